@@ -1,0 +1,29 @@
+"""A chunk of rows, by reference: where it lies is its own affair."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows in memory, numbered. Anything with `id`, `n` and `load() -> X, y, w` will do."""
+
+    id: int
+    X: Array  # (n, d)
+    y: Array  # (n, p)
+    w: Array  # (n,)  how often each row was seen
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    def load(self) -> tuple[Array, Array, Array]:
+        return self.X, self.y, self.w
+
+
+def cut(X: Array, y: Array, w: Array, groups: list[Array], first_id: int = 0) -> list[Chunk]:
+    """One chunk a group of row numbers."""
+    return [Chunk(first_id + i, X[g], y[g], w[g]) for i, g in enumerate(groups)]

@@ -1,0 +1,205 @@
+"""What every kernel is: positive parameters, a value, a diagonal, and their adjoints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class Kernel:
+    """k(x, x′; θ), θ the logs of the free parameters.
+
+    `value(X)` is K(X, X) of one set of rows with itself (white noise counts);
+    `value(X, Z)` is K(X, Z) of two sets. Adjoints follow: `vjp(X, None, K_bar)` reads the
+    lower triangle of a symmetric K_bar.
+    """
+
+    theta: Array  # logs of the free parameters  (q,)
+    labels: tuple[tuple[str, int], ...]  # what each θ measures, and the column it belongs to
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        """K(X, Z)  (n, m)."""
+        raise TypeError("abstract kernel")
+
+    def diag(self, X: Array) -> Array:
+        """k(xᵢ, xᵢ)  (n,)."""
+        raise TypeError("abstract kernel")
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        """Σᵢⱼ K̄ᵢⱼ ∂Kᵢⱼ/∂θ  (q,)."""
+        raise TypeError("abstract kernel")
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        """Σᵢ d̄ᵢ ∂k(xᵢ, xᵢ)/∂θ  (q,)."""
+        raise TypeError("abstract kernel")
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel at other free parameters."""
+        raise TypeError("abstract kernel")
+
+    def scaled(self, factor: float) -> Self:
+        """factor · k."""
+        raise TypeError("abstract kernel")
+
+    def for_width(self, d: int) -> Self:
+        """The kernel with one length scale per column (ARD) of d columns."""
+        raise TypeError("abstract kernel")
+
+    def inverse_squares(self, d: int) -> Array:
+        """How fast k falls along each column, as 1/length²; zeros where it does not  (d,)."""
+        raise TypeError("abstract kernel")
+
+    def __add__(self, other: Any) -> Kernel:
+        from .composite import add
+
+        return add(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from .composite import add
+
+        return add(other, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .composite import multiply
+
+        return multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from .composite import multiply
+
+        return multiply(other, self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaf(Kernel):
+    """A kernel with parameters of its own, all positive, each a field of the dataclass.
+
+    `kinds` names them in the order of θ and says what they measure: "variance", "length" (in
+    the units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). It is all
+    that learning needs to know. `fixed` names the parameters that learning leaves alone.
+    """
+
+    kinds: ClassVar[dict[str, str]] = {}
+    registry: ClassVar[list[type[Leaf]]] = []
+
+    fixed: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.kinds:
+            Leaf.registry.append(cls)
+
+    @classmethod
+    def from_sklearn(cls, kernel: Any) -> Kernel | None:
+        """Our form of a scikit-learn kernel, or None where it is not this one."""
+        return None
+
+    def __post_init__(self) -> None:
+        for name in self.kinds:
+            given = getattr(self, name)
+            try:
+                number = np.array(given, dtype=float)
+            except (TypeError, ValueError):
+                number = np.array(np.nan)
+            if number.ndim > 1 or not (np.isfinite(number).all() and (number > 0).all()):
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must be positive and finite, a number"
+                    f"{' or one per column' if self.kinds[name] != 'variance' else ''}; "
+                    f"got {given!r}"
+                )
+            number.flags.writeable = False
+            object.__setattr__(self, name, number if number.ndim else float(number))
+        unknown = set(self.fixed) - set(self.kinds)
+        if unknown:
+            raise ValueError(f"fixed of {type(self).__name__} names no parameter: {unknown}")
+
+    def _free(self) -> list[str]:
+        return [name for name in self.kinds if name not in self.fixed]
+
+    @property
+    def theta(self) -> Array:  # type: ignore[override]
+        parts = [np.atleast_1d(np.log(getattr(self, name))) for name in self._free()]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @property
+    def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
+        return tuple(
+            (self.kinds[name], column)
+            for name in self._free()
+            for column in range(np.size(getattr(self, name)))
+        )
+
+    def with_theta(self, theta: Array) -> Self:
+        changes, at = {}, 0
+        for name in self._free():
+            old = getattr(self, name)
+            size = np.size(old)
+            new = np.exp(theta[at : at + size])
+            changes[name] = new if isinstance(old, np.ndarray) else float(new[0])
+            at += size
+        return replace(self, **changes)
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, variance=getattr(self, "variance") * factor)
+
+    def for_width(self, d: int) -> Self:
+        changes = {}
+        for name, kind in self.kinds.items():
+            if kind in ("length", "slope"):
+                given = np.asarray(getattr(self, name))
+                if given.size not in (1, d):
+                    raise ValueError(
+                        f"{name} of {type(self).__name__} has {given.size} values, but X has "
+                        f"{d} columns: give one number, or one per column"
+                    )
+                changes[name] = np.broadcast_to(given, (d,)).copy()
+        return replace(self, **changes)
+
+    def inverse_squares(self, d: int) -> Array:
+        return np.zeros(d)
+
+    def gradient(self, **bars: float | Array) -> Array:
+        """∂ℒ/∂θ from ∂ℒ/∂(log parameter), summed over columns where one number serves all."""
+        parts = []
+        for name in self._free():
+            bar = np.atleast_1d(bars[name])
+            parts.append(bar if np.ndim(getattr(self, name)) else np.atleast_1d(bar.sum()))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def __repr__(self) -> str:
+        def show(value):
+            if isinstance(value, np.ndarray):
+                return "[" + ", ".join(f"{v:.4g}" for v in value) + "]"
+            return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+        shown = [
+            f"{f.name}={show(getattr(self, f.name))}"
+            for f in fields(self)
+            if f.name != "fixed" or self.fixed
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:
+    """Our names of the parameters whose scikit-learn bounds are "fixed"."""
+    return tuple(
+        ours
+        for ours, theirs in names.items()
+        if isinstance(bounds := getattr(sklearn_kernel, f"{theirs}_bounds"), str)
+        and bounds == "fixed"
+    )
+
+
+def scaled_columns(X: Array, length: Array | float) -> Array:
+    """X / length, row-major; quotients that leave the range of floats are clipped."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(np.ascontiguousarray(X / length), -1e150, 1e150)
+
+
+def sqrt_clipped(x: float) -> float:
+    return math.sqrt(max(x, 0.0))

@@ -1,0 +1,153 @@
+"""Sums and products of kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from numbers import Real
+from operator import mul
+from typing import Self
+
+import numpy as np
+
+from .base import Kernel, Leaf
+from .constant import Constant
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Composite(Kernel):
+    """Parts in order; θ is their θ, one after the other."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def theta(self) -> Array:  # type: ignore[override]
+        return np.concatenate([part.theta for part in self.parts])
+
+    @property
+    def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
+        return tuple(label for part in self.parts for label in part.labels)
+
+    def with_theta(self, theta: Array) -> Self:
+        ends = np.cumsum([part.theta.size for part in self.parts])[:-1]
+        return self._map(lambda part, own: part.with_theta(own), np.split(theta, ends))
+
+    def for_width(self, d: int) -> Self:
+        return self._map(lambda part, _: part.for_width(d), self.parts)
+
+    def inverse_squares(self, d: int) -> Array:
+        return np.sum([part.inverse_squares(d) for part in self.parts], axis=0)
+
+    def _map(self, f, arguments) -> Self:
+        return type(self)(tuple(f(part, a) for part, a in zip(self.parts, arguments)))
+
+
+class Sum(Composite):
+    """k₁ + k₂ + …"""
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        K = self.parts[0].value(X, Z)
+        for part in self.parts[1:]:
+            K += part.value(X, Z)
+        return K
+
+    def diag(self, X: Array) -> Array:
+        return np.sum([part.diag(X) for part in self.parts], axis=0)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        return np.concatenate([part.vjp(X, Z, K_bar) for part in self.parts])
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        return np.concatenate([part.diag_vjp(X, d_bar) for part in self.parts])
+
+    def scaled(self, factor: float) -> Self:
+        return self._map(lambda part, _: part.scaled(factor), self.parts)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
+
+class Product(Composite):
+    """k₁ · k₂ · …; the first factor carries the variance of all."""
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        K = self.parts[0].value(X, Z)
+        for part in self.parts[1:]:
+            K *= part.value(X, Z)
+        return K
+
+    def diag(self, X: Array) -> Array:
+        return np.prod([part.diag(X) for part in self.parts], axis=0)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        values = [part.value(X, Z) for part in self.parts]
+        return np.concatenate(
+            [part.vjp(X, Z, K_bar * rest) for part, rest in zip(self.parts, _others(values))]
+        )
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        values = [part.diag(X) for part in self.parts]
+        return np.concatenate(
+            [part.diag_vjp(X, d_bar * rest) for part, rest in zip(self.parts, _others(values))]
+        )
+
+    def scaled(self, factor: float) -> Self:
+        return type(self)((self.parts[0].scaled(factor), *self.parts[1:]))
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
+
+
+def _others(values: list[Array]) -> list[Array]:
+    """For each factor, the product of all the others."""
+    return [reduce(mul, values[:i] + values[i + 1 :]) for i in range(len(values))]
+
+
+def _as_kernel(value) -> Kernel:
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, Real):
+        return Constant(float(value))
+    raise TypeError(f"a kernel is combined with a kernel or a number, not {type(value).__name__}")
+
+
+def add(a, b) -> Sum:
+    parts: list[Kernel] = []
+    for kernel in (_as_kernel(a), _as_kernel(b)):
+        parts.extend(kernel.parts if isinstance(kernel, Sum) else [kernel])
+    return Sum(tuple(parts))
+
+
+def multiply(a, b) -> Kernel:
+    """a · b with one variance: a constant only scales, a later factor's variance moves ahead."""
+    a, b = _as_kernel(a), _as_kernel(b)
+    if isinstance(a, Constant):
+        return b.scaled(a.variance)
+    if isinstance(b, Constant):
+        return a.scaled(b.variance)
+    if isinstance(a, Leaf) and "variance" in a.kinds and not isinstance(b, Leaf):
+        a, b = b, a
+    if isinstance(b, Leaf) and "variance" in b.kinds:
+        a = a.scaled(b.variance)  # type: ignore[attr-defined]
+        b = replace(b, variance=1.0, fixed=tuple({*b.fixed, "variance"}))  # type: ignore[call-arg]
+    factors: list[Kernel] = []
+    for kernel in (a, b):
+        factors.extend(kernel.parts if isinstance(kernel, Product) else [kernel])
+    return Product(tuple(factors))
+
+
+def split_white(kernel: Kernel) -> tuple[Kernel, Leaf | None]:
+    """kernel = rest + White: the top-level white noise apart, None where there is none."""
+    from .white import White
+
+    if not isinstance(kernel, Sum):
+        return kernel, None
+    rest = tuple(part for part in kernel.parts if not isinstance(part, White))
+    whites = [part for part in kernel.parts if isinstance(part, White)]
+    if not whites or not rest:
+        return kernel, None
+    variance = sum(white.variance for white in whites)
+    fixed = ("variance",) if all(white.fixed for white in whites) else ()
+    return (rest[0] if len(rest) == 1 else Sum(rest)), White(variance, fixed=fixed)

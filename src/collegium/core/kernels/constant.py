@@ -1,0 +1,43 @@
+"""Constant functions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from .base import Leaf, fixed_names
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constant(Leaf):
+    """variance: an unknown level. As a factor it scales the other kernel's variance."""
+
+    kinds = {"variance": "variance"}
+
+    variance: float = 1.0
+    fixed: tuple[str, ...] = ()
+
+    @classmethod
+    def from_sklearn(cls, kernel):
+        if type(kernel) is sk.ConstantKernel:
+            fixed = fixed_names(kernel, variance="constant_value")
+            return cls(kernel.constant_value, fixed=fixed)
+        return None
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        return np.full((X.shape[0], X.shape[0] if Z is None else Z.shape[0]), self.variance)
+
+    def diag(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        if Z is None:  # lower triangle of a symmetric K_bar
+            total = 2.0 * np.tril(K_bar, -1).sum() + np.trace(K_bar)
+        else:
+            total = K_bar.sum()
+        return self.gradient(variance=self.variance * total)
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        return self.gradient(variance=self.variance * d_bar.sum())

@@ -1,0 +1,53 @@
+"""The hat: a product of triangles, zero beyond one length scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .leaves import leaf, load_row, row_length
+from .stationary import Stationary
+
+
+@leaf
+def _value(X, ZT, variance, lower, out):
+    for i in range(X.shape[0]):
+        m = row_length(i, ZT.shape[1], lower)
+        row = out[i]
+        for j in range(m):
+            row[j] = variance
+        for k in range(ZT.shape[0]):
+            x = X[i, k]
+            z = ZT[k]
+            for j in range(m):
+                row[j] *= max(1.0 - abs(x - z[j]), 0.0)
+
+
+@leaf
+def _vjp(X, ZT, variance, lower, K_bar, length_bar):
+    K, B = np.empty(ZT.shape[1]), np.empty(ZT.shape[1])
+    variance_bar = 0.0
+    for i in range(X.shape[0]):
+        m = row_length(i, ZT.shape[1], lower)
+        load_row(K_bar, i, m, lower, B)
+        for j in range(m):
+            K[j] = variance * B[j]
+        for k in range(ZT.shape[0]):
+            for j in range(m):
+                K[j] *= max(1.0 - abs(X[i, k] - ZT[k, j]), 0.0)
+        for j in range(m):
+            variance_bar += K[j]
+        for k in range(ZT.shape[0]):
+            for j in range(m):
+                distance = abs(X[i, k] - ZT[k, j])
+                if distance < 1.0:  # ∂ log(1 − |Δ|/ℓ)/∂ log ℓ
+                    length_bar[k] += K[j] * distance / (1.0 - distance)
+    return variance_bar
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hat(Stationary):
+    """variance · Πₖ (1 − |Δₖ|/ℓₖ)₊: compact support (Zhu & Rohwer 1995)."""
+
+    kinds = {"variance": "variance", "length_scale": "length"}
+    value_leaf = staticmethod(_value)
+    vjp_leaf = staticmethod(_vjp)

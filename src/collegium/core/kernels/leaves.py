@@ -1,0 +1,88 @@
+"""Shared numba leaves: exp, rows of squared distances, sums for length scales.
+
+A kernel works row by row: fill D with squared scaled distances, turn them into values while
+they are in the cache. `lower` asks for the lower triangle only.
+"""
+
+import numpy as np
+from numba import njit
+
+# No flag that lets the compiler reorder: exp_negative and the sums rely on their order.
+leaf = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+# For sums over rows, where any order will do (but always the same one).
+summing_leaf = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+
+_LOG2E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01  # ln 2 with its last 32 bits cleared
+_LN2_LOW = 1.90821492927058770002e-10
+_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to an integer in the low bits
+
+
+@leaf
+def exp_negative(x):
+    """eˣ for x ≤ 0, branch-free so that loops over it vectorise; 2 ulp; below −707: 1e-307."""
+    x = max(x, -707.0)
+    t = x * _LOG2E + _ROUND
+    k = t - _ROUND
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW  # |r| ≤ ½ ln 2
+    p = 1.0 / 479001600.0  # Taylor to r¹²: remainder 2e-16
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = (np.float64(t).view(np.int64) << 52) + np.float64(p).view(np.int64)  # p · 2ᵏ
+    return np.int64(bits).view(np.float64)
+
+
+@leaf
+def row_length(i, m, lower):
+    return i + 1 if lower else m
+
+
+@leaf
+def squared_distances(X, i, ZT, m, D):
+    """D[j] = ‖xᵢ − zⱼ‖² for j < m; ZT is (d, ·)."""
+    for j in range(m):
+        D[j] = 0.0
+    for k in range(ZT.shape[0]):
+        x = X[i, k]
+        z = ZT[k]
+        for j in range(m):
+            t = x - z[j]
+            D[j] += t * t
+    for j in range(m):
+        D[j] = min(D[j], 1e12)  # kernels are zero there; squares of it stay finite
+
+
+@leaf
+def load_row(K_bar, i, m, lower, B):
+    """B[j] = K̄ᵢⱼ; in the symmetric case entries off the diagonal count twice."""
+    row = K_bar[i]
+    if lower:
+        for j in range(m):
+            B[j] = 2.0 * row[j]
+        B[i] = row[i]
+    else:
+        for j in range(m):
+            B[j] = row[j]
+
+
+@summing_leaf
+def add_length_terms(X, i, ZT, m, W, length_bar):
+    """length_bar[k] += −2 Σⱼ Wⱼ (xᵢₖ − zⱼₖ)², W = K̄ ∘ ∂K/∂D: ∂D/∂log ℓₖ = −2(Δₖ/ℓₖ)²."""
+    for k in range(ZT.shape[0]):
+        x = X[i, k]
+        z = ZT[k]
+        total = 0.0
+        for j in range(m):
+            t = x - z[j]
+            total += W[j] * t * t
+        length_bar[k] -= 2.0 * total

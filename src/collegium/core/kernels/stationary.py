@@ -1,0 +1,59 @@
+"""Kernels of the scaled distance D = Σₖ (Δₖ/ℓₖ)²: everything but the profile."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..linalg import mirror
+from .base import Leaf, scaled_columns
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stationary(Leaf):
+    """variance · profile(D).
+
+    A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
+    `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`.
+    """
+
+    value_leaf: ClassVar[Callable]
+    vjp_leaf: ClassVar[Callable]
+    shapes: ClassVar[tuple[str, ...]] = ()
+
+    variance: float = 1.0
+    length_scale: float | Array = 1.0
+
+    def _arguments(self, X: Array, Z: Array | None):
+        Xs = scaled_columns(X, self.length_scale)
+        Zs = Xs if Z is None else scaled_columns(Z, self.length_scale)
+        shapes = [getattr(self, name) for name in self.shapes]
+        return Xs, np.ascontiguousarray(Zs.T), self.variance, *shapes
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))
+        type(self).value_leaf(*self._arguments(X, Z), Z is None, K)
+        return mirror(K) if Z is None else K
+
+    def diag(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        length_bar = np.zeros(X.shape[1])
+        bars = type(self).vjp_leaf(*self._arguments(X, Z), Z is None, K_bar, length_bar)
+        variance_bar, *shape_bars = bars if self.shapes else (bars,)
+        return self.gradient(
+            variance=variance_bar, length_scale=length_bar, **dict(zip(self.shapes, shape_bars))
+        )
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        zeros = {name: 0.0 for name in self.shapes}
+        return self.gradient(
+            variance=self.variance * d_bar.sum(), length_scale=np.zeros(X.shape[1]), **zeros
+        )
+
+    def inverse_squares(self, d: int) -> Array:
+        return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))

@@ -1,0 +1,34 @@
+"""scikit-learn's kernel objects as ours."""
+
+from typing import Any
+
+from sklearn.gaussian_process import kernels as sk
+
+from .base import Kernel, Leaf
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Our kernel for ours or scikit-learn's; ValueError with the remedy for anything else.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern, ConstantKernel
+    >>> as_kernel(ConstantKernel(2.0) * Matern(length_scale=0.5, nu=1.5))
+    Matern32(variance=2, length_scale=0.5)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, sk.Sum):
+        return as_kernel(kernel.k1) + as_kernel(kernel.k2)
+    if isinstance(kernel, sk.Product):
+        return as_kernel(kernel.k1) * as_kernel(kernel.k2)
+    for leaf in Leaf.registry:
+        ours = leaf.from_sklearn(kernel)
+        if ours is not None:
+            return ours
+    names = ", ".join(sorted(leaf.__name__ for leaf in Leaf.registry))
+    raise ValueError(
+        f"kernel={kernel!r} has no fast form here: give one of collegium.kernels ({names}), "
+        "scikit-learn's RBF, Matern (nu 0.5, 1.5, 2.5, inf), RationalQuadratic, "
+        "ExpSineSquared, DotProduct, ConstantKernel or WhiteKernel, or sums and products of them"
+    )

@@ -1,0 +1,40 @@
+"""White noise: what a row shares with no other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from .base import Leaf, fixed_names
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class White(Leaf):
+    """variance where a row meets itself, zero between different sets of rows."""
+
+    kinds = {"variance": "variance"}
+
+    variance: float = 1.0
+    fixed: tuple[str, ...] = ()
+
+    @classmethod
+    def from_sklearn(cls, kernel):
+        if type(kernel) is sk.WhiteKernel:
+            return cls(kernel.noise_level, fixed=fixed_names(kernel, variance="noise_level"))
+        return None
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        if Z is None:
+            return self.variance * np.eye(X.shape[0])
+        return np.zeros((X.shape[0], Z.shape[0]))
+
+    def diag(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        return self.gradient(variance=self.variance * np.trace(K_bar) if Z is None else 0.0)
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        return self.gradient(variance=self.variance * d_bar.sum())

@@ -1,0 +1,86 @@
+"""This machine: one thread, or several.
+
+An engine has `sum(f, chunks, zero)` and `map(f, items)`. BLAS runs on one thread inside: small
+factorisations lose more to waiting threads than they gain, and results stay the same to the
+last bit for any number of workers.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from ..core.tree import Tree
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """One BLAS thread within: in numpy's copy of OpenBLAS and in scipy's."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One chunk after the other."""
+
+    n_jobs: int = 1
+
+    def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
+        """f of each item, in the items' order."""
+        with single_threaded_blas():
+            yield from map(f, items)
+
+    def map(self, f: Callable, items: Iterable) -> list[Any]:
+        return list(self.imap(f, items))
+
+    def sum(self, f: Callable, chunks: Sequence, zero: Any) -> Any:
+        """zero + Σ f(chunk), added in a tree whose shape depends on their number alone."""
+        return self.grow(f, chunks).total(zero)
+
+    def grow(self, f: Callable, chunks: Sequence, tree: Tree | None = None) -> Tree:
+        """The tree of f(chunk) in the order of the chunks' numbers, after what it holds."""
+        tree = tree or Tree()
+        for term in self.imap(f, sorted(chunks, key=lambda chunk: chunk.id)):
+            tree = tree.push(term)
+        return tree
+
+
+@dataclass(frozen=True)
+class Threads(Serial):
+    """Several chunks at a time; at most two per worker wait to be added."""
+
+    n_jobs: int = 2
+
+    def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
+        with single_threaded_blas(), ThreadPoolExecutor(self.n_jobs) as pool:
+            waiting: deque = deque()
+            for item in items:
+                waiting.append(pool.submit(f, item))
+                if len(waiting) > 2 * self.n_jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+def engine_for(n_jobs: int | None) -> Serial:
+    """None or 1: serial; −1: a thread per core; −2: all but one; as in scikit-learn."""
+    if n_jobs is None:
+        return Serial()
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise ValueError(f"n_jobs={n_jobs!r}: give None, a positive number, or -1 for all cores")
+    count = n_jobs.__index__()
+    if count < 0:
+        count = max(1, (os.cpu_count() or 1) + 1 + count)
+    return Serial() if count == 1 else Threads(count)

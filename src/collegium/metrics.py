@@ -1,0 +1,251 @@
+"""Scores of predictive distributions: is the forecast sharp, and are its error bars true?
+
+Arrays are (n,), which is (n, 1), or (n, p) for p outputs. ``sample_weight`` (n,) weighs the rows:
+2 is the row twice, 0 leaves it out. ``multioutput`` "uniform_average" gives the mean over outputs,
+a float, and "raw_values" an array (p,). Scores are better when smaller, scorers when greater.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import erf, ndtr, ndtri
+from sklearn.utils.metadata_routing import MetadataRequest
+
+__all__ = ["GaussianScorer", "calibration_error", "coverage", "coverage_scorer", "crps"]
+__all__ += ["crps_scorer", "interval_score", "interval_score_scorer", "nlpd", "nlpd_scorer", "pit"]
+
+
+def nlpd(y_true, y_mean, y_std, *, sample_weight=None, multioutput="uniform_average"):
+    """-log N(y | μ, σ²) = ½ ((y - μ) / σ)² + log σ + ½ log 2π, averaged over the rows.
+
+    The negative log predictive density (Good, 1952, JRSS B 14), in nats. A forecast with σ = 0 is
+    a point: +inf if y is elsewhere, -inf if y is there. One +inf makes the average +inf.
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,) or (n, p)
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> round(nlpd([0.0, 1.0], [0.0, 0.0], [1.0, 1.0]), 4)
+    1.1689
+    """
+    error, std, z = _gaussian(y_true, y_mean, y_std)
+    with np.errstate(all="ignore"):
+        loss = 0.5 * z * z + np.log(std) + 0.5 * np.log(2 * np.pi)
+    return _average(np.where((std == 0) & (error != 0), np.inf, loss), sample_weight, multioutput)
+
+
+def crps(y_true, y_mean, y_std, *, sample_weight=None, multioutput="uniform_average"):
+    """∫ (F(x) - 1{x ≥ y})² dx = (y - μ)(2Φ(z) - 1) + σ (2φ(z) - 1/√π), z = (y - μ) / σ, averaged.
+
+    The continuous ranked probability score of F = N(μ, σ²), in the units of y (Gneiting, Raftery,
+    Westveld & Goldman, 2005, Mon. Weather Rev. 133). A forecast with σ = 0 scores abs(y - μ).
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,) or (n, p)
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> round(crps([0.0, 3.0], [0.0, 1.0], [1.0, 0.0]), 4)
+    1.1168
+    """
+    error, std, z = _gaussian(y_true, y_mean, y_std)
+    with np.errstate(all="ignore"):
+        # 2Φ(z) - 1 = erf(z/√2); with y - μ, not σz, before it the limit σ → 0 needs no case
+        density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+        loss = error * erf(z / np.sqrt(2)) + std * (2 * density - 1 / np.sqrt(np.pi))
+    return _average(loss, sample_weight, multioutput)
+
+
+def coverage(y_true, lower, upper, *, sample_weight=None, multioutput="uniform_average"):
+    """Mean of 1{l ≤ y ≤ u}: the share of the observations inside their intervals.
+
+    It should be near the nominal level, and the intervals short: `interval_score` weighs the two
+    (Gneiting, Balabdaoui & Raftery, 2007, JRSS B 69, on calibration and sharpness).
+
+    Parameters
+    ----------
+    y_true, lower, upper : array-like of shape (n,) or (n, p); an end may be infinite
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> coverage([1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 3.0, 5.0], [2.0, 2.0, 3.0, 6.0])
+    0.75
+    """
+    y, l, u = _columns(y_true=y_true, lower=lower, upper=upper)
+    return _average((l <= y) & (y <= u), sample_weight, multioutput)
+
+
+def interval_score(
+    y_true, lower, upper, *, coverage=0.95, sample_weight=None, multioutput="uniform_average"
+):
+    """(u - l) + 2/α (l - y)₊ + 2/α (y - u)₊ with α = 1 - coverage, averaged over the rows.
+
+    Width plus a fine for each miss (Gneiting & Raftery, 2007, JASA 102, sec. 6.2); least in
+    expectation where l and u are the α/2 and 1 - α/2 quantiles of y.
+
+    Parameters
+    ----------
+    y_true, lower, upper : array-like of shape (n,) or (n, p); an infinite end scores +inf
+    coverage : float in (0, 1), the nominal share of observations inside
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> round(interval_score([0.0, 3.0], [-1.0, -1.0], [1.0, 1.0], coverage=0.9), 4)
+    22.0
+    """
+    y, l, u = _columns(coverage, y_true=y_true, lower=lower, upper=upper)
+    miss = np.maximum(l - y, 0) + np.maximum(y - u, 0)
+    return _average(u - l + 2 / (1 - coverage) * miss, sample_weight, multioutput)
+
+
+def pit(y_true, y_mean, y_std):
+    """Φ((y - μ) / σ): where in its forecast distribution each observation fell.
+
+    The probability integral transform, an array of the shape of y_true; uniform on [0, 1] if the
+    forecasts are calibrated (Dawid, 1984, JRSS A 147). With σ = 0 it is 0, 1, or ½ where y = μ.
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,) or (n, p)
+
+    Examples
+    --------
+    >>> pit([0.0, 1.0, -2.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]).round(3)
+    array([0.5  , 0.841, 0.023])
+    """
+    return ndtr(_gaussian(y_true, y_mean, y_std)[2]).reshape(np.shape(y_true))
+
+
+def calibration_error(y_true, y_mean, y_std, *, sample_weight=None, multioutput="uniform_average"):
+    """1/99 Σₖ |p̂ₖ - pₖ|, p̂ₖ = share of the rows with PIT ≤ pₖ, at the levels pₖ = 1 %, …, 99 %.
+
+    The error of Kuleshov, Fenner & Ermon (2018, ICML), absolute instead of squared; n calibrated
+    rows score about 0.31/√n by chance. It is blind to sharpness: read it beside `crps`.
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,) or (n, p)
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> round(calibration_error([-1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]), 4)
+    0.0844
+    """
+    u = ndtr(_gaussian(y_true, y_mean, y_std)[2])
+    gaps = [_mean(u <= p, sample_weight) - p for p in np.arange(1, 100) / 100]
+    return _average(np.abs(gaps), None, multioutput)
+
+
+def _columns(coverage=None, **arrays):
+    """The arrays, y_true first, as (n, p) floats; a ValueError names the argument at fault."""
+    if coverage is not None and not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, such as 0.95; got {coverage!r}")
+    columns = {}
+    for name, array in arrays.items():
+        try:
+            a = np.asarray(array, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold real numbers only: {error}") from error
+        columns[name] = a = a.reshape(-1, 1) if a.ndim < 2 else a
+        if a.ndim > 2 or a.size == 0 or a.shape != columns["y_true"].shape:
+            raise ValueError(f"{name} has shape {a.shape}; give n > 0 rows, in the shape of y_true")
+        if (~np.isfinite(a) & (a != {"lower": -np.inf, "upper": np.inf}.get(name))).any():
+            raise ValueError(f"{name} has NaN or infinite values; drop those rows or repair them")
+        if name == "y_std" and (a < 0).any():
+            raise ValueError("y_std has negative values; give standard deviations, at least 0")
+        if name == "upper" and (columns["lower"] > columns["upper"]).any():
+            raise ValueError("lower is greater than upper in some rows; swap or repair the ends")
+    return columns.values()
+
+
+def _gaussian(y_true, y_mean, y_std):
+    """y - μ, σ and z = (y - μ) / σ, each (n, p); at σ = 0, z is ±inf, or 0 where y = μ."""
+    y, mean, std = _columns(y_true=y_true, y_mean=y_mean, y_std=y_std)
+    with np.errstate(all="ignore"):
+        error = y - mean
+        return error, std, np.where(error == 0, 0.0, error / std)
+
+
+def _mean(values, weight):
+    """Σᵢ wᵢ vᵢ / Σᵢ wᵢ over the first axis; w = 0 leaves vᵢ out, and +inf outweighs -inf."""
+    if weight is not None:
+        w = np.asarray(weight, dtype=float)
+        if w.shape != values.shape[:1] or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
+            raise ValueError(f"sample_weight must be {len(values)} finite weights >= 0, not all 0")
+        values, weight = values[w > 0], w[w > 0]
+    with np.errstate(all="ignore"):
+        mean = np.average(values, axis=0, weights=weight)
+    return np.where((values == np.inf).any(axis=0), np.inf, mean)
+
+
+def _average(values, sample_weight, multioutput):
+    """Over the rows of values (n, p), then over the outputs as ``multioutput`` says."""
+    if not isinstance(multioutput, str) or multioutput not in ("raw_values", "uniform_average"):
+        raise ValueError(f"multioutput must be 'uniform_average' or 'raw_values': {multioutput!r}")
+    raw = _mean(values, sample_weight)
+    return raw if multioutput == "raw_values" else float(_mean(raw, None))
+
+
+def _coverage_gap(y, lower, upper, *, coverage, sample_weight=None):
+    """|share inside - coverage|, averaged over the columns, so that they cannot cancel."""
+    share = _mean((lower <= y) & (y <= upper), sample_weight)
+    return float(np.abs(share - coverage).mean())
+
+
+@dataclass(frozen=True)
+class GaussianScorer:
+    """-loss of ``estimator.predict(X, return_std=True)``: a scorer for scikit-learn's ``scoring=``.
+
+    With a ``coverage``, the loss is one of intervals and gets μ ± Φ⁻¹(½ + ½ coverage) σ. A fitted
+    search is scored by its ``best_estimator_``, so that nested cross-validation works. For another
+    level, ``dataclasses.replace(coverage_scorer, coverage=0.8)``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X = np.arange(20.0)[:, None]
+    >>> cross_val_score(BayesianRidge(), X, np.sin(X[:, 0]), cv=2, scoring=crps_scorer).shape
+    (2,)
+    """
+
+    loss: Callable[..., float]  # (y, mean, std) or (y, lower, upper, coverage=)
+    coverage: float | None = None
+    weight_request: bool | str | None = None  # metadata routing of sample_weight
+
+    def __call__(self, estimator, X, y, sample_weight=None):
+        model = getattr(estimator, "best_estimator_", estimator)
+        y_mean, y_std = model.predict(X, return_std=True)
+        y, mean, std = _columns(self.coverage, y_true=y, y_mean=y_mean, y_std=y_std)
+        if self.coverage is None:
+            return -self.loss(y, mean, std, sample_weight=sample_weight)
+        half = ndtri(0.5 + 0.5 * self.coverage) * std
+        options = {"coverage": self.coverage, "sample_weight": sample_weight}
+        return -self.loss(y, mean - half, mean + half, **options)
+
+    def set_score_request(self, *, sample_weight):
+        """Return a copy that requests ``sample_weight``: True, False, None or an alias."""
+        return replace(self, weight_request=sample_weight)
+
+    def get_metadata_routing(self):
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self.weight_request)
+        return request
+
+    def _accept_sample_weight(self):  # asked by scikit-learn's searches without metadata routing
+        return True
+
+
+nlpd_scorer = GaussianScorer(nlpd)
+crps_scorer = GaussianScorer(crps)
+coverage_scorer = GaussianScorer(_coverage_gap, coverage=0.95)
+interval_score_scorer = GaussianScorer(interval_score, coverage=0.95)
