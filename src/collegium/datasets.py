@@ -14,7 +14,7 @@ __all__ = ["make_art", "make_robot_arm", "make_sinc", "robot_arm_distance"]
 
 ARM_RANGE = 2 * np.pi / 3  # joints turn by up to ±120°
 ARM_TAPER = 0.9  # each link is this much of the one before; all together reach 1
-ARM_TARGET = np.array([0.4, 0.1, 0.1])
+ARM_TARGET = np.array([0.2, 0.1, 0.1])
 
 ART_WEIGHTS = np.array([1.16, 0.63, 0.08, 0.35, -0.70])  # a  Tresp (2000) App. 10.4
 ART_WIDTH = 0.36  # σ
@@ -29,8 +29,8 @@ def robot_arm_distance(X):
 
         p = R_0 (l_0 e + R_1 (l_1 e + ... R_{d-1} (l_{d-1} e))),
 
-    and the value is ‖p − (0.4, 0.1, 0.1)‖. Links shrink by a tenth from one to the next and add
-    up to 1, so the value lies between 0 and 1.43.
+    and the value is ‖p − (0.2, 0.1, 0.1)‖. Links shrink by a tenth from one to the next and add
+    up to 1, so the value lies between 0 and 1.25.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def robot_arm_distance(X):
     >>> import numpy as np
     >>> from collegium.datasets import robot_arm_distance
     >>> robot_arm_distance([[0, 0, 0, 0], [np.pi / 2, 0, 0, 0]]).round(3)
-    array([0.616, 0.99 ])
+    array([0.812, 0.927])
     """
     X = check_array(X, dtype=np.float64, input_name="X")
     n, d = X.shape
@@ -71,9 +71,9 @@ def make_robot_arm(n_samples=40_000, *, n_joints=8, noise=0.005, random_state=No
 
     The angles are uniform between −120° and 120°; the target is the distance of the arm's hand
     from a fixed point (see `robot_arm_distance`) plus Gaussian noise. All joints matter, and
-    they matter together: with eight of them a linear model explains only about 5 % of the
-    variance, while the function is smooth except where the hand meets the point. At the
-    default settings the target has a standard deviation of about 0.22.
+    they matter together: with eight of them a linear model explains less than a tenth of the
+    variance, yet the function is smooth wherever the hand is away from the point. At the
+    default settings the target has a standard deviation of about 0.18.
 
     Parameters
     ----------

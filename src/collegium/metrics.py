@@ -2,7 +2,7 @@
 
 Arrays are (n,), which is (n, 1), or (n, p) for p outputs. ``sample_weight`` (n,) weighs the rows:
 2 is the row twice, 0 leaves it out. ``multioutput`` "uniform_average" gives the mean over outputs,
-a float, and "raw_values" an array (p,). Scores are better when smaller, scorers when greater.
+a float, and "raw_values" an array (p,). Losses are better when smaller, scorers when greater.
 """
 
 from collections.abc import Callable
@@ -197,8 +197,7 @@ def _average(values, sample_weight, multioutput):
 
 def _coverage_gap(y, lower, upper, *, coverage, sample_weight=None):
     """|share inside - coverage|, averaged over the columns, so that they cannot cancel."""
-    share = _mean((lower <= y) & (y <= upper), sample_weight)
-    return float(np.abs(share - coverage).mean())
+    return float(np.abs(_mean((lower <= y) & (y <= upper), sample_weight) - coverage).mean())
 
 
 @dataclass(frozen=True)
@@ -223,8 +222,7 @@ class GaussianScorer:
     weight_request: bool | str | None = None  # metadata routing of sample_weight
 
     def __call__(self, estimator, X, y, sample_weight=None):
-        model = getattr(estimator, "best_estimator_", estimator)
-        y_mean, y_std = model.predict(X, return_std=True)
+        y_mean, y_std = getattr(estimator, "best_estimator_", estimator).predict(X, return_std=True)
         y, mean, std = _columns(self.coverage, y_true=y, y_mean=y_mean, y_std=y_std)
         if self.coverage is None:
             return -self.loss(y, mean, std, sample_weight=sample_weight)

@@ -25,9 +25,9 @@ def _controller() -> ThreadpoolController:
 
 
 @contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """One BLAS thread within: in numpy's copy of OpenBLAS and in scipy's."""
-    with _controller().limit(limits=1, user_api="blas"):
+def single_threaded() -> Iterator[None]:
+    """One thread within, for BLAS (numpy's copy of OpenBLAS and scipy's) and OpenMP."""
+    with _controller().limit(limits=1):
         yield
 
 
@@ -39,7 +39,7 @@ class Serial:
 
     def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
         """f of each item, in the items' order."""
-        with single_threaded_blas():
+        with single_threaded():
             yield from map(f, items)
 
     def map(self, f: Callable, items: Iterable) -> list[Any]:
@@ -64,7 +64,7 @@ class Threads(Serial):
     n_jobs: int = 2
 
     def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
-        with single_threaded_blas(), ThreadPoolExecutor(self.n_jobs) as pool:
+        with single_threaded(), ThreadPoolExecutor(self.n_jobs) as pool:
             waiting: deque = deque()
             for item in items:
                 waiting.append(pool.submit(f, item))

@@ -1,0 +1,177 @@
+"""The committee itself: a basis, the sum of messages about it, and the rows that were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from . import local, partition
+from .basis import Anchors
+from .chunk import Chunk
+from .experts import Block
+from .kernels import Kernel
+from .local import Prediction, Rows, Shared
+from .message import Belief, normalise
+from .scales import metric
+from .tree import Tree
+
+Array = np.ndarray
+#: Bytes that the design of one batch of queries' neighbours may take.
+BATCH_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Committee:
+    """Prior + messages = belief. With no anchors it is one exact GP over its kept rows."""
+
+    basis: Anchors
+    noise: float  # σ²
+    messages: Tree  # of Message, one a chunk
+    belief: Belief
+    kept: Tree  # of Rows, one a chunk; empty where no rows are kept
+    sizes: tuple[int, ...]  # rows of each kept chunk
+
+    @classmethod
+    def start(cls, kernel: Kernel, noise: float, Z: Array, p: int) -> Committee:
+        basis = Anchors.at(kernel, Z)
+        return cls(basis, noise, Tree(), normalise(basis.prior(p)), Tree(), ())
+
+    @property
+    def exact(self) -> bool:
+        return self.basis.m == 0
+
+    def add(self, chunks: Sequence[Chunk], engine: Any, *, keep: bool) -> Committee:
+        """The committee that has heard these chunks too."""
+        messages, belief = self.messages, self.belief
+        if not self.exact:
+            send = partial(Block(self.noise).send, self.basis)
+            messages = engine.grow(send, chunks, messages)
+            belief = normalise(messages.total(self.basis.prior(belief.mean.shape[1])))
+        kept, sizes = self.kept, self.sizes
+        if keep:
+            for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+                X, y, w = chunk.load()
+                kept = kept.push(Rows(X, y, w))
+                sizes = (*sizes, X.shape[0])
+        return replace(self, messages=messages, belief=belief, kept=kept, sizes=sizes)
+
+    def rows(self) -> Rows:
+        d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
+        return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
+
+    def log_evidence(self) -> Array:
+        """log p(y) of all chunks, one number an output  (p,)."""
+        if not self.exact:
+            return self.belief.log_evidence
+        rows = self.rows()
+        own = Chunk(0, rows.X, rows.y, rows.w)
+        return Block(self.noise).send(self.basis, own).log_scale
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """Answers with every row: one neighbourhood, factorised once.
+
+    Every predictor has `predict(Xs, engine)` and `joint(Xs, engine)`, with the covariance.
+    """
+
+    committee: Committee
+    shared: Shared
+
+    @classmethod
+    def of(cls, committee: Committee) -> Exact:
+        return cls(committee, Shared.of(committee.basis, committee.noise, committee.rows()))
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c = self.committee
+        return _in_batches(
+            Xs, _slices(Xs.shape[0], 1024), lambda X, _: self.shared.predict(c.basis, c.belief, X),
+            engine,
+        )  # fmt: skip
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c = self.committee
+        return self.predict(Xs, engine), self.shared.covariance(c.basis, c.belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Global:
+    """Answers with the anchors alone."""
+
+    committee: Committee
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c = self.committee
+        return _in_batches(
+            Xs, _slices(Xs.shape[0], 4096),
+            lambda X, _: local.predict_global(c.basis, c.belief, X), engine,
+        )  # fmt: skip
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c = self.committee
+        return self.predict(Xs, engine), local.covariance_global(c.basis, c.belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Answers with the anchors, corrected by the rows nearest to each query."""
+
+    committee: Committee
+    rows: Rows
+    weights: Array  # the metric  (d,)
+    tree: cKDTree
+    k: int
+
+    @classmethod
+    def of(cls, committee: Committee, k: int) -> Local:
+        rows = committee.rows()
+        weights = metric(committee.basis.kernel, rows.X)
+        return cls(committee, rows, weights, cKDTree(rows.X * weights), min(k, rows.X.shape[0]))
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c = self.committee
+        size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
+        batches = partition.balanced(Xs * self.weights, size, np.random.default_rng(0))
+
+        def answer(X: Array, _: Any) -> Prediction:
+            neighbours = local.nearest(self.tree, X * self.weights, self.k)
+            found = local.correct(c.basis, c.noise, self.rows, X, neighbours)
+            return found.predict(c.basis, c.belief, X)
+
+        return _in_batches(Xs, batches, answer, engine)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c = self.committee
+        neighbours = local.nearest(self.tree, Xs * self.weights, self.k)
+        found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours)
+        return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
+
+
+Predictor = Exact | Global | Local
+
+
+def predictor(committee: Committee, n_local: int) -> Predictor:
+    """Exact where there are no anchors; else local, or global for n_local = 0."""
+    if committee.exact:
+        return Exact.of(committee)
+    return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
+
+
+def _slices(n: int, size: int) -> Iterator[Array]:
+    return (np.arange(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def _in_batches(Xs: Array, batches, answer, engine: Any) -> Prediction:
+    """answer(X[batch], batch) for each batch, put back in the order of the queries."""
+    batches = list(batches)
+    parts = engine.map(lambda batch: answer(Xs[batch], batch), batches)
+    order = np.argsort(np.concatenate(batches))
+    return Prediction(
+        np.concatenate([part.mean for part in parts])[order],
+        np.concatenate([part.variance for part in parts])[order],
+    )

@@ -1,0 +1,201 @@
+"""Hyperparameters from data: which rows to look at, which kernel family to take.
+
+Targets are expected centred and of unit variance. Learning happens on a few clusters of rows
+in the learnt metric: they show the local density of the data, and so its true noise level.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from . import kernels, partition
+from .basis import Anchors
+from .chunk import Chunk, cut
+from .evidence import factorised
+from .kernels import Kernel
+from .local import Rows, Shared
+from .message import LOG_2PI, Message, normalise
+from .optimise import Learnt, Scales, maximise
+from .scales import metric
+
+Array = np.ndarray
+
+#: The families tried when no kernel is given, roughest first.
+FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
+
+
+def trivial_value(chunks: Sequence[Chunk]) -> float:
+    """Log evidence per row of pure noise: what a kernel has to beat."""
+    y = np.concatenate([chunk.y for chunk in chunks])
+    w = np.concatenate([chunk.w for chunk in chunks])
+    variance = np.maximum((w[:, None] * y**2).sum(axis=0) / w.sum(), 1e-300)
+    return float(-0.5 * (LOG_2PI + np.log(variance) + 1.0).sum())
+
+
+def gap_density(
+    kernel: Kernel, noise: float, rows: Rows, groups: Sequence[tuple[Array, Array]], engine: Any
+) -> float:
+    """Mean log predictive density of chunks left out, given the rows around each.
+
+    `groups` are pairs (rows left out, rows given).
+    """
+    basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
+    belief = normalise(Message.standard_normal(0, rows.y.shape[1]))
+
+    def density(group: tuple[Array, Array]) -> float:
+        out, given = group
+        found = Shared.of(basis, noise, rows.take(given)).predict(basis, belief, rows.X[out])
+        variance = found.variance + noise
+        z2 = (rows.y[out] - found.mean) ** 2 / variance[:, None]
+        return float(-0.5 * (LOG_2PI + np.log(variance)[:, None] + z2).sum(axis=1).mean())
+
+    return float(np.mean(engine.map(density, groups)))
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much data learning looks at."""
+
+    rough_rows: int = 600
+    family_chunks: int = 6
+    family_size: int = 400
+    final_chunks: int = 10
+    final_size: int = 500
+
+
+def learn(
+    rows: Rows,
+    kernel: Kernel | None,
+    noise: float | None,
+    rng: np.random.Generator,
+    engine: Any,
+    *,
+    noise_start: float | None = None,
+    n_starts: int = 1,
+    effort: Effort = Effort(),
+    say: Callable[[str], None] = lambda text: None,
+) -> Learnt:
+    """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept."""
+    return _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, say).run(kernel)
+
+
+@dataclass(eq=False)
+class _Learner:
+    rows: Rows
+    noise: float | None
+    noise_start: float | None
+    rng: np.random.Generator
+    engine: Any
+    n_starts: int
+    effort: Effort
+    say: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self.scales = Scales.of(self.rows.X)
+        self.n, self.d = self.rows.X.shape
+
+    def run(self, kernel: Kernel | None) -> Learnt:
+        e = self.effort
+        if self.n <= e.rough_rows:
+            chunks = self._cut([np.arange(self.n)])
+            if kernel is not None:
+                return self._fit(kernel, None, chunks, final=True)
+            tried = [self._fit(self._default(f), None, chunks) for f in FAMILIES]
+            return self._checked(max(tried, key=lambda learnt: learnt.value))
+        sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
+        rough_kernel = self._default("Matern32") if kernel is None else kernel
+        rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
+        if kernel is None:
+            rough = self._choose_family(rough)
+        chunks = self._cut(self._clusters(rough.kernel, e.final_size, e.final_chunks))
+        return self._fit(rough.kernel, rough.noise, chunks, final=True)
+
+    def _choose_family(self, rough: Learnt) -> Learnt:
+        e = self.effort
+        groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
+        chunks = self._cut(groups)
+        gaps = self._gaps(rough.kernel, groups)
+        tried, scores = [], []
+        for family in FAMILIES:
+            start = getattr(kernels, family)(
+                variance=rough.kernel.variance,  # type: ignore[attr-defined]
+                length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
+            )
+            learnt = self._fit(start, rough.noise, chunks)
+            gap = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
+            tried.append(learnt)
+            scores.append(learnt.value + gap)
+            self.say(f"{family}: log evidence {learnt.value:.3f} a row, chunk left out {gap:.3f}")
+        return tried[int(np.argmax(scores))]
+
+    def _fit(
+        self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
+        max_iter: int = 40, final: bool = False,
+    ) -> Learnt:  # fmt: skip
+        """One L-BFGS run; a second from the data's own scales where the first found nothing."""
+        prior = self.scales.prior(kernel, 0.1)
+        weight = float(sum(chunk.w.sum() for chunk in chunks))
+        start_noise = self._noise(noise or self.noise_start or 0.1)
+
+        def objective(k: Kernel, s: float) -> tuple[float, Array]:
+            return factorised(k, s, chunks, self.engine)
+
+        def run(start: Kernel, s: float) -> Learnt:
+            return maximise(
+                objective, start, s, prior, weight, noise_fixed=self.noise is not None,
+                max_iter=max_iter,
+            )  # fmt: skip
+
+        found = [run(kernel, start_noise)]
+        if found[0].value < trivial_value(chunks) + 0.02:
+            found.append(run(kernel.with_theta(prior.centre[:-1]), self._noise(0.1)))
+        for _ in range(self.n_starts - 1 if final else 0):
+            theta = found[0].kernel.theta + self.rng.normal(size=kernel.theta.size)
+            theta = np.clip(theta, prior.low[:-1], prior.high[:-1])
+            found.append(run(kernel.with_theta(theta), start_noise))
+        best = max(found, key=lambda learnt: learnt.value)
+        return self._checked(best) if final else best
+
+    def _checked(self, learnt: Learnt) -> Learnt:
+        self.say(f"learnt {learnt.kernel!r}, noise {learnt.noise:.3g} (standardised targets)")
+        if not learnt.converged:
+            warnings.warn(
+                "hyperparameters had not settled when the iterations ran out; fit again with "
+                "kernel=model.kernel_ to go on from here, or with n_starts=3",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return learnt
+
+    def _noise(self, start: float) -> float:
+        return start if self.noise is None else self.noise
+
+    def _default(self, family: str) -> Kernel:
+        return getattr(kernels, family)(length_scale=self.scales.columns * np.sqrt(self.d))
+
+    def _cut(self, groups: list[Array]) -> list[Chunk]:
+        return cut(self.rows.X, self.rows.y, self.rows.w, groups)
+
+    def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
+        """Some of the balanced clusters in the kernel's metric."""
+        groups = partition.balanced(self.rows.X * metric(kernel, self.rows.X), size, self.rng)
+        pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
+        return [groups[i] for i in np.sort(pick)]
+
+    def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
+        """Each group with the rows around it: those nearest to its centre, its own left out."""
+        X = self.rows.X * metric(kernel, self.rows.X)
+        gaps = []
+        for group in groups:
+            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
+            distance[group] = np.inf
+            count = min(600, self.n - group.size)
+            around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
+            gaps.append((group, np.sort(around)))
+        return gaps

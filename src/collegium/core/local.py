@@ -1,0 +1,196 @@
+"""What the anchors cannot see: the nearest raw rows correct a prediction.
+
+Given v, what is left of f is a residual process; condition it on rows N near the query x*:
+
+    C = K_NN − V_NᵀV_N + Ψ     c = K(X_N, x*) − V_NᵀV*     w = C⁻¹c     t = V* − V_N w
+    mean = tᵀE[v] + wᵀy_N      var f* = k(x*, x*) − V*ᵀV* − wᵀc + tᵀΛ⁻¹t
+
+N = none: the anchors alone. N = the query's own chunk: PIC (Snelson & Ghahramani 2007).
+N = all rows of the one chunk: the exact GP. The answer at a query depends on no other query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_matrix
+from scipy.spatial import cKDTree
+
+from . import linalg
+from .basis import Anchors
+from .message import Belief
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Raw rows that were kept."""
+
+    X: Array  # (n, d)
+    y: Array  # (n, p)
+    w: Array  # how often each was seen  (n,)
+
+    def __add__(self, other: Rows) -> Rows:
+        return Rows(
+            np.concatenate([self.X, other.X]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.w, other.w]),
+        )
+
+    def take(self, index: Array | slice) -> Rows:
+        return Rows(self.X[index], self.y[index], self.w[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Moments of f at queries; p outputs share the variance."""
+
+    mean: Array  # (n, p)
+    variance: Array  # (n,)
+
+
+def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
+    """The k rows nearest to each query, nearest first  (n, k)."""
+    _, index = tree.query(Xs, k=k)
+    return np.atleast_1d(index).reshape(Xs.shape[0], k)
+
+
+def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+    """Anchors only (Tresp 2000, eq. 17)."""
+    Vs = basis.design(Xs)
+    T = belief.spread(Vs)
+    variance = basis.residual_diag(Xs, Vs) + np.einsum("mn,mn->n", T, T)
+    return Prediction(Vs.T @ belief.mean, variance)
+
+
+def covariance_global(basis: Anchors, belief: Belief, Xs: Array) -> Array:
+    """K(X*, X*) − V*ᵀV* + V*ᵀΛ⁻¹V*."""
+    Vs = basis.design(Xs)
+    return linalg.mirror(basis.residual(Xs, Vs)) + linalg.gram(belief.spread(Vs).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """One neighbourhood for all queries, factorised once: N = all rows is the exact GP."""
+
+    rows: Rows
+    V: Array  # V_N  (m, n)
+    factor: Array  # C = LLᵀ
+
+    @classmethod
+    def of(cls, basis: Anchors, noise: float, rows: Rows) -> Shared:
+        V = basis.design(rows.X)
+        C = basis.residual(rows.X, V)
+        C.flat[:: C.shape[0] + 1] += noise / rows.w
+        L, _ = linalg.cholesky(C, basis.scale(rows.X) or 1.0, overwrite=True)
+        return cls(rows, V, L)
+
+    def _weigh(self, basis, belief, Xs):
+        """V*, L⁻¹c, t, and the mean."""
+        Vs = basis.design(Xs)
+        c = basis.kernel.value(self.rows.X, Xs) - self.V.T @ Vs
+        a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
+        w = linalg.solve_upper(self.factor, a)
+        t = Vs - self.V @ w
+        return Vs, a, t, t.T @ belief.mean + w.T @ self.rows.y
+
+    def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+        Vs, a, t, mean = self._weigh(basis, belief, Xs)
+        T = belief.spread(t)
+        left = basis.residual_diag(Xs, Vs) - np.einsum("nq,nq->q", a, a)
+        return Prediction(mean, np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T))
+
+    def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        Vs, a, t, _ = self._weigh(basis, belief, Xs)
+        left = linalg.subtract_gram(basis.residual(Xs, Vs), a.T)
+        return linalg.mirror(left) + linalg.gram(belief.spread(t).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections:
+    """For each query its neighbours and their weights: what means and covariances need."""
+
+    rows: Rows  # the union of all neighbourhoods
+    V: Array  # of those rows  (m, u)
+    Vs: Array  # (m, q)
+    members: Array  # positions in `rows`  (q, k)
+    weights: Array  # w of each query  (q, k)
+    left: Array  # k** − V*ᵀV* − wᵀc  (q,)
+    psi: Array  # noise variance of the union's rows  (u,)
+
+    def _rest(self) -> Array:
+        """t = V* − V_N w  (m, q)."""
+        return self.Vs - (self.W().T @ self.V.T).T
+
+    def W(self) -> csc_matrix:
+        """The weights as columns over the union of rows  (u, q)."""
+        q, k = self.members.shape
+        return csc_matrix(
+            (self.weights.ravel(), self.members.ravel(), np.arange(0, q * k + 1, k)),
+            shape=(self.rows.X.shape[0], q),
+        )
+
+    def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+        t = self._rest()
+        T = belief.spread(t)
+        mean = t.T @ belief.mean + self.W().T @ self.rows.y
+        return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
+
+    def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        """Residual covariance of f* − Σ w(y_N − …) plus tᵀΛ⁻¹t: spec'd pairwise, no (u, u) array.
+
+        K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W, U the union of neighbourhoods.
+        """
+        W, kernel = self.W(), basis.kernel
+        cross = W.T @ (kernel.value(self.rows.X, Xs) - self.V.T @ self.Vs)  # Wᵀc  (q, q)
+        VW = (W.T @ self.V.T).T
+        inner = W.T @ W.multiply(self.psi[:, None]).toarray() - VW.T @ VW
+        step = max(1, 2_000_000 // max(1, self.rows.X.shape[0]))
+        for start in range(0, self.rows.X.shape[0], step):  # WᵀK_UUW, some rows at a time
+            part = slice(start, start + step)
+            X_part = self.rows.X[part]
+            K_part = kernel.value(X_part, self.rows.X)
+            own = np.arange(X_part.shape[0])
+            K_part[own, start + own] = kernel.diag(X_part)  # a row with itself: white noise too
+            inner += W[part].T @ (W.T @ K_part.T).T
+        prior = linalg.mirror(basis.residual(Xs, self.Vs))
+        T = belief.spread(self._rest())
+        total = prior - cross - cross.T + inner + T.T @ T
+        return 0.5 * (total + total.T)
+
+
+def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Array) -> Corrections:
+    """Solve Cw = c for each query's neighbours  (q, k).
+
+    Where queries lie close the union of neighbourhoods is small, and its residual covariance
+    is formed once; otherwise each query forms its own.
+    """
+    q, k = neighbours.shape
+    union, members = np.unique(neighbours, return_inverse=True)
+    members = members.reshape(q, k)
+    near = rows.take(union)
+    V, Vs = basis.design(near.X), basis.design(Xs)
+    VT = np.ascontiguousarray(V.T)
+    shared = None
+    if union.size**2 <= q * k * k:
+        shared = linalg.mirror(basis.residual(near.X, V))
+    psi = noise / near.w
+    scale = basis.scale(Xs) or 1.0
+    weights = np.empty((q, k))
+    left = basis.residual_diag(Xs, Vs)
+    for i in range(q):
+        at = members[i]
+        XN, VN = near.X[at], VT[at]
+        if shared is None:
+            C = linalg.subtract_gram(basis.kernel.value(XN), VN)
+        else:
+            C = shared[np.ix_(at, at)]
+        C.flat[:: k + 1] += psi[at]
+        L, _ = linalg.cholesky(C, scale, overwrite=True)
+        c = basis.kernel.value(XN, Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
+        a = linalg.solve_lower(L, c, overwrite=True)
+        left[i] -= a @ a
+        weights[i] = linalg.solve_upper(L, a, overwrite=True)
+    return Corrections(near, V, Vs, members, weights, left, psi)

@@ -1,0 +1,113 @@
+"""The joint Bayesian committee machine: u = f at the queries themselves (Tresp 2000).
+
+Every chunk speaks about the queries directly. Queries are asked in clustered batches; a small
+batch is padded with training inputs around it and with anchors, so that a single query is
+answered as well as a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from . import linalg, local, partition
+from .basis import Anchors
+from .chunk import Chunk
+from .committee import Committee
+from .experts import Block
+from .local import Prediction
+from .message import normalise
+from .scales import metric
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Answers a batch of queries with one committee of all chunks."""
+
+    committee: Committee  # its anchors serve as padding, its chunks as members
+    chunks: Sequence[Chunk]
+    weights: Array  # the metric  (d,)
+    tree: cKDTree
+    size: int  # query points of one batch, padding included
+
+    @classmethod
+    def of(cls, committee: Committee, size: int) -> Joint:
+        rows = committee.rows()
+        ends = np.cumsum(committee.sizes)[:-1]
+        chunks = [
+            Chunk(i, X, y, w)
+            for i, (X, y, w) in enumerate(
+                zip(np.split(rows.X, ends), np.split(rows.y, ends), np.split(rows.w, ends))
+            )
+        ]
+        weights = metric(committee.basis.kernel, rows.X)
+        return cls(committee, chunks, weights, cKDTree(rows.X * weights), size)
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        distinct, where = _distinct(Xs)
+        batches = partition.balanced(
+            distinct * self.weights, self.size, np.random.default_rng(0)
+        )
+        parts = [self._answer(distinct[batch], engine) for batch in batches]
+        order = np.argsort(np.concatenate(batches))
+        mean = np.concatenate([part.mean for part in parts])[order]
+        variance = np.concatenate([part.variance for part in parts])[order]
+        return Prediction(mean[where], variance[where])
+
+    def _answer(self, Q: Array, engine: Any) -> Prediction:
+        basis, belief = self._believe(Q, engine)
+        return local.predict_global(basis, belief, Q)
+
+    def _believe(self, Q: Array, engine: Any):
+        kernel, noise = self.committee.basis.kernel, self.committee.noise
+        p = self.committee.belief.mean.shape[1]
+        basis = Anchors.at(kernel, np.concatenate([Q, self.padding(Q)]))
+        send = partial(Block(noise).send, basis)
+        return basis, normalise(engine.sum(send, self.chunks, basis.prior(p)))
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        """Moments and covariance of all queries, asked as one batch."""
+        distinct, where = _distinct(Xs)
+        if distinct.shape[0] > linalg.LARGEST:
+            raise ValueError(
+                f"a joint answer for {distinct.shape[0]} queries is beyond the limit of "
+                f"{linalg.LARGEST}: ask for fewer at a time"
+            )
+        basis, belief = self._believe(distinct, engine)
+        found = local.predict_global(basis, belief, distinct)
+        covariance = local.covariance_global(basis, belief, distinct)
+        return (
+            Prediction(found.mean[where], found.variance[where]),
+            covariance[np.ix_(where, where)],
+        )
+
+    def padding(self, Q: Array) -> Array:
+        """Training inputs near the queries, then anchors near them, up to `size` points."""
+        room = self.size - Q.shape[0]
+        if room <= 0:
+            return np.empty((0, Q.shape[1]))
+        n = self.tree.n
+        Qs = Q * self.weights
+        distance, index = self.tree.query(Qs, k=[*range(1, min(n, room) + 1)])
+        ranked = index.T[distance.T > 0.0]  # nearest of every query first
+        _, first = np.unique(ranked, return_index=True)
+        near = ranked[np.sort(first)][: max(room - self.committee.basis.m, room // 2)]
+        centre = Qs.mean(axis=0)
+        Z = self.committee.basis.Z
+        order = np.argsort((((Z * self.weights) - centre) ** 2).sum(axis=1), kind="stable")
+        pad = np.concatenate([self.tree.data[near] / self.weights, Z[order]])
+        pad, _ = _distinct(pad)
+        return pad[:room]
+
+
+def _distinct(X: Array) -> tuple[Array, Array]:
+    """Distinct rows, in a canonical order, and where each row went."""
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    return distinct, where.reshape(-1)

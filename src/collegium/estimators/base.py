@@ -1,0 +1,128 @@
+"""What every regressor here shares: answers in the units of y, at two levels, with bars."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..core import linalg
+from ..core.local import Prediction
+from ..engines import single_threaded
+from .data import check_queries
+
+Array = np.ndarray
+LEVELS = ("observation", "function")
+
+
+class GaussianRegressor(RegressorMixin, BaseEstimator):
+    """Answers from `_moments(X)`, `_joint(X)`, `_noise_scaled()`, `scaling_` of a subclass."""
+
+    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
+        """Predict y, with the standard deviation or the covariance on request.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+        return_std, return_cov : bool
+            Return (mean, std) or (mean, cov) instead of the mean; not both.
+        level : {"observation", "function"}
+            Of a new observation (noise included, the default) or of the function behind it.
+
+        Returns
+        -------
+        mean : array of shape (n,) or (n, p)
+        std : array of the same shape
+        cov : array of shape (n, n) or (n, n, p)
+        """
+        check_is_fitted(self)
+        _check_level(level)
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov exclude each other: ask for one of them")
+        X = check_queries(self, X)
+        with single_threaded():
+            if return_cov:
+                check_square(X.shape[0], "return_cov")
+                found, covariance = self._joint(X)
+                return self._mean(found), self._in_units(covariance, level)
+            found = self._moments(X)
+        if not return_std:
+            return self._mean(found)
+        return self._mean(found), self._std(found, level)
+
+    def predict_interval(self, X, coverage=0.95, *, level="observation"):
+        """Central interval that holds y (or the function) with probability `coverage`.
+
+        Returns
+        -------
+        lower, upper : arrays of the shape of the mean
+        """
+        if not (np.isscalar(coverage) and 0.0 < coverage < 1.0):
+            raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
+        mean, std = self.predict(X, return_std=True, level=level)
+        z = norm.ppf(0.5 + 0.5 * coverage)
+        return mean - z * std, mean + z * std
+
+    def sample_y(self, X, n_samples=1, random_state=0, *, level="function"):
+        """Draw functions (or observations) at X from the posterior, jointly.
+
+        Returns
+        -------
+        samples : array of shape (n, n_samples) or (n, p, n_samples)
+        """
+        check_is_fitted(self)
+        _check_level(level)
+        if not (isinstance(n_samples, (int, np.integer)) and n_samples >= 1):
+            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
+        X = check_queries(self, X)
+        check_square(X.shape[0], "sample_y")
+        rng = check_random_state(random_state)
+        with single_threaded():
+            found, covariance = self._joint(X)
+            scale = float(covariance.diagonal().max(initial=0.0)) or 1.0
+            if level == "observation":
+                covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
+            L, _ = linalg.cholesky(covariance, scale, start=linalg.JITTERS[0], overwrite=True)
+            n, p = found.mean.shape
+            draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)
+        samples = self.scaling_.centre[:, None] + self.scaling_.scale[:, None] * (
+            found.mean[:, :, None] + draws
+        )
+        return samples[:, 0] if self.y_ndim_ == 1 else samples
+
+    def _mean(self, found: Prediction) -> Array:
+        mean = self.scaling_.mean(found.mean)
+        return mean[:, 0] if self.y_ndim_ == 1 else mean
+
+    def _std(self, found: Prediction, level: str) -> Array:
+        noise = self._noise_scaled() if level == "observation" else 0.0
+        std = np.sqrt(found.variance + noise)[:, None] * self.scaling_.scale
+        return std[:, 0] if self.y_ndim_ == 1 else std
+
+    def _in_units(self, covariance: Array, level: str) -> Array:
+        if level == "observation":
+            covariance.flat[:: covariance.shape[0] + 1] += self._noise_scaled()
+        covariance = covariance[:, :, None] * self.scaling_.scale**2
+        return covariance[:, :, 0] if self.y_ndim_ == 1 else covariance
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _check_level(level) -> None:
+    if level not in LEVELS:
+        raise ValueError(f"level={level!r}: give one of {LEVELS}")
+
+
+def check_square(n: int, what: str) -> None:
+    """Refuse a dense n × n answer before it is tried."""
+    if n > linalg.LARGEST:
+        raise ValueError(
+            f"{what} for {n} rows needs a dense {n} x {n} matrix ({8 * n * n / 2**30:.1f} GiB), "
+            f"beyond the limit of {linalg.LARGEST} rows: ask in smaller batches"
+        )

@@ -1,0 +1,185 @@
+"""Building a committee model from rows: scale, learn, choose, add up, check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core import partition, selection
+from ..core.calibration import Correction, calibrate
+from ..core.chunk import cut
+from ..core.committee import Committee, Predictor, predictor
+from ..core.kernels import Kernel
+from ..core.learning import learn
+from ..core.local import Rows
+from ..core.scales import column_scales, metric
+from ..core.transductive import Joint
+from .data import Scaling
+from .progress import Progress
+from .settings import Settings
+
+Array = np.ndarray
+#: Rows left out to check the error bars.
+HELD_OUT = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A fitted committee model: records of arrays, numbers and strings."""
+
+    committee: Committee
+    scaling: Scaling
+    chunk_size: int
+    n_local: int
+    query_size: int  # 0: inductive
+    n_chunks: int
+    total_weight: float
+    waiting: bool  # a stream that has not seen enough rows for anchors
+    learnt_at: int  # rows seen when hyperparameters were last learnt
+
+    def predictor(self) -> Predictor | Joint:
+        if self.query_size and not self.committee.exact:
+            return Joint.of(self.committee, self.query_size)
+        return predictor(self.committee, self.n_local)
+
+
+def build(
+    rows: Rows, labels: Array, settings: Settings, rng: np.random.Generator, say: Progress,
+    *, streaming: bool, earlier: Built | None,
+) -> Built:  # fmt: skip
+    """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
+    n, d = rows.X.shape
+    if settings.anchors is not None and settings.anchors.shape[1] != d:
+        raise ValueError(f"anchors have {settings.anchors.shape[1]} columns, but X has {d}")
+    scaling = choose_scaling(rows, settings)
+    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
+    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier)
+    size = settings.chunk_rows(n)
+    groups = chunk_groups(rows.X * metric(kernel, rows.X), labels, settings, size, rng)
+    waiting = streaming and n < settings.enough()
+    exact = waiting or (len(groups) == 1 and settings.keeps_rows and settings.enough() > 0)
+    model = Built(
+        committee=Committee.start(kernel, noise, np.empty((0, d)), rows.y.shape[1]),
+        scaling=scaling,
+        chunk_size=size,
+        n_local=settings.local_rows(d),
+        query_size=(settings.query_size or 1000) if settings.transductive else 0,
+        n_chunks=1 if exact else len(groups),
+        total_weight=float(rows.w.sum()),
+        waiting=waiting,
+        learnt_at=learnt_at,
+    )
+    if exact:
+        say(f"{n} rows in one chunk: the exact GP")
+        return replace(
+            model, committee=model.committee.add(cut(*_fields(scaled), [np.arange(n)]),
+                                                 settings.engine, keep=True),
+        )  # fmt: skip
+    Z = settings.anchors
+    if Z is None:
+        weights = metric(kernel, rows.X)
+        Z = selection.kmeans(rows.X * weights, settings.anchor_count(n), rng) / weights
+    say(f"{n} rows in {len(groups)} chunks of about {size}, {Z.shape[0]} anchors")
+    if settings.learn and settings.noise is None and len(groups) > 1:
+        found = check_bars(model, scaled, groups, Z, settings, rng)
+        kernel, noise = kernel.scaled(found.scale), noise * found.scale * found.ratio
+        say(
+            f"rows left out: NLPD {found.before:.3f} -> {found.after:.3f} with the noise ratio "
+            f"x {found.ratio:.3g} and all variances x {found.scale:.3g}"
+        )
+    committee = Committee.start(kernel, noise, Z, rows.y.shape[1])
+    chunks = cut(*_fields(scaled), groups)
+    committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
+    say("messages added up")
+    return replace(model, committee=committee)
+
+
+def add_rows(
+    built: Built, rows: Rows, settings: Settings, rng: np.random.Generator
+) -> Built:  # fmt: skip
+    """The model that has heard more rows, in chunks of their own."""
+    committee = built.committee
+    scaled = Rows(rows.X, built.scaling.forward(rows.y), rows.w)
+    weights = metric(committee.basis.kernel, rows.X)
+    rule = partition.RULES.get(settings.rule, partition.by_time)
+    groups = rule(rows.X * weights, built.chunk_size, rng)
+    chunks = cut(*_fields(scaled), groups, first_id=built.n_chunks)
+    return replace(
+        built,
+        committee=committee.add(chunks, settings.engine, keep=settings.keeps_rows),
+        n_chunks=built.n_chunks + len(groups),
+        total_weight=built.total_weight + float(rows.w.sum()),
+    )
+
+
+def choose_scaling(rows: Rows, settings: Settings) -> Scaling:
+    """Each output by its own scale where the noise is learnt; else in the given proportions."""
+    scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
+    if settings.noise is None:
+        return scaling
+    if settings.noise.size not in (1, p):
+        raise ValueError(f"noise has {settings.noise.size} values, but y has {p} outputs")
+    if settings.noise[0] == 0.0:
+        return scaling.relative_to_first(np.ones(p))
+    return scaling.relative_to_first(
+        np.broadcast_to(np.sqrt(settings.noise / settings.noise[0]), (p,))
+    )
+
+
+def hyperparameters(
+    scaled: Rows, scaling: Scaling, settings: Settings, rng, say: Progress, earlier: Built | None
+) -> tuple[Kernel, float, int]:
+    """Kernel and noise for scaled targets, and the rows seen when they were learnt."""
+    n, d = scaled.X.shape
+    unit = 1.0 / float(scaling.scale[0] ** 2)
+    kernel = None if settings.kernel is None else settings.kernel.for_width(d).scaled(unit)
+    noise = None if settings.noise is None else float(settings.noise[0]) * unit
+    if not settings.learn:
+        assert kernel is not None and noise is not None
+        return kernel, noise, 0
+    if earlier is not None and n < 2 * earlier.learnt_at and n < settings.enough():
+        change = float(earlier.scaling.scale[0] ** 2) * unit
+        old = earlier.committee
+        own = old.noise * change if noise is None else noise
+        return old.basis.kernel.scaled(change), own, earlier.learnt_at
+    start = None if settings.noise_start is None else settings.noise_start * unit
+    found = learn(
+        scaled, kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
+        noise_start=start, say=say.detail,
+    )  # fmt: skip
+    return found.kernel, found.noise, n
+
+
+def chunk_groups(
+    X: Array, labels: Array, settings: Settings, size: int, rng: np.random.Generator
+) -> list[Array]:
+    if settings.rule == "label":
+        return partition.by_label(labels)
+    return partition.RULES[settings.rule](X, size, rng)
+
+
+def check_bars(
+    model: Built, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
+    rng: np.random.Generator,
+) -> Correction:  # fmt: skip
+    """Predict rows left out with the committee of all others; see `calibrate`."""
+    n = scaled.X.shape[0]
+    held = np.sort(rng.choice(n, min(HELD_OUT, max(1, n // 10)), replace=False))
+    out = np.zeros(n, dtype=bool)
+    out[held] = True
+    chunks = cut(*_fields(scaled), [group[~out[group]] for group in groups])
+    kernel, noise = model.committee.basis.kernel, model.committee.noise
+
+    def answer(ratio: float) -> tuple[Array, Array]:
+        committee = Committee.start(kernel, noise * ratio, Z, scaled.y.shape[1])
+        committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
+        asked = replace(model, committee=committee).predictor()
+        found = asked.predict(scaled.X[held], settings.engine)
+        return scaled.y[held] - found.mean, found.variance + noise * ratio
+
+    return calibrate(answer)
+
+
+def _fields(rows: Rows) -> tuple[Array, Array, Array]:
+    return rows.X, rows.y, rows.w

@@ -1,0 +1,295 @@
+"""CommitteeRegressor: Gaussian-process regression by committee."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.kernels import Kernel
+from ..core.local import Prediction, Rows
+from ..engines import single_threaded
+from .base import GaussianRegressor
+from .building import Built, add_rows, build
+from .data import Scaling, check_rows, merged
+from .progress import Progress
+from .settings import Settings
+
+Array = np.ndarray
+
+
+class CommitteeRegressor(GaussianRegressor):
+    """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
+
+    Chunks of rows send Gaussian messages about the function at shared anchors; the messages
+    add up. Each prediction is corrected by the raw rows nearest to it. Where all rows fit one
+    chunk this is the exact Gaussian process.
+
+    Parameters
+    ----------
+    kernel : kernel of collegium or scikit-learn, default=None
+        Family and starting point, in the units of X and y. None: a Matérn or squared
+        exponential with one length scale per column, chosen by evidence and by the predictive
+        density of chunks left out. White noise added to it is taken as the noise.
+    inference : {"inductive", "transductive"}, default="inductive"
+        Shared anchors with local correction, or the joint Bayesian committee machine over the
+        queries of each call (better with many queries, and dependent on them).
+    partition : {"balanced", "kmeans", "random", "time"} or array of n labels
+        How rows are dealt to chunks.
+    chunk_size : int or "auto"
+        Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
+    n_anchors : int or "auto"
+        Anchors shared by all chunks. "auto": 500, fewer for few rows.
+    anchors : array of shape (m, d), default=None
+        Anchors given instead.
+    noise : float or array of p, default=None
+        Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
+        array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
+    n_local : int or "auto"
+        Nearest rows that correct a prediction. 0: anchors only, and no raw rows are kept.
+        "auto": 100 + 50 per input column, at most 400.
+    query_size : int or "auto"
+        Query points of one transductive batch, padding included. "auto": 1000.
+    learn : bool, default=True
+        Learn the hyperparameters; False: take `kernel` and `noise` as they are.
+    n_starts : int, default=1
+        Starting points of the final optimisation.
+    engine : engine, default=None
+        Where sums over chunks run; None: this machine, with `n_jobs` threads.
+    n_jobs : int, default=None
+        Threads; the results do not depend on it. None: 1, −1: all cores.
+    random_state : int, RandomState or None
+        Seed of all random choices.
+    verbose : int, default=0
+        1: say what is chosen and done.
+
+    Attributes
+    ----------
+    kernel_, noise_ : the kernel and noise used, in the units of X and y.
+    anchors_ : array of shape (m, d); none where the model is an exact GP.
+    log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
+    n_chunks_ : int
+    chunk_size_, n_local_, query_size_ : the sizes used.
+
+    Notes
+    -----
+    Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
+    rows themselves. A prediction costs O(k² m) for k nearest rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import CommitteeRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(300, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> model = CommitteeRegressor(random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.08 < std[0] < 0.13)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        inference="inductive",
+        partition="balanced",
+        chunk_size="auto",
+        n_anchors="auto",
+        anchors=None,
+        noise=None,
+        n_local="auto",
+        query_size="auto",
+        learn=True,
+        n_starts=1,
+        engine=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.inference = inference
+        self.partition = partition
+        self.chunk_size = chunk_size
+        self.n_anchors = n_anchors
+        self.anchors = anchors
+        self.noise = noise
+        self.n_local = n_local
+        self.query_size = query_size
+        self.learn = learn
+        self.n_starts = n_starts
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, p)
+        sample_weight : array-like of shape (n,), default=None
+            A weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        settings = Settings.of(self)
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=True)
+        labels = settings.labels(rows.X.shape[0])
+        rows, labels = merged(rows, labels, in_order=settings.in_order)
+        return self._rebuild(settings, rows, labels, y_ndim)
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn from more rows; earlier ones count as before.
+
+        Rows wait, answered by an exact GP, until there are enough for anchors and
+        hyperparameters (unless these are given). From then on each call adds chunks, and the
+        result is that of `fit` on the same chunks with the same kernel, noise, anchors and
+        scaling of y.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "built_")
+        settings = Settings.of(self)
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
+        if not first and rows.y.shape[1] != self.scaling_.scale.size:
+            raise ValueError(
+                f"y has {rows.y.shape[1]} outputs, but {self.scaling_.scale.size} in earlier calls"
+            )
+        rows, labels = merged(rows, np.zeros(rows.X.shape[0]), in_order=True)
+        if first:
+            return self._rebuild(settings, rows, labels, y_ndim, streaming=True)
+        if self.built_.waiting:
+            rows = self._kept() + rows
+            labels = np.zeros(rows.X.shape[0])
+            return self._rebuild(settings, rows, labels, self.y_ndim_, streaming=True)
+        with single_threaded():
+            self.built_ = add_rows(self.built_, rows, settings, self._rng())
+        self._forget_answers()
+        return self
+
+    def relearn(self):
+        """Learn hyperparameters and anchors anew from the rows that were kept.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if not self.built_.committee.sizes:
+            raise ValueError(
+                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
+            )
+        settings = Settings.of(self)
+        rows = self._kept()
+        rows, labels = merged(rows, np.zeros(rows.X.shape[0]), in_order=settings.in_order)
+        return self._rebuild(settings, rows, labels, self.y_ndim_)
+
+    def _rebuild(self, settings, rows, labels, y_ndim, *, streaming=False):
+        """All or nothing: the fitted state changes when everything has worked."""
+        earlier = getattr(self, "built_", None) if streaming else None
+        with single_threaded():
+            built = build(
+                rows, labels, settings, self._rng(), Progress(self.verbose),
+                streaming=streaming, earlier=earlier,
+            )  # fmt: skip
+        self.built_, self.y_ndim_ = built, y_ndim
+        self._forget_answers()
+        return self
+
+    def _rng(self) -> np.random.Generator:
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return np.random.default_rng(seed)
+
+    def _kept(self) -> Rows:
+        kept = self.built_.committee.rows()
+        return Rows(kept.X, self.scaling_.mean(kept.y), kept.w)
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def _moments(self, X: Array) -> Prediction:
+        return self._answers.get(self.built_).predict(X, Settings.of(self).engine)
+
+    def _joint(self, X: Array) -> tuple[Prediction, Array]:
+        return self._answers.get(self.built_).joint(X, Settings.of(self).engine)
+
+    def _noise_scaled(self) -> float:
+        return self.built_.committee.noise
+
+    def _forget_answers(self) -> None:
+        self._answers = _Answers()
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("_answers", None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._forget_answers()
+
+    # -- what was found -----------------------------------------------------------------------
+
+    @property
+    def scaling_(self) -> Scaling:
+        return self.built_.scaling
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel in the units of X and y (of the first output where there are several)."""
+        return self.built_.committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
+
+    @property
+    def noise_(self) -> float | Array:
+        """The noise variance in the units of y; one an output where these differ in scale."""
+        noise = self.built_.committee.noise * self.scaling_.scale**2
+        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
+
+    @property
+    def anchors_(self) -> Array:
+        return self.built_.committee.basis.Z
+
+    @property
+    def n_chunks_(self) -> int:
+        return self.built_.n_chunks
+
+    @property
+    def chunk_size_(self) -> int:
+        return self.built_.chunk_size
+
+    @property
+    def n_local_(self) -> int:
+        return self.built_.n_local
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(y | X) in the units of y, summed over outputs."""
+        with single_threaded():
+            scaled = self.built_.committee.log_evidence()
+        return float((scaled - self.built_.total_weight * np.log(self.scaling_.scale)).sum())
+
+
+class _Answers:
+    """The predictor of a model, made when first asked for; never stored."""
+
+    def __init__(self):
+        self.predictor = None
+
+    def get(self, built: Built):
+        if self.predictor is None:
+            with single_threaded():
+                self.predictor = built.predictor()
+        return self.predictor

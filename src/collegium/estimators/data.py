@@ -1,0 +1,81 @@
+"""From what users pass to what the core expects: validated, merged, centred and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from ..core.local import Rows
+
+Array = np.ndarray
+
+
+def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
+    """Validated rows (y two-dimensional), and the number of dimensions y came with."""
+    X, y = validate_data(
+        estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
+        order="C", ensure_min_samples=1,
+    )  # fmt: skip
+    y = np.asarray(y, dtype=np.float64)
+    w = np.ones(X.shape[0])
+    if sample_weight is not None:
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        check_consistent_length(X, w)
+        if not (w > 0).any():
+            raise ValueError("sample_weight is zero for every row: give at least one a weight")
+    return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
+
+
+def check_queries(estimator, X) -> Array:
+    return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")
+
+
+def merged(rows: Rows, labels: Array, *, in_order: bool) -> tuple[Rows, Array]:
+    """Rows without zero weights, equal ones (x, y, label) as one with the sum of their weights.
+
+    Sorted by value unless the order means something: so a weight and a repetition, and any
+    order of the same rows, give the same model to the last bit.
+    """
+    positive = rows.w > 0
+    table = np.column_stack([rows.X, rows.y, labels])[positive]
+    w = rows.w[positive]
+    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse.reshape(-1), weights=w)
+    if in_order:
+        order = np.argsort(first)
+        first, weight = first[order], weight[order]
+    kept = np.flatnonzero(positive)[first]
+    return Rows(rows.X[kept], rows.y[kept], weight), labels[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """y = centre + scale · (what the core sees), one of each an output."""
+
+    centre: Array  # (p,)
+    scale: Array  # (p,)
+
+    @classmethod
+    def of(cls, y: Array, w: Array) -> Scaling:
+        """Weighted mean and standard deviation, by the largest magnitude first."""
+        size = np.abs(y).max(axis=0)
+        size[size == 0.0] = 1.0
+        unit = y / size
+        share = (w / w.max())[:, None]
+        mean = (share * unit).sum(axis=0) / share.sum()
+        sd = np.sqrt((share * (unit - mean) ** 2).sum(axis=0) / share.sum())
+        sd[sd <= 1e-13] = 1.0  # constant to rounding
+        return cls(mean * size, sd * size)
+
+    def forward(self, y: Array) -> Array:
+        return (y - self.centre) / self.scale
+
+    def mean(self, mean: Array) -> Array:
+        return self.centre + self.scale * mean
+
+    def relative_to_first(self, ratios: Array) -> Scaling:
+        """One scale for all outputs, but for the given ratios to the first."""
+        own = self.scale / ratios
+        return Scaling(self.centre, np.exp(np.log(own).mean()) * ratios)

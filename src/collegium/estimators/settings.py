@@ -1,0 +1,162 @@
+"""The arguments of a committee estimator, checked and resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..core.kernels import Kernel, as_kernel, split_white
+from ..core.partition import RULES
+from ..engines import engine_for
+
+Array = np.ndarray
+#: Up to this many rows are one chunk by default: the exact GP.
+EXACT = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What the user asked for; sizes still open are None."""
+
+    kernel: Kernel | None  # white noise taken out
+    noise: Array | None  # kept as given  (1,) or (p,)
+    noise_start: float | None  # from white noise in the kernel
+    learn: bool
+    transductive: bool
+    rule: str  # a partition rule, or "label"
+    given_labels: Array | None
+    chunk_size: int | None
+    n_anchors: int | None
+    anchors: Array | None
+    n_local: int | None
+    query_size: int | None
+    n_starts: int
+    engine: Any
+
+    @classmethod
+    def of(cls, estimator) -> Settings:
+        e = estimator
+        kernel = None if e.kernel is None else as_kernel(e.kernel)
+        noise, start = _noise(e.noise), None
+        if kernel is not None:
+            kernel, white = split_white(kernel)
+            if white is not None and noise is not None:
+                raise ValueError("noise is given twice: drop it, or the white noise in kernel")
+            if white is not None and (white.fixed or not e.learn):
+                noise = np.array([white.variance])
+            elif white is not None:
+                start = white.variance
+        if not isinstance(e.learn, (bool, np.bool_)):
+            raise ValueError(f"learn={e.learn!r}: give True or False")
+        if not e.learn and (kernel is None or noise is None):
+            raise ValueError("learn=False needs both kernel and noise (or a kernel + White(...))")
+        if e.inference not in ("inductive", "transductive"):
+            raise ValueError(f"inference={e.inference!r}: give 'inductive' or 'transductive'")
+        transductive = e.inference == "transductive"
+        n_local = _size(e.n_local, "n_local", least=0)
+        if transductive and n_local is not None:
+            raise ValueError("n_local means nothing with inference='transductive': leave it out")
+        if not transductive and e.query_size != "auto":
+            raise ValueError("query_size means something with inference='transductive' only")
+        rule, labels = _rule(e.partition)
+        return cls(
+            kernel=kernel,
+            noise=noise,
+            noise_start=start,
+            learn=bool(e.learn),
+            transductive=transductive,
+            rule=rule,
+            given_labels=labels,
+            chunk_size=_size(e.chunk_size, "chunk_size"),
+            n_anchors=_size(e.n_anchors, "n_anchors"),
+            anchors=_anchors(e.anchors),
+            n_local=n_local,
+            query_size=_size(e.query_size, "query_size"),
+            n_starts=_size(e.n_starts, "n_starts", auto=False) or 1,
+            engine=engine_for(e.n_jobs) if e.engine is None else e.engine,
+        )
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of rows means something."""
+        return self.rule in ("time", "label")
+
+    @property
+    def keeps_rows(self) -> bool:
+        return self.n_local != 0
+
+    def labels(self, n: int) -> Array:
+        if self.given_labels is None:
+            return np.zeros(n)
+        if self.given_labels.shape != (n,):
+            raise ValueError(
+                f"partition gives {self.given_labels.size} labels for {n} rows: give one a row"
+            )
+        return np.unique(self.given_labels, return_inverse=True)[1].astype(float)
+
+    def chunk_rows(self, n: int) -> int:
+        """Rows in a chunk."""
+        if self.chunk_size is not None:
+            return self.chunk_size
+        if n <= EXACT:
+            return max(n, 1)
+        return 1000 if self.transductive else 500
+
+    def anchor_count(self, n: int) -> int:
+        return self.n_anchors or int(np.clip(n // 10, 20, 500))
+
+    def local_rows(self, d: int) -> int:
+        return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
+
+    def enough(self) -> int:
+        """Rows of a stream that wait before anchors and hyperparameters are learnt."""
+        if self.anchors is not None and not self.learn:
+            return 0
+        return max(self.chunk_size or EXACT, 4 * (self.n_anchors or 0))
+
+
+def _size(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
+    if auto and isinstance(value, str) and value == "auto":
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+        words = " or 'auto'" if auto else ""
+        raise ValueError(f"{name}={value!r}: give a whole number of at least {least}{words}")
+    return int(value)
+
+
+def _noise(noise) -> Array | None:
+    if noise is None:
+        return None
+    number = np.atleast_1d(np.asarray(noise, dtype=object))
+    good = number.ndim == 1 and all(isinstance(v, Real) for v in number)
+    values = number.astype(float) if good else np.array([np.nan])
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError(f"noise={noise!r}: give a variance of at least 0, or one an output")
+    if values.size > 1 and (values == 0).any() and (values > 0).any():
+        raise ValueError("noise has zeros beside other values: give all zeros, or none")
+    return values
+
+
+def _anchors(anchors) -> Array | None:
+    if anchors is None:
+        return None
+    Z = np.array(anchors, dtype=float)
+    if Z.ndim != 2 or Z.shape[0] < 1 or not np.isfinite(Z).all():
+        raise ValueError("anchors must be a finite array of shape (m, d) with m of at least 1")
+    return Z
+
+
+def _rule(rule) -> tuple[str, Array | None]:
+    if isinstance(rule, str):
+        if rule not in RULES:
+            raise ValueError(
+                f"partition={rule!r}: give one of {sorted(RULES)}, or an array of labels"
+            )
+        return rule, None
+    labels = np.asarray(rule)
+    if labels.ndim != 1:
+        raise ValueError("partition must be a rule's name or an array of one label a row")
+    return "label", labels
