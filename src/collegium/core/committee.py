@@ -17,7 +17,7 @@ from .experts import Block
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared
 from .message import Belief, normalise
-from .scales import metric
+from .scales import metric, seen
 from .tree import Tree
 
 Array = np.ndarray
@@ -136,10 +136,10 @@ class Local:
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
         size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
-        batches = partition.balanced(Xs * self.weights, size, np.random.default_rng(0))
+        batches = partition.balanced(seen(Xs, self.weights), size, np.random.default_rng(0))
 
         def answer(X: Array, _: Any) -> Prediction:
-            neighbours = local.nearest(self.tree, X * self.weights, self.k)
+            neighbours = local.nearest(self.tree, seen(X, self.weights), self.k)
             found = local.correct(c.basis, c.noise, self.rows, X, neighbours)
             return found.predict(c.basis, c.belief, X)
 
@@ -147,7 +147,7 @@ class Local:
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
-        neighbours = local.nearest(self.tree, Xs * self.weights, self.k)
+        neighbours = local.nearest(self.tree, seen(Xs, self.weights), self.k)
         found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
@@ -156,8 +156,8 @@ Predictor = Exact | Global | Local
 
 
 def predictor(committee: Committee, n_local: int) -> Predictor:
-    """Exact where there are no anchors; else local, or global for n_local = 0."""
-    if committee.exact:
+    """Exact where one chunk has all rows; else local, or global for n_local = 0."""
+    if committee.exact or len(committee.sizes) == 1:
         return Exact.of(committee)
     return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
 

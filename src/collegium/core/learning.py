@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.exceptions import ConvergenceWarning
 
 from . import kernels, partition
 from .basis import Anchors
+from .calibration import Correction, calibrate
 from .chunk import Chunk, cut
 from .evidence import factorised
 from .kernels import Kernel
-from .local import Rows, Shared
-from .message import LOG_2PI, Message, normalise
+from .local import Prediction, Rows, Shared, correct, nearest
+from .message import LOG_2PI, Belief, normalise
 from .optimise import Learnt, Scales, maximise
 from .scales import metric
 
@@ -28,6 +30,9 @@ Array = np.ndarray
 
 #: The families tried when no kernel is given, roughest first.
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
+#: A rougher family is taken where its three log densities together are this close to the best:
+#: so much is noise, and to be too rough costs less than to be too smooth.
+ROUGHER = 0.1
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -45,17 +50,47 @@ def gap_density(
 
     `groups` are pairs (rows left out, rows given).
     """
-    basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
-    belief = normalise(Message.standard_normal(0, rows.y.shape[1]))
+    basis, belief = _no_anchors(kernel, rows)
 
     def density(group: tuple[Array, Array]) -> float:
         out, given = group
         found = Shared.of(basis, noise, rows.take(given)).predict(basis, belief, rows.X[out])
-        variance = found.variance + noise
-        z2 = (rows.y[out] - found.mean) ** 2 / variance[:, None]
-        return float(-0.5 * (LOG_2PI + np.log(variance)[:, None] + z2).sum(axis=1).mean())
+        return _log_density(found, noise, rows.y[out])
 
     return float(np.mean(engine.map(density, groups)))
+
+
+def near_check(
+    kernel: Kernel, noise: float, rows: Rows, asked: Array, neighbours: Array, engine: Any
+) -> Correction:
+    """Single rows left out, given those nearest to each: is the noise enough? See `calibrate`."""
+    parts = np.array_split(np.arange(asked.size), max(1, asked.size // 50))
+
+    def answer(ratio: float) -> tuple[Array, Array]:
+        basis, belief = _no_anchors(kernel, rows)
+
+        def predict(part: Array) -> Prediction:
+            Xs = rows.X[asked[part]]
+            found = correct(basis, noise * ratio, rows, Xs, neighbours[part])
+            return found.predict(basis, belief, Xs)
+
+        found = engine.map(predict, parts)
+        mean = np.concatenate([part.mean for part in found])
+        variance = np.concatenate([part.variance for part in found])
+        return rows.y[asked] - mean, variance + noise * ratio
+
+    return calibrate(answer)
+
+
+def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
+    basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
+    return basis, normalise(basis.prior(rows.y.shape[1]))
+
+
+def _log_density(found: Prediction, noise: float, y: Array) -> float:
+    variance = (found.variance + noise)[:, None]
+    z2 = (y - found.mean) ** 2 / variance
+    return float(-0.5 * (LOG_2PI + np.log(variance) + z2).sum(axis=1).mean())
 
 
 @dataclass(frozen=True)
@@ -65,8 +100,10 @@ class Effort:
     rough_rows: int = 600
     family_chunks: int = 6
     family_size: int = 400
-    final_chunks: int = 10
-    final_size: int = 500
+    final_chunks: int = 20
+    final_size: int = 400
+    near_rows: int = 300
+    near_neighbours: int = 400
 
 
 def learn(
@@ -120,8 +157,8 @@ class _Learner:
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
-        gaps = self._gaps(rough.kernel, groups)
-        tried, scores = [], []
+        gaps, near = self._gaps(rough.kernel, groups), self._near(rough.kernel)
+        tried, scores, p = [], [], self.rows.y.shape[1]
         for family in FAMILIES:
             start = getattr(kernels, family)(
                 variance=rough.kernel.variance,  # type: ignore[attr-defined]
@@ -129,10 +166,15 @@ class _Learner:
             )
             learnt = self._fit(start, rough.noise, chunks)
             gap = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
+            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
             tried.append(learnt)
-            scores.append(learnt.value + gap)
-            self.say(f"{family}: log evidence {learnt.value:.3f} a row, chunk left out {gap:.3f}")
-        return tried[int(np.argmax(scores))]
+            scores.append(learnt.value + gap - p * check.after)
+            self.say(
+                f"{family}: log density a row by evidence {learnt.value:.3f}, of chunks left out "
+                f"{gap:.3f}, of rows left out {-p * check.after:.3f} (noise x {check.ratio:.3g})"
+            )
+        good = np.flatnonzero(np.array(scores) >= max(scores) - ROUGHER)
+        return tried[good[0]]
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -199,3 +241,13 @@ class _Learner:
             around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
             gaps.append((group, np.sort(around)))
         return gaps
+
+    def _near(self, kernel: Kernel) -> tuple[Array, Array]:
+        """Some rows, and for each the rows nearest to it but itself."""
+        asked = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
+        X = self.rows.X * metric(kernel, self.rows.X)
+        k = min(self.n - 1, self.effort.near_neighbours)
+        found = nearest(cKDTree(X), X[asked], k + 1)
+        own = found == asked[:, None]
+        own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
+        return asked, found[~own].reshape(asked.size, k)

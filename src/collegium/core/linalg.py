@@ -38,7 +38,8 @@ def cholesky(
         )
     if n == 0:
         return np.empty((0, 0)), 0.0
-    L = mirror(A if overwrite else np.array(A, dtype=float, order="C"))
+    in_place = overwrite and A.flags.c_contiguous and A.flags.writeable and A.dtype == float
+    L = mirror(A if in_place else np.array(A, dtype=float, order="C"))
     diagonal = L.diagonal().copy()
     for jitter in (start, *[j for j in JITTERS if j > start]):
         L.flat[:: n + 1] = diagonal + jitter * scale

@@ -22,7 +22,7 @@ from .committee import Committee
 from .experts import Block
 from .local import Prediction
 from .message import normalise
-from .scales import metric
+from .scales import metric, seen
 
 Array = np.ndarray
 
@@ -52,9 +52,8 @@ class Joint:
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         distinct, where = _distinct(Xs)
-        batches = partition.balanced(
-            distinct * self.weights, self.size, np.random.default_rng(0)
-        )
+        points = seen(distinct, self.weights)
+        batches = partition.balanced(points, self.size, np.random.default_rng(0))
         parts = [self._answer(distinct[batch], engine) for batch in batches]
         order = np.argsort(np.concatenate(batches))
         mean = np.concatenate([part.mean for part in parts])[order]
@@ -94,7 +93,7 @@ class Joint:
         if room <= 0:
             return np.empty((0, Q.shape[1]))
         n = self.tree.n
-        Qs = Q * self.weights
+        Qs = seen(Q, self.weights)
         distance, index = self.tree.query(Qs, k=[*range(1, min(n, room) + 1)])
         ranked = index.T[distance.T > 0.0]  # nearest of every query first
         _, first = np.unique(ranked, return_index=True)

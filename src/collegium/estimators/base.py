@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -12,13 +14,16 @@ from ..core import linalg
 from ..core.local import Prediction
 from ..engines import single_threaded
 from .data import check_queries
+from .settings import check_square
 
 Array = np.ndarray
 LEVELS = ("observation", "function")
 
 
 class GaussianRegressor(RegressorMixin, BaseEstimator):
-    """Answers from `_moments(X)`, `_joint(X)`, `_noise_scaled()`, `scaling_` of a subclass."""
+    """Answers from what a subclass has: `_moments(X)`, `_joint(X)`, `scaling_`,
+    `_noise_scaled()` and `_prior_variance(X)`.
+    """
 
     def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
         """Predict y, with the standard deviation or the covariance on request.
@@ -47,6 +52,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
             if return_cov:
                 check_square(X.shape[0], "return_cov")
                 found, covariance = self._joint(X)
+                covariance.flat[:: X.shape[0] + 1] = found.variance  # to the last bit
                 return self._mean(found), self._in_units(covariance, level)
             found = self._moments(X)
         if not return_std:
@@ -60,14 +66,14 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         -------
         lower, upper : arrays of the shape of the mean
         """
-        if not (np.isscalar(coverage) and 0.0 < coverage < 1.0):
+        if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
             raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
         mean, std = self.predict(X, return_std=True, level=level)
         z = norm.ppf(0.5 + 0.5 * coverage)
         return mean - z * std, mean + z * std
 
-    def sample_y(self, X, n_samples=1, random_state=0, *, level="function"):
-        """Draw functions (or observations) at X from the posterior, jointly.
+    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
+        """Draw observations (or functions) at X from the posterior, jointly.
 
         Returns
         -------
@@ -75,16 +81,16 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         _check_level(level)
-        if not (isinstance(n_samples, (int, np.integer)) and n_samples >= 1):
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         X = check_queries(self, X)
         check_square(X.shape[0], "sample_y")
         rng = check_random_state(random_state)
         with single_threaded():
             found, covariance = self._joint(X)
-            scale = float(covariance.diagonal().max(initial=0.0)) or 1.0
             if level == "observation":
                 covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
+            scale = self._prior_variance(X) or 1.0
             L, _ = linalg.cholesky(covariance, scale, start=linalg.JITTERS[0], overwrite=True)
             n, p = found.mean.shape
             draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)
@@ -117,12 +123,3 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
 def _check_level(level) -> None:
     if level not in LEVELS:
         raise ValueError(f"level={level!r}: give one of {LEVELS}")
-
-
-def check_square(n: int, what: str) -> None:
-    """Refuse a dense n × n answer before it is tried."""
-    if n > linalg.LARGEST:
-        raise ValueError(
-            f"{what} for {n} rows needs a dense {n} x {n} matrix ({8 * n * n / 2**30:.1f} GiB), "
-            f"beyond the limit of {linalg.LARGEST} rows: ask in smaller batches"
-        )

@@ -13,15 +13,15 @@ from ..core.committee import Committee, Predictor, predictor
 from ..core.kernels import Kernel
 from ..core.learning import learn
 from ..core.local import Rows
-from ..core.scales import column_scales, metric
+from ..core.scales import metric
 from ..core.transductive import Joint
 from .data import Scaling
 from .progress import Progress
 from .settings import Settings
 
 Array = np.ndarray
-#: Rows left out to check the error bars.
-HELD_OUT = 400
+#: Rows left out to check the error bars, and the nearest rows used there.
+HELD_OUT, CHECK_LOCAL = 800, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Built:
     query_size: int  # 0: inductive
     n_chunks: int
     total_weight: float
-    waiting: bool  # a stream that has not seen enough rows for anchors
+    waiting: bool  # an exact GP so far: more rows may ask for anchors
     learnt_at: int  # rows seen when hyperparameters were last learnt
 
     def predictor(self) -> Predictor | Joint:
@@ -45,20 +45,21 @@ class Built:
 
 
 def build(
-    rows: Rows, labels: Array, settings: Settings, rng: np.random.Generator, say: Progress,
-    *, streaming: bool, earlier: Built | None,
+    rows: Rows, labels: Array | None, settings: Settings, rng: np.random.Generator,
+    say: Progress, *, streaming: bool, earlier: Built | None,
 ) -> Built:  # fmt: skip
     """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
     n, d = rows.X.shape
+    size = settings.chunk_rows(n, streaming=streaming)
+    settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
     if settings.anchors is not None and settings.anchors.shape[1] != d:
         raise ValueError(f"anchors have {settings.anchors.shape[1]} columns, but X has {d}")
     scaling = choose_scaling(rows, settings)
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
     kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier)
-    size = settings.chunk_rows(n)
     groups = chunk_groups(rows.X * metric(kernel, rows.X), labels, settings, size, rng)
-    waiting = streaming and n < settings.enough()
-    exact = waiting or (len(groups) == 1 and settings.keeps_rows and settings.enough() > 0)
+    alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
+    exact = alone or (streaming and n < settings.enough())
     model = Built(
         committee=Committee.start(kernel, noise, np.empty((0, d)), rows.y.shape[1]),
         scaling=scaling,
@@ -67,20 +68,27 @@ def build(
         query_size=(settings.query_size or 1000) if settings.transductive else 0,
         n_chunks=1 if exact else len(groups),
         total_weight=float(rows.w.sum()),
-        waiting=waiting,
+        waiting=exact,
         learnt_at=learnt_at,
     )
-    if exact:
-        say(f"{n} rows in one chunk: the exact GP")
-        return replace(
-            model, committee=model.committee.add(cut(*_fields(scaled), [np.arange(n)]),
-                                                 settings.engine, keep=True),
-        )  # fmt: skip
-    Z = settings.anchors
+    if not exact:
+        return with_anchors(model, scaled, groups, settings, rng, say)
+    say(f"{n} rows in one chunk: the exact GP")
+    whole = cut(*_fields(scaled), [np.arange(n)])
+    return replace(model, committee=model.committee.add(whole, settings.engine, keep=True))
+
+
+def with_anchors(
+    model: Built, scaled: Rows, groups: list[Array], settings: Settings,
+    rng: np.random.Generator, say: Progress,
+) -> Built:  # fmt: skip
+    """Choose anchors, check the error bars, add up the messages."""
+    kernel, noise = model.committee.basis.kernel, model.committee.noise
+    n, Z = scaled.X.shape[0], settings.anchors
     if Z is None:
-        weights = metric(kernel, rows.X)
-        Z = selection.kmeans(rows.X * weights, settings.anchor_count(n), rng) / weights
-    say(f"{n} rows in {len(groups)} chunks of about {size}, {Z.shape[0]} anchors")
+        weights = metric(kernel, scaled.X)
+        Z = selection.kmeans(scaled.X * weights, settings.anchor_count(n), rng) / weights
+    say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
     if settings.learn and settings.noise is None and len(groups) > 1:
         found = check_bars(model, scaled, groups, Z, settings, rng)
         kernel, noise = kernel.scaled(found.scale), noise * found.scale * found.ratio
@@ -88,26 +96,25 @@ def build(
             f"rows left out: NLPD {found.before:.3f} -> {found.after:.3f} with the noise ratio "
             f"x {found.ratio:.3g} and all variances x {found.scale:.3g}"
         )
-    committee = Committee.start(kernel, noise, Z, rows.y.shape[1])
+    committee = Committee.start(kernel, noise, Z, scaled.y.shape[1])
     chunks = cut(*_fields(scaled), groups)
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
     return replace(model, committee=committee)
 
 
-def add_rows(
-    built: Built, rows: Rows, settings: Settings, rng: np.random.Generator
-) -> Built:  # fmt: skip
+def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Generator) -> Built:
     """The model that has heard more rows, in chunks of their own."""
     committee = built.committee
     scaled = Rows(rows.X, built.scaling.forward(rows.y), rows.w)
+    size = settings.chunk_rows(rows.X.shape[0], streaming=True)
     weights = metric(committee.basis.kernel, rows.X)
-    rule = partition.RULES.get(settings.rule, partition.by_time)
-    groups = rule(rows.X * weights, built.chunk_size, rng)
+    groups = chunk_groups(rows.X * weights, None, settings, size, rng)
     chunks = cut(*_fields(scaled), groups, first_id=built.n_chunks)
     return replace(
         built,
         committee=committee.add(chunks, settings.engine, keep=settings.keeps_rows),
+        chunk_size=size,
         n_chunks=built.n_chunks + len(groups),
         total_weight=built.total_weight + float(rows.w.sum()),
     )
@@ -152,11 +159,12 @@ def hyperparameters(
 
 
 def chunk_groups(
-    X: Array, labels: Array, settings: Settings, size: int, rng: np.random.Generator
+    X: Array, labels: Array | None, settings: Settings, size: int, rng: np.random.Generator
 ) -> list[Array]:
-    if settings.rule == "label":
+    """By label where there are labels: not in a stream, which is cut as it comes."""
+    if labels is not None:
         return partition.by_label(labels)
-    return partition.RULES[settings.rule](X, size, rng)
+    return partition.RULES.get(settings.rule, partition.by_time)(X, size, rng)
 
 
 def check_bars(
@@ -170,11 +178,12 @@ def check_bars(
     out[held] = True
     chunks = cut(*_fields(scaled), [group[~out[group]] for group in groups])
     kernel, noise = model.committee.basis.kernel, model.committee.noise
+    n_local = min(model.n_local, CHECK_LOCAL)
 
     def answer(ratio: float) -> tuple[Array, Array]:
         committee = Committee.start(kernel, noise * ratio, Z, scaled.y.shape[1])
         committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
-        asked = replace(model, committee=committee).predictor()
+        asked = replace(model, committee=committee, n_local=n_local).predictor()
         found = asked.predict(scaled.X[held], settings.engine)
         return scaled.y[held] - found.mean, found.variance + noise * ratio
 

@@ -11,7 +11,7 @@ from ..core.local import Prediction, Rows
 from ..engines import single_threaded
 from .base import GaussianRegressor
 from .building import Built, add_rows, build
-from .data import Scaling, check_rows, merged
+from .data import Scaling, all_or_nothing, check_rows, merged
 from .progress import Progress
 from .settings import Settings
 
@@ -35,7 +35,7 @@ class CommitteeRegressor(GaussianRegressor):
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them).
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
-        How rows are dealt to chunks.
+        How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
     chunk_size : int or "auto"
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
     n_anchors : int or "auto"
@@ -124,6 +124,7 @@ class CommitteeRegressor(GaussianRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Learn from rows.
 
@@ -141,9 +142,9 @@ class CommitteeRegressor(GaussianRegressor):
         settings = Settings.of(self)
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=True)
         labels = settings.labels(rows.X.shape[0])
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
         return self._rebuild(settings, rows, labels, y_ndim)
 
+    @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from more rows; earlier ones count as before.
 
@@ -167,18 +168,18 @@ class CommitteeRegressor(GaussianRegressor):
             raise ValueError(
                 f"y has {rows.y.shape[1]} outputs, but {self.scaling_.scale.size} in earlier calls"
             )
-        rows, labels = merged(rows, np.zeros(rows.X.shape[0]), in_order=True)
         if first:
-            return self._rebuild(settings, rows, labels, y_ndim, streaming=True)
+            return self._rebuild(settings, rows, None, y_ndim, streaming=True)
         if self.built_.waiting:
             rows = self._kept() + rows
-            labels = np.zeros(rows.X.shape[0])
-            return self._rebuild(settings, rows, labels, self.y_ndim_, streaming=True)
+            return self._rebuild(settings, rows, None, self.y_ndim_, streaming=True)
         with single_threaded():
+            rows, _ = merged(rows, None, in_order=True)
             self.built_ = add_rows(self.built_, rows, settings, self._rng())
         self._forget_answers()
         return self
 
+    @all_or_nothing
     def relearn(self):
         """Learn hyperparameters and anchors anew from the rows that were kept.
 
@@ -192,13 +193,14 @@ class CommitteeRegressor(GaussianRegressor):
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
             )
         settings = Settings.of(self)
-        rows = self._kept()
-        rows, labels = merged(rows, np.zeros(rows.X.shape[0]), in_order=settings.in_order)
-        return self._rebuild(settings, rows, labels, self.y_ndim_)
+        sizes = self.built_.committee.sizes
+        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        return self._rebuild(settings, self._kept(), labels, self.y_ndim_)
 
     def _rebuild(self, settings, rows, labels, y_ndim, *, streaming=False):
         """All or nothing: the fitted state changes when everything has worked."""
         earlier = getattr(self, "built_", None) if streaming else None
+        rows, labels = merged(rows, labels, in_order=streaming or settings.in_order)
         with single_threaded():
             built = build(
                 rows, labels, settings, self._rng(), Progress(self.verbose),
@@ -228,6 +230,9 @@ class CommitteeRegressor(GaussianRegressor):
 
     def _noise_scaled(self) -> float:
         return self.built_.committee.noise
+
+    def _prior_variance(self, X: Array) -> float:
+        return self.built_.committee.basis.scale(X)
 
     def _forget_answers(self) -> None:
         self._answers = _Answers()
@@ -273,6 +278,11 @@ class CommitteeRegressor(GaussianRegressor):
     @property
     def n_local_(self) -> int:
         return self.built_.n_local
+
+    @property
+    def query_size_(self) -> int:
+        """Query points of one transductive batch; 0 where inference is inductive."""
+        return self.built_.query_size
 
     @property
     def log_evidence_(self) -> float:

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from ..core.local import Rows
 
 Array = np.ndarray
+#: Squares of values beyond this leave the range of floats, and so do those of its inverse.
+LARGEST = 1e152
+
+
+def all_or_nothing(method):
+    """A method of an estimator that leaves it as it was where it fails."""
+
+    @wraps(method)
+    def attempt(self, *arguments, **keywords):
+        before = vars(self).copy()
+        try:
+            return method(self, *arguments, **keywords)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return attempt
 
 
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
@@ -18,7 +38,8 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
         order="C", ensure_min_samples=1,
     )  # fmt: skip
-    y = np.asarray(y, dtype=np.float64)
+    y = _numbers(y)
+    _check_range(X, "X")
     w = np.ones(X.shape[0])
     if sample_weight is not None:
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -28,18 +49,32 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
 
 
+def _numbers(y) -> Array:
+    if issparse(y):
+        raise ValueError("y is sparse: give a dense array")
+    y = np.asarray(y, dtype=np.float64)
+    _check_range(y, "y")
+    return y
+
+
+def _check_range(values: Array, name: str) -> None:
+    if max(values.max(), -values.min()) > LARGEST:
+        raise ValueError(f"{name} has values beyond {LARGEST:.0e}: give it in other units")
+
+
 def check_queries(estimator, X) -> Array:
     return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")
 
 
-def merged(rows: Rows, labels: Array, *, in_order: bool) -> tuple[Rows, Array]:
+def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
     """Rows without zero weights, equal ones (x, y, label) as one with the sum of their weights.
 
     Sorted by value unless the order means something: so a weight and a repetition, and any
     order of the same rows, give the same model to the last bit.
     """
     positive = rows.w > 0
-    table = np.column_stack([rows.X, rows.y, labels])[positive]
+    own = () if labels is None else (labels,)
+    table = np.column_stack([rows.X, rows.y, *own])[positive]
     w = rows.w[positive]
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
     weight = np.bincount(inverse.reshape(-1), weights=w)
@@ -47,7 +82,7 @@ def merged(rows: Rows, labels: Array, *, in_order: bool) -> tuple[Rows, Array]:
         order = np.argsort(first)
         first, weight = first[order], weight[order]
     kept = np.flatnonzero(positive)[first]
-    return Rows(rows.X[kept], rows.y[kept], weight), labels[kept]
+    return Rows(rows.X[kept], rows.y[kept], weight), None if labels is None else labels[kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +102,7 @@ class Scaling:
         mean = (share * unit).sum(axis=0) / share.sum()
         sd = np.sqrt((share * (unit - mean) ** 2).sum(axis=0) / share.sum())
         sd[sd <= 1e-13] = 1.0  # constant to rounding
-        return cls(mean * size, sd * size)
+        return cls(mean * size, np.maximum(sd * size, 1.0 / LARGEST))
 
     def forward(self, y: Array) -> Array:
         return (y - self.centre) / self.scale

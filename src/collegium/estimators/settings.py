@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import linalg
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.partition import RULES
 from ..engines import engine_for
@@ -39,29 +40,16 @@ class Settings:
     @classmethod
     def of(cls, estimator) -> Settings:
         e = estimator
-        kernel = None if e.kernel is None else as_kernel(e.kernel)
-        noise, start = _noise(e.noise), None
-        if kernel is not None:
-            kernel, white = split_white(kernel)
-            if white is not None and noise is not None:
-                raise ValueError("noise is given twice: drop it, or the white noise in kernel")
-            if white is not None and (white.fixed or not e.learn):
-                noise = np.array([white.variance])
-            elif white is not None:
-                start = white.variance
-        if not isinstance(e.learn, (bool, np.bool_)):
-            raise ValueError(f"learn={e.learn!r}: give True or False")
-        if not e.learn and (kernel is None or noise is None):
-            raise ValueError("learn=False needs both kernel and noise (or a kernel + White(...))")
-        if e.inference not in ("inductive", "transductive"):
-            raise ValueError(f"inference={e.inference!r}: give 'inductive' or 'transductive'")
-        transductive = e.inference == "transductive"
+        kernel, noise, start = _hyperparameters(e.kernel, e.noise, e.learn)
+        transductive = _one_of(e.inference, "inference", ("inductive", "transductive"))
         n_local = _size(e.n_local, "n_local", least=0)
         if transductive and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
         if not transductive and e.query_size != "auto":
             raise ValueError("query_size means something with inference='transductive' only")
         rule, labels = _rule(e.partition)
+        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
+        _size(verbose, "verbose", least=0, auto=False)
         return cls(
             kernel=kernel,
             noise=noise,
@@ -76,7 +64,7 @@ class Settings:
             n_local=n_local,
             query_size=_size(e.query_size, "query_size"),
             n_starts=_size(e.n_starts, "n_starts", auto=False) or 1,
-            engine=engine_for(e.n_jobs) if e.engine is None else e.engine,
+            engine=_engine(e.engine, e.n_jobs),
         )
 
     @property
@@ -88,20 +76,21 @@ class Settings:
     def keeps_rows(self) -> bool:
         return self.n_local != 0
 
-    def labels(self, n: int) -> Array:
+    def labels(self, n: int) -> Array | None:
+        """The given labels as numbers of chunks; None where a rule makes the chunks."""
         if self.given_labels is None:
-            return np.zeros(n)
+            return None
         if self.given_labels.shape != (n,):
             raise ValueError(
                 f"partition gives {self.given_labels.size} labels for {n} rows: give one a row"
             )
-        return np.unique(self.given_labels, return_inverse=True)[1].astype(float)
+        return np.unique(self.given_labels, return_inverse=True)[1]
 
-    def chunk_rows(self, n: int) -> int:
-        """Rows in a chunk."""
+    def chunk_rows(self, n: int, *, streaming: bool = False) -> int:
+        """Rows in a chunk; a stream does not know how many will come."""
         if self.chunk_size is not None:
             return self.chunk_size
-        if n <= EXACT:
+        if n <= EXACT and not streaming:
             return max(n, 1)
         return 1000 if self.transductive else 500
 
@@ -111,11 +100,63 @@ class Settings:
     def local_rows(self, d: int) -> int:
         return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
 
+    def check_sizes(self, n: int, d: int, largest_chunk: int) -> None:
+        """Refuse what no dense factorisation could hold, before anything is allocated."""
+        check_square(min(largest_chunk, n), "chunk_size (or partition)")
+        n_anchors = min(self.anchor_count(n), n) if self.anchors is None else len(self.anchors)
+        check_square(n_anchors, "n_anchors (or anchors)")
+        check_square(min(self.local_rows(d), n), "n_local")
+        check_square(self.query_size or 0, "query_size")
+
     def enough(self) -> int:
         """Rows of a stream that wait before anchors and hyperparameters are learnt."""
         if self.anchors is not None and not self.learn:
             return 0
         return max(self.chunk_size or EXACT, 4 * (self.n_anchors or 0))
+
+
+def check_square(n: int, what: str) -> None:
+    """Refuse a dense n × n matrix before it is tried."""
+    if n > linalg.LARGEST:
+        raise ValueError(
+            f"{what} needs a dense {n} x {n} matrix ({8 * n * n / 2**30:.1f} GiB), beyond the "
+            f"limit of {linalg.LARGEST}: ask for less at a time"
+        )
+
+
+def _hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
+    """Kernel without white noise, noise to keep, noise to start from."""
+    if not isinstance(learn, (bool, np.bool_)):
+        raise ValueError(f"learn={learn!r}: give True or False")
+    kernel = None if given is None else as_kernel(given)
+    values, start = _noise(noise), None
+    if kernel is not None:
+        kernel, white = split_white(kernel)
+        if white is not None and values is not None:
+            raise ValueError("noise is given twice: drop it, or the white noise in kernel")
+        if white is not None and (white.fixed or not learn):
+            values = np.array([white.variance])
+        elif white is not None:
+            start = white.variance
+    if not learn and (kernel is None or values is None):
+        raise ValueError("learn=False needs both kernel and noise (or a kernel + White(...))")
+    return kernel, values, start
+
+
+def _one_of(value, name: str, choices: tuple[str, str]) -> bool:
+    """Whether it is the second of two words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r}: give one of {choices}")
+    return value == choices[1]
+
+
+def _engine(engine, n_jobs):
+    if engine is None:
+        return engine_for(n_jobs)
+    missing = [name for name in ("map", "sum", "grow") if not callable(getattr(engine, name, None))]
+    if missing:
+        raise ValueError(f"engine={engine!r} has no {' or '.join(missing)}: see collegium.engines")
+    return engine
 
 
 def _size(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
@@ -143,7 +184,10 @@ def _noise(noise) -> Array | None:
 def _anchors(anchors) -> Array | None:
     if anchors is None:
         return None
-    Z = np.array(anchors, dtype=float)
+    try:
+        Z = np.array(anchors, dtype=float) if not np.iscomplexobj(anchors) else np.empty(0)
+    except (TypeError, ValueError):
+        Z = np.empty(0)
     if Z.ndim != 2 or Z.shape[0] < 1 or not np.isfinite(Z).all():
         raise ValueError("anchors must be a finite array of shape (m, d) with m of at least 1")
     return Z
@@ -157,6 +201,8 @@ def _rule(rule) -> tuple[str, Array | None]:
             )
         return rule, None
     labels = np.asarray(rule)
-    if labels.ndim != 1:
+    missing = labels.dtype.kind in "fc" and not np.isfinite(labels).all()
+    mixed = labels.dtype == object and len({type(label) for label in labels.flat}) > 1
+    if labels.ndim != 1 or missing or mixed:
         raise ValueError("partition must be a rule's name or an array of one label a row")
     return "label", labels

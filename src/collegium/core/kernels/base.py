@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -87,7 +87,7 @@ class Leaf(Kernel):
     kinds: ClassVar[dict[str, str]] = {}
     registry: ClassVar[list[type[Leaf]]] = []
 
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

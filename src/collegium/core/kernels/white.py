@@ -17,7 +17,6 @@ class White(Leaf):
     kinds = {"variance": "variance"}
 
     variance: float = 1.0
-    fixed: tuple[str, ...] = ()
 
     @classmethod
     def from_sklearn(cls, kernel):

@@ -1,0 +1,45 @@
+# A fresh machine needs Python 3.11 or later, its venv module, and make. Everything else is installed here.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+DATA   ?= ../shared/data
+
+.PHONY: help demo test test-slow check bench-accuracy bench-guard clean
+
+help:
+	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
+	@echo "make test            the test suite (what continuous integration runs)"
+	@echo "make test-slow       the tests that take long"
+	@echo "make check           ruff, mypy on the core, and the tests"
+	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
+	@echo "make bench-guard     timing ratios of kernels, BLAS and threads"
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[plot,test,check]"
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -m slow
+
+check: $(VENV)/.installed
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(MAKE) test
+
+bench-accuracy: $(VENV)/.installed
+	$(BIN)/python benchmarks/accuracy.py $(DATA)
+
+bench-guard: $(VENV)/.installed
+	$(BIN)/python benchmarks/guard.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

@@ -1,0 +1,58 @@
+"""Fitted state is a tree of records of arrays, numbers and strings."""
+
+from numbers import Number
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimator_cases import VARIANTS, committee, leaves, queries, rows, state
+
+from collegium import kernels
+
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+ALLOWED = (Number, np.bool_, str, type(None))
+
+
+def assert_plain(model):
+    for path, leaf in leaves(state(model)):
+        if isinstance(leaf, np.ndarray):
+            words = leaf.dtype == object and all(type(word) is str for word in leaf.flat)
+            assert leaf.dtype.kind in "fiub" or words, f"{path}: an array of {leaf.dtype}"
+        else:
+            assert isinstance(leaf, ALLOWED), f"{path}: a {type(leaf).__name__}"
+
+
+@pytest.mark.parametrize("p", [None, 2])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_fitted_state_is_a_tree_of_plain_records(variant, p):
+    X, y = rows(60, p=p)
+    kernel = kernels.Matern52() + kernels.Linear() * kernels.Periodic(period=3.0)
+    for given in (None, kernel):
+        model = committee(variant, kernel=given).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+        assert_plain(model)
+        model.predict(queries(), return_std=True)
+        model.predict(queries(), return_cov=True)
+        assert model.log_evidence_
+        assert_plain(model)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_state_of_a_stream_is_a_tree_of_plain_records(variant):
+    X, y = rows(80)
+    model = committee(variant)
+    for batch in np.split(np.arange(80), 8):
+        model.partial_fit(X[batch], y[batch])
+        assert_plain(model)
+
+
+def test_the_walk_finds_what_does_not_belong():
+    model = committee("local").fit(*rows(40))
+    for stray in (lambda: 0, model, np.array([object()]), np.random.default_rng(0)):
+        model.extra_ = {"deep": [stray]}
+        with pytest.raises(AssertionError):
+            assert_plain(model)
+    loop = []
+    model.extra_ = loop
+    loop.append(loop)
+    with pytest.raises(AssertionError, match="refers back"):
+        assert_plain(model)

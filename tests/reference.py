@@ -1,0 +1,294 @@
+"""Slow, obvious code: textbook formulas on dense matrices, loops over rows and plain Python.
+
+Nothing here imports the library; kernels and chunks are read by their attributes alone.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def _columns(parameter, d):
+    return [float(v) for v in np.broadcast_to(parameter, (d,))]
+
+
+def _squared_distance(x, z, length_scale):
+    lengths = _columns(length_scale, len(x))
+    return sum(((a - b) / l) ** 2 for a, b, l in zip(x, z, lengths))
+
+
+def _constant(k, x, z, same):
+    return k.variance
+
+
+def _white(k, x, z, same):
+    return k.variance if same else 0.0
+
+
+def _linear(k, x, z, same):
+    return sum(a * b / l**2 for a, b, l in zip(x, z, _columns(k.length_scale, len(x))))
+
+
+def _rbf(k, x, z, same):
+    return k.variance * math.exp(-0.5 * _squared_distance(x, z, k.length_scale))
+
+
+def _matern12(k, x, z, same):
+    return k.variance * math.exp(-math.sqrt(_squared_distance(x, z, k.length_scale)))
+
+
+def _matern32(k, x, z, same):
+    r = math.sqrt(3.0 * _squared_distance(x, z, k.length_scale))
+    return k.variance * (1.0 + r) * math.exp(-r)
+
+
+def _matern52(k, x, z, same):
+    D = _squared_distance(x, z, k.length_scale)
+    r = math.sqrt(5.0 * D)
+    return k.variance * (1.0 + r + 5.0 * D / 3.0) * math.exp(-r)
+
+
+def _rational_quadratic(k, x, z, same):
+    D = _squared_distance(x, z, k.length_scale)
+    return k.variance * (1.0 + D / (2.0 * k.alpha)) ** -k.alpha
+
+
+def _periodic(k, x, z, same):
+    d = len(x)
+    total = 0.0
+    for a, b, l, p in zip(x, z, _columns(k.length_scale, d), _columns(k.period, d)):
+        total += (math.sin(math.pi * abs(a - b) / p) / l) ** 2
+    return k.variance * math.exp(-2.0 * total)
+
+
+def _hat(k, x, z, same):
+    product = k.variance
+    for a, b, l in zip(x, z, _columns(k.length_scale, len(x))):
+        product *= max(0.0, 1.0 - abs(a - b) / l)
+    return product
+
+
+#: k(x, z) by class name; `same` says that x and z are one row, not two equal ones.
+KERNELS = {
+    "Constant": _constant,
+    "White": _white,
+    "Linear": _linear,
+    "RBF": _rbf,
+    "Matern12": _matern12,
+    "Matern32": _matern32,
+    "Matern52": _matern52,
+    "RationalQuadratic": _rational_quadratic,
+    "Periodic": _periodic,
+    "Hat": _hat,
+}
+
+
+def knows(kernel):
+    """Whether every part of the kernel has a formula here."""
+    if hasattr(kernel, "parts"):
+        return all(knows(part) for part in kernel.parts)
+    return type(kernel).__name__ in KERNELS
+
+
+def covariance(kernel, X, Z=None):
+    """K(X, Z), or K(X, X) of one set of rows with itself, entry by entry."""
+    name = type(kernel).__name__
+    if name == "Sum":
+        return sum(covariance(part, X, Z) for part in kernel.parts)
+    if name == "Product":
+        return math.prod(covariance(part, X, Z) for part in kernel.parts)
+    other = X if Z is None else Z
+    K = np.empty((X.shape[0], other.shape[0]))
+    for i, x in enumerate(X.tolist()):
+        for j, z in enumerate(other.tolist()):
+            K[i, j] = KERNELS[name](kernel, x, z, Z is None and i == j)
+    return K
+
+
+# --- Gaussians ------------------------------------------------------------------------------------
+
+
+def log_density(y, C):
+    """log N(y; 0, C) of each column of y  (p,)."""
+    n = y.shape[0]
+    if n == 0:
+        return np.zeros(y.shape[1])
+    quadratic = (y * np.linalg.solve(C, y)).sum(axis=0)
+    return -0.5 * (quadratic + np.linalg.slogdet(C)[1] + n * np.log(2.0 * np.pi))
+
+
+def condition(Cyy, Csy, Css, y):
+    """Mean and covariance of s given y, jointly Gaussian with mean zero."""
+    if y.shape[0] == 0:
+        return np.zeros((Css.shape[0], y.shape[1])), Css.copy()
+    return Csy @ np.linalg.solve(Cyy, y), Css - Csy @ np.linalg.solve(Cyy, Csy.T)
+
+
+def gp(kernel, noise, X, y, w, Xs):
+    """Exact GP: mean and covariance of f(X*), and the log evidence."""
+    Cyy = covariance(kernel, X) + np.diag(noise / w)
+    mean, cov = condition(Cyy, covariance(kernel, Xs, X), covariance(kernel, Xs), y)
+    return mean, cov, log_density(y, Cyy)
+
+
+def linear_regression(Phi, noise, y, w, w0, S0):
+    """Posterior mean and covariance of the weights, and the log evidence of y."""
+    Psi = np.diag(noise / w)
+    precision = np.linalg.inv(S0) + Phi.T @ np.linalg.solve(Psi, Phi)
+    shift = np.linalg.solve(S0, w0) + Phi.T @ np.linalg.solve(Psi, y)
+    evidence = log_density(y - Phi @ w0, Phi @ S0 @ Phi.T + Psi)
+    return np.linalg.solve(precision, shift), np.linalg.inv(precision), evidence
+
+
+# --- sparse approximations as joint Gaussians -----------------------------------------------------
+
+
+def stack(chunks):
+    """All rows of all chunks, and the positions of each chunk's rows."""
+    X, y, w = (np.concatenate(part) for part in zip(*[(c.X, c.y, c.w) for c in chunks]))
+    ends = np.cumsum([c.X.shape[0] for c in chunks])
+    return X, y, w, np.split(np.arange(X.shape[0]), ends[:-1])
+
+
+def sparse_gp(kind, kernel, noise, chunks, Z, Xs, own=None):
+    """PITC, FITC, DTC or PIC (Quiñonero-Candela & Rasmussen 2005; Snelson & Ghahramani 2007).
+
+    Q = K(·, Z) K(Z, Z)⁻¹ K(Z, ·) replaces K between rows, except: within a chunk (PITC, PIC),
+    on the diagonal (FITC), nowhere (DTC). A query shares K with other queries and, in PIC
+    alone, with the rows of the chunk `own[i]` it belongs to.
+    """
+    X, y, w, groups = stack(chunks)
+    Kuu = covariance(kernel, Z)
+
+    def Q(A, B):
+        return covariance(kernel, A, Z) @ np.linalg.solve(Kuu, covariance(kernel, Z, B))
+
+    K, Cyy, Csy = covariance(kernel, X), Q(X, X), Q(Xs, X)
+    blocks = {"fitc": [[i] for i in range(X.shape[0])], "dtc": []}.get(kind, groups)
+    for rows in blocks:
+        for i in rows:
+            for j in rows:
+                Cyy[i, j] = K[i, j]
+    if kind == "pic":
+        Ksf = covariance(kernel, Xs, X)
+        for i, chunk in enumerate(own):
+            Csy[i, groups[chunk]] = Ksf[i, groups[chunk]]
+    Cyy = Cyy + np.diag(noise / w)
+    mean, cov = condition(Cyy, Csy, covariance(kernel, Xs), y)
+    return mean, cov, log_density(y, Cyy)
+
+
+# --- the Bayesian committee machine (Tresp 2000) --------------------------------------------------
+
+
+def modules(kernel, noise, chunks, Xq):
+    """E(f^q | D_i) and cov(f^q | D_i) of each module."""
+    return [gp(kernel, noise, c.X, c.y, c.w, Xq)[:2] for c in chunks]
+
+
+def bcm_moments(kernel, noise, chunks, Xq):
+    """Eqs 4-5: combine the modules' predictions, take the prior out M − 1 times."""
+    Kqq = covariance(kernel, Xq)
+    C = -(len(chunks) - 1) * np.linalg.inv(Kqq)
+    b = 0.0
+    for mean, cov in modules(kernel, noise, chunks, Xq):
+        C = C + np.linalg.inv(cov)
+        b = b + np.linalg.solve(cov, mean)
+    return np.linalg.solve(C, b), np.linalg.inv(C)
+
+
+def _measurements(kernel, noise, chunks, Xq):
+    """A_i, cov(g_i | f^q) and g_i of App. 10.2."""
+    Kqq = covariance(kernel, Xq)
+    for c in chunks:
+        A = np.linalg.solve(Kqq, covariance(kernel, Xq, c.X)).T
+        R = covariance(kernel, c.X) + np.diag(noise / c.w) - A @ covariance(kernel, Xq, c.X)
+        yield A, R, c.y
+
+
+def bcm_measurements(kernel, noise, chunks, Xq):
+    """App. 10.2: each module measures f^q."""
+    C = np.linalg.inv(covariance(kernel, Xq))
+    b = 0.0
+    for A, R, g in _measurements(kernel, noise, chunks, Xq):
+        C = C + A.T @ np.linalg.solve(R, A)
+        b = b + A.T @ np.linalg.solve(R, g)
+    return np.linalg.solve(C, b), np.linalg.inv(C)
+
+
+def bcm_online_moments(kernel, noise, chunks, Xq):
+    """Sec. 7.1: the modules' predictions one after the other."""
+    Kqq = covariance(kernel, Xq)
+    S, A, k = Kqq, 0.0, len(chunks)
+    for mean, cov in modules(kernel, noise, chunks, Xq):
+        gain = S @ np.linalg.inv(S + cov)
+        A = A + gain @ (mean - A)
+        S = S - gain @ (S + cov) @ gain.T
+    mean = Kqq / k @ np.linalg.solve(Kqq / k - S, A)
+    return mean, np.linalg.inv(np.linalg.inv(S) - k * np.linalg.inv(Kqq))
+
+
+def bcm_online_measurements(kernel, noise, chunks, Xq):
+    """App. 10.2, online: a Kalman filter over the modules' measurements."""
+    S, E = covariance(kernel, Xq), 0.0
+    for A, R, g in _measurements(kernel, noise, chunks, Xq):
+        innovation = A @ S @ A.T + R
+        gain = S @ A.T @ np.linalg.inv(innovation)
+        E = E + gain @ (g - (A @ E if np.ndim(E) else 0.0))
+        S = S - gain @ innovation @ gain.T
+    return E, S
+
+
+def bcm_in_many_digits(variance, length_scale, noise, chunks, Xq, nugget=0.0, digits=80):
+    """Eqs 4-5 for a squared exponential and one output, inverse by inverse: mean and variances.
+
+    With a nugget the committee is about g = f^q + e, e ~ N(0, nugget), and f^q is predicted
+    from g. Without one the queries must be distinct, or Σ^qq has no inverse.
+    """
+    m, n = mpmath.mp, Xq.shape[0]
+    with mpmath.workdps(digits):
+
+        def k(x, z):
+            lengths = _columns(length_scale, len(x))
+            D = sum(((m.mpf(a) - m.mpf(b)) / m.mpf(l)) ** 2 for a, b, l in zip(x, z, lengths))
+            return m.mpf(variance) * m.exp(-D / 2)
+
+        def K(A, B):
+            return m.matrix([[k(x, z) for z in B.tolist()] for x in A.tolist()])
+
+        Kqq = K(Xq, Xq)
+        spread = m.mpf(nugget) * m.eye(n)
+        prior = m.inverse(Kqq + spread)
+        C, b = -(len(chunks) - 1) * prior, m.matrix(n, 1)
+        for chunk in chunks:
+            Kqf = K(Xq, chunk.X)
+            noises = [m.mpf(noise) / m.mpf(weight) for weight in chunk.w.tolist()]
+            gain = Kqf * m.inverse(K(chunk.X, chunk.X) + m.diag(noises))
+            precision = m.inverse(Kqq + spread - gain * Kqf.T)
+            C += precision
+            b += precision * (gain * m.matrix(chunk.y[:, 0].tolist()))
+        cov = m.inverse(C)
+        P = Kqq * prior  # E[f^q | g] = P g
+        mean, cov = P * (cov * b), Kqq - P * Kqq + P * cov * P.T
+        return (
+            np.array([float(mean[i]) for i in range(n)]),
+            np.array([float(cov[i, i]) for i in range(n)]),
+        )
+
+
+# --- derivatives ----------------------------------------------------------------------------------
+
+
+def gradient(f, theta, step=1e-4):
+    """∂f/∂θ by the five-point stencil; f is a number or an array, the last axis runs over θ."""
+    columns = []
+    for i in range(theta.size):
+        e = np.zeros(theta.size)
+        e[i] = step
+        near = np.asarray(f(theta + e)) - np.asarray(f(theta - e))
+        far = np.asarray(f(theta + 2 * e)) - np.asarray(f(theta - 2 * e))
+        columns.append((8.0 * near - far) / (12.0 * step))
+    return np.stack(columns, axis=-1) if columns else np.empty(0)
