@@ -1,15 +1,15 @@
 """kin40k and protein with default arguments: accuracy, honesty, CPU time, memory.
 
-    python benchmarks/accuracy.py ../shared/data [--seeds 1] [--sets kin40k protein]
+python benchmarks/accuracy.py ../shared/data [--seeds 1] [--sets kin40k protein]
 """
 
 import argparse
 import warnings
 
 import numpy as np
-from common import Meter, load, peak_gigabytes, random_split, scores, table
 
 from collegium import CommitteeRegressor
+from common import Meter, load, peak_gigabytes, random_split, scores, table
 
 #: What has to hold with random_state=0: (RMSE, NLPD) at most, coverage within, CPU s below.
 LIMITS = {
@@ -60,7 +60,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     warm_up()
     print(
-        table(
-            [run(options.folder, s, seed) for s in options.sets for seed in range(options.seeds)]
-        )
+        table([run(options.folder, s, seed) for s in options.sets for seed in range(options.seeds)])
     )

@@ -5,7 +5,7 @@ weights; a committee adds the messages to the prior. Batch, online and distribut
 are all arithmetic on messages.
 """
 
-from .core import kernels
+from . import kernels
 from .core.basis import Anchors, Features
 from .core.chunk import Chunk
 from .core.experts import Block, Diagonal, Projected

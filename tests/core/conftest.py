@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import reference
 
+import reference
 from collegium.core.basis import Anchors
 from collegium.core.chunk import Chunk
 from collegium.core.kernels import Kernel, Matern32

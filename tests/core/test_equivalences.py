@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
 from numpy.testing import assert_allclose
 
+import reference
 from collegium.core.basis import Anchors
 from collegium.core.chunk import Chunk
 from collegium.core.experts import Block, Diagonal, Projected

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-import reference
 from numpy.testing import assert_allclose, assert_array_equal
 
+import reference
 from collegium.core.basis import NUGGET, Anchors, Features
 from collegium.core.chunk import Chunk, cut
 from collegium.core.experts import Block, Diagonal, Projected

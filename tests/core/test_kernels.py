@@ -9,11 +9,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-import reference
 from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import kernels as sk
 
+import reference
 from collegium.core import kernels
 from collegium.core.kernels import Kernel, Leaf, Product, Sum, as_kernel, split_white
 from collegium.core.kernels.leaves import exp_negative
@@ -264,9 +264,7 @@ def test_length_scales_become_one_a_column(cls):
 @every_leaf
 def test_one_number_has_the_gradient_of_all_columns_together(cls, X, Z):
     scalar = at_random(cls, ard=False)
-    wide = replace(
-        scalar, **{name: np.full(D, getattr(scalar, name)) for name in per_column(cls)}
-    )
+    wide = replace(scalar, **{name: np.full(D, getattr(scalar, name)) for name in per_column(cls)})
     K_bar = np.random.default_rng(10).normal(size=(8, 6))
     parts = iter(wide.vjp(X, Z, K_bar))
     summed = [

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-import reference
 from numpy.testing import assert_allclose, assert_array_equal
 
+import reference
 from collegium.core import linalg
 from collegium.core.linalg import JITTERS, LARGEST, JitterWarning, cholesky
 

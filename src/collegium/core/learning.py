@@ -115,11 +115,13 @@ def learn(
     *,
     noise_start: float | None = None,
     n_starts: int = 1,
-    effort: Effort = Effort(),
+    effort: Effort | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Learnt:
     """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept."""
-    return _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, say).run(kernel)
+    return _Learner(rows, noise, noise_start, rng, engine, n_starts, effort or Effort(), say).run(
+        kernel
+    )
 
 
 @dataclass(eq=False)
@@ -181,7 +183,7 @@ class _Learner:
         max_iter: int = 40, final: bool = False,
     ) -> Learnt:  # fmt: skip
         """One L-BFGS run; a second from the data's own scales where the first found nothing."""
-        prior = self.scales.prior(kernel, 0.1)
+        prior = self.scales.prior(kernel)
         weight = float(sum(chunk.w.sum() for chunk in chunks))
         start_noise = self._noise(noise or self.noise_start or 0.1)
 

@@ -22,6 +22,8 @@ from .basis import Anchors
 from .message import Belief
 
 Array = np.ndarray
+#: Numbers in the residual covariance that neighbouring queries share.
+LARGEST_SHARED = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,17 +146,18 @@ class Corrections:
         K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W, U the union of neighbourhoods.
         """
         W, kernel = self.W(), basis.kernel
-        cross = W.T @ (kernel.value(self.rows.X, Xs) - self.V.T @ self.Vs)  # Wᵀc  (q, q)
         VW = (W.T @ self.V.T).T
-        inner = W.T @ W.multiply(self.psi[:, None]).toarray() - VW.T @ VW
+        cross = -VW.T @ self.Vs  # Wᵀc  (q, q)
+        inner = (W.T @ W.multiply(self.psi[:, None])).toarray() - VW.T @ VW
         step = max(1, 2_000_000 // max(1, self.rows.X.shape[0]))
-        for start in range(0, self.rows.X.shape[0], step):  # WᵀK_UUW, some rows at a time
+        for start in range(0, self.rows.X.shape[0], step):  # some rows at a time
             part = slice(start, start + step)
             X_part = self.rows.X[part]
             K_part = kernel.value(X_part, self.rows.X)
             own = np.arange(X_part.shape[0])
             K_part[own, start + own] = kernel.diag(X_part)  # a row with itself: white noise too
-            inner += W[part].T @ (W.T @ K_part.T).T
+            inner += W[part].T @ (W.T @ K_part.T).T  # WᵀK_UUW
+            cross += W[part].T @ kernel.value(X_part, Xs)
         prior = linalg.mirror(basis.residual(Xs, self.Vs))
         T = belief.spread(self._rest())
         total = prior - cross - cross.T + inner + T.T @ T
@@ -174,7 +177,7 @@ def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Arr
     V, Vs = basis.design(near.X), basis.design(Xs)
     VT = np.ascontiguousarray(V.T)
     shared = None
-    if union.size**2 <= q * k * k:
+    if union.size**2 <= min(q * k * k, LARGEST_SHARED):
         shared = linalg.mirror(basis.residual(near.X, V))
     psi = noise / near.w
     scale = basis.scale(Xs) or 1.0

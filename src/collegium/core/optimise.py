@@ -26,26 +26,23 @@ class Scales:
     def of(cls, X: Array) -> Scales:
         return cls(column_scales(X), X.shape[0])
 
-    def prior(self, kernel: Kernel, noise: float) -> Prior:
+    def prior(self, kernel: Kernel) -> Prior:
         """Weak log-normal priors and hard bounds for (θ, log σ²)."""
         d = self.columns.size
         spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # of the rows, in column scales
-        centre, spread, low, high = [], [], [], []
+        rows = []  # centre, spread, low, high
         for theta, (kind, column) in zip(kernel.theta, kernel.labels):
             if kind in ("length", "slope"):
                 unit = np.log(self.columns[column % d])
-                row = (unit + 0.5 * np.log(d), 2.0, unit + np.log(spacing), unit + np.log(1e4))
+                rows.append(
+                    (unit + 0.5 * np.log(d), 2.0, unit + np.log(spacing), unit + np.log(1e4))
+                )
             elif kind == "variance":
-                row = (0.0, 2.0, np.log(1e-4), np.log(1e3))
+                rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3)))
             else:
-                row = (theta, 1.5, theta - 5.0, theta + 5.0)
-            for values, value in zip((centre, spread, low, high), row):
-                values.append(value)
-        for values, value in zip(
-            (centre, spread, low, high), (np.log(0.05), 3.0, np.log(1e-8), np.log(2.0))
-        ):
-            values.append(value)
-        return Prior(np.array(centre), np.array(spread), np.array(low), np.array(high))
+                rows.append((theta, 1.5, theta - 5.0, theta + 5.0))
+        rows.append((np.log(0.05), 3.0, np.log(1e-8), np.log(2.0)))
+        return Prior(*np.array(rows).T)
 
 
 @dataclass(frozen=True, eq=False)

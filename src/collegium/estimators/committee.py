@@ -213,7 +213,10 @@ class CommitteeRegressor(GaussianRegressor):
     def _rng(self) -> np.random.Generator:
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        try:
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"random_state={self.random_state!r}: {error}") from error
         return np.random.default_rng(seed)
 
     def _kept(self) -> Rows:

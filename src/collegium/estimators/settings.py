@@ -153,9 +153,9 @@ def _one_of(value, name: str, choices: tuple[str, str]) -> bool:
 def _engine(engine, n_jobs):
     if engine is None:
         return engine_for(n_jobs)
-    missing = [name for name in ("map", "sum", "grow") if not callable(getattr(engine, name, None))]
-    if missing:
-        raise ValueError(f"engine={engine!r} has no {' or '.join(missing)}: see collegium.engines")
+    works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "grow"))
+    if isinstance(engine, type) or not works:
+        raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `grow`")
     return engine
 
 

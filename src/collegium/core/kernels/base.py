@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -142,10 +141,11 @@ class Leaf(Kernel):
             new = np.exp(theta[at : at + size])
             changes[name] = new if isinstance(old, np.ndarray) else float(new[0])
             at += size
-        return replace(self, **changes)
+        return replace(self, **changes)  # type: ignore[arg-type]
 
     def scaled(self, factor: float) -> Self:
-        return replace(self, variance=getattr(self, "variance") * factor)
+        variance = self.variance * factor  # type: ignore[attr-defined]
+        return replace(self, variance=variance)  # type: ignore[call-arg]
 
     def for_width(self, d: int) -> Self:
         changes = {}
@@ -158,7 +158,7 @@ class Leaf(Kernel):
                         f"{d} columns: give one number, or one per column"
                     )
                 changes[name] = np.broadcast_to(given, (d,)).copy()
-        return replace(self, **changes)
+        return replace(self, **changes)  # type: ignore[arg-type]
 
     def inverse_squares(self, d: int) -> Array:
         return np.zeros(d)
@@ -199,7 +199,3 @@ def scaled_columns(X: Array, length: Array | float) -> Array:
     """X / length, row-major; quotients that leave the range of floats are clipped."""
     with np.errstate(over="ignore", under="ignore"):
         return np.clip(np.ascontiguousarray(X / length), -1e150, 1e150)
-
-
-def sqrt_clipped(x: float) -> float:
-    return math.sqrt(max(x, 0.0))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .leaves import leaf, load_row, row_length
+from .leaves import leaf, load_row, row_length, summing_leaf
 from .stationary import Stationary
 
 
@@ -22,25 +22,29 @@ def _value(X, ZT, variance, lower, out):
                 row[j] *= max(1.0 - abs(x - z[j]), 0.0)
 
 
-@leaf
+@summing_leaf
 def _vjp(X, ZT, variance, lower, K_bar, length_bar):
-    K, B = np.empty(ZT.shape[1]), np.empty(ZT.shape[1])
+    K = np.empty(ZT.shape[1])
     variance_bar = 0.0
     for i in range(X.shape[0]):
         m = row_length(i, ZT.shape[1], lower)
-        load_row(K_bar, i, m, lower, B)
-        for j in range(m):
-            K[j] = variance * B[j]
+        load_row(K_bar, i, m, lower, K)
         for k in range(ZT.shape[0]):
+            x = X[i, k]
+            z = ZT[k]
             for j in range(m):
-                K[j] *= max(1.0 - abs(X[i, k] - ZT[k, j]), 0.0)
+                K[j] *= max(1.0 - abs(x - z[j]), 0.0)
         for j in range(m):
+            K[j] *= variance
             variance_bar += K[j]
         for k in range(ZT.shape[0]):
-            for j in range(m):
-                distance = abs(X[i, k] - ZT[k, j])
-                if distance < 1.0:  # ∂ log(1 − |Δ|/ℓ)/∂ log ℓ
-                    length_bar[k] += K[j] * distance / (1.0 - distance)
+            x = X[i, k]
+            z = ZT[k]
+            total = 0.0
+            for j in range(m):  # ∂ log(1 − |Δ|/ℓ)/∂ log ℓ; beyond ℓ, K is zero
+                distance = abs(x - z[j])
+                total += K[j] * distance / max(1.0 - distance, 1e-300)
+            length_bar[k] += total
     return variance_bar
 
 

@@ -4,13 +4,15 @@ A kernel works row by row: fill D with squared scaled distances, turn them into 
 they are in the cache. `lower` asks for the lower triangle only.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-# No flag that lets the compiler reorder: exp_negative and the sums rely on their order.
-leaf = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+# No flag that lets the compiler reorder: exp_negative relies on the order of its steps.
+leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 # For sums over rows, where any order will do (but always the same one).
-summing_leaf = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+summing_leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 with its last 32 bits cleared
@@ -40,6 +42,30 @@ def exp_negative(x):
     p = p * r + 1.0
     bits = (np.float64(t).view(np.int64) << 52) + np.float64(p).view(np.int64)  # p · 2ᵏ
     return np.int64(bits).view(np.float64)
+
+
+@leaf
+def log_above_one(y):
+    """log y for y ≥ 1, branch-free; absolute error 2e-16."""
+    bits = np.float64(y).view(np.uint64)
+    # y = m 2ᵏ with m in [√½, √2): add so much that the carry rounds the exponent
+    k = (bits - np.uint64(0x3FE6_A09E_667F_3BCC)) >> np.uint64(52)
+    m = np.uint64(bits - (k << np.uint64(52))).view(np.float64)
+    exponent = np.uint64(k | np.uint64(0x4330_0000_0000_0000)).view(np.float64) - 2.0**52
+    t = (m - 1.0) / (m + 1.0)  # log m = 2 artanh t, |t| < 0.172
+    s = t * t
+    p = 1.0 / 21.0
+    p = p * s + 1.0 / 19.0
+    p = p * s + 1.0 / 17.0
+    p = p * s + 1.0 / 15.0
+    p = p * s + 1.0 / 13.0
+    p = p * s + 1.0 / 11.0
+    p = p * s + 1.0 / 9.0
+    p = p * s + 1.0 / 7.0
+    p = p * s + 1.0 / 5.0
+    p = p * s + 1.0 / 3.0
+    p = p * s + 1.0
+    return exponent * 0.6931471805599453 + 2.0 * t * p
 
 
 @leaf

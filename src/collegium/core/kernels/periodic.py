@@ -8,43 +8,55 @@ from sklearn.gaussian_process import kernels as sk
 
 from ..linalg import mirror
 from .base import Leaf, fixed_names
-from .leaves import exp_negative, leaf, row_length
+from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
 
 Array = np.ndarray
 
 
 @leaf
-def _value(X, Z, variance, length, period, lower, out):
-    d = X.shape[1]
-    for i in range(X.shape[0]):
-        for j in range(row_length(i, Z.shape[0], lower)):
-            D = 0.0
-            for k in range(d):
-                s = math.sin(math.pi * ((X[i, k] - Z[j, k]) / period[k])) / length[k]
-                D += s * s
-            out[i, j] = variance * exp_negative(-2.0 * D)
+def _value(S, C, ST, CT, variance, length, lower, out):
+    D = np.empty(ST.shape[1])
+    for i in range(S.shape[0]):
+        m = row_length(i, ST.shape[1], lower)
+        for j in range(m):
+            D[j] = 0.0
+        for k in range(S.shape[1]):
+            s, c, ell = S[i, k], C[i, k], length[k]
+            for j in range(m):
+                t = (s * CT[k, j] - c * ST[k, j]) / ell  # sin(a − b)/ℓ
+                D[j] += t * t
+        row = out[i]
+        for j in range(m):
+            row[j] = variance * exp_negative(-2.0 * D[j])
 
 
-@leaf
-def _vjp(X, Z, variance, length, period, lower, K_bar, length_bar, period_bar):
-    d = X.shape[1]
-    S, C = np.empty(d), np.empty(d)
+@summing_leaf
+def _vjp(X, ZT, S, C, ST, CT, variance, length, period, lower, K_bar, length_bar, period_bar):
+    D, B = np.empty(ST.shape[1]), np.empty(ST.shape[1])
     variance_bar = 0.0
-    for i in range(X.shape[0]):
-        for j in range(row_length(i, Z.shape[0], lower)):
-            D = 0.0
-            for k in range(d):
-                angle = math.pi * ((X[i, k] - Z[j, k]) / period[k])
-                s = math.sin(angle) / length[k]
-                S[k] = s * s
-                C[k] = s * math.cos(angle) / length[k] * angle
-                D += S[k]
-            weight = 2.0 if lower and j < i else 1.0
-            kbar = weight * K_bar[i, j] * variance * exp_negative(-2.0 * D)
-            variance_bar += kbar
-            for k in range(d):
-                length_bar[k] += 4.0 * kbar * S[k]
-                period_bar[k] += 4.0 * kbar * C[k]
+    for i in range(S.shape[0]):
+        m = row_length(i, ST.shape[1], lower)
+        load_row(K_bar, i, m, lower, B)
+        for j in range(m):
+            D[j] = 0.0
+        for k in range(S.shape[1]):
+            s, c, ell = S[i, k], C[i, k], length[k]
+            for j in range(m):
+                t = (s * CT[k, j] - c * ST[k, j]) / ell
+                D[j] += t * t
+        for j in range(m):
+            B[j] *= variance * exp_negative(-2.0 * D[j])
+            variance_bar += B[j]
+        for k in range(S.shape[1]):
+            s, c, x = S[i, k], C[i, k], X[i, k]
+            own_length, own_period = 0.0, 0.0
+            for j in range(m):
+                sine = s * CT[k, j] - c * ST[k, j]
+                cosine = c * CT[k, j] + s * ST[k, j]
+                own_length += B[j] * sine * sine
+                own_period += B[j] * sine * cosine * (x - ZT[k, j])
+            length_bar[k] += 4.0 * own_length / length[k] ** 2
+            period_bar[k] += 4.0 * math.pi * own_period / (period[k] * length[k] ** 2)
     return variance_bar
 
 
@@ -74,13 +86,17 @@ class Periodic(Leaf):
             return self  # one period for all columns, unless they are given one by one
         return super().for_width(d)
 
+    def _waves(self, X: Array) -> tuple[Array, Array]:
+        """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
+        angle = np.pi * np.ascontiguousarray(X / self.period)
+        return np.sin(angle), np.cos(angle)
+
     def _arguments(self, X: Array, Z: Array | None):
-        d = X.shape[1]
-        length = np.broadcast_to(self.length_scale, (d,)).copy()
-        period = np.broadcast_to(self.period, (d,)).copy()
-        return np.ascontiguousarray(X), np.ascontiguousarray(X if Z is None else Z), (
-            self.variance
-        ), length, period
+        S, C = self._waves(X)
+        ST, CT = (S, C) if Z is None else self._waves(Z)
+        length = np.broadcast_to(self.length_scale, (X.shape[1],)).copy()
+        ST, CT = np.ascontiguousarray(ST.T), np.ascontiguousarray(CT.T)
+        return S, C, ST, CT, self.variance, length
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))
@@ -92,11 +108,12 @@ class Periodic(Leaf):
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         length_bar, period_bar = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        variance_bar = _vjp(*self._arguments(X, Z), Z is None, K_bar, length_bar, period_bar)
+        period = np.broadcast_to(self.period, (X.shape[1],)).copy()
+        rows, columns = np.ascontiguousarray(X), np.ascontiguousarray((X if Z is None else Z).T)
+        arguments = (rows, columns, *self._arguments(X, Z), period, Z is None, K_bar)
+        variance_bar = _vjp(*arguments, length_bar, period_bar)
         return self.gradient(variance=variance_bar, length_scale=length_bar, period=period_bar)
 
     def diag_vjp(self, X: Array, d_bar: Array) -> Array:
         zeros = np.zeros(X.shape[1])
-        return self.gradient(
-            variance=self.variance * d_bar.sum(), length_scale=zeros, period=zeros
-        )
+        return self.gradient(variance=self.variance * d_bar.sum(), length_scale=zeros, period=zeros)

@@ -1,0 +1,416 @@
+"""Sizes of columns, priors, the optimiser, learning from known processes, checked error bars."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+import reference
+from collegium.core.calibration import calibrate
+from collegium.core.chunk import Chunk
+from collegium.core.evidence import factorised
+from collegium.core.kernels import (
+    RBF,
+    Constant,
+    Linear,
+    Matern12,
+    Matern32,
+    Periodic,
+    RationalQuadratic,
+    White,
+)
+from collegium.core.learning import Effort, gap_density, learn, trivial_value
+from collegium.core.local import Rows
+from collegium.core.optimise import Prior, Scales, maximise
+from collegium.core.scales import column_scales, metric
+from collegium.engines import Serial
+
+# --- sizes of columns -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e-150, 1e-3, 1.0, 1e150, 1e290])
+def test_scale_of_a_column_is_its_standard_deviation_in_any_unit(unit):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 7.0, 0.2] + [0.0, 3.0, -1.0]
+    assert_allclose(column_scales(X * unit) / unit, X.std(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.7, 0.1, 1e150, -1e-150, 5e-324])
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_scale_of_a_constant_column_is_positive_and_of_its_size(value, n):
+    X = np.stack([np.full(n, value), np.arange(n, dtype=float)], axis=1)
+    scale = column_scales(X)
+    assert (scale > 0).all() and np.isfinite(scale).all()
+    assert_allclose(scale[0], max(abs(value), 1e-300) if value else 1.0)
+
+
+def test_scales_of_no_rows():
+    scale = column_scales(np.empty((0, 3)))
+    assert scale.shape == (3,)
+    assert (scale > 0).all()
+
+
+def test_scales_of_extreme_mixtures_are_positive_and_finite():
+    big, small = 1.7e308, 5e-324
+    X = np.array([[big, small, 1.0], [-big, 0.0, 1.0], [big, -small, 1.0 + 1e-15]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scale = column_scales(X)
+    assert (scale > 0).all() and np.isfinite(scale).all()
+
+
+def test_metric_divides_by_length_scales_and_its_largest_weight_is_one():
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    assert_allclose(metric(RBF(2.0, [0.5, 1.0, 4.0]), X), [1.0, 0.5, 0.125], rtol=1e-14)
+    sum_of_two = RBF(2.0, [0.5, 1.0, 4.0]) + Matern12(3.0, [1.0, 0.2, 8.0]) + White(5.0)
+    squares = 2.0 / np.array([0.25, 1.0, 16.0]) + 3.0 / np.array([1.0, 0.04, 64.0])
+    assert_allclose(metric(sum_of_two, X), np.sqrt(squares / squares.max()), rtol=1e-14)
+
+
+def test_metric_of_a_kernel_without_length_scales_is_that_of_the_columns():
+    X = np.random.default_rng(2).normal(size=(30, 2)) * [1.0, 10.0]
+    expected = 1.0 / X.std(axis=0)
+    for kernel in (Linear(2.0), Constant(3.0), Linear(1.0) + White(0.1)):
+        assert_allclose(metric(kernel, X), expected / expected.max(), rtol=1e-12)
+
+
+# --- priors ---------------------------------------------------------------------------------------
+
+KERNEL = (
+    RBF(0.7, [0.4, 1.9]) + Periodic(1.2, 0.6, 3.0) * RationalQuadratic(1.0, 0.8, 2.5) + Linear(3)
+)
+
+
+def test_prior_gradient_is_its_derivative():
+    prior = Scales(np.array([0.5, 20.0]), 400).prior(KERNEL, 0.1)
+    theta = np.append(KERNEL.theta, np.log(0.02))
+    value, gradient = prior.log_density(theta)
+    assert_allclose(
+        gradient, reference.gradient(lambda t: prior.log_density(t)[0], theta), rtol=1e-8
+    )
+    z = (theta - prior.centre) / prior.spread
+    assert_allclose(value, -0.5 * (z**2).sum(), rtol=1e-14)
+
+
+def test_prior_has_an_entry_a_parameter_and_one_for_the_noise():
+    prior = Scales(np.array([0.5, 20.0]), 400).prior(KERNEL, 0.1)
+    q = KERNEL.theta.size + 1
+    assert all(a.shape == (q,) for a in (prior.centre, prior.spread, prior.low, prior.high))
+    assert (prior.low < prior.centre).all() and (prior.centre < prior.high).all()
+    assert (prior.spread > 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-3, 1e150])
+def test_prior_of_length_scales_has_the_unit_of_its_column(unit):
+    X = np.random.default_rng(3).normal(size=(40, 2)) * [1.0, 6.0]
+    kernel = Matern32(1.4, [0.3, 0.9])
+    plain, other = Scales.of(X).prior(kernel, 0.1), Scales.of(X * unit).prior(kernel, 0.1)
+    shift = np.log(unit) * np.array([0.0, 1.0, 1.0, 0.0])
+    for name in ("centre", "low", "high"):
+        assert_allclose(getattr(other, name), getattr(plain, name) + shift, rtol=1e-12)
+    assert_array_equal(other.spread, plain.spread)
+
+
+# --- maximise -------------------------------------------------------------------------------------
+
+
+def quadratic(peak, curvature, calls=None):
+    """log evidence −½(t − peak)ᵀA(t − peak), t = (θ, log σ²)."""
+
+    def objective(kernel, noise):
+        t = np.append(kernel.theta, np.log(noise)) - peak
+        if calls is not None:
+            calls.append(t)
+        return -0.5 * t @ curvature @ t, -curvature @ t
+
+    return objective
+
+
+@pytest.fixture
+def hill():
+    B = np.random.default_rng(4).normal(size=(4, 4))
+    return np.array([0.4, -0.9, 1.1, -2.0]), 50.0 * (B @ B.T + np.eye(4))
+
+
+def wide(centre=0.0, spread=1.5, bound=6.0):
+    ones = np.ones(4)
+    return Prior(centre * ones, spread * ones, -bound * ones, bound * ones)
+
+
+def test_maximise_finds_where_evidence_and_prior_balance(hill):
+    peak, A = hill
+    prior = wide(centre=0.5)
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 0.3, prior, 20.0)
+    D = np.diag(prior.spread**-2.0)
+    best = np.linalg.solve(A + D, A @ peak + D @ prior.centre)
+    at = np.append(found.kernel.theta, np.log(found.noise))
+    assert_allclose(at, best, atol=5e-3)
+    value = (quadratic(peak, A)(found.kernel, found.noise)[0] + prior.log_density(at)[0]) / 20.0
+    assert_allclose(found.value, value, rtol=1e-10)
+    assert found.converged
+
+
+def test_maximise_stops_at_a_bound(hill):
+    peak, A = hill
+    prior = wide(bound=0.7)
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 1.0, prior, 20.0)
+    at = np.append(found.kernel.theta, np.log(found.noise))
+    gradient = quadratic(peak, A)(found.kernel, found.noise)[1] + prior.log_density(at)[1]
+    inside = np.abs(at) < 0.7 - 1e-9
+    assert (np.abs(at) <= 0.7 + 1e-12).all()
+    assert not inside.all()
+    assert np.abs(gradient[inside]).max(initial=0.0) < 1.0
+    assert (gradient[~inside] * np.sign(at[~inside]) > 0).all()
+
+
+def test_maximise_starts_within_the_bounds(hill):
+    peak, A = hill
+    found = maximise(quadratic(peak, A), RBF(1e9, [1e9, 1e-9]), 1e-200, wide(bound=3.0), 20.0)
+    assert_allclose(found.kernel.theta, peak[:3], atol=0.05)
+
+
+def test_maximise_leaves_fixed_parameters_and_fixed_noise_alone(hill):
+    peak, A = hill
+    kernel = RBF(2.2, [1.0, 1.0], fixed=("variance",))
+    seen = []
+
+    def objective(k, noise):
+        seen.append((k.variance, noise))
+        value, gradient = quadratic(peak, A)(RBF(k.variance, k.length_scale), noise)
+        return value, gradient[1:]
+
+    three = Prior(*[a[1:] for a in (wide().centre, wide().spread, wide().low, wide().high)])
+    found = maximise(objective, kernel, 0.37, three, 20.0, noise_fixed=True)
+    assert set(seen) == {(2.2, 0.37)}
+    assert (found.kernel.variance, found.noise) == (2.2, 0.37)
+    held = np.array([np.log(2.2), np.log(0.37)]) - peak[[0, 3]]
+    D = np.diag(three.spread[:2] ** -2.0)
+    rest = np.linalg.solve(A[1:3, 1:3] + D, A[1:3, 1:3] @ peak[1:3] - A[1:3][:, [0, 3]] @ held)
+    assert_allclose(found.kernel.theta, rest, atol=5e-3)
+
+
+def test_a_noise_of_zero_that_is_fixed_stays_zero(hill):
+    noises = []
+
+    def objective(kernel, noise):
+        noises.append(noise)
+        return -0.5 * float(kernel.theta @ kernel.theta), np.append(-kernel.theta, 0.0)
+
+    found = maximise(objective, RBF(3.0, [2.0, 2.0]), 0.0, wide(), 5.0, noise_fixed=True)
+    assert set(noises) == {0.0}
+    assert found.noise == 0.0
+
+
+def test_nothing_free_is_evaluated_once(hill):
+    peak, A = hill
+    calls = []
+    kernel = RBF(2.0, [0.5, 0.7], fixed=("variance", "length_scale"))
+
+    def objective(k, noise):
+        calls.append(noise)
+        return -7.0, np.zeros(1)
+
+    found = maximise(objective, kernel, 0.2, Prior(*[np.zeros(1)] * 4), 10.0, noise_fixed=True)
+    assert calls == [0.2]
+    assert found.kernel is kernel
+    assert (found.noise, found.value, found.converged) == (0.2, -0.7, True)
+
+
+def test_running_out_of_iterations_is_said(hill):
+    peak, A = hill
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 1.0, wide(), 20.0, max_iter=1)
+    assert not found.converged
+
+
+def test_maximise_climbs_a_real_evidence_as_high_as_it_goes():
+    rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=5)
+    chunks = [Chunk(0, rows.X, rows.y, rows.w)]
+    prior = Scales.of(rows.X).prior(Matern32(1.0, [1.0, 1.0]), 0.1)
+
+    def objective(kernel, noise):
+        return factorised(kernel, noise, chunks, Serial())
+
+    found = maximise(objective, Matern32(1.0, [1.0, 1.0]), 0.1, prior, 120.0)
+
+    def negative(t):
+        value = objective(found.kernel.with_theta(t[:-1]), np.exp(t[-1]))[0]
+        return -(value + prior.log_density(t)[0]) / 120.0
+
+    start = np.append(found.kernel.theta, np.log(found.noise))
+    best = minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9})
+    assert -best.fun - found.value < 1e-4
+    assert_allclose(found.value, -negative(start), rtol=1e-10)
+
+
+# --- learning -------------------------------------------------------------------------------------
+
+
+def draw_from(kernel, noise, n, *, seed, p=1):
+    """A draw from a GP on the unit square."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    L = np.linalg.cholesky(kernel.value(X) + 1e-10 * np.eye(n))
+    f = L @ rng.normal(size=(n, p))
+    return Rows(X, f + np.sqrt(noise) * rng.normal(size=(n, p)), np.ones(n))
+
+
+SMALL = Effort(rough_rows=150, family_chunks=2, family_size=100, final_chunks=4, final_size=120)
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.1])
+@pytest.mark.parametrize("n", [140, 600], ids=["at once", "in clusters"])
+def test_learning_recovers_noise_and_length_scales(noise, n):
+    truth = Matern32(1.0, [0.5, 3.0])
+    rows = draw_from(truth, noise, n, seed=6)
+    rng = np.random.default_rng(0)
+    found = learn(rows, Matern32(1.0, [1.0, 1.0]), None, rng, Serial(), effort=SMALL)
+    assert noise / 2.5 < found.noise < noise * 2.5
+    assert isinstance(found.kernel, Matern32)
+    ratio = found.kernel.length_scale / truth.length_scale
+    assert ((ratio > 0.4) & (ratio < 2.5)).all()
+    assert found.value > trivial_value([Chunk(0, rows.X, rows.y, rows.w)])
+
+
+def test_learning_keeps_a_given_noise_and_fixed_parameters():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 120, seed=7)
+    kernel = RBF(1.0, [0.8, 2.0], fixed=("length_scale",))
+    found = learn(rows, kernel, 0.08, np.random.default_rng(0), Serial(), effort=SMALL)
+    assert found.noise == 0.08
+    assert_array_equal(found.kernel.length_scale, [0.8, 2.0])
+    assert found.kernel.variance != 1.0
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_learning_is_blind_to_the_units_of_the_inputs(unit):
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 120, seed=8)
+    plain = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=SMALL)
+    other = learn(
+        Rows(rows.X * unit, rows.y, rows.w), None, None, np.random.default_rng(0), Serial(),
+        effort=SMALL,
+    )  # fmt: skip
+    assert type(other.kernel) is type(plain.kernel)
+    assert_allclose(other.noise, plain.noise, rtol=1e-2)
+    assert_allclose(other.kernel.length_scale / unit, plain.kernel.length_scale, rtol=1e-2)
+
+
+def test_learning_from_pure_noise_finds_little_else():
+    rng = np.random.default_rng(9)
+    rows = Rows(rng.uniform(-2, 2, (140, 2)), rng.normal(size=(140, 1)), np.ones(140))
+    found = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=SMALL)
+    predicted = 1.0 / (1.0 + found.kernel.diag(rows.X)[0] / found.noise)
+    long = (np.asarray(found.kernel.length_scale) > 1.5).all()
+    assert found.noise > 0.5 or (long and predicted > 0.3)
+
+
+def test_the_same_seed_learns_the_same():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 300, seed=10)
+    one, two = (
+        learn(rows, None, None, np.random.default_rng(3), Serial(), effort=SMALL) for _ in range(2)
+    )
+    assert_array_equal(one.kernel.theta, two.kernel.theta)
+    assert one.noise == two.noise
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_trivial_value_is_the_best_density_of_a_constant_variance(p):
+    rng = np.random.default_rng(11)
+    chunks = [
+        Chunk(i, np.zeros((n, 1)), rng.normal(size=(n, p)) * np.arange(1, p + 1), np.ones(n))
+        for i, n in enumerate((5, 9))
+    ]
+    y = np.concatenate([chunk.y for chunk in chunks])
+    best = 0.0
+    for column in y.T:
+        grid = np.exp(np.linspace(-6, 6, 200_001))
+        density = -0.5 * np.log(2 * np.pi * grid) - 0.5 * (column**2).mean() / grid
+        best += density.max()
+    assert_allclose(trivial_value(chunks), best, rtol=1e-8)
+
+
+def test_gap_density_is_that_of_the_exact_gp_on_the_rows_around():
+    kernel, noise = Matern32(1.3, [0.6, 1.8]), 0.1
+    rows = draw_from(kernel, noise, 30, seed=12, p=2)
+    groups = [(np.arange(4), np.arange(4, 20)), (np.array([25]), np.arange(10))]
+    densities = []
+    for out, given in groups:
+        mean, cov, _ = reference.gp(
+            kernel, noise, rows.X[given], rows.y[given], rows.w[given], rows.X[out]
+        )
+        variance = (cov.diagonal() + noise)[:, None]
+        z2 = (rows.y[out] - mean) ** 2 / variance
+        densities.append((-0.5 * (np.log(2 * np.pi * variance) + z2)).sum(axis=1).mean())
+    found = gap_density(kernel, noise, rows, groups, Serial())
+    assert_allclose(found, np.mean(densities), rtol=1e-9)
+
+
+# --- calibrated error bars ------------------------------------------------------------------------
+
+
+def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=1, seed=13):
+    """Rows of unequal signal variance; errors as if noise and scale were what is given."""
+    rng = np.random.default_rng(seed)
+    s = 10.0 ** rng.uniform(*signal, n)
+    truth = true_scale * (s + noise * true_ratio)
+    errors = rng.normal(size=(n, p)) * np.sqrt(truth)[:, None]
+    return lambda ratio: (errors, s + noise * ratio)
+
+
+def density(errors, variance):
+    """Mean negative log density, row by row and output by output."""
+    total = 0.0
+    for e, v in zip(errors, variance):
+        total += np.mean(0.5 * np.log(2 * np.pi * v) + 0.5 * e**2 / v)
+    return total / len(errors)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize(("ratio", "scale"), [(1.0, 1.0), (9.0, 1.0), (81.0, 1.0), (9.0, 2.5)])
+def test_calibration_finds_noise_and_scale(ratio, scale, p):
+    found = calibrate(claims(ratio, scale, p=p))
+    assert ratio / 3.1 < found.ratio < ratio * 3.1
+    assert 0.75 * scale < found.scale * (found.ratio / ratio) ** 0.2 < 1.35 * scale
+
+
+def test_calibration_reports_the_densities_before_and_after():
+    answer = claims(9.0, 1.7, p=2, n=400)
+    found = calibrate(answer)
+    errors, variance = answer(1.0)
+    assert_allclose(found.before, density(errors, variance), rtol=1e-10)
+    errors, variance = answer(found.ratio)
+    assert_allclose(found.after, density(errors, found.scale * variance), rtol=1e-10)
+    for other in (0.9 * found.scale, 1.1 * found.scale):
+        assert density(errors, other * variance) > found.after
+    assert found.after < found.before
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_a_wrong_scale_alone_asks_for_no_other_noise(scale):
+    found = calibrate(claims(1.0, scale))
+    assert found.ratio == 1.0
+    assert_allclose(found.scale, scale, rtol=0.1)
+
+
+def test_calibration_never_lowers_the_noise():
+    found = calibrate(claims(0.05, noise=0.3))
+    assert found.ratio == 1.0
+    assert found.scale < 1.0
+
+
+@pytest.mark.parametrize("excess", [100.0, 1e-3])
+def test_one_scale_stays_within_a_factor_of_ten(excess):
+    found = calibrate(claims(1.0, excess))
+    assert 0.1 <= found.scale <= 10.0
+    assert found.after <= found.before
+
+
+def test_a_search_without_end_ends():
+    asked = []
+
+    def better_and_better(ratio):
+        asked.append(ratio)
+        return np.full((5, 1), 1e6), np.full(5, ratio)
+
+    found = calibrate(better_and_better)
+    assert len(asked) < 10
+    assert 1e3 <= found.ratio < 1e4

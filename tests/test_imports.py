@@ -1,0 +1,63 @@
+"""Imports point one way: core ← engines ← estimators; nothing heavy is needed to import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collegium
+
+ROOT = Path(collegium.__file__).parent
+ALLOWED = {
+    "core": {"core"},
+    "engines": {"core", "engines"},
+    "estimators": {"core", "engines", "estimators"},
+}
+LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
+
+
+def imported(path: Path) -> set[tuple[str, ...]]:
+    """Absolute dotted names of everything a file imports."""
+    package = ("collegium", *path.relative_to(ROOT).parts[:-1])
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {tuple(alias.name.split(".")) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = tuple(node.module.split(".")) if node.module else ()
+            names |= {(*base, *module, alias.name) for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("layer", ALLOWED)
+def test_layers_import_only_what_lies_below(layer):
+    files = list((ROOT / layer).rglob("*.py"))
+    assert files
+    for path in files:
+        for name in imported(path):
+            if name[0] == "collegium":
+                assert name[1] in ALLOWED[layer], f"{path.name} imports {'.'.join(name)}"
+
+
+def test_only_chosen_libraries_are_imported():
+    for path in ROOT.rglob("*.py"):
+        for name in imported(path):
+            known = name[0] in LIBRARIES | {"collegium"} | sys.stdlib_module_names
+            assert known, f"{path.name} imports {name[0]}"
+
+
+def test_lapack_is_called_in_one_place():
+    users = [p.name for p in ROOT.rglob("*.py") if "lapack" in p.read_text() and p.stem != "lapack"]
+    assert users == ["linalg.py"]
+
+
+def test_importing_brings_in_no_extra():
+    code = (
+        "import sys, collegium;"
+        "print([m for m in ('matplotlib', 'polars', 'torch', 'dask') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
