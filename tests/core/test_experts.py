@@ -73,14 +73,11 @@ def test_a_weight_of_the_diagonal_expert_is_so_many_looks_at_one_value(make):
     problem = make((5,))
     chunk = replace(problem.chunks[0], w=np.array([1.0, 3.0, 2.0, 4.0, 1.0]))
     e = Diagonal(problem.noise)
-    one_by_one = [
-        Block(problem.noise).send(
-            problem.basis,
-            Chunk(i, *[np.repeat(a[i : i + 1], int(chunk.w[i]), axis=0) for a in (chunk.X, chunk.y)],
-                  np.ones(int(chunk.w[i]))),
-        )
-        for i in range(5)
-    ]  # fmt: skip
+    one_by_one = []
+    for i, times in enumerate(chunk.w.astype(int)):
+        again = np.full(times, i)
+        looks = Chunk(i, chunk.X[again], chunk.y[again], np.ones(times))
+        one_by_one.append(Block(problem.noise).send(problem.basis, looks))
     expected = one_by_one[0]
     for sent in one_by_one[1:]:
         expected = expected + sent

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import cKDTree
 
 import reference
+from collegium.core import local
 from collegium.core.basis import Anchors
 from collegium.core.experts import Block
 from collegium.core.kernels import RBF, Linear, Matern12, Matern32, White
@@ -118,7 +119,6 @@ def test_no_rows_in_common_is_pitc_too(case):
     )
 
 
-@pytest.mark.xfail(strict=True, raises=ZeroDivisionError, reason="needs one neighbour at least")
 def test_a_correction_by_no_rows_is_pitc(problem):
     belief = believe(problem)
     none = np.empty((problem.Xs.shape[0], 0), dtype=int)
@@ -238,6 +238,17 @@ def test_both_ways_of_forming_the_residual_agree(queries, make):
         alone = alone.predict(problem.basis, belief, X)
         assert_allclose(alone.mean[0], answer.mean[i], rtol=1e-10, atol=1e-12)
         assert_allclose(alone.variance[0], answer.variance[i], rtol=1e-10, atol=1e-12)
+
+
+def test_the_residual_that_is_not_shared_for_its_size_gives_the_same(case, monkeypatch):
+    belief, neighbours = believe(case), np.tile(np.arange(3, 20), (7, 1))
+    answers = []
+    for limit in (local.LARGEST_SHARED, 0):
+        monkeypatch.setattr(local, "LARGEST_SHARED", limit)
+        found = correct(case.basis, case.noise, rows_of(case), case.Xs, neighbours)
+        answers.append(found.predict(case.basis, belief, case.Xs))
+    assert_allclose(answers[0].mean, answers[1].mean, rtol=1e-10, atol=1e-12)
+    assert_allclose(answers[0].variance, answers[1].variance, rtol=1e-10, atol=1e-12)
 
 
 def test_moments_do_not_depend_on_what_else_is_asked(case):

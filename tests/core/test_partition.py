@@ -8,9 +8,18 @@ from numpy.testing import assert_array_equal
 
 from collegium.core import selection
 from collegium.core.partition import RULES, balanced, by_label, by_time, kmeans, n_parts, random
+from collegium.engines import single_threaded
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads of k-means that wait for each other make a busy machine ten times slower."""
+    with single_threaded():
+        yield
+
 
 SHAPES = {
     "plain": lambda rng, n: rng.normal(size=(n, 3)),

@@ -92,6 +92,20 @@ def test_kernel_and_noise_fed_back_give_the_same_model(variant, p):
     assert_allclose(again.kernel_.theta, model.kernel_.theta, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_fixed_or_given_stays(variant):
+    X, y = rows(50)
+    fixed = kernels.Matern32(30.0, [0.7, 1.9], fixed=("variance",))
+    model = committee(variant, kernel=fixed).fit(X, y)
+    assert_allclose(model.kernel_.variance, 30.0)
+    assert (model.kernel_.length_scale != fixed.length_scale).all()
+    summed = committee(variant, kernel=fixed + kernels.Linear()).fit(X, y).kernel_
+    assert_allclose(summed.parts[0].variance, 30.0)
+    assert_allclose(committee(variant, noise=NOISE).fit(X, y).noise_, NOISE)
+    white = kernels.RBF() + kernels.White(0.3, fixed=("variance",))
+    assert_allclose(committee(variant, kernel=white).fit(X, y).noise_, 0.3)
+
+
 def test_evidence_changes_with_the_units_of_y_as_a_density_does():
     X, y = rows()
     factor = 1e-3

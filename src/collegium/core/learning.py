@@ -6,14 +6,12 @@ in the learnt metric: they show the local density of the data, and so its true n
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
-from sklearn.exceptions import ConvergenceWarning
 
 from . import kernels, partition
 from .basis import Anchors
@@ -146,7 +144,8 @@ class _Learner:
             if kernel is not None:
                 return self._fit(kernel, None, chunks, final=True)
             tried = [self._fit(self._default(f), None, chunks) for f in FAMILIES]
-            return self._checked(max(tried, key=lambda learnt: learnt.value))
+            best = max(tried, key=lambda learnt: learnt.value)
+            return self._fit(best.kernel, best.noise, chunks, final=True)
         sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
         rough_kernel = self._default("Matern32") if kernel is None else kernel
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
@@ -180,7 +179,7 @@ class _Learner:
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
-        max_iter: int = 40, final: bool = False,
+        max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
         """One L-BFGS run; a second from the data's own scales where the first found nothing."""
         prior = self.scales.prior(kernel)
@@ -193,7 +192,7 @@ class _Learner:
         def run(start: Kernel, s: float) -> Learnt:
             return maximise(
                 objective, start, s, prior, weight, noise_fixed=self.noise is not None,
-                max_iter=max_iter,
+                max_iter=max_iter or (100 if final else 40),
             )  # fmt: skip
 
         found = [run(kernel, start_noise)]
@@ -204,18 +203,10 @@ class _Learner:
             theta = np.clip(theta, prior.low[:-1], prior.high[:-1])
             found.append(run(kernel.with_theta(theta), start_noise))
         best = max(found, key=lambda learnt: learnt.value)
-        return self._checked(best) if final else best
-
-    def _checked(self, learnt: Learnt) -> Learnt:
-        self.say(f"learnt {learnt.kernel!r}, noise {learnt.noise:.3g} (standardised targets)")
-        if not learnt.converged:
-            warnings.warn(
-                "hyperparameters had not settled when the iterations ran out; fit again with "
-                "kernel=model.kernel_ to go on from here, or with n_starts=3",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return learnt
+        if final:
+            self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")
+            best.warn_if_unsettled()
+        return best
 
     def _noise(self, start: float) -> float:
         return start if self.noise is None else self.noise

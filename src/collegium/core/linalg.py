@@ -44,6 +44,8 @@ def cholesky(
     for jitter in (start, *[j for j in JITTERS if j > start]):
         L.flat[:: n + 1] = diagonal + jitter * scale
         if lapack.potrf(L) == 0:
+            if not np.isfinite(L.diagonal()).all():  # LAPACK carries a NaN along
+                raise ValueError(f"a covariance of {n} rows is not finite: check X and `kernel`")
             if jitter >= 1e-6:
                 warnings.warn(
                     f"a covariance of {n} rows needed a relative jitter of {jitter:.0e}; give "

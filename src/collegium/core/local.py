@@ -130,7 +130,7 @@ class Corrections:
         """The weights as columns over the union of rows  (u, q)."""
         q, k = self.members.shape
         return csc_matrix(
-            (self.weights.ravel(), self.members.ravel(), np.arange(0, q * k + 1, k)),
+            (self.weights.ravel(), self.members.ravel(), k * np.arange(q + 1)),
             shape=(self.rows.X.shape[0], q),
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from .kernels import Kernel
 from .scales import column_scales
@@ -67,6 +69,15 @@ class Learnt:
     noise: float
     value: float  # log evidence per row, prior included
     converged: bool = True
+
+    def warn_if_unsettled(self) -> None:
+        if not self.converged:
+            warnings.warn(
+                "hyperparameters had not settled when the iterations ran out; fit again with "
+                "kernel=model.kernel_ to go on from here, or with n_starts=3",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
 
 def maximise(

@@ -10,7 +10,7 @@ from ..core import partition, selection
 from ..core.calibration import Correction, calibrate
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
-from ..core.kernels import Kernel
+from ..core.kernels import Kernel, Sum
 from ..core.learning import learn
 from ..core.local import Rows
 from ..core.scales import metric
@@ -89,7 +89,8 @@ def with_anchors(
         weights = metric(kernel, scaled.X)
         Z = selection.kmeans(scaled.X * weights, settings.anchor_count(n), rng) / weights
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
-    if settings.learn and settings.noise is None and len(groups) > 1:
+    learnt = settings.learn and settings.noise is None and free_scale(kernel)
+    if learnt and len(groups) > 1:
         found = check_bars(model, scaled, groups, Z, settings, rng)
         kernel, noise = kernel.scaled(found.scale), noise * found.scale * found.ratio
         say(
@@ -165,6 +166,12 @@ def chunk_groups(
     if labels is not None:
         return partition.by_label(labels)
     return partition.RULES.get(settings.rule, partition.by_time)(X, size, rng)
+
+
+def free_scale(kernel: Kernel) -> bool:
+    """Whether learning may scale the kernel: every term has a size that is not fixed."""
+    terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    return all({"variance", "slope"} & {kind for kind, _ in term.labels} for term in terms)
 
 
 def check_bars(

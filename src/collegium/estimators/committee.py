@@ -13,7 +13,7 @@ from .base import GaussianRegressor
 from .building import Built, add_rows, build
 from .data import Scaling, all_or_nothing, check_rows, merged
 from .progress import Progress
-from .settings import Settings
+from .settings import Settings, choose_engine
 
 Array = np.ndarray
 
@@ -226,10 +226,12 @@ class CommitteeRegressor(GaussianRegressor):
     # -- answers ----------------------------------------------------------------------------
 
     def _moments(self, X: Array) -> Prediction:
-        return self._answers.get(self.built_).predict(X, Settings.of(self).engine)
+        engine = choose_engine(self.engine, self.n_jobs)
+        return self._answers.get(self.built_).predict(X, engine)
 
     def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        return self._answers.get(self.built_).joint(X, Settings.of(self).engine)
+        engine = choose_engine(self.engine, self.n_jobs)
+        return self._answers.get(self.built_).joint(X, engine)
 
     def _noise_scaled(self) -> float:
         return self.built_.committee.noise

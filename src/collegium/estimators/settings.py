@@ -64,7 +64,7 @@ class Settings:
             n_local=n_local,
             query_size=_size(e.query_size, "query_size"),
             n_starts=_size(e.n_starts, "n_starts", auto=False) or 1,
-            engine=_engine(e.engine, e.n_jobs),
+            engine=choose_engine(e.engine, e.n_jobs),
         )
 
     @property
@@ -150,7 +150,8 @@ def _one_of(value, name: str, choices: tuple[str, str]) -> bool:
     return value == choices[1]
 
 
-def _engine(engine, n_jobs):
+def choose_engine(engine, n_jobs):
+    """The engine given, or this machine with so many threads."""
     if engine is None:
         return engine_for(n_jobs)
     works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "grow"))

@@ -80,10 +80,12 @@ class Leaf(Kernel):
 
     `kinds` names them in the order of θ and says what they measure: "variance", "length" (in
     the units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). It is all
-    that learning needs to know. `fixed` names the parameters that learning leaves alone.
+    that learning needs to know. `per_column` names those that may have a value a column;
+    `fixed` those that learning leaves alone.
     """
 
     kinds: ClassVar[dict[str, str]] = {}
+    per_column: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     registry: ClassVar[list[type[Leaf]]] = []
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)
@@ -105,11 +107,12 @@ class Leaf(Kernel):
                 number = np.array(given, dtype=float)
             except (TypeError, ValueError):
                 number = np.array(np.nan)
-            if number.ndim > 1 or not (np.isfinite(number).all() and (number > 0).all()):
+            many = number.ndim == 1 and number.size > 0 and name in self.per_column
+            right = (number.ndim == 0 or many) and np.isfinite(number).all() and (number > 0).all()
+            if not right:
                 raise ValueError(
                     f"{name} of {type(self).__name__} must be positive and finite, a number"
-                    f"{' or one per column' if self.kinds[name] != 'variance' else ''}; "
-                    f"got {given!r}"
+                    f"{' or one per column' if name in self.per_column else ''}; got {given!r}"
                 )
             number.flags.writeable = False
             object.__setattr__(self, name, number if number.ndim else float(number))

@@ -124,18 +124,26 @@ def multiply(a, b) -> Kernel:
     """a · b with one variance: a constant only scales, a later factor's variance moves ahead."""
     a, b = _as_kernel(a), _as_kernel(b)
     if isinstance(a, Constant):
-        return b.scaled(a.variance)
+        a, b = b, a
     if isinstance(b, Constant):
-        return a.scaled(b.variance)
+        return _with_fixed_variance(a.scaled(b.variance)) if b.fixed else a.scaled(b.variance)
     if isinstance(a, Leaf) and "variance" in a.kinds and not isinstance(b, Leaf):
         a, b = b, a
     if isinstance(b, Leaf) and "variance" in b.kinds:
         a = a.scaled(b.variance)  # type: ignore[attr-defined]
-        b = replace(b, variance=1.0, fixed=tuple({*b.fixed, "variance"}))  # type: ignore[call-arg]
+        b = _with_fixed_variance(replace(b, variance=1.0))  # type: ignore[call-arg]
     factors: list[Kernel] = []
     for kernel in (a, b):
         factors.extend(kernel.parts if isinstance(kernel, Product) else [kernel])
     return Product(tuple(factors))
+
+
+def _with_fixed_variance(kernel: Kernel) -> Kernel:
+    if isinstance(kernel, Product):
+        return Product((_with_fixed_variance(kernel.parts[0]), *kernel.parts[1:]))
+    if isinstance(kernel, Leaf) and "variance" in kernel.kinds:
+        return replace(kernel, fixed=tuple(sorted({*kernel.fixed, "variance"})))
+    return kernel
 
 
 def split_white(kernel: Kernel) -> tuple[Kernel, Leaf | None]:

@@ -4,6 +4,7 @@ A kernel works row by row: fill D with squared scaled distances, turn them into 
 they are in the cache. `lower` asks for the lower triangle only.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,13 @@ def squared_distances(X, i, ZT, m, D):
             t = x - z[j]
             D[j] += t * t
     for j in range(m):
-        D[j] = min(D[j], 1e12)  # kernels are zero there; squares of it stay finite
+        D[j] = min(D[j], 1e300)
+
+
+@leaf
+def root(D):
+    """√D, at most 1000: exponentials are zero there, and polynomials times them as well."""
+    return math.sqrt(min(D, 1e6))
 
 
 @leaf

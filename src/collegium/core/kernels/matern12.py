@@ -1,6 +1,5 @@
 """Matérn 1/2: continuous, nowhere smooth functions."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from .leaves import (
     exp_negative,
     leaf,
     load_row,
+    root,
     row_length,
     squared_distances,
     summing_leaf,
@@ -27,7 +27,7 @@ def _value(X, ZT, variance, lower, out):
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            r = math.sqrt(D[j])
+            r = root(D[j])
             row[j] = variance * exp_negative(-r)
 
 
@@ -40,7 +40,7 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
         squared_distances(X, i, ZT, m, D)
         load_row(K_bar, i, m, lower, B)
         for j in range(m):
-            r = math.sqrt(D[j])
+            r = root(D[j])
             e = B[j] * variance * exp_negative(-r)
             variance_bar += e
             B[j] = -0.5 * e / max(r, 1e-150)  # K̄ ∂K/∂D

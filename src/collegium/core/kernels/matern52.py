@@ -1,6 +1,5 @@
 """Matérn 5/2: twice differentiable functions."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from .leaves import (
     exp_negative,
     leaf,
     load_row,
+    root,
     row_length,
     squared_distances,
     summing_leaf,
@@ -27,7 +27,7 @@ def _value(X, ZT, variance, lower, out):
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            r = math.sqrt(5.0 * D[j])
+            r = root(5.0 * D[j])
             row[j] = variance * (1.0 + r + r * r / 3.0) * exp_negative(-r)
 
 
@@ -40,7 +40,7 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
         squared_distances(X, i, ZT, m, D)
         load_row(K_bar, i, m, lower, B)
         for j in range(m):
-            r = math.sqrt(5.0 * D[j])
+            r = root(5.0 * D[j])
             e = B[j] * variance * exp_negative(-r)
             variance_bar += e * (1.0 + r + r * r / 3.0)
             B[j] = (-5.0 / 6.0) * e * (1.0 + r)  # K̄ ∂K/∂D

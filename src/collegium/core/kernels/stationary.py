@@ -28,8 +28,10 @@ class Stationary(Leaf):
     length_scale: float | Array = 1.0
 
     def _arguments(self, X: Array, Z: Array | None):
-        Xs = scaled_columns(X, self.length_scale)
-        Zs = Xs if Z is None else scaled_columns(Z, self.length_scale)
+        # differences of nearby rows stay exact however far out they lie
+        origin = X[0] if X.size else 0.0
+        Xs = scaled_columns(X - origin, self.length_scale)
+        Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         shapes = [getattr(self, name) for name in self.shapes]
         return Xs, np.ascontiguousarray(Zs.T), self.variance, *shapes
 
