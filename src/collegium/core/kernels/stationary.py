@@ -28,8 +28,7 @@ class Stationary(Leaf):
     length_scale: float | Array = 1.0
 
     def _arguments(self, X: Array, Z: Array | None):
-        # differences of nearby rows stay exact however far out they lie
-        origin = X[0] if X.size else 0.0
+        origin = _nearest_to_zero(X)  # so that rows far out keep their small differences
         Xs = scaled_columns(X - origin, self.length_scale)
         Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         shapes = [getattr(self, name) for name in self.shapes]
@@ -59,3 +58,10 @@ class Stationary(Leaf):
 
     def inverse_squares(self, d: int) -> Array:
         return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))
+
+
+def _nearest_to_zero(X: Array) -> Array:
+    """Of each column the value of smallest magnitude: a common origin that no outlier moves."""
+    if not X.size:
+        return np.zeros(X.shape[1])
+    return X[np.abs(X).argmin(axis=0), np.arange(X.shape[1])]
