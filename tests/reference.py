@@ -53,7 +53,7 @@ def _matern52(k, x, z, same):
 
 def _rational_quadratic(k, x, z, same):
     D = _squared_distance(x, z, k.length_scale)
-    return k.variance * (1.0 + D / (2.0 * k.alpha)) ** -k.alpha
+    return k.variance * math.exp(-k.alpha * math.log1p(D / (2.0 * k.alpha)))
 
 
 def _periodic(k, x, z, same):

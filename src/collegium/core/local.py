@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from scipy.sparse import csc_matrix
 from scipy.spatial import cKDTree
 
@@ -171,14 +172,14 @@ def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Arr
     is formed once; otherwise each query forms its own.
     """
     q, k = neighbours.shape
-    union, members = np.unique(neighbours, return_inverse=True)
-    members = members.reshape(q, k)
+    union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
+    members = members.reshape(q, k)  # ascending in each row
     near = rows.take(union)
     V, Vs = basis.design(near.X), basis.design(Xs)
     VT = np.ascontiguousarray(V.T)
     shared = None
-    if union.size**2 <= min(q * k * k, LARGEST_SHARED):
-        shared = linalg.mirror(basis.residual(near.X, V))
+    if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
+        shared = basis.residual(near.X, V)
     psi = noise / near.w
     scale = basis.scale(Xs) or 1.0
     weights = np.empty((q, k))
@@ -189,7 +190,7 @@ def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Arr
         if shared is None:
             C = linalg.subtract_gram(basis.kernel.value(XN), VN)
         else:
-            C = shared[np.ix_(at, at)]
+            C = _lower_part(shared, at)
         C.flat[:: k + 1] += psi[at]
         L, _ = linalg.cholesky(C, scale, overwrite=True)
         c = basis.kernel.value(XN, Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
@@ -197,3 +198,15 @@ def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Arr
         left[i] -= a @ a
         weights[i] = linalg.solve_upper(L, a, overwrite=True)
     return Corrections(near, V, Vs, members, weights, left, psi)
+
+
+@njit(nogil=True, cache=True)
+def _lower_part(A, at):
+    """The lower triangle of A[at, at], `at` ascending."""
+    k = at.size
+    C = np.empty((k, k))
+    for i in range(k):
+        row = A[at[i]]
+        for j in range(i + 1):
+            C[i, j] = row[at[j]]
+    return C
