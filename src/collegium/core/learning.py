@@ -17,7 +17,7 @@ from . import kernels, partition
 from .basis import Anchors
 from .calibration import Correction, calibrate
 from .chunk import Chunk, cut
-from .evidence import factorised
+from .evidence import anchored, factorised
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared, correct, nearest
 from .message import LOG_2PI, Belief, normalise
@@ -119,6 +119,22 @@ def learn(
     """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept."""
     return _Learner(rows, noise, noise_start, rng, engine, n_starts, effort or Effort(), say).run(
         kernel
+    )
+
+
+def refine(
+    kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
+    *, noise_fixed: bool, max_iter: int = 40,
+) -> Learnt:  # fmt: skip
+    """Go on from a kernel and a noise by the committee's own evidence, anchors and all chunks."""
+    prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
+    weight = float(sum(chunk.w.sum() for chunk in chunks))
+
+    def objective(k: Kernel, s: float) -> tuple[float, Array]:
+        return anchored(k, s, Z, chunks, engine)
+
+    return maximise(
+        objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=max_iter
     )
 
 

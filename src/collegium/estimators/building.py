@@ -11,7 +11,7 @@ from ..core.calibration import Correction, calibrate
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
 from ..core.kernels import Kernel, Sum
-from ..core.learning import learn
+from ..core.learning import learn, refine
 from ..core.local import Rows
 from ..core.scales import metric
 from ..core.transductive import Joint
@@ -89,13 +89,21 @@ def with_anchors(
         weights = metric(kernel, scaled.X)
         Z = selection.kmeans(scaled.X * weights, settings.anchor_count(n), rng) / weights
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
+    if settings.anchored:
+        found = refine(
+            kernel, noise, Z, cut(*_fields(scaled), groups), settings.engine,
+            noise_fixed=settings.noise is not None,
+        )  # fmt: skip
+        kernel, noise = found.kernel, found.noise
+        model = replace(model, committee=Committee.start(kernel, noise, Z[:0], scaled.y.shape[1]))
+        say(f"by the anchored evidence {kernel!r}, noise {noise:.3g} (standardised targets)")
     learnt = settings.learn and settings.noise is None and free_scale(kernel)
     if learnt and len(groups) > 1:
-        found = check_bars(model, scaled, groups, Z, settings, rng)
-        kernel, noise = kernel.scaled(found.scale), noise * found.scale * found.ratio
+        bars = check_bars(model, scaled, groups, Z, settings, rng)
+        kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
         say(
-            f"rows left out: NLPD {found.before:.3f} -> {found.after:.3f} with the noise ratio "
-            f"x {found.ratio:.3g} and all variances x {found.scale:.3g}"
+            f"rows left out: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
+            f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
         )
     committee = Committee.start(kernel, noise, Z, scaled.y.shape[1])
     chunks = cut(*_fields(scaled), groups)

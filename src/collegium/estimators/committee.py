@@ -50,8 +50,10 @@ class CommitteeRegressor(GaussianRegressor):
         "auto": 100 + 50 per input column, at most 400.
     query_size : int or "auto"
         Query points of one transductive batch, padding included. "auto": 1000.
-    learn : bool, default=True
-        Learn the hyperparameters; False: take `kernel` and `noise` as they are.
+    learn : bool or "anchored", default=True
+        Learn the hyperparameters by the evidence of some clusters of rows, as independent
+        chunks; "anchored": then go on by the evidence of the whole committee with its anchors
+        (all rows; best with `n_local=0`). False: take `kernel` and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
     engine : engine, default=None

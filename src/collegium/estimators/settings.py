@@ -26,6 +26,7 @@ class Settings:
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None  # from white noise in the kernel
     learn: bool
+    anchored: bool  # learn on by the committee's own evidence
     transductive: bool
     rule: str  # a partition rule, or "label"
     given_labels: Array | None
@@ -55,6 +56,7 @@ class Settings:
             noise=noise,
             noise_start=start,
             learn=bool(e.learn),
+            anchored=isinstance(e.learn, str) and e.learn == "anchored",
             transductive=transductive,
             rule=rule,
             given_labels=labels,
@@ -126,8 +128,10 @@ def check_square(n: int, what: str) -> None:
 
 def _hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
     """Kernel without white noise, noise to keep, noise to start from."""
-    if not isinstance(learn, (bool, np.bool_)):
-        raise ValueError(f"learn={learn!r}: give True or False")
+    if not (
+        isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn == "anchored")
+    ):
+        raise ValueError(f"learn={learn!r}: give True, False or 'anchored'")
     kernel = None if given is None else as_kernel(given)
     values, start = _noise(noise), None
     if kernel is not None:
