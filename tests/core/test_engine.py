@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from collegium.core.experts import Block
 from collegium.core.tree import Tree
@@ -231,13 +231,15 @@ def blas_threads():
 
 @every_engine
 def test_blas_has_one_thread_inside_and_its_own_again_after(engine):
-    before = blas_threads()
-    inside = engine.map(lambda _: blas_threads(), range(4))
-    assert all(set(found) <= {1} for found in inside)
-    assert blas_threads() == before
-    with single_threaded():
-        assert set(blas_threads()) <= {1}
-    assert blas_threads() == before
+    with threadpool_limits(2):
+        before = blas_threads()
+        assert set(before) == {2}
+        inside = engine.map(lambda _: blas_threads(), range(4))
+        assert all(set(found) == {1} for found in inside)
+        assert blas_threads() == before
+        with single_threaded():
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
 
 
 # --- n_jobs ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import reference
 from collegium.core.calibration import calibrate
 from collegium.core.chunk import Chunk
-from collegium.core.evidence import factorised
+from collegium.core.evidence import anchored, factorised
 from collegium.core.kernels import (
     RBF,
     Constant,
@@ -21,7 +21,7 @@ from collegium.core.kernels import (
     RationalQuadratic,
     White,
 )
-from collegium.core.learning import Effort, gap_density, learn, trivial_value
+from collegium.core.learning import Effort, gap_density, learn, refine, trivial_value
 from collegium.core.local import Rows
 from collegium.core.optimise import Prior, Scales, maximise
 from collegium.core.scales import column_scales, metric, seen
@@ -312,6 +312,32 @@ def test_learning_is_blind_to_the_units_of_the_inputs(unit):
     assert_allclose(other.kernel.length_scale / unit, plain.kernel.length_scale, rtol=1e-2)
 
 
+@pytest.mark.parametrize("noise_fixed", [False, True])
+def test_refining_climbs_the_evidence_of_the_committee(noise_fixed):
+    rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=14)
+    chunks = [
+        Chunk(i, rows.X[part], rows.y[part], rows.w[part])
+        for i, part in enumerate(np.split(np.arange(120), 4))
+    ]
+    Z, start = rows.X[::10], Matern32(1.0, [1.0, 1.0])
+    found = refine(start, 0.2, Z, chunks, Serial(), noise_fixed=noise_fixed)
+    prior = Scales.of(rows.X).prior(start)
+    assert (found.noise == 0.2) == noise_fixed
+
+    def total(theta):
+        kernel, noise = start.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+        value, gradient = anchored(kernel, noise, Z, chunks, Serial())
+        density, slope = prior.log_density(theta)
+        return value + density, gradient + slope
+
+    first, last = (np.append(k.theta, np.log(s)) for k, s in
+                   ((start, 0.2), (found.kernel, found.noise)))  # fmt: skip
+    assert_allclose(found.value, total(last)[0] / 120.0, rtol=1e-9)
+    assert total(last)[0] > total(first)[0] + 1.0
+    free = slice(None, -1 if noise_fixed else None)
+    assert np.abs(total(last)[1][free]).max() < 0.5  # of 120 rows
+
+
 def test_learning_from_pure_noise_finds_little_else():
     rng = np.random.default_rng(9)
     rows = Rows(rng.uniform(-2, 2, (140, 2)), rng.normal(size=(140, 1)), np.ones(140))
@@ -413,6 +439,13 @@ def test_a_wrong_scale_alone_asks_for_no_other_noise(scale):
     found = calibrate(claims(1.0, scale))
     assert found.ratio == 1.0
     assert_allclose(found.scale, scale, rtol=0.1)
+
+
+def test_noise_is_left_alone_where_a_scale_does_the_same():
+    answer = claims(5.0, signal=(-12, -11))
+    found = calibrate(answer)
+    assert found.ratio == 1.0
+    assert_allclose(found.scale, 5.0, rtol=0.1)
 
 
 def test_calibration_never_lowers_the_noise():

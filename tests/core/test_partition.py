@@ -144,6 +144,12 @@ def test_labels_give_a_chunk_each_in_their_order_rows_in_theirs(labels):
     assert [list(group) for group in groups] == [[1, 4], [3], [0, 2, 5]]
 
 
+def test_rows_of_a_label_keep_their_order():
+    labels = np.random.default_rng(12).integers(0, 4, 500)
+    for label, group in enumerate(by_label(labels)):
+        assert_array_equal(group, np.flatnonzero(labels == label))
+
+
 def test_one_label_is_one_chunk():
     assert [list(group) for group in by_label(np.zeros(3))] == [[0, 1, 2]]
 

@@ -51,6 +51,7 @@ class RBF(Stationary):
 
     Examples
     --------
+    >>> from collegium.kernels import RBF, White
     >>> RBF(length_scale=[1.0, 2.0]) + White(0.1)
     RBF(variance=1, length_scale=[1, 2]) + White(variance=0.1)
     """
