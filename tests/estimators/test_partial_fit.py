@@ -131,13 +131,13 @@ def test_an_exact_fit_that_hears_more_rows_turns_to_anchors():
     assert len(model.anchors_) == 10 and model.n_chunks_ == 2
 
 
-def test_the_size_of_the_first_batch_is_not_the_size_of_all_chunks():
-    X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS)
-    stream(model, X, y, [np.arange(2), np.arange(2, 60)])
-    assert model.n_chunks_ == 2
-    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS).fit(X[:2], y[:2])
-    assert model.partial_fit(X[2:], y[2:]).n_chunks_ == 2
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_a_stream_has_chunks_of_one_size_whatever_the_first_batch(first):
+    X, y = rows(602)
+    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, partition="time", n_local=5)
+    getattr(model, first)(X[:2], y[:2])
+    model.partial_fit(X[2:], y[2:])
+    assert model.built_.committee.sizes == (2, 300, 300) and model.chunk_size_ == 500
 
 
 def test_labels_serve_fit_and_later_rows_come_in_order():
