@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
-from collegium.core.basis import Anchors
+from collegium.core.basis import NUGGET, Anchors
 from collegium.core.chunk import Chunk
 from collegium.core.experts import Block, Diagonal, Projected
 from collegium.core.kernels import RBF, Linear, Matern12, Matern52, White
@@ -222,15 +222,29 @@ def asked(kernel, noise, chunks, Xq):
 
 
 ILL = [
-    (q, length_scale, noise, None)
-    for q in (4, 10)
-    for length_scale in (0.7, 2.0, 6.0)
+    (q, length_scale, noise)
+    for q, length_scale in [(4, 0.7), (4, 6.0), (10, 0.7), (10, 2.0), (12, 0.7)]
     for noise in (1e-2, 1e-5, 1e-8)
-] + [(6, 1.5, noise, gap) for noise in (1e-2, 1e-6) for gap in (0.0, 1e-12, 1e-8, 1e-5, 1e-3)]
+]  # condition numbers of Σ^qq up to 2e13
+SINGULAR = [(10, 6.0, noise, None) for noise in (1e-2, 1e-5, 1e-8)] + [
+    (6, 1.5, noise, gap) for noise in (1e-2, 1e-6) for gap in (0.0, 1e-12, 1e-8)
+]  # to rounding
 
 
-@pytest.mark.parametrize(("q", "length_scale", "noise", "gap"), ILL)
-def test_the_committee_about_its_anchors_is_right_to_eight_digits_however_ill_conditioned(
+@pytest.mark.parametrize(("q", "length_scale", "noise"), ILL)
+def test_eqs_4_and_5_hold_to_eight_digits_however_ill_conditioned(q, length_scale, noise):
+    kernel, noise, chunks, Xq = smooth(q, length_scale, noise)
+    basis, found, _ = asked(kernel, noise, chunks, Xq)
+    mean, variance = reference.bcm_in_many_digits(1.7, length_scale, noise, chunks, Xq)
+    assert basis.jitter == 0.0
+    assert np.abs(found.mean[:, 0] - mean).max() < 1e-8 * np.sqrt(1.7)
+    assert np.abs(found.variance - variance).max() < 1e-12 * 1.7
+    assert_allclose(found.variance, variance, rtol=1e-6, atol=1e-13)
+    assert (found.variance > 0).all()
+
+
+@pytest.mark.parametrize(("q", "length_scale", "noise", "gap"), SINGULAR)
+def test_where_queries_are_singular_to_rounding_a_nugget_makes_them_regular(
     q, length_scale, noise, gap
 ):
     kernel, noise, chunks, Xq = smooth(q, length_scale, noise, gap=gap)
@@ -238,11 +252,22 @@ def test_the_committee_about_its_anchors_is_right_to_eight_digits_however_ill_co
     mean, variance = reference.bcm_in_many_digits(
         kernel.variance, kernel.length_scale, noise, chunks, Xq, nugget=basis.jitter * 1.7
     )
+    assert basis.jitter == NUGGET
     assert np.abs(found.mean[:, 0] - mean).max() < 1e-8 * np.sqrt(1.7)
     assert np.abs(found.variance - variance).max() < 1e-9 * 1.7
     assert (found.variance > 0).all()
     assert np.abs(joint.diagonal() - found.variance).max() < 1e-13
     assert np.linalg.eigvalsh(joint).min() > -1e-14
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("noise", [1e-2, 1e-6])
+def test_near_duplicates_cost_less_than_a_third_of_an_error_bar(gap, noise):
+    kernel, noise, chunks, Xq = smooth(6, 1.5, noise, gap=gap)
+    _, found, _ = asked(kernel, noise, chunks, Xq)
+    mean, variance = reference.bcm_in_many_digits(1.7, 1.5, noise, chunks, Xq)
+    assert (np.abs(found.mean[:, 0] - mean) < 0.33 * np.sqrt(variance)).all()
+    assert_allclose(found.variance, variance, rtol=0.1)
 
 
 @pytest.mark.parametrize("sizes", [(9, 8), (6, 7, 5)])

@@ -114,14 +114,19 @@ def test_failed_attempts_leave_no_trace(n):
     assert_array_equal(L, plain)
 
 
-@pytest.mark.parametrize("start", [1e-10, 1e-8, 3e-9])
-def test_start_is_tried_first_and_only_larger_ones_follow(start):
+@pytest.mark.parametrize("nugget", [1e-12, 1e-8, 3e-9])
+def test_a_nugget_is_used_where_pivots_are_lost_in_rounding_and_only_there(nugget):
     A = posdef(5)
-    L, jitter = cholesky(A, 2.0, start=start)
-    assert jitter == start
-    assert_allclose(L @ L.T, A + 2.0 * start * np.eye(5), rtol=1e-15, atol=1e-14)
-    bad = with_eigenvalues([1.0, 2.0, -1.5 * start])
-    assert cholesky(bad, 1.0, start=start)[1] == min(j for j in JITTERS if j > start)
+    L, jitter = cholesky(A, 2.0, nugget=nugget)
+    assert jitter == 0.0
+    assert_allclose(L @ L.T, A, rtol=1e-15, atol=1e-14)
+    tiny = np.diag([1.0, 2.0, 0.05 * nugget])
+    assert cholesky(tiny, 1.0)[1] == 0.0
+    L, jitter = cholesky(tiny, 1.0, nugget=nugget)
+    assert jitter == nugget
+    assert_allclose(L @ L.T, tiny + nugget * np.eye(3), rtol=1e-15)
+    bad = with_eigenvalues([1.0, 2.0, -1.5 * max(nugget, 1e-11)])
+    assert cholesky(bad, 1.0, nugget=nugget)[1] == min(j for j in JITTERS if j > 1.5 * nugget)
 
 
 @pytest.mark.parametrize("needed", JITTERS)

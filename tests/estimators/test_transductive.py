@@ -82,6 +82,18 @@ def test_padding_with_every_row_is_the_exact_gp(n_queries):
     assert_allclose(std, np.sqrt(np.diag(cov)), rtol=1e-5)
 
 
+def test_padding_is_what_lies_nearest():
+    X, y = smooth_rows()
+    model = CommitteeRegressor(
+        **SMOOTH, inference="transductive", chunk_size=40, n_anchors=100, query_size=60
+    ).fit(X, y)
+    Q = [2.0, 0.0] + 0.3 * queries(20)
+    padding = model.built_.predictor().padding(Q)
+    assert padding.shape == (40, 2)
+    distance = np.linalg.norm(padding[:, None] - Q, axis=2).min(axis=1)
+    assert distance.max() < 1.2
+
+
 def test_a_joint_answer_beats_the_anchors_it_is_padded_with(smooth):
     model, Xs = smooth
     plain = CommitteeRegressor(**SMOOTH, chunk_size=40, anchors=model.anchors_, n_local=0)

@@ -20,9 +20,9 @@ from .kernels import Kernel
 from .message import Message
 
 Array = np.ndarray
-#: A nugget on the anchors' covariance. It makes each anchor an observation of f with tiny
-#: noise; with one chunk the committee is exact for any nugget.
-NUGGET = 1e-10
+#: Where the anchors' covariance is singular to rounding, each anchor is taken as an observation
+#: of f with so little noise (relative); with one chunk the committee is exact for any nugget.
+NUGGET = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Anchors:
     def at(cls, kernel: Kernel, Z: Array) -> Anchors:
         Kuu = kernel.value(Z)
         scale = float(Kuu.diagonal().max(initial=0.0))
-        L, jitter = linalg.cholesky(Kuu, scale, start=NUGGET, overwrite=True)
+        L, jitter = linalg.cholesky(Kuu, scale, nugget=NUGGET, overwrite=True)
         return cls(kernel, Z, L, jitter)
 
     @property

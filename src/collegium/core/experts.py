@@ -155,7 +155,7 @@ class Block(Expert):
 
 
 class Diagonal(Expert):
-    """R = diag(K(X, X) − VᵀV) + Ψ."""
+    """R = diag(K(X, X) − VᵀV) + Ψ. A weighted row is one row seen often, with one residual."""
 
     def residual(self, basis, X, V):
         return basis.residual_diag(X, V)

@@ -23,12 +23,14 @@ class JitterWarning(RuntimeWarning):
 
 
 def cholesky(
-    A: Array, scale: float, *, start: float = 0.0, overwrite: bool = False
+    A: Array, scale: float, *, nugget: float = 0.0, overwrite: bool = False
 ) -> tuple[Array, float]:
     """Lower L with LLᵀ = A + jitter·scale·I, and the jitter used.
 
     `scale` is the size of the *prior* diagonal: A itself may be a difference that has
-    cancelled to nothing. The jitter is `start` if that works, else the first of `JITTERS`.
+    cancelled to nothing. The jitter is the first of 0, `nugget`, `JITTERS` that works; with a
+    nugget, a squared pivot below a tenth of it counts as failure: what rounding has left of
+    such a direction is no information.
     """
     n = A.shape[0]
     if n > LARGEST:
@@ -41,11 +43,13 @@ def cholesky(
     in_place = overwrite and A.flags.c_contiguous and A.flags.writeable and A.dtype == float
     L = mirror(A if in_place else np.array(A, dtype=float, order="C"))
     diagonal = L.diagonal().copy()
-    for jitter in (start, *[j for j in JITTERS if j > start]):
+    floor = 0.1 * nugget * scale
+    for jitter in (0.0, *([nugget] if nugget else []), *[j for j in JITTERS if j > nugget]):
         L.flat[:: n + 1] = diagonal + jitter * scale
-        if lapack.potrf(L) == 0:
-            if not np.isfinite(L.diagonal()).all():  # LAPACK carries a NaN along
-                raise ValueError(f"a covariance of {n} rows is not finite: check X and `kernel`")
+        failed = lapack.potrf(L)
+        if not failed and not np.isfinite(L.diagonal()).all():  # LAPACK carries a NaN along
+            raise ValueError(f"a covariance of {n} rows is not finite: check X and `kernel`")
+        if not failed and (L.diagonal() ** 2).min() >= floor:
             if jitter >= 1e-6:
                 warnings.warn(
                     f"a covariance of {n} rows needed a relative jitter of {jitter:.0e}; give "

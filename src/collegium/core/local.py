@@ -181,7 +181,7 @@ def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Arr
     if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
         shared = basis.residual(near.X, V)
     psi = noise / near.w
-    scale = basis.scale(Xs) or 1.0
+    scale = max(basis.scale(Xs), basis.scale(near.X)) or 1.0
     weights = np.empty((q, k))
     left = basis.residual_diag(Xs, Vs)
     for i in range(q):

@@ -89,8 +89,8 @@ def maximise(
     free = np.ones(start.size, dtype=bool)
     free[-1] = not noise_fixed
     if not free.any():
-        value = objective(kernel, noise)[0] / n_rows
-        return Learnt(kernel, noise, value)
+        value = objective(kernel, noise)[0] + prior.log_density(start)[0]
+        return Learnt(kernel, noise, value / n_rows)
 
     def at(theta_free: Array) -> tuple[Kernel, float, Array]:
         theta = start.copy()

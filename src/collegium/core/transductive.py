@@ -33,6 +33,7 @@ class Joint:
 
     committee: Committee  # its anchors serve as padding, its chunks as members
     chunks: Sequence[Chunk]
+    X: Array  # inputs of all chunks  (n, d)
     weights: Array  # the metric  (d,)
     tree: cKDTree
     size: int  # query points of one batch, padding included
@@ -48,7 +49,7 @@ class Joint:
             )
         ]
         weights = metric(committee.basis.kernel, rows.X)
-        return cls(committee, chunks, weights, cKDTree(rows.X * weights), size)
+        return cls(committee, chunks, rows.X, weights, cKDTree(rows.X * weights), size)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         distinct, where = _distinct(Xs)
@@ -67,7 +68,8 @@ class Joint:
     def _believe(self, Q: Array, engine: Any):
         kernel, noise = self.committee.basis.kernel, self.committee.noise
         p = self.committee.belief.mean.shape[1]
-        basis = Anchors.at(kernel, np.concatenate([Q, self.padding(Q)]))
+        points, _ = _distinct(np.concatenate([Q, self.padding(Q)]))
+        basis = Anchors.at(kernel, points)
         send = partial(Block(noise).send, basis)
         return basis, normalise(engine.sum(send, self.chunks, basis.prior(p)))
 
@@ -101,8 +103,7 @@ class Joint:
         centre = Qs.mean(axis=0)
         Z = self.committee.basis.Z
         order = np.argsort((((Z * self.weights) - centre) ** 2).sum(axis=1), kind="stable")
-        pad = np.concatenate([self.tree.data[near] / self.weights, Z[order]])
-        pad, _ = _distinct(pad)
+        pad = np.concatenate([self.X[near], Z[order]])
         return pad[:room]
 
 

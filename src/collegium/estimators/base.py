@@ -91,7 +91,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
             if level == "observation":
                 covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
             scale = self._prior_variance(X) or 1.0
-            L, _ = linalg.cholesky(covariance, scale, start=linalg.JITTERS[0], overwrite=True)
+            L, _ = linalg.cholesky(covariance, scale, nugget=linalg.JITTERS[0], overwrite=True)
             n, p = found.mean.shape
             draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)
         samples = self.scaling_.centre[:, None] + self.scaling_.scale[:, None] * (

@@ -201,4 +201,4 @@ def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:
 def scaled_columns(X: Array, length: Array | float) -> Array:
     """X / length, row-major; quotients that leave the range of floats are clipped."""
     with np.errstate(over="ignore", under="ignore"):
-        return np.clip(np.ascontiguousarray(X / length), -1e150, 1e150)
+        return np.clip(np.ascontiguousarray(X / length, dtype=float), -1e150, 1e150)

@@ -70,6 +70,13 @@ def log_above_one(y):
 
 
 @leaf
+def log1p_positive(s):
+    """log(1 + s) for s ≥ 0, with what 1 + s loses to rounding put back."""
+    u = 1.0 + s
+    return log_above_one(u) + (s - (u - 1.0)) / u
+
+
+@leaf
 def row_length(i, m, lower):
     return i + 1 if lower else m
 

@@ -29,8 +29,8 @@ class Linear(Leaf):
         return slope + Constant(kernel.sigma_0**2, fixed=fixed_names(kernel, variance="sigma_0"))
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
-        Xs = X / self.length_scale
-        return Xs @ (Xs if Z is None else Z / self.length_scale).T
+        Xs = X.astype(float) / self.length_scale
+        return Xs @ (Xs if Z is None else Z.astype(float) / self.length_scale).T
 
     def diag(self, X: Array) -> Array:
         return ((X / self.length_scale) ** 2).sum(axis=1)

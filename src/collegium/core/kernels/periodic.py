@@ -88,7 +88,7 @@ class Periodic(Leaf):
 
     def _waves(self, X: Array) -> tuple[Array, Array]:
         """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
-        angle = np.pi * np.ascontiguousarray(X / self.period)
+        angle = np.pi * np.ascontiguousarray(np.fmod(X, self.period) / self.period)
         return np.sin(angle), np.cos(angle)
 
     def _arguments(self, X: Array, Z: Array | None):

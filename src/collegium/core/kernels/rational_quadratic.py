@@ -11,7 +11,7 @@ from .leaves import (
     exp_negative,
     leaf,
     load_row,
-    log_above_one,
+    log1p_positive,
     row_length,
     squared_distances,
     summing_leaf,
@@ -27,7 +27,7 @@ def _value(X, ZT, variance, alpha, lower, out):
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            row[j] = variance * exp_negative(-alpha * log_above_one(1.0 + D[j] / (2.0 * alpha)))
+            row[j] = variance * exp_negative(-alpha * log1p_positive(D[j] / (2.0 * alpha)))
 
 
 @summing_leaf
@@ -41,7 +41,7 @@ def _vjp(X, ZT, variance, alpha, lower, K_bar, length_bar):
         load_row(K_bar, i, m, lower, B)
         for j in range(m):
             s = D[j] / (2.0 * alpha)
-            log1p = log_above_one(1.0 + s)
+            log1p = log1p_positive(s)
             k = B[j] * variance * exp_negative(-alpha * log1p)
             variance_bar += k
             alpha_bar += k * alpha * (s / (1.0 + s) - log1p)

@@ -28,6 +28,7 @@ class Stationary(Leaf):
     length_scale: float | Array = 1.0
 
     def _arguments(self, X: Array, Z: Array | None):
+        X, Z = X.astype(float, copy=False), None if Z is None else Z.astype(float, copy=False)
         origin = _nearest_to_zero(X)  # so that rows far out keep their small differences
         Xs = scaled_columns(X - origin, self.length_scale)
         Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
