@@ -36,7 +36,7 @@ def bayesian(
     """
     L, _ = linalg.cholesky(prior, float(prior.diagonal().max()), nugget=1e-12)
     q = L.shape[0]
-    precision, shift = np.eye(q), 0.0
+    precision, shift = np.eye(q), np.zeros_like(np.asarray(predictions[0].mean, dtype=float))
     for given in predictions:
         S = linalg.solve_lower(L, linalg.solve_lower(L, given.covariance).T)
         s, U = np.linalg.eigh(0.5 * (S + S.T))
@@ -46,20 +46,20 @@ def bayesian(
         shift = shift + U @ ((U.T @ a).T / s).T
     C, _ = linalg.cholesky(precision, float(precision.diagonal().max()))
     root = linalg.solve_lower(C, np.ascontiguousarray(L.T))  # (q, q): rootᵀroot = L Λ⁻¹ Lᵀ
-    mean = L @ linalg.solve_posdef(C, np.asarray(shift))
+    mean = L @ linalg.solve_posdef(C, shift)
     return Gaussian(prior_mean + mean, linalg.gram(root.T))
 
 
 def independent(predictions: Sequence[Gaussian]) -> Gaussian:
     """(Σ covᵢ⁻¹)⁻¹ Σ covᵢ⁻¹ fᵢ: unbiased, independent estimators; `bayesian` without a prior."""
-    precision, shift = 0.0, 0.0
+    precision = np.zeros_like(predictions[0].covariance)
+    shift = np.zeros_like(predictions[0].mean)
     for given in predictions:
         L = _factor(given.covariance)
         precision = precision + linalg.mirror(linalg.inverse_posdef(L))
         shift = shift + linalg.solve_posdef(L, given.mean)
-    C = _factor(np.asarray(precision))
-    covariance = linalg.mirror(linalg.inverse_posdef(C))
-    return Gaussian(linalg.solve_posdef(C, np.asarray(shift)), covariance)
+    C = _factor(precision)
+    return Gaussian(linalg.solve_posdef(C, shift), linalg.mirror(linalg.inverse_posdef(C)))
 
 
 def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:

@@ -1,0 +1,43 @@
+"""Degrees of freedom: how many query points or anchors a committee wants (Tresp 2000, sec. 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import linalg
+from .kernels import Kernel
+
+Array = np.ndarray
+
+
+def effective_dof(kernel: Kernel, noise: float, X: Array) -> float:
+    """P_eff = trace K(K + σ²I)⁻¹ = Σ λ/(λ + σ²): what the data can tell apart."""
+    n = X.shape[0]
+    K = kernel.value(X)
+    scale = float(K.diagonal().max(initial=0.0)) or 1.0
+    K.flat[:: n + 1] += noise
+    L, jitter = linalg.cholesky(K, scale, overwrite=True)
+    inverse = linalg.inverse_posdef(L)
+    return n - (noise + jitter * scale) * float(inverse.diagonal().sum())
+
+
+def numerical_rank(kernel: Kernel, X: Array) -> int:
+    """Rank of K(X, X) with tolerance n ‖K‖ ε: the dimension of the functions it can make."""
+    eigenvalues = np.linalg.eigvalsh(kernel.value(X))
+    tolerance = X.shape[0] * np.abs(eigenvalues).max(initial=0.0) * np.finfo(float).eps
+    return int((eigenvalues > tolerance).sum())
+
+
+def estimated_dof(
+    kernel: Kernel, noise: float, X: Array, rng: np.random.Generator, sample: int = 1000
+) -> float:
+    """P_eff of n rows from a sample of s: eigenvalues of K grow like n/s.
+
+    A lower bound where the sample itself is too small to show all directions: then the estimate
+    is close to `sample`.
+    """
+    n = X.shape[0]
+    if n <= sample:
+        return effective_dof(kernel, noise, X)
+    part = X[np.sort(rng.choice(n, sample, replace=False))]
+    return effective_dof(kernel, noise * sample / n, part)
