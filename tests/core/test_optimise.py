@@ -21,10 +21,17 @@ from collegium.core.kernels import (
     RationalQuadratic,
     White,
 )
-from collegium.core.learning import Effort, gap_density, learn, refine, trivial_value
+from collegium.core.learning import (
+    Effort,
+    gap_density,
+    learn,
+    refine,
+    roughest_good,
+    trivial_value,
+)
 from collegium.core.local import Rows
 from collegium.core.optimise import Prior, Scales, maximise
-from collegium.core.scales import column_scales, metric, seen
+from collegium.core.scales import Metric, column_scales
 from collegium.engines import Serial
 
 # --- sizes of columns -----------------------------------------------------------------------------
@@ -62,7 +69,7 @@ def test_scales_of_extreme_mixtures_are_positive_and_finite():
 
 def assert_metric(kernel, X, expected):
     """Proportional to what is expected; the widest column has standard deviation one."""
-    weights = metric(kernel, X)
+    weights = Metric.of(kernel, X).weights
     assert_allclose(weights / weights[0], np.asarray(expected) / expected[0], rtol=1e-12)
     assert_allclose((X * weights).std(axis=0).max(), 1.0, rtol=1e-12)
 
@@ -82,9 +89,18 @@ def test_metric_of_a_kernel_without_length_scales_is_that_of_the_columns():
         assert_metric(kernel, X, 1.0 / X.std(axis=0))
 
 
+def test_the_metric_does_not_see_where_the_rows_are_and_goes_back():
+    X = np.round(np.random.default_rng(5).normal(size=(30, 2)) * 2**20) / 2**20
+    kernel = RBF(2.0, [0.3, 7.0])
+    here, there = Metric.of(kernel, X), Metric.of(kernel, X + 2.0**20)
+    distances = [np.diff(m.forward(x), axis=0) for m, x in ((here, X), (there, X + 2.0**20))]
+    assert_allclose(*distances, rtol=1e-6)
+    assert_allclose(there.backward(there.forward(X + 2.0**20)), X + 2.0**20, rtol=1e-15)
+
+
 def test_rows_seen_in_the_metric_have_finite_squares():
     X = np.array([[1e300, -1e-300], [0.5, 1e308], [-1e308, 2.0]])
-    found = seen(X, np.array([3.0, 1e10]))
+    found = Metric(np.zeros(2), np.array([3.0, 1e10])).forward(X)
     assert np.isfinite(found**2).all()
     assert_array_equal(found[1, 0], 1.5)
     assert_array_equal(np.sign(found), np.sign(X))
@@ -386,7 +402,18 @@ def test_gap_density_is_that_of_the_exact_gp_on_the_rows_around():
         z2 = (rows.y[out] - mean) ** 2 / variance
         densities.append((-0.5 * (np.log(2 * np.pi * variance) + z2)).sum(axis=1).mean())
     found = gap_density(kernel, noise, rows, groups, Serial())
-    assert_allclose(found, np.mean(densities), rtol=1e-9)
+    assert_allclose(found, densities, rtol=1e-9)
+
+
+def test_the_roughest_family_wins_only_where_the_difference_is_noise():
+    rng = np.random.default_rng(21)
+    rows = rng.normal(size=300)  # hard and easy rows are so for every family
+    by_row = np.array([rows - 0.05 + 0.01 * rng.normal(size=300), rows, rows - 0.001])
+    by_chunk = np.array([[0.2, -0.4, 0.1]] * 3) + 0.004 * rng.normal(size=(3, 3))
+    assert roughest_good(np.zeros(3), by_chunk, by_row) == 1  # 0.05 is many errors
+    by_row[0] = rows - 0.05 + 1.0 * rng.normal(size=300)
+    assert roughest_good(np.zeros(3), by_chunk, by_row) == 0  # 0.05 is one error
+    assert roughest_good(np.array([-1.0, -0.5, 0.0]), by_chunk, by_row) == 2
 
 
 # --- calibrated error bars ------------------------------------------------------------------------

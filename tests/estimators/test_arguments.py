@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from estimator_cases import GIVEN, KERNEL, NOISE, committee, queries, rows
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as sk
 
 from collegium import CommitteeRegressor, kernels
@@ -115,3 +116,18 @@ def test_arguments_are_not_changed_by_fit():
     assert_array_equal(labels, np.arange(30) % 3)
     assert model.kernel is KERNEL
     assert not np.shares_memory(model.anchors_, anchors)
+
+
+def test_a_kernel_for_one_column_is_refused_on_more():
+    kernel = sk.ConstantKernel(2.0) * sk.ExpSineSquared(1.0, 3.0)
+    X = np.linspace(0.0, 9.0, 24)
+    CommitteeRegressor(kernel, noise=0.1, learn=False).fit(X[:, None], np.sin(X))
+    with pytest.raises(ValueError, match="Periodic"):
+        CommitteeRegressor(kernel, noise=0.1, learn=False).fit(X.reshape(12, 2), X[:12])
+
+
+@pytest.mark.parametrize("name", ["kernel_", "noise_", "anchors_", "log_evidence_", "n_chunks_"])
+def test_what_was_found_is_asked_of_a_fitted_model_only(name):
+    assert not hasattr(CommitteeRegressor(), name)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CommitteeRegressor(), name)

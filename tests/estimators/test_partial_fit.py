@@ -103,21 +103,21 @@ def test_a_stream_turns_to_anchors_when_it_has_enough_rows(variant):
     assert kept == (0 if variant == "anchors only" else 200)
 
 
-def test_waiting_rows_learn_anew_when_they_have_doubled():
+def test_waiting_rows_learn_anew_when_they_have_grown_by_a_quarter():
     X, y = rows(60)
     model = committee("exact")
     learnt = []
-    for batch in np.split(np.arange(60), [10, 19, 20, 39]):
+    for batch in np.split(np.arange(60), [20, 24, 25, 31]):
         model.partial_fit(X[batch], y[batch])
         learnt.append(model.built_.learnt_at)
-    assert learnt == [10, 10, 20, 20, 60]
+    assert learnt == [20, 20, 25, 25, 60]
 
 
 def test_hyperparameters_that_wait_keep_the_units_of_y():
     X, y = rows(40)
-    model = committee("exact").partial_fit(X[:30], y[:30])
+    model = committee("exact").partial_fit(X[:35], y[:35])
     kernel, noise = model.kernel_, model.noise_
-    model.partial_fit(X[30:], 3.0 * y[30:])
+    model.partial_fit(X[35:], 3.0 * y[35:])
     assert_allclose(model.kernel_.theta, kernel.theta)
     assert_allclose(model.noise_, noise)
 

@@ -16,14 +16,18 @@ import numpy as np
 Array = np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Correction:
     """Kernel × scale, noise × scale × ratio; the densities (lower is better) that say so."""
 
     ratio: float
     scale: float
-    before: float  # negative log predictive density as learnt
-    after: float
+    before: float  # mean negative log predictive density as learnt
+    each: Array  # that of each row and output, corrected  (n, p)
+
+    @property
+    def after(self) -> float:
+        return float(self.each.mean())
 
 
 def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0) -> Correction:
@@ -35,14 +39,13 @@ def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0)
         if other.after > best.after - 0.003:  # not worth a change
             break
         best = other
-    return Correction(best.ratio, best.scale, before, best.after)
+    return Correction(best.ratio, best.scale, before, best.each)
 
 
 def _judge(answer: Callable[[float], tuple[Array, Array]], ratio: float) -> Correction:
     errors, variance = answer(ratio)
-    z2 = float((errors**2 / variance[:, None]).mean())
-    scale = float(np.clip(z2, 0.1, 10.0))
-    half_log = 0.5 * float(np.log(2.0 * np.pi * variance).mean())
-    return Correction(
-        ratio, scale, half_log + 0.5 * z2, half_log + 0.5 * (np.log(scale) + z2 / scale)
-    )
+    z2 = errors**2 / variance[:, None]
+    scale = float(np.clip(z2.mean(), 0.1, 10.0))
+    half_log = 0.5 * np.log(2.0 * np.pi * variance)[:, None]
+    before = float((half_log + 0.5 * z2).mean())
+    return Correction(ratio, scale, before, half_log + 0.5 * (np.log(scale) + z2 / scale))

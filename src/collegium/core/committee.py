@@ -17,7 +17,7 @@ from .experts import Block
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared
 from .message import Belief, normalise
-from .scales import metric, seen
+from .scales import Metric
 from .tree import Tree
 
 Array = np.ndarray
@@ -123,23 +123,24 @@ class Local:
 
     committee: Committee
     rows: Rows
-    weights: Array  # the metric  (d,)
+    metric: Metric
     tree: cKDTree
     k: int
 
     @classmethod
     def of(cls, committee: Committee, k: int) -> Local:
         rows = committee.rows()
-        weights = metric(committee.basis.kernel, rows.X)
-        return cls(committee, rows, weights, cKDTree(rows.X * weights), min(k, rows.X.shape[0]))
+        metric = Metric.of(committee.basis.kernel, rows.X)
+        tree = cKDTree(metric.forward(rows.X))
+        return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
         size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
-        batches = partition.balanced(seen(Xs, self.weights), size, np.random.default_rng(0))
+        batches = partition.balanced(self.metric.forward(Xs), size, np.random.default_rng(0))
 
         def answer(X: Array, _: Any) -> Prediction:
-            neighbours = local.nearest(self.tree, seen(X, self.weights), self.k)
+            neighbours = local.nearest(self.tree, self.metric.forward(X), self.k)
             found = local.correct(c.basis, c.noise, self.rows, X, neighbours)
             return found.predict(c.basis, c.belief, X)
 
@@ -147,7 +148,7 @@ class Local:
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
-        neighbours = local.nearest(self.tree, seen(Xs, self.weights), self.k)
+        neighbours = local.nearest(self.tree, self.metric.forward(Xs), self.k)
         found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 

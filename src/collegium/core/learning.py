@@ -22,15 +22,15 @@ from .kernels import Kernel
 from .local import Prediction, Rows, Shared, correct, nearest
 from .message import LOG_2PI, Belief, normalise
 from .optimise import Learnt, Scales, maximise
-from .scales import metric
+from .scales import Metric
 
 Array = np.ndarray
 
 #: The families tried when no kernel is given, roughest first.
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
-#: A rougher family is taken where its three log densities together are this close to the best:
-#: so much is noise, and to be too rough costs less than to be too smooth.
-ROUGHER = 0.1
+#: A rougher family is taken where its three log densities together are within so many standard
+#: errors of the best: to be too rough costs less than to be too smooth.
+ROUGHER = 2.0
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -43,8 +43,8 @@ def trivial_value(chunks: Sequence[Chunk]) -> float:
 
 def gap_density(
     kernel: Kernel, noise: float, rows: Rows, groups: Sequence[tuple[Array, Array]], engine: Any
-) -> float:
-    """Mean log predictive density of chunks left out, given the rows around each.
+) -> Array:
+    """Mean log predictive density of each chunk left out, given the rows around it.
 
     `groups` are pairs (rows left out, rows given).
     """
@@ -55,7 +55,7 @@ def gap_density(
         found = Shared.of(basis, noise, rows.take(given)).predict(basis, belief, rows.X[out])
         return _log_density(found, noise, rows.y[out])
 
-    return float(np.mean(engine.map(density, groups)))
+    return np.array(engine.map(density, groups))
 
 
 def near_check(
@@ -78,6 +78,22 @@ def near_check(
         return rows.y[asked] - mean, variance + noise * ratio
 
     return calibrate(answer)
+
+
+def roughest_good(values: Array, by_chunk: Array, by_row: Array) -> int:
+    """The first family whose three scores together are within `ROUGHER` errors of the best.
+
+    Standard errors are those of paired differences, over chunks and over rows left out; the
+    evidence is taken to be as uncertain as the chunks.
+    """
+    scores = values + by_chunk.mean(axis=1) + by_row.mean(axis=1)
+    best = int(np.argmax(scores))
+
+    def squared_error(each: Array) -> Array:
+        return (each - each[best]).var(axis=1) / max(1, each.shape[1] - 1)
+
+    error = np.sqrt(2.0 * squared_error(by_chunk) + squared_error(by_row))
+    return int(np.flatnonzero(scores >= scores[best] - ROUGHER * error)[0])
 
 
 def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
@@ -175,23 +191,23 @@ class _Learner:
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
         gaps, near = self._gaps(rough.kernel, groups), self._near(rough.kernel)
-        tried, scores, p = [], [], self.rows.y.shape[1]
+        tried, by_chunk, by_row = [], [], []
         for family in FAMILIES:
             start = getattr(kernels, family)(
                 variance=rough.kernel.variance,  # type: ignore[attr-defined]
                 length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
             )
             learnt = self._fit(start, rough.noise, chunks)
-            gap = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
-            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
             tried.append(learnt)
-            scores.append(learnt.value + gap - p * check.after)
+            by_chunk.append(gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine))
+            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
+            by_row.append(-check.each.sum(axis=1))
             self.say(
                 f"{family}: log density a row by evidence {learnt.value:.3f}, of chunks left out "
-                f"{gap:.3f}, of rows left out {-p * check.after:.3f} (noise x {check.ratio:.3g})"
+                f"{by_chunk[-1].mean():.3f}, of rows left out {by_row[-1].mean():.3f}"
             )
-        good = np.flatnonzero(np.array(scores) >= max(scores) - ROUGHER)
-        return tried[good[0]]
+        values = np.array([learnt.value for learnt in tried])
+        return tried[roughest_good(values, np.array(by_chunk), np.array(by_row))]
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -233,15 +249,18 @@ class _Learner:
     def _cut(self, groups: list[Array]) -> list[Chunk]:
         return cut(self.rows.X, self.rows.y, self.rows.w, groups)
 
+    def _seen(self, kernel: Kernel) -> Array:
+        return Metric.of(kernel, self.rows.X).forward(self.rows.X)
+
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
         """Some of the balanced clusters in the kernel's metric."""
-        groups = partition.balanced(self.rows.X * metric(kernel, self.rows.X), size, self.rng)
+        groups = partition.balanced(self._seen(kernel), size, self.rng)
         pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
 
     def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
         """Each group with the rows around it: those nearest to its centre, its own left out."""
-        X = self.rows.X * metric(kernel, self.rows.X)
+        X = self._seen(kernel)
         gaps = []
         for group in groups:
             distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
@@ -254,7 +273,7 @@ class _Learner:
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows, and for each the rows nearest to it but itself."""
         asked = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        X = self.rows.X * metric(kernel, self.rows.X)
+        X = self._seen(kernel)
         k = min(self.n - 1, self.effort.near_neighbours)
         found = nearest(cKDTree(X), X[asked], k + 1)
         own = found == asked[:, None]

@@ -22,7 +22,7 @@ from .committee import Committee
 from .experts import Block
 from .local import Prediction
 from .message import normalise
-from .scales import metric, seen
+from .scales import Metric
 
 Array = np.ndarray
 
@@ -34,7 +34,7 @@ class Joint:
     committee: Committee  # its anchors serve as padding, its chunks as members
     chunks: Sequence[Chunk]
     X: Array  # inputs of all chunks  (n, d)
-    weights: Array  # the metric  (d,)
+    metric: Metric
     tree: cKDTree
     size: int  # query points of one batch, padding included
 
@@ -48,12 +48,12 @@ class Joint:
                 zip(np.split(rows.X, ends), np.split(rows.y, ends), np.split(rows.w, ends))
             )
         ]
-        weights = metric(committee.basis.kernel, rows.X)
-        return cls(committee, chunks, rows.X, weights, cKDTree(rows.X * weights), size)
+        metric = Metric.of(committee.basis.kernel, rows.X)
+        return cls(committee, chunks, rows.X, metric, cKDTree(metric.forward(rows.X)), size)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         distinct, where = _distinct(Xs)
-        points = seen(distinct, self.weights)
+        points = self.metric.forward(distinct)
         batches = partition.balanced(points, self.size, np.random.default_rng(0))
         parts = [self._answer(distinct[batch], engine) for batch in batches]
         order = np.argsort(np.concatenate(batches))
@@ -95,14 +95,14 @@ class Joint:
         if room <= 0:
             return np.empty((0, Q.shape[1]))
         n = self.tree.n
-        Qs = seen(Q, self.weights)
+        Qs = self.metric.forward(Q)
         distance, index = self.tree.query(Qs, k=[*range(1, min(n, room) + 1)])
         ranked = index.T[distance.T > 0.0]  # nearest of every query first
         _, first = np.unique(ranked, return_index=True)
         near = ranked[np.sort(first)][: max(room - self.committee.basis.m, room // 2)]
         centre = Qs.mean(axis=0)
         Z = self.committee.basis.Z
-        order = np.argsort((((Z * self.weights) - centre) ** 2).sum(axis=1), kind="stable")
+        order = np.argsort(((self.metric.forward(Z) - centre) ** 2).sum(axis=1), kind="stable")
         pad = np.concatenate([self.X[near], Z[order]])
         return pad[:room]
 

@@ -13,7 +13,7 @@ from ..core.committee import Committee, Predictor, predictor
 from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
-from ..core.scales import metric
+from ..core.scales import Metric
 from ..core.transductive import Joint
 from .data import Scaling
 from .progress import Progress
@@ -52,12 +52,10 @@ def build(
     n, d = rows.X.shape
     size = settings.chunk_rows(n, streaming=streaming)
     settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
-    if settings.anchors is not None and settings.anchors.shape[1] != d:
-        raise ValueError(f"anchors have {settings.anchors.shape[1]} columns, but X has {d}")
     scaling = choose_scaling(rows, settings)
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
     kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier)
-    groups = chunk_groups(rows.X * metric(kernel, rows.X), labels, settings, size, rng)
+    groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
     exact = alone or (streaming and n < settings.enough())
     model = Built(
@@ -86,8 +84,9 @@ def with_anchors(
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     n, Z = scaled.X.shape[0], settings.anchors
     if Z is None:
-        weights = metric(kernel, scaled.X)
-        Z = selection.kmeans(scaled.X * weights, settings.anchor_count(n), rng) / weights
+        metric = Metric.of(kernel, scaled.X)
+        Z = selection.kmeans(metric.forward(scaled.X), settings.anchor_count(n), rng)
+        Z = metric.backward(Z)
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
     if settings.anchored:
         found = refine(
@@ -117,8 +116,8 @@ def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Genera
     committee = built.committee
     scaled = Rows(rows.X, built.scaling.forward(rows.y), rows.w)
     size = settings.chunk_rows(rows.X.shape[0], streaming=True)
-    weights = metric(committee.basis.kernel, rows.X)
-    groups = chunk_groups(rows.X * weights, None, settings, size, rng)
+    metric = Metric.of(committee.basis.kernel, rows.X)
+    groups = chunk_groups(metric.forward(rows.X), None, settings, size, rng)
     chunks = cut(*_fields(scaled), groups, first_id=built.n_chunks)
     return replace(
         built,
@@ -154,7 +153,8 @@ def hyperparameters(
     if not settings.learn:
         assert kernel is not None and noise is not None
         return kernel, noise, 0
-    if earlier is not None and n < 2 * earlier.learnt_at and n < settings.enough():
+    growth = 1.25 if n < 300 else 2.0  # of a waiting stream, before it is learnt from again
+    if earlier is not None and n < min(growth * earlier.learnt_at, settings.enough()):
         change = float(earlier.scaling.scale[0] ** 2) * unit
         old = earlier.committee
         own = old.noise * change if noise is None else noise

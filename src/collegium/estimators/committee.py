@@ -29,8 +29,10 @@ class CommitteeRegressor(GaussianRegressor):
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
         Family and starting point, in the units of X and y. None: a Matérn or squared
-        exponential with one length scale per column, chosen by evidence and by the predictive
-        density of chunks left out. White noise added to it is taken as the noise.
+        exponential, chosen by evidence and by the predictive density of chunks and of rows left
+        out (the roughest that is as good as the best). One length scale per column is learnt,
+        and a variance, from scikit-learn's kernels too; of their bounds only "fixed" counts.
+        White noise added to the kernel is taken as the noise.
     inference : {"inductive", "transductive"}, default="inductive"
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them).
@@ -41,7 +43,7 @@ class CommitteeRegressor(GaussianRegressor):
     n_anchors : int or "auto"
         Anchors shared by all chunks. "auto": 500, fewer for few rows.
     anchors : array of shape (m, d), default=None
-        Anchors given instead.
+        Anchors given instead; `n_anchors` is then not used.
     noise : float or array of p, default=None
         Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
         array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
@@ -75,6 +77,14 @@ class CommitteeRegressor(GaussianRegressor):
 
     Notes
     -----
+    The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
+    learnt by evidence with weak priors, then scaled (and the noise raised) where rows left out
+    show that the error bars need it. The noise takes up what the kernel cannot describe and
+    gives away what it can; trust it less than the intervals.
+
+    A stream waits in an exact GP, learning anew as it grows, until there are 2000 rows (or
+    `chunk_size`, if that is given); the call that crosses that line takes seconds.
+
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
     rows themselves. A prediction costs O(k² m) for k nearest rows.
 
@@ -255,48 +265,52 @@ class CommitteeRegressor(GaussianRegressor):
 
     # -- what was found -----------------------------------------------------------------------
 
+    def _fitted(self) -> Built:
+        check_is_fitted(self)
+        return self.built_
+
     @property
     def scaling_(self) -> Scaling:
-        return self.built_.scaling
+        return self._fitted().scaling
 
     @property
     def kernel_(self) -> Kernel:
         """The kernel in the units of X and y (of the first output where there are several)."""
-        return self.built_.committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
+        return self._fitted().committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
 
     @property
     def noise_(self) -> float | Array:
         """The noise variance in the units of y; one an output where these differ in scale."""
-        noise = self.built_.committee.noise * self.scaling_.scale**2
+        noise = self._fitted().committee.noise * self.scaling_.scale**2
         return float(noise[0]) if np.ptp(noise) == 0.0 else noise
 
     @property
     def anchors_(self) -> Array:
-        return self.built_.committee.basis.Z
+        return self._fitted().committee.basis.Z
 
     @property
     def n_chunks_(self) -> int:
-        return self.built_.n_chunks
+        return self._fitted().n_chunks
 
     @property
     def chunk_size_(self) -> int:
-        return self.built_.chunk_size
+        return self._fitted().chunk_size
 
     @property
     def n_local_(self) -> int:
-        return self.built_.n_local
+        return self._fitted().n_local
 
     @property
     def query_size_(self) -> int:
         """Query points of one transductive batch; 0 where inference is inductive."""
-        return self.built_.query_size
+        return self._fitted().query_size
 
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) in the units of y, summed over outputs."""
         with single_threaded():
-            scaled = self.built_.committee.log_evidence()
-        return float((scaled - self.built_.total_weight * np.log(self.scaling_.scale)).sum())
+            scaled = self._fitted().committee.log_evidence()
+        return float((scaled - self._fitted().total_weight * np.log(self.scaling_.scale)).sum())
 
 
 class _Answers:

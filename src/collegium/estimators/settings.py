@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import linalg
-from ..core.kernels import Kernel, as_kernel, split_white
+from ..core.kernels import Kernel, as_kernel, needs_one_column, split_white
 from ..core.partition import RULES
 from ..engines import engine_for
 
@@ -23,6 +23,7 @@ class Settings:
     """What the user asked for; sizes still open are None."""
 
     kernel: Kernel | None  # white noise taken out
+    one_column: bool  # the kernel is a covariance in one dimension only
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None  # from white noise in the kernel
     learn: bool
@@ -53,6 +54,7 @@ class Settings:
         _size(verbose, "verbose", least=0, auto=False)
         return cls(
             kernel=kernel,
+            one_column=needs_one_column(e.kernel),
             noise=noise,
             noise_start=start,
             learn=bool(e.learn),
@@ -103,7 +105,14 @@ class Settings:
         return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
 
     def check_sizes(self, n: int, d: int, largest_chunk: int) -> None:
-        """Refuse what no dense factorisation could hold, before anything is allocated."""
+        """Refuse what does not fit the rows, or no dense factorisation could hold."""
+        if self.anchors is not None and self.anchors.shape[1] != d:
+            raise ValueError(f"anchors have {self.anchors.shape[1]} columns, but X has {d}")
+        if self.one_column and d > 1:
+            raise ValueError(
+                f"kernel has an ExpSineSquared, which is no covariance on {d} columns: give "
+                "collegium.kernels.Periodic, a product over columns"
+            )
         check_square(min(largest_chunk, n), "chunk_size (or partition)")
         n_anchors = min(self.anchor_count(n), n) if self.anchors is None else len(self.anchors)
         check_square(n_anchors, "n_anchors (or anchors)")

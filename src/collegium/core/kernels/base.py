@@ -202,3 +202,10 @@ def scaled_columns(X: Array, length: Array | float) -> Array:
     """X / length, row-major; quotients that leave the range of floats are clipped."""
     with np.errstate(over="ignore", under="ignore"):
         return np.clip(np.ascontiguousarray(X / length, dtype=float), -1e150, 1e150)
+
+
+def nearest_to_zero(X: Array) -> Array:
+    """Of each column the value of smallest magnitude: a common origin that no outlier moves."""
+    if not X.size:
+        return np.zeros(X.shape[1])
+    return X[np.abs(X).argmin(axis=0), np.arange(X.shape[1])]

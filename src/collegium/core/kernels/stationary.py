@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..linalg import mirror
-from .base import Leaf, scaled_columns
+from .base import Leaf, nearest_to_zero, scaled_columns
 
 Array = np.ndarray
 
@@ -29,7 +29,7 @@ class Stationary(Leaf):
 
     def _arguments(self, X: Array, Z: Array | None):
         X, Z = X.astype(float, copy=False), None if Z is None else Z.astype(float, copy=False)
-        origin = _nearest_to_zero(X)  # so that rows far out keep their small differences
+        origin = nearest_to_zero(X)  # so that rows far out keep their small differences
         Xs = scaled_columns(X - origin, self.length_scale)
         Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         shapes = [getattr(self, name) for name in self.shapes]
@@ -59,10 +59,3 @@ class Stationary(Leaf):
 
     def inverse_squares(self, d: int) -> Array:
         return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))
-
-
-def _nearest_to_zero(X: Array) -> Array:
-    """Of each column the value of smallest magnitude: a common origin that no outlier moves."""
-    if not X.size:
-        return np.zeros(X.shape[1])
-    return X[np.abs(X).argmin(axis=0), np.arange(X.shape[1])]

@@ -32,3 +32,10 @@ def as_kernel(kernel: Any) -> Kernel:
         "scikit-learn's RBF, Matern (nu 0.5, 1.5, 2.5, inf), RationalQuadratic, "
         "ExpSineSquared, DotProduct, ConstantKernel or WhiteKernel, or sums and products of them"
     )
+
+
+def needs_one_column(kernel: Any) -> bool:
+    """Whether scikit-learn's kernel is a covariance in one dimension only."""
+    if isinstance(kernel, sk.KernelOperator):
+        return needs_one_column(kernel.k1) or needs_one_column(kernel.k2)
+    return isinstance(kernel, sk.ExpSineSquared)
