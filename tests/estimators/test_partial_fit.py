@@ -142,11 +142,24 @@ def test_a_stream_has_chunks_of_one_size_whatever_the_first_batch(first):
 
 def test_labels_serve_fit_and_later_rows_come_in_order():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, n_anchors=5, chunk_size=10, partition=np.arange(40) % 4)
+    labels = np.repeat(["c", "a", "b"], [5, 20, 15])
+    model = CommitteeRegressor(**GIVEN, n_anchors=5, chunk_size=10, partition=labels)
     model.fit(X[:40], y[:40])
-    assert model.n_chunks_ == 4
-    assert model.partial_fit(X[40:], y[40:]).n_chunks_ == 6
-    assert model.relearn().n_chunks_ == 6
+    assert model.built_.committee.sizes == (20, 15, 5)
+    model.partial_fit(X[40:], y[40:])
+    assert model.built_.committee.sizes == (20, 15, 5, 10, 10)
+    assert model.relearn().built_.committee.sizes == (20, 15, 5, 10, 10)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_questions_asked_on_the_way_change_nothing(variant):
+    X, y = rows(60)
+    silent, asked = committee(variant, **GIVEN), committee(variant, **GIVEN)
+    for batch in np.split(np.arange(60), 4):
+        silent.partial_fit(X[batch], y[batch])
+        asked.partial_fit(X[batch], y[batch]).predict(queries(), return_cov=True)
+    assert_same_answers(asked, silent, queries(), rtol=0)
+    assert_same_answers(asked.fit(X[:30], y[:30]), silent.fit(X[:30], y[:30]), queries(), rtol=0)
 
 
 # -- relearn --------------------------------------------------------------------------------------
