@@ -115,8 +115,9 @@ def assert_sound(model, Xs):
     for level in ("function", "observation"):
         _, std = model.predict(Xs, return_std=True, level=level)
         assert np.isfinite(std).all() and (std >= 0).all()
-    _, cov = model.predict(Xs, return_cov=True)
-    assert np.isfinite(cov).all()
+    _, cov = model.predict(Xs, return_cov=True, level="function")
+    diagonal = np.einsum("ii...->i...", cov)
+    assert np.isfinite(cov).all() and (diagonal >= 0).all()
     assert np.isfinite(model.sample_y(Xs, 2)).all()
     assert np.isfinite(model.log_evidence_)
 

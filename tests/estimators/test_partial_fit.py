@@ -68,9 +68,10 @@ def test_a_stream_is_fit_on_the_same_chunks(variant, weighted):
     assert_same_answers(permuted, whole, queries(), rtol=1e-9)
 
 
-def test_a_stream_of_one_batch_cut_in_chunks_is_fit():
+@pytest.mark.parametrize("partition", ["time", "balanced", "random"])
+def test_a_stream_of_one_batch_cut_in_chunks_is_fit(partition):
     X, y = rows(50)
-    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, chunk_size=8, partition="time")
+    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, chunk_size=8, partition=partition)
     online = CommitteeRegressor(**model.get_params())
     assert_same_answers(online.partial_fit(X, y), model.fit(X, y), queries(), rtol=0)
 

@@ -186,7 +186,7 @@ class CommitteeRegressor(GaussianRegressor):
             rows = self._kept() + rows
             return self._rebuild(settings, rows, None, self.y_ndim_, streaming=True)
         with single_threaded():
-            rows, _ = merged(rows, None, in_order=True)
+            rows, _ = merged(rows, None, in_order=settings.in_order)
             self.built_ = add_rows(self.built_, rows, settings, self._rng())
         self._forget_answers()
         return self
@@ -212,7 +212,7 @@ class CommitteeRegressor(GaussianRegressor):
     def _rebuild(self, settings, rows, labels, y_ndim, *, streaming=False):
         """All or nothing: the fitted state changes when everything has worked."""
         earlier = getattr(self, "built_", None) if streaming else None
-        rows, labels = merged(rows, labels, in_order=streaming or settings.in_order)
+        rows, labels = merged(rows, labels, in_order=settings.in_order)
         with single_threaded():
             built = build(
                 rows, labels, settings, self._rng(), Progress(self.verbose),
