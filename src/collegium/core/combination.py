@@ -2,17 +2,18 @@
 
 Jointly, with full covariances: `bayesian` (Tresp 2000, eqs 3–5), `independent` and
 `correlated` (his sec. 6: no prior). Pointwise, from means and variances alone: the later
-committees, in `POINTWISE`.
+committees, `poe` to `grbcm`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import linalg
+from .message import Belief, Message, normalise
 
 Array = np.ndarray
 
@@ -44,10 +45,9 @@ def bayesian(
         a = linalg.solve_lower(L, given.mean - prior_mean)
         precision = precision + (U * (1.0 / s - 1.0)) @ U.T
         shift = shift + U @ ((U.T @ a).T / s).T
-    C, _ = linalg.cholesky(precision, float(precision.diagonal().max()))
-    root = linalg.solve_lower(C, np.ascontiguousarray(L.T))  # (q, q): rootᵀroot = L Λ⁻¹ Lᵀ
-    mean = L @ linalg.solve_posdef(C, shift)
-    return Gaussian(prior_mean + mean, linalg.gram(root.T))
+    belief = _normalised(precision, shift)
+    covariance = linalg.gram(belief.spread(np.ascontiguousarray(L.T)).T)  # LΛ⁻¹Lᵀ
+    return Gaussian(prior_mean + L @ belief.mean.reshape(shift.shape), covariance)
 
 
 def independent(predictions: Sequence[Gaussian]) -> Gaussian:
@@ -58,8 +58,8 @@ def independent(predictions: Sequence[Gaussian]) -> Gaussian:
         L = _factor(given.covariance)
         precision = precision + linalg.mirror(linalg.inverse_posdef(L))
         shift = shift + linalg.solve_posdef(L, given.mean)
-    C = _factor(precision)
-    return Gaussian(linalg.solve_posdef(C, shift), linalg.mirror(linalg.inverse_posdef(C)))
+    belief = _normalised(precision, shift)
+    return Gaussian(belief.mean.reshape(shift.shape), belief.covariance)
 
 
 def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
@@ -77,8 +77,15 @@ def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
     L = _factor(covariance)
     A = linalg.solve_lower(L, np.tile(np.eye(q), (len(means), 1)))  # Ω^(−½)I
     b = linalg.solve_lower(L, stacked)
-    C = _factor(linalg.gram(A.T))
-    return Gaussian(linalg.solve_posdef(C, A.T @ b), linalg.mirror(linalg.inverse_posdef(C)))
+    shift = A.T @ b
+    belief = _normalised(linalg.gram(A.T), shift)
+    return Gaussian(belief.mean.reshape(shift.shape), belief.covariance)
+
+
+def _normalised(precision: Array, shift: Array) -> Belief:
+    """The belief with this precision and shift; its evidence means nothing here."""
+    columns = shift.reshape(shift.shape[0], -1)
+    return normalise(Message(precision, columns, np.zeros(columns.shape[1])))
 
 
 def _factor(covariance: Array) -> Array:
@@ -136,13 +143,3 @@ def _weighed(means: Array, variances: Array, beta: Array, prior_precision: float
     """Precision Σβ/s² + (1 − Σβ)/s₀², mean by precision; the prior mean is zero."""
     precision = (beta / variances).sum(axis=0) + (1.0 - beta.sum(axis=0)) * prior_precision
     return (beta * means / variances).sum(axis=0) / precision, 1.0 / precision
-
-
-#: Rules by name; all but `grbcm` take plain experts.
-POINTWISE: dict[str, Callable[[Array, Array, Array], tuple[Array, Array]]] = {
-    "poe": poe,
-    "gpoe": gpoe,
-    "rbcm": rbcm,
-    "grbcm": grbcm,
-    "barycenter": barycenter,
-}

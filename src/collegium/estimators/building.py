@@ -162,7 +162,7 @@ def hyperparameters(
     start = None if settings.noise_start is None else settings.noise_start * unit
     found = learn(
         scaled, kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
-        noise_start=start, say=say.detail,
+        noise_start=start, say=say,
     )  # fmt: skip
     return found.kernel, found.noise, n
 

@@ -11,10 +11,7 @@ class Progress:
         self.verbose = verbose
         self.start = time.perf_counter()
 
-    def __call__(self, text: str, level: int = 1) -> None:
-        if self.verbose >= level:
+    def __call__(self, text: str) -> None:
+        if self.verbose:
             elapsed = time.perf_counter() - self.start
             print(f"[collegium {elapsed:7.1f} s] {text}", file=sys.stdout, flush=True)
-
-    def detail(self, text: str) -> None:
-        self(text, level=1)
