@@ -42,9 +42,16 @@ def test_zero_noise_counts_every_row_of_a_regular_kernel():
 def test_a_sample_tells_the_degrees_of_freedom_of_all_rows():
     X, kernel = RNG.uniform(-2, 2, size=(1500, 2)), RBF(1.3, [0.5, 0.9])
     exact = effective_dof(kernel, 0.05, X)
-    found = estimated_dof(kernel, 0.05, X, np.random.default_rng(0), sample=300)
+    one = np.ones(1500)
+    found = estimated_dof(kernel, 0.05, X, one, np.random.default_rng(0), sample=300)
     assert found == pytest.approx(exact, rel=0.15)
     assert found > 1.2 * effective_dof(kernel, 0.05, X[:300])
-    assert estimated_dof(kernel, 0.05, X[:200], np.random.default_rng(0)) == effective_dof(
-        kernel, 0.05, X[:200]
-    )
+    few = estimated_dof(kernel, 0.05, X[:200], one[:200], np.random.default_rng(0))
+    assert few == effective_dof(kernel, 0.05, X[:200])
+
+
+def test_a_weighted_row_counts_as_so_many_equal_rows():
+    X, kernel, w = RNG.uniform(-2, 2, size=(30, 2)), RBF(1.3, [0.5, 0.9]), np.arange(1, 31)
+    repeated = effective_dof(kernel, 0.4, np.repeat(X, w, axis=0))
+    found = estimated_dof(kernel, 0.4, X, w.astype(float), np.random.default_rng(0))
+    assert found == pytest.approx(repeated, rel=1e-6)

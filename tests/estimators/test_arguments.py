@@ -16,6 +16,7 @@ NO_SIZES = ["five", 0, -1, 2.5, None, True, np.nan, [3]]
 BAD = {
     "kernel": ["rbf", 3.0, kernels.RBF, sk.Matern(nu=0.7), [KERNEL]],
     "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive")],
+    "combination": ["mean", None, 1, ["bcm"], "BCM", "independent"],
     "partition": [
         "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
         np.array([1, "a", None] * 10, dtype=object),
@@ -29,6 +30,7 @@ BAD = {
     "noise": [-1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
     "n_local": ["five", -1, 2.5, None, True, np.nan, [3]],
     "query_size": [50, "five", 0, None],
+    "screening": [-1e-3, 1.0, np.nan, None, "auto", True, [0.1]],
     "learn": [None, "yes", 1, 0.0],
     "n_starts": NO_SIZES + ["auto"],
     "engine": ["threads", 4, Serial, object()],
@@ -60,6 +62,11 @@ def test_every_argument_has_bad_cases():
     ({"kernel": KERNEL + kernels.White(), "noise": NOISE}, "noise is given twice"),
     ({"inference": "transductive", "n_local": 5}, "n_local means nothing"),
     ({"noise": [0.0, 1.0]}, "noise has zeros beside"),
+    ({"combination": "rbcm", "inference": "transductive"}, "needs inference='inductive'"),
+    ({"combination": "npae", "n_local": 5}, "n_local means nothing with combination='npae'"),
+    ({"combination": "poe", "n_anchors": 5}, "n_anchors means nothing with combination='poe'"),
+    ({"combination": "grbcm", "anchors": np.zeros((2, 2))}, "anchors means nothing"),
+    ({"combination": "gpoe", "learn": "anchored"}, "learn='anchored' means nothing"),
     ({"kernel": kernels.RBF(length_scale=[1.0, 2.0, 3.0])}, "length_scale of RBF has 3 values"),
     ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
     ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),

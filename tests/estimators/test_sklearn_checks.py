@@ -1,5 +1,6 @@
 """scikit-learn's own checks, for one exact model and for committees of every kind."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import CommitteeRegressor, kernels
@@ -13,6 +14,10 @@ VARIANTS = [
     CommitteeRegressor(inference="transductive", **COMMITTEE),
     CommitteeRegressor(inference="transductive", query_size=8, **COMMITTEE),
     CommitteeRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, **COMMITTEE),
+    CommitteeRegressor(combination="grbcm", **COMMITTEE),
+    CommitteeRegressor(combination="rbcm", chunk_size=5, random_state=0),
+    CommitteeRegressor(combination="npae", chunk_size=5, random_state=0),
+    CommitteeRegressor(combination="barycenter", chunk_size=5, random_state=0),
 ]
 
 
@@ -27,6 +32,7 @@ def expected_to_fail(estimator):
     return {}
 
 
+@pytest.mark.filterwarnings("ignore:query_size=8 is below")
 @parametrize_with_checks(VARIANTS, expected_failed_checks=expected_to_fail)
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)

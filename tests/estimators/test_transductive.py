@@ -1,5 +1,7 @@
 """The joint committee machine over the queries, as users meet it."""
 
+import warnings
+
 import numpy as np
 import pytest
 from estimator_cases import (
@@ -15,8 +17,10 @@ from estimator_cases import (
 )
 from numpy.testing import assert_allclose
 
-from collegium import CommitteeRegressor, kernels
+from collegium import Anchors, CommitteeRegressor, kernels
+from collegium.estimators.checking import QuerySizeWarning
 
+pytestmark = pytest.mark.filterwarnings("ignore:query_size=.* is below")
 SMOOTH = {"kernel": kernels.RBF(1.0, 1.2), "noise": 0.0025, "learn": False, "random_state": 0}
 
 
@@ -107,3 +111,59 @@ def test_small_batches_of_queries_are_still_sound():
     one_by_one = [model.predict(x[None]) for x in queries()]
     assert_allclose(model.predict(queries()), np.concatenate(one_by_one), rtol=1e-9)
     assert_same_answers(model, model.fit(X, y), queries(), rtol=0)
+
+
+def test_too_few_query_points_are_told():
+    X, y = smooth_rows()
+    given = {**SMOOTH, "inference": "transductive", "chunk_size": 40}
+    wanted = CommitteeRegressor(**given).fit(X, y)
+    with pytest.warns(QuerySizeWarning, match="query_size=30 is below the .* degrees of freedom"):
+        CommitteeRegressor(**given, query_size=30).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CommitteeRegressor(**given, query_size=int(wanted.effective_dof_) + 1).fit(X, y)
+
+
+def test_sizes_follow_the_degrees_of_freedom():
+    X, y = smooth_rows()
+    given = {**SMOOTH, "chunk_size": 40}
+    simple = {**given, "kernel": kernels.RBF(1.0, 6.0)}
+    for arguments in (given, simple):
+        model = CommitteeRegressor(**arguments).fit(X, y)
+        K = model.kernel_.value(X)
+        dof = np.trace(K @ np.linalg.inv(K + model.noise_ * np.eye(400)))
+        assert_allclose(model.effective_dof_, dof, rtol=1e-6)
+        assert len(model.anchors_) == np.clip(int(2 * dof), 20, 40)
+    joint = CommitteeRegressor(**simple, inference="transductive").fit(X, y)
+    assert joint.query_size_ == 200
+    exact = CommitteeRegressor(**SMOOTH).fit(X, y)
+    K = exact.kernel_.value(X)
+    dof = np.trace(K @ np.linalg.inv(K + exact.noise_ * np.eye(400)))
+    assert_allclose(exact.effective_dof_, dof, rtol=1e-6)
+
+
+def test_screening_skips_far_chunks_and_moves_no_answer():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-60.0, 60.0, size=(1500, 2))
+    y = np.sin(X[:, 0]) + np.cos(X[:, 1]) + 0.1 * rng.normal(size=1500)
+    given = {**SMOOTH, "noise": 0.01, "inference": "transductive", "chunk_size": 30}
+    screened = CommitteeRegressor(**given, screening=1e-4, query_size=100).fit(X, y)
+    heard = CommitteeRegressor(**given, screening=0.0, query_size=100).fit(X, y)
+    Q = rng.uniform(-10.0, 10.0, size=(80, 2))
+    joint = screened.built_.predictor()
+    basis = Anchors.at(joint.committee.basis.kernel, np.concatenate([Q, joint.padding(Q)]))
+    left = joint.boxes.matter(basis, joint.committee.noise, 1e-4)
+    assert left.size < 0.5 * screened.n_chunks_
+    mean, std = screened.predict(Q, return_std=True, level="function")
+    whole, bars = heard.predict(Q, return_std=True, level="function")
+    assert np.abs(mean - whole).max() <= 1e-4 * bars.max()
+    assert (np.abs(mean - whole) <= 1e-4 * bars + 1e-12).all()
+    assert_allclose(std, bars, rtol=1e-4)
+
+
+def test_far_queries_get_the_prior():
+    X, y = smooth_rows()
+    model = CommitteeRegressor(**SMOOTH, inference="transductive", chunk_size=40).fit(X, y)
+    mean, std = model.predict([[1e5, 0.0], [-1e5, 3e5]], return_std=True, level="function")
+    assert_allclose(mean, y.mean(), rtol=1e-9)
+    assert_allclose(std, 1.0, rtol=1e-9)

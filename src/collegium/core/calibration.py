@@ -32,17 +32,18 @@ class Correction:
 
 def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0) -> Correction:
     """Search the noise ratio; `answer(ratio)` gives errors (n, p) and variances (n,) of y."""
-    best = _judge(answer, 1.0)
+    best = judge(answer, 1.0)
     before = best.before
     while best.ratio < 1e3:
-        other = _judge(answer, best.ratio * step)
+        other = judge(answer, best.ratio * step)
         if other.after > best.after - 0.003:  # not worth a change
             break
         best = other
     return Correction(best.ratio, best.scale, before, best.each)
 
 
-def _judge(answer: Callable[[float], tuple[Array, Array]], ratio: float) -> Correction:
+def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) -> Correction:
+    """The best scale at one noise ratio."""
     errors, variance = answer(ratio)
     z2 = errors**2 / variance[:, None]
     scale = float(np.clip(z2.mean(), 0.1, 10.0))

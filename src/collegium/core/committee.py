@@ -27,7 +27,8 @@ BATCH_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """Prior + messages = belief. With no anchors it is one exact GP over its kept rows."""
+    """Prior + messages = belief. With no anchors its chunks are experts of their own: one
+    chunk is the exact GP."""
 
     basis: Anchors
     noise: float  # σ²
@@ -42,13 +43,13 @@ class Committee:
         return cls(basis, noise, Tree(), normalise(basis.prior(p)), Tree(), ())
 
     @property
-    def exact(self) -> bool:
+    def no_anchors(self) -> bool:
         return self.basis.m == 0
 
     def add(self, chunks: Sequence[Chunk], engine: Any, *, keep: bool) -> Committee:
         """The committee that has heard these chunks too."""
         messages, belief = self.messages, self.belief
-        if not self.exact:
+        if not self.no_anchors:
             send = partial(Block(self.noise).send, self.basis)
             messages = engine.grow(send, chunks, messages)
             belief = normalise(messages.total(self.basis.prior(belief.mean.shape[1])))
@@ -64,13 +65,18 @@ class Committee:
         d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
         return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
 
+    def chunks(self) -> list[Chunk]:
+        """The kept rows, chunk by chunk."""
+        rows, ends = self.rows(), np.cumsum(self.sizes)[:-1]
+        fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
+        return [Chunk(i, X, y, w) for i, (X, y, w) in enumerate(zip(*fields))]
+
     def log_evidence(self) -> Array:
-        """log p(y) of all chunks, one number an output  (p,)."""
-        if not self.exact:
+        """log p(y) of all chunks, one number an output  (p,); without anchors independent ones."""
+        if not self.no_anchors:
             return self.belief.log_evidence
-        rows = self.rows()
-        own = Chunk(0, rows.X, rows.y, rows.w)
-        return Block(self.noise).send(self.basis, own).log_scale
+        send = partial(Block(self.noise).send, self.basis)
+        return np.sum([send(chunk).log_scale for chunk in self.chunks()], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +96,7 @@ class Exact:
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
         return _in_batches(
-            Xs, _slices(Xs.shape[0], 1024), lambda X, _: self.shared.predict(c.basis, c.belief, X),
+            Xs, slices(Xs.shape[0], 1024), lambda X, _: self.shared.predict(c.basis, c.belief, X),
             engine,
         )  # fmt: skip
 
@@ -108,7 +114,7 @@ class Global:
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
         return _in_batches(
-            Xs, _slices(Xs.shape[0], 4096),
+            Xs, slices(Xs.shape[0], 4096),
             lambda X, _: local.predict_global(c.basis, c.belief, X), engine,
         )  # fmt: skip
 
@@ -158,12 +164,12 @@ Predictor = Exact | Global | Local
 
 def predictor(committee: Committee, n_local: int) -> Predictor:
     """Exact where one chunk has all rows; else local, or global for n_local = 0."""
-    if committee.exact or len(committee.sizes) == 1:
+    if committee.no_anchors or len(committee.sizes) == 1:
         return Exact.of(committee)
     return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
 
 
-def _slices(n: int, size: int) -> Iterator[Array]:
+def slices(n: int, size: int) -> Iterator[Array]:
     return (np.arange(start, min(start + size, n)) for start in range(0, n, size))
 
 

@@ -10,15 +10,32 @@ from .kernels import Kernel
 Array = np.ndarray
 
 
-def effective_dof(kernel: Kernel, noise: float, X: Array) -> float:
-    """P_eff = trace K(K + σ²I)⁻¹ = Σ λ/(λ + σ²): what the data can tell apart."""
+def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
+    """P_eff = trace K(K + Ψ)⁻¹, with Ψ = σ²I Σ λ/(λ + σ²): what the data can tell apart.
+
+    Parameters
+    ----------
+    kernel : kernel of `collegium.kernels`
+    noise : float or array of shape (n,)
+        Noise variance, of all rows or of each.
+    X : array of shape (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium.dof import effective_dof
+    >>> from collegium.kernels import RBF
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> round(effective_dof(RBF(1.0, 0.3), 0.01, X), 1)
+    6.6
+    """
     n = X.shape[0]
     K = kernel.value(X)
     scale = float(K.diagonal().max(initial=0.0)) or 1.0
     K.flat[:: n + 1] += noise
     L, jitter = linalg.cholesky(K, scale, overwrite=True)
     inverse = linalg.inverse_posdef(L)
-    return n - (noise + jitter * scale) * float(inverse.diagonal().sum())
+    return n - float(((noise + jitter * scale) * inverse.diagonal()).sum())
 
 
 def numerical_rank(kernel: Kernel, X: Array) -> int:
@@ -29,15 +46,20 @@ def numerical_rank(kernel: Kernel, X: Array) -> int:
 
 
 def estimated_dof(
-    kernel: Kernel, noise: float, X: Array, rng: np.random.Generator, sample: int = 1000
+    kernel: Kernel,
+    noise: float,
+    X: Array,
+    w: Array,
+    rng: np.random.Generator,
+    sample: int = 1000,
 ) -> float:
-    """P_eff of n rows from a sample of s: eigenvalues of K grow like n/s.
+    """P_eff of n rows of weights w from a sample of s: eigenvalues of K grow like n/s.
 
     A lower bound where the sample itself is too small to show all directions: then the estimate
     is close to `sample`.
     """
     n = X.shape[0]
     if n <= sample:
-        return effective_dof(kernel, noise, X)
-    part = X[np.sort(rng.choice(n, sample, replace=False))]
-    return effective_dof(kernel, noise * sample / n, part)
+        return effective_dof(kernel, noise / w, X)
+    part = np.sort(rng.choice(n, sample, replace=False))
+    return effective_dof(kernel, noise / w[part] * sample / n, X[part])

@@ -130,12 +130,17 @@ def learn(
     noise_start: float | None = None,
     n_starts: int = 1,
     effort: Effort | None = None,
+    judge: Callable[[Kernel, float], Correction] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Learnt:
-    """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept."""
-    return _Learner(rows, noise, noise_start, rng, engine, n_starts, effort or Effort(), say).run(
-        kernel
-    )
+    """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept.
+
+    `judge` says how well a kernel and a noise do at rows left out, where the family is to be
+    chosen by that alone.
+    """
+    effort = effort or Effort()
+    learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, say)
+    return learner.run(kernel)
 
 
 def refine(
@@ -163,6 +168,7 @@ class _Learner:
     engine: Any
     n_starts: int
     effort: Effort
+    judge: Callable[[Kernel, float], Correction] | None
     say: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -190,15 +196,34 @@ class _Learner:
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
-        gaps, near = self._gaps(rough.kernel, groups), self._near(rough.kernel)
-        tried, by_chunk, by_row = [], [], []
-        for family in FAMILIES:
-            start = getattr(kernels, family)(
+        starts = [
+            getattr(kernels, family)(
                 variance=rough.kernel.variance,  # type: ignore[attr-defined]
                 length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
             )
-            learnt = self._fit(start, rough.noise, chunks)
-            tried.append(learnt)
+            for family in FAMILIES
+        ]
+        tried = [self._fit(start, rough.noise, chunks) for start in starts]
+        if self.judge is not None:
+            return self._judged(tried)
+        return self._roughest(rough.kernel, groups, tried)
+
+    def _judged(self, tried: list[Learnt]) -> Learnt:
+        """The family that answers rows left out best, by the committee that will be asked."""
+        assert self.judge is not None
+        densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
+        for family, learnt, density in zip(FAMILIES, tried, densities):
+            self.say(
+                f"{family}: log density a row by evidence {learnt.value:.3f}, of rows left out "
+                f"{density:.3f}"
+            )
+        return tried[int(np.argmax(densities))]
+
+    def _roughest(self, kernel: Kernel, groups: list[Array], tried: list[Learnt]) -> Learnt:
+        """By evidence, chunks left out and rows left out; see `roughest_good`."""
+        gaps, near = self._gaps(kernel, groups), self._near(kernel)
+        by_chunk, by_row = [], []
+        for family, learnt in zip(FAMILIES, tried):
             by_chunk.append(gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine))
             check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
             by_row.append(-check.each.sum(axis=1))

@@ -42,6 +42,9 @@ class Rows:
             np.concatenate([self.w, other.w]),
         )
 
+    def fields(self) -> tuple[Array, Array, Array]:
+        return self.X, self.y, self.w
+
     def take(self, index: Array | slice) -> Rows:
         return Rows(self.X[index], self.y[index], self.w[index])
 

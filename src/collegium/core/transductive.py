@@ -23,6 +23,7 @@ from .experts import Block
 from .local import Prediction
 from .message import normalise
 from .scales import Metric
+from .screening import Boxes
 
 Array = np.ndarray
 
@@ -37,19 +38,15 @@ class Joint:
     metric: Metric
     tree: cKDTree
     size: int  # query points of one batch, padding included
+    boxes: Boxes
+    tolerance: float  # of screening, in posterior standard deviations
 
     @classmethod
-    def of(cls, committee: Committee, size: int) -> Joint:
-        rows = committee.rows()
-        ends = np.cumsum(committee.sizes)[:-1]
-        chunks = [
-            Chunk(i, X, y, w)
-            for i, (X, y, w) in enumerate(
-                zip(np.split(rows.X, ends), np.split(rows.y, ends), np.split(rows.w, ends))
-            )
-        ]
-        metric = Metric.of(committee.basis.kernel, rows.X)
-        return cls(committee, chunks, rows.X, metric, cKDTree(metric.forward(rows.X)), size)
+    def of(cls, committee: Committee, size: int, tolerance: float = 0.0) -> Joint:
+        X, chunks = committee.rows().X, committee.chunks()
+        metric = Metric.of(committee.basis.kernel, X)
+        tree = cKDTree(metric.forward(X))
+        return cls(committee, chunks, X, metric, tree, size, Boxes.of(chunks), tolerance)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         distinct, where = _distinct(Xs)
@@ -71,7 +68,8 @@ class Joint:
         points, _ = _distinct(np.concatenate([Q, self.padding(Q)]))
         basis = Anchors.at(kernel, points)
         send = partial(Block(noise).send, basis)
-        return basis, normalise(engine.sum(send, self.chunks, basis.prior(p)))
+        heard = [self.chunks[i] for i in self.boxes.matter(basis, noise, self.tolerance)]
+        return basis, normalise(engine.sum(send, heard, basis.prior(p)))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """Moments and covariance of all queries, asked as one batch."""

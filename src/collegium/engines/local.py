@@ -9,26 +9,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
+from ..core.threads import single_threaded
 from ..core.tree import Tree
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """One thread within, for BLAS (numpy's copy of OpenBLAS and scipy's) and OpenMP."""
-    with _controller().limit(limits=1):
-        yield
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from ..core import partition, selection
-from ..core.calibration import Correction, calibrate
+from ..core import selection
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
 from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
+from ..core.panel import Nested, Panel
 from ..core.scales import Metric
 from ..core.transductive import Joint
+from .checking import check_bars, check_joint, check_query_size, chunk_groups, degrees_of_freedom
 from .data import Scaling
 from .progress import Progress
 from .settings import Settings
 
 Array = np.ndarray
-#: Rows left out to check the error bars, and the nearest rows used there.
-HELD_OUT, CHECK_LOCAL = 800, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,22 @@ class Built:
     chunk_size: int
     n_local: int
     query_size: int  # 0: inductive
+    combination: str
+    screening: float
+    dof: float  # effective degrees of freedom of the rows; 0: not estimated
     n_chunks: int
     total_weight: float
     waiting: bool  # an exact GP so far: more rows may ask for anchors
     learnt_at: int  # rows seen when hyperparameters were last learnt
 
-    def predictor(self) -> Predictor | Joint:
-        if self.query_size and not self.committee.exact:
-            return Joint.of(self.committee, self.query_size)
+    def predictor(self) -> Predictor | Joint | Panel | Nested:
+        if len(self.committee.sizes) > 1:
+            if self.combination == "npae":
+                return Nested.of(self.committee)
+            if self.combination != "bcm":
+                return Panel.of(self.committee, self.combination)
+            if self.query_size:
+                return Joint.of(self.committee, self.query_size, self.screening)
         return predictor(self.committee, self.n_local)
 
 
@@ -63,16 +71,21 @@ def build(
         scaling=scaling,
         chunk_size=size,
         n_local=settings.local_rows(d),
-        query_size=(settings.query_size or 1000) if settings.transductive else 0,
+        query_size=settings.query_points(np.inf),
+        combination=settings.combination,
+        screening=settings.screening,
+        dof=0.0,
         n_chunks=1 if exact else len(groups),
         total_weight=float(rows.w.sum()),
         waiting=exact,
         learnt_at=learnt_at,
     )
+    if not exact and settings.experts:
+        return with_experts(model, scaled, groups, settings, rng, say)
     if not exact:
         return with_anchors(model, scaled, groups, settings, rng, say)
     say(f"{n} rows in one chunk: the exact GP")
-    whole = cut(*_fields(scaled), [np.arange(n)])
+    whole = cut(*scaled.fields(), [np.arange(n)])
     return replace(model, committee=model.committee.add(whole, settings.engine, keep=True))
 
 
@@ -83,14 +96,19 @@ def with_anchors(
     """Choose anchors, check the error bars, add up the messages."""
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     n, Z = scaled.X.shape[0], settings.anchors
+    dof = degrees_of_freedom(kernel, noise, scaled)
+    say(f"about {dof:.0f} effective degrees of freedom")
     if Z is None:
         metric = Metric.of(kernel, scaled.X)
-        Z = selection.kmeans(metric.forward(scaled.X), settings.anchor_count(n), rng)
+        Z = selection.kmeans(metric.forward(scaled.X), settings.anchor_count(n, dof), rng)
         Z = metric.backward(Z)
+    model = replace(model, query_size=settings.query_points(dof), dof=dof)
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
+    if settings.transductive:
+        check_query_size(settings, model.query_size, dof, n, say)
     if settings.anchored:
         found = refine(
-            kernel, noise, Z, cut(*_fields(scaled), groups), settings.engine,
+            kernel, noise, Z, cut(*scaled.fields(), groups), settings.engine,
             noise_fixed=settings.noise is not None,
         )  # fmt: skip
         kernel, noise = found.kernel, found.noise
@@ -105,10 +123,28 @@ def with_anchors(
             f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
         )
     committee = Committee.start(kernel, noise, Z, scaled.y.shape[1])
-    chunks = cut(*_fields(scaled), groups)
+    chunks = cut(*scaled.fields(), groups)
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
-    return replace(model, committee=committee)
+    return replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
+
+
+def with_experts(
+    model: Built, scaled: Rows, groups: list[Array], settings: Settings,
+    rng: np.random.Generator, say: Progress,
+) -> Built:  # fmt: skip
+    """Chunks that answer on their own; for a GRBCM the first is the communication set."""
+    n = scaled.X.shape[0]
+    if settings.combination == "grbcm":
+        shared = rng.choice(n, settings.communication_rows(n, model.chunk_size), replace=False)
+        out = np.isin(np.arange(n), shared)
+        groups = [np.sort(shared), *(group[~out[group]] for group in groups)]
+        groups = [group for group in groups if group.size]
+        say(f"{shared.size} rows in the communication set")
+    say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}: {settings.combination}")
+    chunks = cut(*scaled.fields(), groups)
+    committee = model.committee.add(chunks, settings.engine, keep=True)
+    return replace(model, committee=committee, n_chunks=len(groups))
 
 
 def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Generator) -> Built:
@@ -118,7 +154,7 @@ def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Genera
     size = settings.chunk_rows(rows.X.shape[0], streaming=True)
     metric = Metric.of(committee.basis.kernel, rows.X)
     groups = chunk_groups(metric.forward(rows.X), None, settings, size, rng)
-    chunks = cut(*_fields(scaled), groups, first_id=built.n_chunks)
+    chunks = cut(*scaled.fields(), groups, first_id=built.n_chunks)
     return replace(
         built,
         committee=committee.add(chunks, settings.engine, keep=settings.keeps_rows),
@@ -160,50 +196,15 @@ def hyperparameters(
         own = old.noise * change if noise is None else noise
         return old.basis.kernel.scaled(change), own, earlier.learnt_at
     start = None if settings.noise_start is None else settings.noise_start * unit
+    judged = partial(check_joint, scaled, settings) if settings.transductive else None
     found = learn(
         scaled, kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
-        noise_start=start, say=say,
+        noise_start=start, judge=judged, say=say,
     )  # fmt: skip
     return found.kernel, found.noise, n
-
-
-def chunk_groups(
-    X: Array, labels: Array | None, settings: Settings, size: int, rng: np.random.Generator
-) -> list[Array]:
-    """By label where there are labels: not in a stream, which is cut as it comes."""
-    if labels is not None:
-        return partition.by_label(labels)
-    return partition.RULES.get(settings.rule, partition.by_time)(X, size, rng)
 
 
 def free_scale(kernel: Kernel) -> bool:
     """Whether learning may scale the kernel: every term has a size that is not fixed."""
     terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
     return all({"variance", "slope"} & {kind for kind, _ in term.labels} for term in terms)
-
-
-def check_bars(
-    model: Built, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
-    rng: np.random.Generator,
-) -> Correction:  # fmt: skip
-    """Predict rows left out with the committee of all others; see `calibrate`."""
-    n = scaled.X.shape[0]
-    held = np.sort(rng.choice(n, min(HELD_OUT, max(1, n // 10)), replace=False))
-    out = np.zeros(n, dtype=bool)
-    out[held] = True
-    chunks = cut(*_fields(scaled), [group[~out[group]] for group in groups])
-    kernel, noise = model.committee.basis.kernel, model.committee.noise
-    n_local = min(model.n_local, CHECK_LOCAL)
-
-    def answer(ratio: float) -> tuple[Array, Array]:
-        committee = Committee.start(kernel, noise * ratio, Z, scaled.y.shape[1])
-        committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
-        asked = replace(model, committee=committee, n_local=n_local).predictor()
-        found = asked.predict(scaled.X[held], settings.engine)
-        return scaled.y[held] - found.mean, found.variance + noise * ratio
-
-    return calibrate(answer)
-
-
-def _fields(rows: Rows) -> tuple[Array, Array, Array]:
-    return rows.X, rows.y, rows.w

@@ -11,6 +11,7 @@ from ..core.local import Prediction, Rows
 from ..engines import single_threaded
 from .base import GaussianRegressor
 from .building import Built, add_rows, build
+from .checking import degrees_of_freedom
 from .data import Scaling, all_or_nothing, check_rows, merged
 from .progress import Progress
 from .settings import Settings, choose_engine
@@ -36,12 +37,21 @@ class CommitteeRegressor(GaussianRegressor):
     inference : {"inductive", "transductive"}, default="inductive"
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them).
+    combination : {"bcm", "poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter"}
+        "bcm": chunks send messages, which add up jointly. By the others every chunk answers as
+        a GP of its own, and the answers are combined query by query, as published: products of
+        experts, plain and generalised; the robust and the generalised robust committee machine
+        (Deisenroth & Ng 2015; Liu et al. 2018); nested kriging (Rullière et al. 2018), which
+        costs O(n²) a query; the Wasserstein barycentre (Cohen et al. 2020). They keep the rows,
+        have no anchors and no check of the error bars, and but for "npae" no covariances.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
     chunk_size : int or "auto"
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
     n_anchors : int or "auto"
-        Anchors shared by all chunks. "auto": 500, fewer for few rows.
+        Anchors shared by all chunks. "auto": twice the effective degrees of freedom of the
+        rows, between 20 and 500 and not above a tenth of the rows. With combination="grbcm" the
+        rows of the communication set; "auto": as many as a chunk has.
     anchors : array of shape (m, d), default=None
         Anchors given instead; `n_anchors` is then not used.
     noise : float or array of p, default=None
@@ -51,7 +61,12 @@ class CommitteeRegressor(GaussianRegressor):
         Nearest rows that correct a prediction. 0: anchors only, and no raw rows are kept.
         "auto": 100 + 50 per input column, at most 400.
     query_size : int or "auto"
-        Query points of one transductive batch, padding included. "auto": 1000.
+        Query points of one transductive batch, padding included. "auto": twice the effective
+        degrees of freedom of the rows, between 200 and 1000.
+    screening : float, default=1e-3
+        Transductive: chunks too far from a batch of queries to matter are not heard. All of
+        them together would move no mean by more than so many posterior standard deviations,
+        and no variance by more than that share. 0: every chunk is heard.
     learn : bool or "anchored", default=True
         Learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks; "anchored": then go on by the evidence of the whole committee with its anchors
@@ -74,6 +89,9 @@ class CommitteeRegressor(GaussianRegressor):
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_ : int
     chunk_size_, n_local_, query_size_ : the sizes used.
+    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from
+        a sample of at most 1000: what the rows can tell apart. It is how many anchors or query
+        points a committee wants.
 
     Notes
     -----
@@ -106,6 +124,7 @@ class CommitteeRegressor(GaussianRegressor):
         kernel=None,
         *,
         inference="inductive",
+        combination="bcm",
         partition="balanced",
         chunk_size="auto",
         n_anchors="auto",
@@ -113,6 +132,7 @@ class CommitteeRegressor(GaussianRegressor):
         noise=None,
         n_local="auto",
         query_size="auto",
+        screening=1e-3,
         learn=True,
         n_starts=1,
         engine=None,
@@ -122,6 +142,7 @@ class CommitteeRegressor(GaussianRegressor):
     ):
         self.kernel = kernel
         self.inference = inference
+        self.combination = combination
         self.partition = partition
         self.chunk_size = chunk_size
         self.n_anchors = n_anchors
@@ -129,6 +150,7 @@ class CommitteeRegressor(GaussianRegressor):
         self.noise = noise
         self.n_local = n_local
         self.query_size = query_size
+        self.screening = screening
         self.learn = learn
         self.n_starts = n_starts
         self.engine = engine
@@ -304,6 +326,15 @@ class CommitteeRegressor(GaussianRegressor):
     def query_size_(self) -> int:
         """Query points of one transductive batch; 0 where inference is inductive."""
         return self._fitted().query_size
+
+    @property
+    def effective_dof_(self) -> float:
+        built = self._fitted()
+        if built.dof > 0.0:
+            return built.dof
+        c, rows = built.committee, built.committee.rows()
+        with single_threaded():
+            return degrees_of_freedom(c.basis.kernel, c.noise, rows)
 
     @property
     def log_evidence_(self) -> float:

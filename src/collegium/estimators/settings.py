@@ -11,11 +11,14 @@ import numpy as np
 from ..core import linalg
 from ..core.kernels import Kernel, as_kernel, needs_one_column, split_white
 from ..core.partition import RULES
+from ..core.pointwise import RULES as POINTWISE
 from ..engines import engine_for
 
 Array = np.ndarray
 #: Up to this many rows are one chunk by default: the exact GP.
 EXACT = 2000
+#: "bcm" is the joint committee; by the others whole experts are combined query by query.
+COMBINATIONS = ("bcm", *(rule for rule in POINTWISE if rule != "bcm"), "npae")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,8 @@ class Settings:
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
     transductive: bool
+    combination: str  # "bcm" (joint), or a rule for whole experts
+    screening: float  # tolerance, in posterior standard deviations
     rule: str  # a partition rule, or "label"
     given_labels: Array | None
     chunk_size: int | None
@@ -43,12 +48,17 @@ class Settings:
     def of(cls, estimator) -> Settings:
         e = estimator
         kernel, noise, start = _hyperparameters(e.kernel, e.noise, e.learn)
-        transductive = _one_of(e.inference, "inference", ("inductive", "transductive"))
+        transductive = (
+            _one_of(e.inference, "inference", ("inductive", "transductive")) == "transductive"
+        )
+        combination = _one_of(e.combination, "combination", COMBINATIONS)
         n_local = _size(e.n_local, "n_local", least=0)
         if transductive and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
         if not transductive and e.query_size != "auto":
             raise ValueError("query_size means something with inference='transductive' only")
+        if combination != "bcm":
+            _check_experts(e, combination, transductive)
         rule, labels = _rule(e.partition)
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
         _size(verbose, "verbose", least=0, auto=False)
@@ -60,6 +70,8 @@ class Settings:
             learn=bool(e.learn),
             anchored=isinstance(e.learn, str) and e.learn == "anchored",
             transductive=transductive,
+            combination=combination,
+            screening=_tolerance(e.screening),
             rule=rule,
             given_labels=labels,
             chunk_size=_size(e.chunk_size, "chunk_size"),
@@ -80,6 +92,11 @@ class Settings:
     def keeps_rows(self) -> bool:
         return self.n_local != 0
 
+    @property
+    def experts(self) -> bool:
+        """Whether chunks answer as experts of their own."""
+        return self.combination != "bcm"
+
     def labels(self, n: int) -> Array | None:
         """The given labels as numbers of chunks; None where a rule makes the chunks."""
         if self.given_labels is None:
@@ -98,8 +115,19 @@ class Settings:
             return max(n, 1)
         return 1000 if self.transductive else 500
 
-    def anchor_count(self, n: int) -> int:
-        return self.n_anchors or int(np.clip(n // 10, 20, 500))
+    def anchor_count(self, n: int, dof: float = np.inf) -> int:
+        """Twice the degrees of freedom, between 20 and 500 and not above a tenth of the rows."""
+        return self.n_anchors or int(min(np.clip(2.0 * dof, 20, 500), max(n // 10, 20)))
+
+    def query_points(self, dof: float) -> int:
+        """Points of one transductive batch: twice the degrees of freedom, 200 to 1000."""
+        if not self.transductive:
+            return 0
+        return self.query_size or int(np.clip(2.0 * dof, 200, 1000))
+
+    def communication_rows(self, n: int, size: int) -> int:
+        """Rows that all experts of a GRBCM share: as many as a chunk has (Liu et al. 2018)."""
+        return min(self.n_anchors or size, n - 1)
 
     def local_rows(self, d: int) -> int:
         return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
@@ -121,7 +149,8 @@ class Settings:
 
     def enough(self) -> int:
         """Rows of a stream that wait before anchors and hyperparameters are learnt."""
-        if self.anchors is not None and not self.learn:
+        ready = self.anchors is not None or (self.experts and self.combination != "grbcm")
+        if ready and not self.learn:
             return 0
         return max(self.chunk_size or EXACT, 4 * (self.n_anchors or 0))
 
@@ -156,11 +185,34 @@ def _hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, 
     return kernel, values, start
 
 
-def _one_of(value, name: str, choices: tuple[str, str]) -> bool:
-    """Whether it is the second of two words."""
+def _one_of(value, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}: give one of {choices}")
-    return value == choices[1]
+    return value
+
+
+def _check_experts(e, combination: str, transductive: bool) -> None:
+    """Refuse what means nothing where whole experts answer query by query."""
+    if transductive:
+        raise ValueError(
+            f"combination={combination!r} answers query by query: it needs "
+            "inference='inductive' (the transductive committee is combination='bcm')"
+        )
+    meaningless = {"n_local": e.n_local != "auto", "anchors": e.anchors is not None}
+    meaningless["n_anchors"] = e.n_anchors != "auto" and combination != "grbcm"
+    meaningless["learn='anchored'"] = isinstance(e.learn, str) and e.learn == "anchored"
+    for name, given in meaningless.items():
+        if given:
+            raise ValueError(
+                f"{name} means nothing with combination={combination!r}, whose experts share no "
+                "anchors: leave it out"
+            )
+
+
+def _tolerance(value) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < 1:
+        raise ValueError(f"screening={value!r}: give a tolerance of at least 0 and below 1")
+    return float(value)
 
 
 def choose_engine(engine, n_jobs):

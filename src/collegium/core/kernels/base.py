@@ -53,6 +53,10 @@ class Kernel:
         """How fast k falls along each column, as 1/length²; zeros where it does not  (d,)."""
         raise TypeError("abstract kernel")
 
+    def reach(self, gaps: Array) -> Array:
+        """A bound of |k(x, z)| for |x − z| ≥ gaps in every column, gaps (n, d) -> (n,)."""
+        return np.full(gaps.shape[0], np.inf)
+
     def __add__(self, other: Any) -> Kernel:
         from .composite import add
 

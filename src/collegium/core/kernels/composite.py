@@ -56,6 +56,9 @@ class Sum(Composite):
     def diag(self, X: Array) -> Array:
         return np.sum([part.diag(X) for part in self.parts], axis=0)
 
+    def reach(self, gaps: Array) -> Array:
+        return np.sum([part.reach(gaps) for part in self.parts], axis=0)
+
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         return np.concatenate([part.vjp(X, Z, K_bar) for part in self.parts])
 
@@ -80,6 +83,11 @@ class Product(Composite):
 
     def diag(self, X: Array) -> Array:
         return np.prod([part.diag(X) for part in self.parts], axis=0)
+
+    def reach(self, gaps: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            bound = np.prod([part.reach(gaps) for part in self.parts], axis=0)
+        return np.nan_to_num(bound, nan=0.0, posinf=np.inf)  # 0 · ∞: one factor is zero there
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         values = [part.value(X, Z) for part in self.parts]

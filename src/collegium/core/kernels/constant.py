@@ -31,6 +31,9 @@ class Constant(Leaf):
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
+    def reach(self, gaps: Array) -> Array:
+        return np.full(gaps.shape[0], self.variance)
+
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         if Z is None:  # lower triangle of a symmetric K_bar
             total = 2.0 * np.tril(K_bar, -1).sum() + np.trace(K_bar)

@@ -106,6 +106,9 @@ class Periodic(Leaf):
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
+    def reach(self, gaps: Array) -> Array:
+        return np.full(gaps.shape[0], self.variance)
+
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         length_bar, period_bar = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         period = np.broadcast_to(self.period, (X.shape[1],)).copy()

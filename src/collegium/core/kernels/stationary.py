@@ -57,5 +57,9 @@ class Stationary(Leaf):
             variance=self.variance * d_bar.sum(), length_scale=np.zeros(X.shape[1]), **zeros
         )
 
+    def reach(self, gaps: Array) -> Array:
+        """The profile falls with distance: k at the gap itself."""
+        return self.value(np.zeros((1, gaps.shape[1])), gaps)[0]
+
     def inverse_squares(self, d: int) -> Array:
         return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))

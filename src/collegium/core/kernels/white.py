@@ -32,6 +32,10 @@ class White(Leaf):
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
+    def reach(self, gaps: Array) -> Array:
+        """Between different sets of rows there is none."""
+        return np.zeros(gaps.shape[0])
+
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         return self.gradient(variance=self.variance * np.trace(K_bar) if Z is None else 0.0)
 

@@ -1,0 +1,169 @@
+"""The later committees: experts combined query by query, from means and variances alone.
+
+An expert's mean and variance s² at a query become a `Vote`; votes add up, and each rule reads
+its answer from the sum. With s₀² the prior variance (the communication set's for grbcm):
+
+    poe         Σ 1/s²                         Hinton (2002): the prior counts M times
+    gpoe        Σ β/s², β = 1/M                Cao & Fleet (2014), Deisenroth & Ng (2015)
+    bcm         1/s₀² + Σ (1/s² − 1/s₀²)       Tresp (2000), one query at a time
+    rbcm        1/s₀² + Σ β(1/s² − 1/s₀²)      Deisenroth & Ng (2015), β = ½ log(s₀²/s²)
+    grbcm       1/s₀² + Σ β(1/s² − 1/s₀²)      Liu et al. (2018), β = 1 for the first expert
+    barycenter  s = Σ βs / Σ β                 Cohen et al. (2020), β = ½ log(s₀²/s²)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+#: A variance below this share of the prior's is rounding: it counts as this share.
+LEAST = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Vote:
+    """What is summed over experts; a rule says what the numbers are."""
+
+    precision: Array  # Σ of precisions, or of deviations  (q,)
+    shift: Array  # Σ of precisions times means, or of means  (q, p)
+    weight: Array  # Σ β  (q,)
+
+    @classmethod
+    def zero(cls, q: int, p: int) -> Vote:
+        return cls(np.zeros(q), np.zeros((q, p)), np.zeros(q))
+
+    def __add__(self, other: Vote) -> Vote:
+        return Vote(
+            self.precision + other.precision, self.shift + other.shift, self.weight + other.weight
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How expert i votes, and how the sum of M votes is read."""
+
+    vote: Callable[[int, Array, Array, Array], Vote]  # i, mean (q, p), s² (q,), s₀² (q,)
+    read: Callable[[int, Vote, Array], tuple[Array, Array]]  # M, Σ, s₀² -> mean, variance
+
+
+def gain(i: int, variance: Array, prior: Array) -> Array:
+    """½ log(s₀²/s²): what the expert learnt, as entropy."""
+    return 0.5 * np.log(prior / variance)
+
+
+def sure(i: int, variance: Array, prior: Array) -> Array:
+    return np.ones_like(variance)
+
+
+def first_sure(i: int, variance: Array, prior: Array) -> Array:
+    return sure(i, variance, prior) if i == 0 else gain(i, variance, prior)
+
+
+def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> Rule:
+    """1/s₀² + Σ β(1/s² − 1/s₀²): no term is negative, so no variance can be."""
+
+    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+        beta = beta_of(i, variance, prior)
+        excess = 1.0 / variance - 1.0 / prior
+        return Vote(beta * excess, (beta / variance)[:, None] * mean, beta)
+
+    def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
+        variance = 1.0 / (1.0 / prior + total.precision)
+        return variance[:, None] * total.shift, variance
+
+    return Rule(vote, read)
+
+
+def _product(share: Callable[[int], float]) -> Rule:
+    """Σ β/s², β the same for every expert."""
+
+    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+        return Vote(1.0 / variance, mean / variance[:, None], np.ones_like(variance))
+
+    def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
+        return total.shift / total.precision[:, None], 1.0 / (share(experts) * total.precision)
+
+    return Rule(vote, read)
+
+
+def _average() -> Rule:
+    """Means and deviations averaged with weights β; equal ones where nobody knows anything."""
+
+    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+        beta = np.maximum(gain(i, variance, prior), 1e-12)
+        return Vote(beta * np.sqrt(variance), beta[:, None] * mean, beta)
+
+    def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
+        return total.shift / total.weight[:, None], (total.precision / total.weight) ** 2
+
+    return Rule(vote, read)
+
+
+RULES: dict[str, Rule] = {
+    "poe": _product(lambda experts: 1.0),
+    "gpoe": _product(lambda experts: 1.0 / experts),
+    "bcm": _beyond_the_prior(sure),
+    "rbcm": _beyond_the_prior(gain),
+    "grbcm": _beyond_the_prior(first_sure),
+    "barycenter": _average(),
+}
+
+
+def within(variance: Array, prior: Array) -> Array:
+    """s² between rounding and s₀²: no expert knows less than the prior."""
+    return np.clip(variance, LEAST * prior, prior)
+
+
+def positive(prior: Array) -> Array:
+    """Prior variances that can be divided by (a linear kernel has none at the origin)."""
+    return np.maximum(prior, 1e-200)
+
+
+def combine(
+    rule: str, means: Iterable[Array], variances: Iterable[Array], prior: Array
+) -> tuple[Array, Array]:
+    """Experts' means and variances at q queries, prior N(0, `prior`), combined by a rule.
+
+    Parameters
+    ----------
+    rule : {"poe", "gpoe", "bcm", "rbcm", "grbcm", "barycenter"}
+        For "grbcm" the first expert is the communication set alone, the others are trained on
+        their own rows and that set.
+    means, variances : arrays of shape (M, q)
+        Of the function, less its prior mean, noise left out.
+    prior : array of shape (q,)
+        Prior variance.
+
+    Returns
+    -------
+    mean, variance : arrays of shape (q,)
+
+    Examples
+    --------
+    >>> from collegium.combination import combine
+    >>> mean, variance = combine("rbcm", [[1.0], [0.2]], [[0.1], [0.9]], [1.0])
+    >>> mean.round(3), variance.round(3)
+    (array([1.014]), array([0.088]))
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule={rule!r}: give one of {sorted(RULES)}")
+    m, s = (np.array(values, dtype=float) for values in (means, variances))
+    experts, queries = m.shape if m.ndim == 2 else (0, 0)
+    least = 2 if rule == "grbcm" else 1
+    if experts < least or s.shape != m.shape or np.shape(prior) not in ((), (queries,)):
+        raise ValueError(
+            f"means {m.shape}, variances {s.shape} and prior {np.shape(prior)} must have the "
+            f"shapes (M, q), (M, q) and (q,) with at least {least} experts"
+        )
+    base = positive(np.broadcast_to(np.asarray(prior, dtype=float), (queries,)))
+    base_mean = np.zeros(queries)
+    if rule == "grbcm":
+        base_mean, base, m, s = m[0], within(s[0], base), m[1:], s[1:]
+    total = Vote.zero(queries, 1)
+    for i in range(len(m)):
+        total += RULES[rule].vote(i, (m[i] - base_mean)[:, None], within(s[i], base), base)
+    mean, variance = RULES[rule].read(len(m), total, base)
+    return base_mean + mean[:, 0], variance

@@ -1,0 +1,151 @@
+"""The four forms of the committee machine agree; the recursions hold one matrix and one vector."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import reference
+from collegium.core import local
+from collegium.core.basis import Anchors
+from collegium.core.combination import Gaussian, bayesian
+from collegium.core.experts import Block
+from collegium.core.kernels import RBF, Matern12, Matern32
+from collegium.core.message import normalise
+from collegium.core.recursive import OnlineCommittee, OnlineMoments
+
+
+def by_moments(problem):
+    """Eqs 4-5."""
+    found = reference.modules(problem.kernel, problem.noise, problem.chunks, problem.Xs)
+    return bayesian([Gaussian(*module) for module in found], problem.kernel.value(problem.Xs))
+
+
+def by_messages(problem):
+    """App. 10.2, eqs 20-21: what estimators use."""
+    basis = Anchors.at(problem.kernel, problem.Xs)
+    p = problem.chunks[0].y.shape[1]
+    messages = [Block(problem.noise).send(basis, chunk) for chunk in problem.chunks]
+    belief = normalise(sum(messages, start=basis.prior(p)))
+    mean = local.predict_global(basis, belief, problem.Xs).mean
+    return Gaussian(mean, local.covariance_global(basis, belief, problem.Xs))
+
+
+def by_online_moments(problem):
+    """Sec. 7.1."""
+    state = OnlineMoments.start(problem.kernel.value(problem.Xs), problem.chunks[0].y.shape[1])
+    for module in reference.modules(problem.kernel, problem.noise, problem.chunks, problem.Xs):
+        state = state.add(Gaussian(*module))
+    return state.posterior()
+
+
+def by_online_measurements(problem):
+    """App. 10.2, online."""
+    p = problem.chunks[0].y.shape[1]
+    state = OnlineCommittee.start(problem.kernel, problem.noise, problem.Xs, p)
+    for chunk in problem.chunks:
+        state = state.add(*chunk.load())
+    return state.joint(problem.Xs)
+
+
+FORMS = [by_moments, by_messages, by_online_moments, by_online_measurements]
+KERNELS = [Matern32(1.7, [0.8, 1.9]), RBF(0.4, [0.5, 0.6]), Matern12(3.0, [2.0, 0.3])]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=["matern32", "rbf", "matern12"])
+@pytest.mark.parametrize("noise", [0.9, 0.02])
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_are_the_committee_machine(make, form, noise, kernel):
+    problem = make((9, 1, 14, 6), kernel=kernel, noise=noise)
+    mean, cov = reference.bcm_moments(kernel, noise, problem.chunks, problem.Xs)
+    found = form(problem)
+    assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-9)
+    assert_allclose(found.covariance, cov, rtol=0, atol=1e-9 * kernel.variance)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_module_is_the_exact_gp(make, form):
+    problem = make((17,))
+    mean, cov, _ = reference.gp(problem.kernel, problem.noise, *problem.rows[:3], problem.Xs)
+    found = form(problem)
+    assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-9)
+    assert_allclose(found.covariance, cov, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_order_of_modules_means_nothing(make, form):
+    problem = make((9, 1, 14, 6))
+    turned = make((9, 1, 14, 6))
+    turned.chunks.reverse()
+    a, b = form(problem), form(turned)
+    assert_allclose(a.mean, b.mean, rtol=1e-9, atol=1e-11)
+    assert_allclose(a.covariance, b.covariance, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hardly_any_noise_and_many_modules_stay_sound(make, form):
+    problem = make((3,) * 12, kernel=RBF(2.0, [3.0, 4.0]), noise=1e-8, weighted=False)
+    found = form(problem)
+    assert np.isfinite(found.mean).all()
+    assert (np.diag(found.covariance) >= 0).all()
+    assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
+
+
+def test_other_points_are_answered_from_the_query_points(problem):
+    """Sec. 7.2, eq. 17 and the covariance after it."""
+    state = OnlineCommittee.start(problem.kernel, problem.noise, problem.Z, 2)
+    for chunk in problem.chunks:
+        state = state.add(*chunk.load())
+    E, S = reference.bcm_measurements(problem.kernel, problem.noise, problem.chunks, problem.Z)
+    Kss = reference.covariance(problem.kernel, problem.Xs)
+    P = reference.covariance(problem.kernel, problem.Xs, problem.Z) @ np.linalg.inv(
+        reference.covariance(problem.kernel, problem.Z)
+    )
+    cov = Kss - P @ reference.covariance(problem.kernel, problem.Z, problem.Xs) + P @ S @ P.T
+    mean, variance = state.predict(problem.Xs)
+    assert_allclose(mean, P @ E, rtol=1e-8, atol=1e-10)
+    assert_allclose(variance, np.diag(cov), rtol=1e-8)
+    assert_allclose(state.joint(problem.Xs).covariance, cov, rtol=0, atol=1e-10)
+
+
+def test_a_million_rows_leave_one_matrix_and_one_vector():
+    rng = np.random.default_rng(0)
+    state = OnlineCommittee.start(Matern32(1.3, 0.5), 0.04, np.linspace(-3, 3, 25)[:, None])
+    X = rng.uniform(-3, 3, size=(200, 1))
+    size = sum(a.nbytes for a in (state.mean, state.covariance, state.basis.factor))
+    tracemalloc.start()
+    for batch in range(5_000):
+        if batch == 100:
+            early = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+        X = rng.uniform(-3, 3, size=(200, 1))
+        state = state.add(X, np.sin(3 * X[:, 0]) + 0.2 * rng.normal(size=200))
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert state.n_rows == 1_000_000
+    assert held - early < 100_000 and peak - early < 5_000_000  # the rows are 16 MB
+    assert size == sum(a.nbytes for a in (state.mean, state.covariance, state.basis.factor))
+    Xs = np.linspace(-2.9, 2.9, 60)[:, None]  # between the query points
+    mean, variance = state.predict(Xs)
+    assert np.abs(mean[:, 0] - np.sin(3 * Xs[:, 0])).max() < 0.05
+    assert (variance > 0).all()
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ((np.zeros((3, 3)), np.zeros(3)), "do not fit 2 columns"),
+    ((np.zeros((3, 2)), np.zeros((3, 2))), "1 outputs"),
+    ((np.full((3, 2), np.nan), np.zeros(3)), "finite"),
+    ((np.zeros((3, 2)), np.zeros(3), np.array([1.0, 0.0, 1.0])), "weights positive"),
+])  # fmt: skip
+def test_rows_that_do_not_fit_are_refused(arguments, words):
+    state = OnlineCommittee.start(Matern32(), 0.1, np.zeros((1, 2)))
+    with pytest.raises(ValueError, match=words):
+        state.add(*arguments)
+
+
+def test_a_start_without_sense_is_refused():
+    with pytest.raises(ValueError, match="queries"):
+        OnlineCommittee.start(Matern32(), 0.1, np.zeros(3))
+    with pytest.raises(ValueError, match="noise"):
+        OnlineCommittee.start(Matern32(), -0.1, np.zeros((2, 1)))

@@ -1,0 +1,95 @@
+"""Chunks that are left unheard move no answer by more than the tolerance."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from collegium.core import local
+from collegium.core.basis import Anchors
+from collegium.core.chunk import Chunk
+from collegium.core.experts import Block
+from collegium.core.kernels import RBF, Constant, Hat, Linear, Matern12, Matern32, Periodic, White
+from collegium.core.message import normalise
+from collegium.core.screening import Boxes
+
+NOISE = 0.03
+
+
+def chunks(d=2, count=40, n=15, spread=60.0, p=2):
+    """Small clusters strewn over a wide square, with weights."""
+    rng = np.random.default_rng(4)
+    found = []
+    for i in range(count):
+        X = rng.uniform(-spread, spread, size=d) + rng.uniform(-1, 1, size=(n, d))
+        y = np.column_stack([np.sin(X[:, 0]), 3.0 * np.cos(X[:, -1])])[:, :p]
+        found.append(Chunk(i, X, y, rng.uniform(0.5, 3.0, n)))
+    return found
+
+
+def answers(kernel, members, Q):
+    basis = Anchors.at(kernel, Q)
+    belief = normalise(sum((Block(NOISE).send(basis, c) for c in members), start=basis.prior(2)))
+    return basis, local.predict_global(basis, belief, Q)
+
+
+QUERIES = np.random.default_rng(1).uniform(-4, 4, size=(25, 2))
+KERNELS = {
+    "matern12": Matern12(1.4, [0.9, 1.3]),
+    "matern32": Matern32(2.0, [1.5, 2.0]),
+    "rbf": RBF(1.0, [2.0, 3.0]),
+    "hat": Hat(1.0, [22.0, 27.0]),
+    "sum": Matern32(0.7, 1.0) + RBF(0.5, 2.5) + White(0.1),
+    "product": Matern32(1.0, 2.0) * Periodic(period=5.0),
+}
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_answer_moves_by_more_than_the_tolerance(name, tolerance):
+    kernel, members = KERNELS[name], chunks()
+    basis, whole = answers(kernel, members, QUERIES)
+    heard = Boxes.of(members).matter(basis, NOISE, tolerance)
+    assert 0 < heard.size < len(members)  # there is something to see
+    _, fewer = answers(kernel, [members[i] for i in heard], QUERIES)
+    moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
+    assert moved.max() <= tolerance + 1e-12
+    assert_allclose(fewer.variance, whole.variance, rtol=tolerance + 1e-10)
+
+
+def test_a_looser_tolerance_hears_fewer():
+    members, basis = chunks(), Anchors.at(Matern32(2.0, [1.5, 2.0]), QUERIES)
+    boxes = Boxes.of(members)
+    counts = [boxes.matter(basis, NOISE, t).size for t in (0.0, 1e-12, 1e-6, 1e-3, 0.5)]
+    assert counts[0] == len(members)
+    assert counts == sorted(counts, reverse=True) and counts[-1] < counts[1]
+
+
+@pytest.mark.parametrize("kernel", [
+    Constant(0.2) + RBF(), Linear() + RBF(), Linear() * RBF(), Periodic(period=2.0)
+])  # fmt: skip
+def test_a_kernel_that_reaches_everywhere_hears_everyone(kernel):
+    members, basis = chunks(), Anchors.at(kernel, QUERIES)
+    assert_array_equal(Boxes.of(members).matter(basis, NOISE, 1e-3), np.arange(len(members)))
+
+
+def test_without_noise_everyone_is_heard():
+    members, basis = chunks(), Anchors.at(Matern32(), QUERIES)
+    assert Boxes.of(members).matter(basis, 0.0, 1e-3).size == len(members)
+
+
+def test_one_chunk_is_always_heard():
+    members = chunks(count=1)
+    basis = Anchors.at(Matern32(), QUERIES + 1e5)
+    assert Boxes.of(members).matter(basis, NOISE, 1e-3).size == 1
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_reach_bounds_the_kernel_beyond_a_gap(name):
+    kernel = KERNELS[name]
+    rng = np.random.default_rng(3)
+    gaps = rng.uniform(0, 6, size=(50, 2)) * rng.integers(0, 2, size=(50, 2))
+    bound = kernel.reach(gaps)
+    for gap, most in zip(gaps, bound):
+        away = (gap + rng.exponential(1.0, size=(40, 2))) * rng.choice([-1, 1], size=(40, 2))
+        origin = rng.normal(size=(1, 2))
+        assert np.abs(kernel.value(origin, origin + away)).max() <= most * (1 + 1e-12)
