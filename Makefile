@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
+OUT    ?= .
 
-.PHONY: help demo test test-slow check bench-accuracy bench-guard clean
+.PHONY: help demo test test-slow check bench-accuracy bench-committees bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -12,6 +13,8 @@ help:
 	@echo "make test-slow       the tests that take long"
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
+	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
+	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads"
 
 $(VENV)/.installed: pyproject.toml
@@ -37,6 +40,12 @@ check: $(VENV)/.installed
 
 bench-accuracy: $(VENV)/.installed
 	$(BIN)/python benchmarks/accuracy.py $(DATA)
+
+bench-committees: $(VENV)/.installed
+	$(BIN)/python benchmarks/committees.py $(DATA) --out $(OUT)
+
+bench-papers: $(VENV)/.installed
+	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python benchmarks/guard.py

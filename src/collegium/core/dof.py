@@ -8,6 +8,8 @@ from . import linalg
 from .kernels import Kernel
 
 Array = np.ndarray
+#: Rows that degrees of freedom are estimated from.
+DOF_SAMPLE = 1000
 
 
 def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
@@ -51,7 +53,7 @@ def estimated_dof(
     X: Array,
     w: Array,
     rng: np.random.Generator,
-    sample: int = 1000,
+    sample: int = DOF_SAMPLE,
 ) -> float:
     """P_eff of n rows of weights w from a sample of s: eigenvalues of K grow like n/s.
 

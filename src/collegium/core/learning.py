@@ -203,7 +203,13 @@ class _Learner:
             )
             for family in FAMILIES
         ]
-        tried = [self._fit(start, rough.noise, chunks) for start in starts]
+        tried: list[Learnt] = []
+        for family, start in zip(FAMILIES, starts):
+            found = self._fit(start, rough.noise, chunks)
+            if tried and found.value < tried[-1].value:  # too smooth, or a bad start?
+                again = self._fit(self._default(family), None, chunks)
+                found = max(found, again, key=lambda learnt: learnt.value)
+            tried.append(found)
         if self.judge is not None:
             return self._judged(tried)
         return self._roughest(rough.kernel, groups, tried)

@@ -13,9 +13,7 @@ import numpy as np
 
 from . import linalg
 from .basis import Anchors
-from .chunk import Chunk
 from .combination import Gaussian
-from .experts import Block
 from .kernels import Kernel
 from .threads import single_threaded
 
@@ -64,10 +62,11 @@ class OnlineCommittee:
     def add(self, X: Array, y: Array, w: Array | None = None) -> OnlineCommittee:
         """The committee that has heard these rows too: X (n, d), y (n,) or (n, p)."""
         X = np.array(X, dtype=float)
-        y = np.array(y, dtype=float).reshape(X.shape[0], -1)
+        y = np.array(y, dtype=float)
+        y = y[:, None] if y.ndim == 1 else y
         w = np.ones(X.shape[0]) if w is None else np.array(w, dtype=float)
         d, p = self.basis.Z.shape[1], self.mean.shape[1]
-        if X.ndim != 2 or X.shape[1] != d or y.shape[1] != p or w.shape != (X.shape[0],):
+        if X.ndim != 2 or X.shape[1] != d or y.shape != (len(X), p) or w.shape != (X.shape[0],):
             raise ValueError(
                 f"X {X.shape}, y {y.shape} and w {w.shape} do not fit {d} columns and {p} outputs"
             )
@@ -78,13 +77,13 @@ class OnlineCommittee:
 
     def _update(self, X: Array, y: Array, w: Array) -> OnlineCommittee:
         """K = SA'(ASA' + cov(g | f^q))⁻¹;  E += K(g − AE);  S −= K(…)K'; here A = Vᵀ."""
-        given = Block(self.noise).condition(self.basis, Chunk(0, X, y, w))
-        V, L_R = given.V, given.R.L  # type: ignore[union-attr]
+        V = self.basis.design(X)
         SV = self.covariance @ V  # (m, n)
-        innovation = linalg.gram(L_R) + V.T @ SV  # VᵀSV + cov(g | f^q)
+        innovation = linalg.mirror(self.basis.residual(X, V)) + V.T @ SV
+        innovation.flat[:: X.shape[0] + 1] += self.noise / w
         L, _ = linalg.cholesky(innovation, self.basis.scale(X) or 1.0, overwrite=True)
         G = linalg.solve_lower(L, SV.T)  # (n, m): SV(…)⁻¹VᵀS = GᵀG
-        a = linalg.solve_lower(L, given.y - V.T @ self.mean)
+        a = linalg.solve_lower(L, y - V.T @ self.mean)
         covariance = linalg.mirror(linalg.subtract_gram(self.covariance.copy(), G.T))
         return replace(
             self, mean=self.mean + G.T @ a, covariance=covariance, n_rows=self.n_rows + X.shape[0]

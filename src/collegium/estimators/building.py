@@ -10,6 +10,7 @@ import numpy as np
 from ..core import selection
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
+from ..core.dof import DOF_SAMPLE
 from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
@@ -97,7 +98,8 @@ def with_anchors(
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     n, Z = scaled.X.shape[0], settings.anchors
     dof = degrees_of_freedom(kernel, noise, scaled)
-    say(f"about {dof:.0f} effective degrees of freedom")
+    words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
+    say(f"{words} {dof:.0f} effective degrees of freedom")
     if Z is None:
         metric = Metric.of(kernel, scaled.X)
         Z = selection.kmeans(metric.forward(scaled.X), settings.anchor_count(n, dof), rng)
