@@ -5,12 +5,12 @@ weights; a committee adds the messages to the prior. Batch, online and distribut
 are all arithmetic on messages.
 """
 
-from . import kernels
+from . import combination, dof, kernels
 from .core.basis import Anchors, Features
 from .core.chunk import Chunk
 from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
-from .estimators import CommitteeRegressor
+from .estimators import CommitteeOf, CommitteeRegressor
 
 __version__ = "0.1.0"
 
@@ -19,11 +19,14 @@ __all__ = [
     "Belief",
     "Block",
     "Chunk",
+    "CommitteeOf",
     "CommitteeRegressor",
     "Diagonal",
     "Features",
     "Message",
     "Projected",
+    "combination",
+    "dof",
     "kernels",
     "normalise",
 ]

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
-from collegium.core import combination
 from collegium.core.chunk import Chunk
 from collegium.core.combination import Gaussian, bayesian, correlated, independent
 from collegium.core.kernels import RBF, Matern32
@@ -101,61 +100,264 @@ def test_a_covariance_of_the_wrong_size_is_refused():
         correlated([np.zeros(3), np.zeros(3)], np.eye(5))
 
 
-# --- point by point -------------------------------------------------------------------------------
+# --- priors of their own --------------------------------------------------------------------------
 
 
-def slow(rule, means, variances, prior):
-    """One query at a time, formula by formula (spec of each paper)."""
-    M = len(means)
-    if rule == "barycenter":
-        beta = [0.5 * (np.log(prior) - np.log(v)) for v in variances]
-        beta = [b / sum(beta) for b in beta]
-        deviation = sum(b * np.sqrt(v) for b, v in zip(beta, variances))
-        return sum(b * m for b, m in zip(beta, means)), deviation**2
-    if rule == "grbcm":
-        base, rest = variances[0], list(variances[1:])
-        beta = [1.0] + [0.5 * (np.log(base) - np.log(v)) for v in rest[1:]]
-        precision = sum(b / v for b, v in zip(beta, rest)) + (1 - sum(beta)) / base
-        total = sum(b * m / v for b, m, v in zip(beta, means[1:], rest))
-        total += (1 - sum(beta)) * means[0] / base
-        return total / precision, 1 / precision
-    beta = {
-        "poe": [1.0] * M,
-        "gpoe": [1.0 / M] * M,
-        "bcm": [1.0] * M,
-        "rbcm": [0.5 * (np.log(prior) - np.log(v)) for v in variances],
-    }[rule]
-    own = {"poe": 0.0, "gpoe": 0.0}.get(rule, 1.0 / prior)
-    precision = sum(b / v for b, v in zip(beta, variances)) + (1 - sum(beta)) * own
-    return sum(b * m / v for b, m, v in zip(beta, means, variances)) / precision, 1 / precision
+def slow(predictions, priors, prior):
+    """p(f) Π N(f; mᵢ, Sᵢ)/N(f; pᵢ, Pᵢ), inverse by inverse."""
+    inverse = np.linalg.inv
+    precision = inverse(prior.covariance)
+    shift = precision @ prior.mean
+    for given, own in zip(predictions, priors):
+        precision = precision + inverse(given.covariance) - inverse(own.covariance)
+        shift = shift + inverse(given.covariance) @ given.mean - inverse(own.covariance) @ own.mean
+    return np.linalg.solve(precision, shift), inverse(precision)
 
 
-@pytest.mark.parametrize("rule", ["poe", "gpoe", "bcm", "rbcm", "grbcm", "barycenter"])
-def test_each_rule_is_its_formula(rule):
-    rng = np.random.default_rng(7)
-    prior = rng.uniform(1.0, 2.0, size=11)
-    means, variances = rng.normal(size=(5, 11)), prior * rng.uniform(0.05, 0.9, size=(5, 11))
-    variances[1:] = np.minimum(variances[1:], 0.9 * variances[0])
-    mean, variance = getattr(combination, rule)(means, variances, prior)
-    for j in range(11):
-        expected = slow(rule, means[:, j], variances[:, j], prior[j])
-        assert_allclose((mean[j], variance[j]), expected, rtol=1e-12)
+def conditioned(kernel, level, chunk, Xq):
+    """A GP with a constant prior mean: posterior and prior."""
+    X, y, w = chunk.load()
+    mean, covariance, _ = reference.gp(kernel, NOISE, X, y - level, w, Xq)
+    prior = reference.covariance(kernel, Xq)
+    return Gaussian(mean + level, covariance), Gaussian(np.full_like(mean, level), prior)
 
 
-@pytest.mark.parametrize("rule", ["bcm", "rbcm"])
-def test_where_no_expert_knows_anything_the_prior_comes_back(rule):
-    prior = np.array([1.3, 0.4])
-    means, variances = np.zeros((6, 2)), np.tile(prior, (6, 1))
-    mean, variance = getattr(combination, rule)(means, variances, prior)
-    assert_allclose(mean, 0.0)
-    assert_allclose(variance, prior)
+def test_every_module_may_start_from_a_prior_of_its_own(modules):
+    _, chunks, Xq, _ = modules
+    kernels = [Matern32(1.7, [0.8, 1.9]), RBF(0.3, 0.5), Matern32(9.0, [2.1, 0.9])]
+    levels = (0.7, -2.0, 4.0)
+    made = [conditioned(k, l, c, Xq) for k, l, c in zip(kernels, levels, chunks)]
+    predictions, priors = [m[0] for m in made], [m[1] for m in made]
+    average = np.mean([own.covariance for own in priors], axis=0)
+    common = Gaussian(np.full_like(predictions[0].mean, 0.9), average)
+    found = bayesian(predictions, common, priors=priors)
+    mean, covariance = slow(predictions, priors, common)
+    assert_allclose(found.mean, mean, rtol=1e-7, atol=1e-8)
+    assert_allclose(found.covariance, covariance, rtol=1e-7, atol=1e-9)
 
 
-def test_the_pointwise_committee_is_the_joint_one_at_a_single_query(modules):
+def test_equal_priors_of_their_own_are_the_common_prior(modules):
     kernel, _, Xq, predictions = modules
-    means = np.array([g.mean[:1, 0] for g in predictions])
-    variances = np.array([g.covariance[:1, 0] for g in predictions])
-    mean, variance = combination.bcm(means, variances, kernel.diag(Xq[:1]))
-    single = [Gaussian(g.mean[:1, 0], g.covariance[:1, :1]) for g in predictions]
-    found = bayesian(single, kernel.value(Xq[:1]))
-    assert_allclose((mean[0], variance[0]), (found.mean[0], found.covariance[0, 0]), rtol=1e-10)
+    prior = Gaussian(np.full((8, 2), 0.4), kernel.value(Xq))
+    found = bayesian(predictions, prior, priors=[prior] * 3)
+    expected = bayesian(predictions, prior.covariance, 0.4)
+    assert_allclose(found.mean, expected.mean, rtol=1e-12, atol=1e-13)
+    assert_allclose(found.covariance, expected.covariance, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_one_module_replaces_the_committees_prior_by_what_it_learnt(level):
+    """A module with a vague prior of its own, and a sharp common one: Bayes' rule."""
+    rng = np.random.default_rng(2)
+    Phi, Phiq = rng.normal(size=(30, 4)), rng.normal(size=(4, 4))
+    y = Phi @ rng.normal(size=4) + level + 0.3 * rng.normal(size=30)
+    made = {}
+    for scale in (50.0, 0.2):
+        mean, S, _ = reference.linear_regression(
+            Phi, 0.09, y[:, None] - level, np.ones(30), np.zeros((4, 1)), scale * np.eye(4)
+        )
+        made[scale] = (
+            Gaussian(level + (Phiq @ mean)[:, 0], Phiq @ S @ Phiq.T),
+            Gaussian(np.full(4, level), scale * Phiq @ Phiq.T),
+        )
+    found = bayesian([made[50.0][0]], made[0.2][1], priors=[made[50.0][1]])
+    assert_allclose(found.mean, made[0.2][0].mean, rtol=1e-8, atol=1e-9)
+    assert_allclose(found.covariance, made[0.2][0].covariance, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("length", [0.3, 1.0, 4.0])
+def test_a_smooth_module_that_learnt_nothing_does_not_speak_by_rounding(modules, length):
+    """Its prior excludes all rough functions to rounding; a rough committee must not hear that."""
+    rng = np.random.default_rng(4)
+    X, Xq = rng.uniform(-2, 2, size=(15, 2)), rng.uniform(-2, 2, size=(40, 2))
+    chunk = Chunk(0, X, rng.normal(size=(15, 1)), np.ones(15))
+    rough, rough_prior = conditioned(Matern32(1.0, 0.7), 0.0, chunk, Xq)
+    K = RBF(1.3, length).value(Xq)
+    error = 1e-15 * rng.normal(size=K.shape)
+    smooth = Gaussian(np.zeros((40, 1)), K + error + error.T), Gaussian(np.zeros((40, 1)), K)
+    common = Gaussian(np.zeros((40, 1)), 0.5 * (rough_prior.covariance + K))
+    alone = bayesian([rough], common, priors=[rough_prior])
+    both = bayesian([rough, smooth[0]], common, priors=[rough_prior, smooth[1]])
+    assert_allclose(both.mean, alone.mean, atol=1e-4)
+    assert_allclose(both.covariance, alone.covariance, atol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
+def test_rounding_of_smooth_modules_does_not_show_in_a_rough_committee(noise):
+    rng = np.random.default_rng(4)
+    Xq, error = rng.uniform(-2, 2, size=(40, 1)), 1e-15 * rng.normal(size=(40, 40))
+    exact, rounded, priors = [], [], []
+    for kernel in (Matern32(1.0, 0.7), RBF(1.3, 1.0), RBF(1.0, 2.0)):
+        X = rng.uniform(-2, 2, size=(15, 1))
+        mean, S, _ = reference.gp(kernel, noise, X, np.sin(2 * X), np.ones(15), Xq)
+        exact.append(Gaussian(mean, S))
+        rounded.append(Gaussian(mean, S + error + error.T))
+        priors.append(Gaussian(np.zeros_like(mean), kernel.value(Xq)))
+    average = np.mean([own.covariance for own in priors], axis=0)
+    one, other = (
+        bayesian(given, Gaussian(priors[0].mean, average), priors=priors)
+        for given in (exact, rounded)
+    )
+    sd = np.sqrt(one.covariance.diagonal())
+    assert_allclose((one.mean - other.mean)[:, 0] / sd, 0.0, atol=2e-4)
+    assert_allclose(np.sqrt(other.covariance.diagonal()) / sd, 1.0, atol=2e-4)
+    assert_allclose((one.mean - np.sin(2 * Xq))[:, 0] / sd, 0.0, atol=1.0)  # and it is right
+
+
+def test_exact_knowledge_of_one_point_leaves_the_others_open(modules):
+    """A narrow prior of its own, f known at one point: the common prior, given that value."""
+    kernel, _, Xq, _ = modules
+    P = kernel.value(Xq)
+    gain = P[:, :1] / P[0, 0]
+    given = P - gain @ P[:1]
+    own = Gaussian(np.zeros((8, 1)), 1e-9 * P)
+    told = Gaussian(0.3 * gain, 1e-9 * given)
+    found = bayesian([told], P, priors=[own])
+    assert_allclose(found.mean, 0.3 * gain, atol=1e-3)
+    assert_allclose(found.covariance, given, atol=1e-3)
+
+
+# --- singular and degenerate ----------------------------------------------------------------------
+
+
+def as_expected(found):
+    assert np.isfinite(found.mean).all() and np.isfinite(found.covariance).all()
+    assert_allclose(found.covariance, found.covariance.T, rtol=0, atol=0)
+    assert found.covariance.diagonal().min() >= 0.0
+    assert np.linalg.eigvalsh(found.covariance).min() > -1e-12
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1.0, 1e60])
+def test_duplicate_query_points_say_what_they_say_once(modules, unit):
+    kernel, _, Xq, predictions = modules
+    twice = np.r_[0:8, 2, 5, 5]
+    again = [
+        Gaussian(unit * g.mean[twice], unit**2 * g.covariance[np.ix_(twice, twice)])
+        for g in predictions
+    ]
+    prior = unit**2 * kernel.value(Xq[twice])
+    for once, found in [
+        (bayesian(predictions, kernel.value(Xq)), bayesian(again, prior)),
+        (independent(predictions), independent(again)),
+    ]:
+        as_expected(Gaussian(found.mean / unit, found.covariance / unit**2))
+        assert_allclose(found.mean / unit, once.mean[twice], rtol=1e-7, atol=1e-8)
+        assert_allclose(
+            found.covariance / unit**2, once.covariance[np.ix_(twice, twice)], rtol=1e-7, atol=1e-9
+        )
+
+
+def test_where_the_prior_has_no_variance_its_mean_stays(modules):
+    kernel, _, Xq, predictions = modules
+    known = np.where(np.arange(8) == 3, 0.0, 1.0)
+    prior = kernel.value(Xq) * np.outer(known, known)
+    fitting = [Gaussian(g.mean, g.covariance * np.outer(known, known)) for g in predictions]
+    found = bayesian(fitting, prior, 0.25)
+    as_expected(found)
+    assert_allclose(found.mean[3], 0.25, rtol=0)
+    assert_allclose(found.covariance[3], 0.0, atol=0)
+    rest = np.flatnonzero(known)
+    without = bayesian(
+        [Gaussian(g.mean[rest], g.covariance[np.ix_(rest, rest)]) for g in predictions],
+        kernel.value(Xq[rest]),
+        0.25,
+    )
+    assert_allclose(found.mean[rest], without.mean, rtol=1e-9, atol=1e-10)
+    nothing = bayesian(predictions, np.zeros((8, 8)), 0.25)
+    assert_allclose(nothing.mean, 0.25)
+    assert_allclose(nothing.covariance, 0.0)
+
+
+@pytest.mark.parametrize("combine", ["bayesian", "independent", "own prior"])
+def test_a_module_that_knows_exactly_is_believed(modules, combine):
+    kernel, _, Xq, predictions = modules
+    prior = kernel.value(Xq)
+    truth = np.linalg.cholesky(prior) @ np.linspace(-1, 1, 16).reshape(8, 2)
+    exact = Gaussian(truth, np.zeros((8, 8)))
+    if combine == "independent":
+        found = independent([*predictions, exact, predictions[0]])
+    elif combine == "bayesian":
+        found = bayesian([*predictions, exact], prior)
+    else:
+        own = [Gaussian(np.zeros((8, 2)), share * prior) for share in (1.0, 1.0, 1.0, 1e-9)]
+        found = bayesian([*predictions, exact], own[0], priors=own)
+    as_expected(found)
+    assert_allclose(found.mean, truth, atol=1e-4)
+    assert found.covariance.max() < 1e-6
+
+
+def test_below_rounding_no_module_is_surer_than_another():
+    """One variance of the difference rounded up, one down: their means count the same."""
+    prior = np.array([[1.0, 1.0 - 1e-6], [1.0 - 1e-6, 1.0]])
+    level, difference = np.ones((2, 2)), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    told = [
+        Gaussian(side * np.array([1e-4, -1e-4]), 0.1 * level + side * 1e-17 * difference)
+        for side in (-1, 1)
+    ]
+    assert_allclose(bayesian(told, prior).mean, 0.0, atol=1e-7)
+
+
+def test_estimators_that_are_all_certain_are_averaged():
+    certain = [Gaussian(np.array([1.0, level]), np.zeros((2, 2))) for level in (2.0, 5.0)]
+    for found in (independent(certain), correlated([g.mean for g in certain], np.zeros((4, 4)))):
+        assert_allclose(found.mean, [1.0, 3.5])
+        assert_allclose(found.covariance, 0.0, atol=0)
+
+
+def test_the_same_estimator_twice_is_that_estimator(modules):
+    """Ω is singular: the copies are perfectly correlated."""
+    _, _, _, predictions = modules
+    given = predictions[0]
+    found = correlated([given.mean] * 2, np.tile(given.covariance, (2, 2)))
+    assert_allclose(found.mean, given.mean, rtol=1e-6, atol=1e-7)
+    assert_allclose(found.covariance, given.covariance, rtol=1e-6, atol=1e-8)
+
+
+def test_correlated_estimators_are_weighed_by_their_joint_covariance():
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(6, 9))
+    omega, means = root @ root.T, rng.normal(size=(3, 2))
+    stacked, inverse = np.tile(np.eye(2), (3, 1)), np.linalg.inv(omega)
+    covariance = np.linalg.inv(stacked.T @ inverse @ stacked)
+    found = correlated(list(means), omega)
+    assert_allclose(found.mean, covariance @ stacked.T @ inverse @ means.ravel(), rtol=1e-8)
+    assert_allclose(found.covariance, covariance, rtol=1e-8)
+
+
+def test_no_queries_are_answered_with_nothing():
+    nothing = Gaussian(np.empty(0), np.empty((0, 0)))
+    for found in (bayesian([nothing], np.empty((0, 0))), independent([nothing])):
+        assert found.mean.shape == (0,) and found.covariance.shape == (0, 0)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+GOOD, SHORT = Gaussian(np.zeros(3), np.eye(3)), Gaussian(np.zeros(2), np.eye(2))
+NARROW = Gaussian(np.zeros(3), np.eye(2))
+LOPSIDED = Gaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
+
+
+@pytest.mark.parametrize(
+    "words, call",
+    [
+        ("predictions is empty", lambda: bayesian([], np.eye(3))),
+        ("predictions is empty", lambda: independent([])),
+        ("means is empty", lambda: correlated([], np.eye(3))),
+        (r"predictions\[1\].mean has shape", lambda: independent([GOOD, SHORT])),
+        (r"mean has shape \(\)", lambda: bayesian([Gaussian(0.0, np.eye(1))], np.eye(1))),
+        (r"predictions\[0\].covariance has shape", lambda: bayesian([NARROW], np.eye(3))),
+        ("prior has shape", lambda: bayesian([GOOD], np.eye(4))),
+        ("prior is not symmetric", lambda: bayesian([GOOD], LOPSIDED.covariance)),
+        ("prior has negative variances", lambda: bayesian([GOOD], -np.eye(3))),
+        ("prior has values that are not finite", lambda: bayesian([GOOD], np.full((3, 3), np.nan))),
+        ("prior_mean has shape", lambda: bayesian([GOOD], np.eye(3), np.zeros(2))),
+        ("prior_mean is given twice", lambda: bayesian([GOOD], GOOD, 1.0)),
+        ("priors has 2", lambda: bayesian([GOOD], GOOD, priors=[GOOD, GOOD])),
+        (r"priors\[0\].covariance is not", lambda: bayesian([GOOD], GOOD, priors=[LOPSIDED])),
+        ("not finite", lambda: independent([Gaussian(np.full(3, np.inf), np.eye(3))])),
+        (r"means\[1\] has shape", lambda: correlated([np.zeros(3), np.zeros(2)], np.eye(6))),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(words, call):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -17,7 +17,7 @@ VARIANTS = [
     CommitteeRegressor(combination="grbcm", **COMMITTEE),
     CommitteeRegressor(combination="rbcm", chunk_size=5, random_state=0),
     CommitteeRegressor(combination="npae", chunk_size=5, random_state=0),
-    CommitteeRegressor(combination="barycenter", chunk_size=5, random_state=0),
+    CommitteeRegressor(combination="barycenter", chunk_size=40, random_state=0),
 ]
 
 

@@ -1,8 +1,13 @@
 """Combine Gaussian predictions at common query points, wherever they come from.
 
 Jointly, with full covariances: `bayesian` (Tresp 2000, eqs 3–5), `independent` and
-`correlated` (his sec. 6: no prior). Pointwise, from means and variances alone: the later
-committees, `poe` to `grbcm`.
+`correlated` (his sec. 6: no prior). Query by query: see `pointwise`.
+
+A prediction N(m, S) made from a prior N(p, P) says S⁻¹ − P⁻¹ about f. Both inverses are large
+where queries lie close, and neither exists where a fixed basis has fewer functions than there
+are queries. So f is written as m₀ + Bv, BBᵀ = P, without the directions that P excludes; there
+the prior is N(0, I), S has eigenvalues s in [0, 1], and 1/s − 1 is said along each: never
+negative, and nothing where nothing was learnt.
 """
 
 from __future__ import annotations
@@ -16,6 +21,13 @@ from . import linalg
 from .message import Belief, Message, normalise
 
 Array = np.ndarray
+#: Directions with a smaller share of the prior's variance are excluded by it.
+NEGLIGIBLE = 1e-12
+#: The same for a member with a prior of its own: rounding of its covariance counts as knowledge
+#: by the square of the inverse share where the committee's prior is wider.
+OWN_NEGLIGIBLE = 1e-8
+#: Rounding of a covariance, relative to the prior variances: less is neither known nor said.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,39 +39,53 @@ class Gaussian:
 
 
 def bayesian(
-    predictions: Sequence[Gaussian], prior: Array, prior_mean: float | Array = 0.0
+    predictions: Sequence[Gaussian],
+    prior: Array | Gaussian,
+    prior_mean: float | Array = 0.0,
+    *,
+    priors: Sequence[Gaussian] | None = None,
 ) -> Gaussian:
-    """Π p(f | Dᵢ) / p(f)^(M−1): posteriors multiplied, the shared prior counted once.
+    """p(f) Π p(f | Dᵢ)/pᵢ(f): posteriors multiplied, the prior counted once.
 
-    In coordinates where the prior is N(0, I) a module's covariance S has eigenvalues s in
-    (0, 1]; it says s⁻¹ − 1 along each, which is never negative. So eqs 4–5 are summed without
-    the subtraction of two large matrices that they are written with.
+    prior: covariance (q, q), with `prior_mean`, or a Gaussian.
+    priors: what each predictor itself started from; left out, all started from `prior`, and
+    this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹.
     """
-    L, _ = linalg.cholesky(prior, float(prior.diagonal().max()), nugget=1e-12)
-    q = L.shape[0]
-    precision, shift = np.eye(q), np.zeros_like(np.asarray(predictions[0].mean, dtype=float))
-    for given in predictions:
-        S = linalg.solve_lower(L, linalg.solve_lower(L, given.covariance).T)
-        s, U = np.linalg.eigh(0.5 * (S + S.T))
-        s = np.clip(s, 1e-15, 1.0)
-        a = linalg.solve_lower(L, given.mean - prior_mean)
-        precision = precision + (U * (1.0 / s - 1.0)) @ U.T
-        shift = shift + U @ ((U.T @ a).T / s).T
-    belief = _normalised(precision, shift)
-    covariance = linalg.gram(belief.spread(np.ascontiguousarray(L.T)).T)  # LΛ⁻¹Lᵀ
-    return Gaussian(prior_mean + L @ belief.mean.reshape(shift.shape), covariance)
+    q, p = _shape(predictions)
+    if isinstance(prior, Gaussian):
+        if np.any(np.asarray(prior_mean) != 0.0):
+            raise ValueError("prior_mean is given twice: `prior` is a Gaussian and has a mean")
+        prior_mean, prior = prior.mean, prior.covariance
+    common = Gaussian(_columns(prior_mean, q, p, "prior_mean"), _covariance(prior, q, "prior"))
+    given = _checked_all(predictions, common.covariance)
+    if priors is not None and len(priors) != len(given):
+        raise ValueError(f"priors has {len(priors)} Gaussians for {len(given)} predictions")
+    coordinates = _Coordinates.of(common.covariance, NEGLIGIBLE)
+    r = coordinates.root.shape[1]
+    precision, shift = np.eye(r), np.zeros((r, p))
+    for i, prediction in enumerate(given):
+        start = common if priors is None else _checked(priors[i], f"priors[{i}]", q, p)
+        same = np.array_equal(start.covariance, common.covariance)
+        own = coordinates if same else _Coordinates.of(start.covariance, OWN_NEGLIGIBLE)
+        T = None if same else own.inverse @ coordinates.root
+        said, offered = own.hear(prediction, start.mean, common.mean, T)
+        precision, shift = precision + said, shift + offered
+    return _answer(coordinates, common.mean, precision, shift, np.ndim(predictions[0].mean))
 
 
 def independent(predictions: Sequence[Gaussian]) -> Gaussian:
-    """(Σ covᵢ⁻¹)⁻¹ Σ covᵢ⁻¹ fᵢ: unbiased, independent estimators; `bayesian` without a prior."""
-    precision = np.zeros_like(predictions[0].covariance)
-    shift = np.zeros_like(predictions[0].mean)
-    for given in predictions:
-        L = _factor(given.covariance)
-        precision = precision + linalg.mirror(linalg.inverse_posdef(L))
-        shift = shift + linalg.solve_posdef(L, given.mean)
-    belief = _normalised(precision, shift)
-    return Gaussian(belief.mean.reshape(shift.shape), belief.covariance)
+    """(Σ covᵢ⁻¹)⁻¹ Σ covᵢ⁻¹ fᵢ: unbiased, independent estimators; `bayesian` without a prior.
+
+    Where all are certain, their means are averaged.
+    """
+    given = _checked_all(predictions, *[g.covariance for g in predictions])
+    centre = np.mean([g.mean for g in given], axis=0)
+    # Every covariance lies below their sum, which takes the prior's place as a scale.
+    coordinates = _Coordinates.of(np.sum([g.covariance for g in given], axis=0), NEGLIGIBLE)
+    terms = [coordinates.hear(g, None, centre) for g in given]
+    precision = np.sum([said for said, _ in terms], axis=0)
+    shift = np.sum([offered for _, offered in terms], axis=0)
+    return _answer(coordinates, centre, precision, shift, np.ndim(predictions[0].mean))
 
 
 def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
@@ -67,79 +93,149 @@ def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
 
     A = (IᵀΩ⁻¹I)⁻¹IᵀΩ⁻¹, I the identity of the q points stacked M times.
     """
-    q = np.shape(means[0])[0]
-    stacked = np.concatenate([np.asarray(mean, dtype=float) for mean in means])
-    if covariance.shape != (stacked.shape[0],) * 2:
+    if len(means) == 0:
+        raise ValueError("means is empty: give at least one estimator's")
+    M, shape = len(means), np.shape(means[0])
+    columns = [
+        _columns(mean, shape[0], int(np.prod(shape[1:])), f"means[{i}]")
+        for i, mean in enumerate(means)
+    ]
+    stacked, q = np.concatenate(columns), shape[0]
+    if np.shape(covariance) != (M * q, M * q):
         raise ValueError(
-            f"covariance has shape {covariance.shape}, but {len(means)} estimators at {q} "
-            f"points need ({stacked.shape[0]}, {stacked.shape[0]})"
+            f"covariance has shape {np.shape(covariance)}, but {M} estimators at {q} points need "
+            f"({M * q}, {M * q})"
         )
-    L = _factor(covariance)
-    A = linalg.solve_lower(L, np.tile(np.eye(q), (len(means), 1)))  # Ω^(−½)I
-    b = linalg.solve_lower(L, stacked)
-    shift = A.T @ b
-    belief = _normalised(linalg.gram(A.T), shift)
-    return Gaussian(belief.mean.reshape(shift.shape), belief.covariance)
+    covariance = _covariance(covariance, M * q, "covariance")
+    # Ω in units of each point's largest deviation: jitter means the same everywhere.
+    sd = np.sqrt(np.maximum(covariance.diagonal(), 0.0)).reshape(M, q).max(axis=0)
+    unit = np.tile(np.where(sd > 0.0, sd, 1.0), M)
+    L, _ = linalg.cholesky(covariance / unit / unit[:, None], 1.0, nugget=linalg.JITTERS[0])
+    A = linalg.solve_lower(L, np.tile(np.eye(q), (M, 1)))  # Ω^(−½)I
+    b = linalg.solve_lower(L, stacked / unit[:, None])
+    belief = _normalised(linalg.gram(A.T), A.T @ b)
+    mean = unit[:q, None] * belief.mean
+    spread = belief.spread(np.diag(sd))  # points that all are certain of stay certain
+    return Gaussian(mean.reshape(shape), linalg.gram(spread.T))
+
+
+@dataclass(frozen=True, eq=False)
+class _Coordinates:
+    """P = BBᵀ and AB = I, without the directions that P excludes.
+
+    B = diag(sd) Q E^½ from the eigenvalues E of P's correlations: points of small and of no
+    prior variance stand beside those of large.
+    """
+
+    root: Array  # B  (q, r)
+    inverse: Array  # A  (r, q)
+    rounding: Array  # variance in v that may be rounding: ROUNDING/E  (r,)
+
+    @classmethod
+    def of(cls, covariance: Array, negligible: float) -> _Coordinates:
+        sd = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+        unit = np.where(sd > 0.0, sd, np.inf)
+        E, Q = np.linalg.eigh(covariance / unit / unit[:, None])
+        kept = E > max(negligible, E.size * np.finfo(float).eps)
+        E, Q = E[kept], Q[:, kept]
+        return cls(sd[:, None] * Q * np.sqrt(E), (Q / np.sqrt(E)).T / unit, ROUNDING / E)
+
+    def hear(
+        self, given: Gaussian, prior_mean: Array | None, centre: Array, T: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Precision and shift of what N(m, S) says about v, f = centre + B'v, T = AB'.
+
+        With a prior N(p, BBᵀ): U(1/s − 1)Uᵀ about a = A(f − p), UsUᵀ = ASAᵀ; without: U(1/s)Uᵀ.
+        Seen from v nothing is surer than rounding.
+        """
+        s, U = np.linalg.eigh(_symmetric(self.inverse @ given.covariance @ self.inverse.T))
+        W = U.T if T is None else U.T @ T  # Uᵀa = W v + a constant
+        rounding = np.minimum(self.rounding @ U**2, 0.5)
+        s = np.maximum(s, rounding)
+        origin = centre if prior_mean is None else prior_mean
+        said = 1.0 / s
+        if prior_mean is not None:
+            said = np.where(s < 1.0 - rounding, said - 1.0, 0.0)
+        # A precision beyond 1/ROUNDING would drown the prior's, which is 1, when they are added.
+        share = 1.0 / np.maximum(ROUNDING * said * (W**2).sum(axis=1), 1.0)
+        told = U.T @ (self.inverse @ (given.mean - origin)) / s[:, None]
+        told = told - said[:, None] * (U.T @ (self.inverse @ (centre - origin)))
+        return linalg.gram(W.T * np.sqrt(share * said)), W.T @ (share[:, None] * told)
+
+
+def _answer(
+    coordinates: _Coordinates, centre: Array, precision: Array, shift: Array, ndim: int
+) -> Gaussian:
+    """f = centre + Bv: mean centre + BΛ⁻¹h, covariance BΛ⁻¹Bᵀ."""
+    belief = _normalised(precision, shift)
+    mean = centre + coordinates.root @ belief.mean
+    spread = belief.spread(np.ascontiguousarray(coordinates.root.T))
+    return Gaussian(mean[:, 0] if ndim == 1 else mean, linalg.gram(spread.T))
 
 
 def _normalised(precision: Array, shift: Array) -> Belief:
     """The belief with this precision and shift; its evidence means nothing here."""
-    columns = shift.reshape(shift.shape[0], -1)
-    return normalise(Message(precision, columns, np.zeros(columns.shape[1])))
+    return normalise(Message(precision, shift, np.zeros(shift.shape[1])))
 
 
-def _factor(covariance: Array) -> Array:
-    scale = float(np.abs(covariance.diagonal()).max()) or 1.0
-    return linalg.cholesky(covariance, scale)[0]
+def _symmetric(A: Array) -> Array:
+    return 0.5 * (A + A.T)
 
 
-# --- pointwise: means and variances (M, q) of M experts, prior variance (q,) --------------------
+# --- what comes in --------------------------------------------------------------------------------
 
 
-def poe(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """Product of experts: precisions add. Overconfident: the prior counts M times."""
-    return _weighed(means, variances, np.ones_like(variances), 0.0)
+def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
+    """Points and outputs, the same of all predictions."""
+    if len(predictions) == 0:
+        raise ValueError("predictions is empty: give at least one")
+    shape = np.shape(predictions[0].mean)
+    if len(shape) not in (1, 2):
+        raise ValueError(f"predictions[0].mean has shape {shape}, not (q,) or (q, p)")
+    for i, given in enumerate(predictions):
+        if np.shape(given.mean) != shape:
+            raise ValueError(
+                f"predictions[{i}].mean has shape {np.shape(given.mean)}, but that of "
+                f"predictions[0] {shape}: predict at the same points"
+            )
+    return shape[0], shape[1] if len(shape) == 2 else 1
 
 
-def gpoe(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """Generalised product with weights 1/M (Cao & Fleet 2014; Deisenroth & Ng 2015)."""
-    return _weighed(means, variances, np.full_like(variances, 1.0 / len(means)), 0.0)
+def _checked_all(predictions: Sequence[Gaussian], *sizes: Array) -> list[Gaussian]:
+    """Means (q, p), symmetric covariances; a rounding error is one relative to `sizes`."""
+    q, p = _shape(predictions)
+    size = max(float(np.abs(each).max(initial=0.0)) for each in sizes)
+    return [_checked(given, f"predictions[{i}]", q, p, size) for i, given in enumerate(predictions)]
 
 
-def bcm(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """The committee machine point by point: Σ 1/s² − (M−1)/s₀² (Tresp 2000, eq. 5, N_Q = 1)."""
-    return _weighed(means, variances, np.ones_like(variances), 1.0 / prior)
+def _checked(given: Gaussian, name: str, q: int, p: int, size: float = 0.0) -> Gaussian:
+    return Gaussian(
+        _columns(given.mean, q, p, f"{name}.mean"),
+        _covariance(given.covariance, q, f"{name}.covariance", size),
+    )
 
 
-def rbcm(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """Weighed by what each expert learnt, β = ½(log s₀² − log s²) (Deisenroth & Ng 2015)."""
-    beta = 0.5 * (np.log(prior) - np.log(variances))
-    return _weighed(means, variances, beta, 1.0 / prior)
+def _columns(mean: float | Array, q: int, p: int, name: str) -> Array:
+    """A mean as (q, p); one value, or one a point, is meant for all outputs."""
+    values = np.asarray(mean, dtype=float)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} has values that are not finite")
+    if values.shape == (q,):
+        values = values[:, None]
+    if values.shape not in ((), (q, 1), (q, p)):
+        raise ValueError(f"{name} has shape {values.shape}, but there are {q} points, {p} outputs")
+    return np.broadcast_to(values, (q, p))
 
 
-def barycenter(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """Wasserstein barycentre: means and standard deviations averaged (Cohen et al. 2020)."""
-    beta = np.maximum(0.5 * (np.log(prior) - np.log(variances)), 1e-12)
-    beta = beta / beta.sum(axis=0)
-    return (beta * means).sum(axis=0), (beta * np.sqrt(variances)).sum(axis=0) ** 2
-
-
-def grbcm(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    """Liu et al. (2018): experts 1… enhanced by the communication set, expert 0 that set alone.
-
-    Precision Σᵢβᵢ/s₊ᵢ² + (1 − Σβᵢ)/s_c², β of the first enhanced expert 1, of the others
-    ½(log s_c² − log s₊ᵢ²).
-    """
-    base_mean, base = means[0], variances[0]
-    beta = 0.5 * (np.log(base) - np.log(variances[1:]))
-    beta[:1] = 1.0
-    left = 1.0 - beta.sum(axis=0)
-    precision = (beta / variances[1:]).sum(axis=0) + left / base
-    total = (beta * means[1:] / variances[1:]).sum(axis=0) + left * base_mean / base
-    return total / precision, 1.0 / precision
-
-
-def _weighed(means: Array, variances: Array, beta: Array, prior_precision: float | Array):
-    """Precision Σβ/s² + (1 − Σβ)/s₀², mean by precision; the prior mean is zero."""
-    precision = (beta / variances).sum(axis=0) + (1.0 - beta.sum(axis=0)) * prior_precision
-    return (beta * means / variances).sum(axis=0) / precision, 1.0 / precision
+def _covariance(covariance: Array, q: int, name: str, size: float = 0.0) -> Array:
+    values = np.asarray(covariance, dtype=float)
+    if values.shape != (q, q):
+        raise ValueError(f"{name} has shape {values.shape}, not ({q}, {q})")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} has values that are not finite")
+    size = max(size, float(np.abs(values).max(initial=0.0)))
+    if np.abs(values - values.T).max(initial=0.0) > 1e-8 * size:
+        raise ValueError(f"{name} is not symmetric")
+    if values.diagonal().min(initial=0.0) < -1e-8 * size:
+        raise ValueError(f"{name} has negative variances")
+    return _symmetric(values)

@@ -7,6 +7,7 @@ Clusters keep the local density of the data, so their members see the true noise
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
@@ -73,6 +74,12 @@ def by_label(labels: Array) -> list[Array]:
     return np.split(order, np.cumsum(np.bincount(inverse))[:-1])
 
 
+def distinct(X: Array) -> tuple[Array, Array]:
+    """Distinct rows, in a canonical order, and where each row went."""
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    return distinct, where.reshape(-1)
+
+
 def n_parts(n: int, size: int) -> int:
     """How many chunks of at most `size` rows hold n rows."""
     return max(1, -(-n // size))
@@ -84,3 +91,18 @@ RULES: dict[str, Callable[[Array, int, np.random.Generator], list[Array]]] = {
     "random": random,
     "time": by_time,
 }
+
+
+def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Array]:
+    """Rows in exactly M groups by a rule of `partition`."""
+    size = Fraction(points.shape[0], M)  # so that n / size is M exactly
+    groups = RULES[rule](points, size, rng)  # type: ignore[arg-type]
+    while len(groups) < M:  # clusters may be too few, or cut into too many
+        groups.sort(key=len)
+        largest = groups.pop()
+        halves = balanced(points[largest], -(-largest.size // 2), rng)
+        groups += [largest[half] for half in halves]
+    while len(groups) > M:
+        groups.sort(key=len)
+        groups = [np.sort(np.concatenate(groups[:2])), *groups[2:]]
+    return groups

@@ -49,7 +49,7 @@ class Joint:
         return cls(committee, chunks, X, metric, tree, size, Boxes.of(chunks), tolerance)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        distinct, where = _distinct(Xs)
+        distinct, where = partition.distinct(Xs)
         points = self.metric.forward(distinct)
         batches = partition.balanced(points, self.size, np.random.default_rng(0))
         parts = [self._answer(distinct[batch], engine) for batch in batches]
@@ -65,7 +65,7 @@ class Joint:
     def _believe(self, Q: Array, engine: Any):
         kernel, noise = self.committee.basis.kernel, self.committee.noise
         p = self.committee.belief.mean.shape[1]
-        points, _ = _distinct(np.concatenate([Q, self.padding(Q)]))
+        points, _ = partition.distinct(np.concatenate([Q, self.padding(Q)]))
         basis = Anchors.at(kernel, points)
         send = partial(Block(noise).send, basis)
         heard = [self.chunks[i] for i in self.boxes.matter(basis, noise, self.tolerance)]
@@ -73,7 +73,7 @@ class Joint:
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """Moments and covariance of all queries, asked as one batch."""
-        distinct, where = _distinct(Xs)
+        distinct, where = partition.distinct(Xs)
         if distinct.shape[0] > linalg.LARGEST:
             raise ValueError(
                 f"a joint answer for {distinct.shape[0]} queries is beyond the limit of "
@@ -103,9 +103,3 @@ class Joint:
         order = np.argsort(((self.metric.forward(Z) - centre) ** 2).sum(axis=1), kind="stable")
         pad = np.concatenate([self.X[near], Z[order]])
         return pad[:room]
-
-
-def _distinct(X: Array) -> tuple[Array, Array]:
-    """Distinct rows, in a canonical order, and where each row went."""
-    distinct, where = np.unique(X, axis=0, return_inverse=True)
-    return distinct, where.reshape(-1)

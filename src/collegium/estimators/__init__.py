@@ -1,5 +1,6 @@
 """The scikit-learn layer: validate, translate, name. No mathematics."""
 
 from .committee import CommitteeRegressor
+from .committee_of import CommitteeOf
 
-__all__ = ["CommitteeRegressor"]
+__all__ = ["CommitteeOf", "CommitteeRegressor"]

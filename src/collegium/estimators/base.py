@@ -44,7 +44,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         cov : array of shape (n, n) or (n, n, p)
         """
         check_is_fitted(self)
-        _check_level(level)
+        check_level(level)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: ask for one of them")
         X = check_queries(self, X)
@@ -80,7 +80,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
         check_is_fitted(self)
-        _check_level(level)
+        check_level(level)
         if not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         X = check_queries(self, X)
@@ -120,6 +120,6 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _check_level(level) -> None:
+def check_level(level) -> None:
     if level not in LEVELS:
         raise ValueError(f"level={level!r}: give one of {LEVELS}")

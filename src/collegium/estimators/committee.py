@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.kernels import Kernel
@@ -12,7 +11,7 @@ from ..engines import single_threaded
 from .base import GaussianRegressor
 from .building import Built, add_rows, build
 from .checking import degrees_of_freedom
-from .data import Scaling, all_or_nothing, check_rows, merged
+from .data import Scaling, all_or_nothing, check_rows, generator, merged
 from .progress import Progress
 from .settings import Settings, choose_engine
 
@@ -209,7 +208,7 @@ class CommitteeRegressor(GaussianRegressor):
             return self._rebuild(settings, rows, None, self.y_ndim_, streaming=True)
         with single_threaded():
             rows, _ = merged(rows, None, in_order=settings.in_order)
-            self.built_ = add_rows(self.built_, rows, settings, self._rng())
+            self.built_ = add_rows(self.built_, rows, settings, generator(self.random_state))
         self._forget_answers()
         return self
 
@@ -237,21 +236,12 @@ class CommitteeRegressor(GaussianRegressor):
         rows, labels = merged(rows, labels, in_order=settings.in_order)
         with single_threaded():
             built = build(
-                rows, labels, settings, self._rng(), Progress(self.verbose),
+                rows, labels, settings, generator(self.random_state), Progress(self.verbose),
                 streaming=streaming, earlier=earlier,
             )  # fmt: skip
         self.built_, self.y_ndim_ = built, y_ndim
         self._forget_answers()
         return self
-
-    def _rng(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        try:
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"random_state={self.random_state!r}: {error}") from error
-        return np.random.default_rng(seed)
 
     def _kept(self) -> Rows:
         kept = self.built_.committee.rows()

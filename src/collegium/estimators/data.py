@@ -7,6 +7,7 @@ from functools import wraps
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from ..core.local import Rows
@@ -60,6 +61,17 @@ def _numbers(y) -> Array:
 def _check_range(values: Array, name: str) -> None:
     if max(values.max(), -values.min()) > LARGEST:
         raise ValueError(f"{name} has values beyond {LARGEST:.0e}: give it in other units")
+
+
+def generator(random_state) -> np.random.Generator:
+    """A generator from whatever scikit-learn takes as `random_state`, or a generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        seed = check_random_state(random_state).randint(2**31 - 1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state={random_state!r}: {error}") from error
+    return np.random.default_rng(seed)
 
 
 def check_queries(estimator, X) -> Array:

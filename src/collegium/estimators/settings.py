@@ -52,16 +52,16 @@ class Settings:
             _one_of(e.inference, "inference", ("inductive", "transductive")) == "transductive"
         )
         combination = _one_of(e.combination, "combination", COMBINATIONS)
-        n_local = _size(e.n_local, "n_local", least=0)
+        n_local = whole_number(e.n_local, "n_local", least=0)
         if transductive and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
         if not transductive and e.query_size != "auto":
             raise ValueError("query_size means something with inference='transductive' only")
         if combination != "bcm":
             _check_experts(e, combination, transductive)
-        rule, labels = _rule(e.partition)
+        rule, labels = partition_rule(e.partition)
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
-        _size(verbose, "verbose", least=0, auto=False)
+        whole_number(verbose, "verbose", least=0, auto=False)
         return cls(
             kernel=kernel,
             one_column=needs_one_column(e.kernel),
@@ -74,12 +74,12 @@ class Settings:
             screening=_tolerance(e.screening),
             rule=rule,
             given_labels=labels,
-            chunk_size=_size(e.chunk_size, "chunk_size"),
-            n_anchors=_size(e.n_anchors, "n_anchors"),
+            chunk_size=whole_number(e.chunk_size, "chunk_size"),
+            n_anchors=whole_number(e.n_anchors, "n_anchors"),
             anchors=_anchors(e.anchors),
             n_local=n_local,
-            query_size=_size(e.query_size, "query_size"),
-            n_starts=_size(e.n_starts, "n_starts", auto=False) or 1,
+            query_size=whole_number(e.query_size, "query_size"),
+            n_starts=whole_number(e.n_starts, "n_starts", auto=False) or 1,
             engine=choose_engine(e.engine, e.n_jobs),
         )
 
@@ -225,7 +225,7 @@ def choose_engine(engine, n_jobs):
     return engine
 
 
-def _size(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
+def whole_number(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
     if auto and isinstance(value, str) and value == "auto":
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
@@ -259,7 +259,7 @@ def _anchors(anchors) -> Array | None:
     return Z
 
 
-def _rule(rule) -> tuple[str, Array | None]:
+def partition_rule(rule) -> tuple[str, Array | None]:
     if isinstance(rule, str):
         if rule not in RULES:
             raise ValueError(
