@@ -10,7 +10,7 @@ from .core.basis import Anchors, Features
 from .core.chunk import Chunk
 from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
-from .estimators import CommitteeOf, CommitteeRegressor
+from .estimators import CommitteeOf, CommitteeRegressor, NystromRegressor, SparseGPRegressor
 
 __version__ = "0.1.0"
 
@@ -24,7 +24,9 @@ __all__ = [
     "Diagonal",
     "Features",
     "Message",
+    "NystromRegressor",
     "Projected",
+    "SparseGPRegressor",
     "combination",
     "dof",
     "kernels",

@@ -361,3 +361,17 @@ LOPSIDED = Gaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
 def test_bad_input_is_named(words, call):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_many_who_are_certain_do_not_drown_what_they_do_not_know():
+    rng = np.random.default_rng(0)
+    Xq, half = rng.uniform(-3, 3, size=(80, 2)), 40
+    P = RBF(1.0, 0.3).value(Xq)
+    f = np.linalg.cholesky(P + 1e-10 * np.eye(80)) @ rng.normal(size=80)
+    G = np.linalg.solve(P[:half, :half] + 1e-13 * np.eye(half), P[:half]).T
+    S = P - G @ P[:half]
+    found = bayesian([Gaussian(G @ f[:half], 0.5 * (S + S.T))] * 200, P)
+    unknown = np.arange(80) >= half
+    sd = np.sqrt(np.diag(S)[unknown])
+    assert np.abs((found.mean - G @ f[:half])[unknown] / sd).max() < 1e-3
+    assert_allclose(np.sqrt(np.diag(found.covariance)[unknown]), sd, rtol=0.02)

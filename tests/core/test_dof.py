@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import kernels as sk
 
+from collegium import dof
 from collegium.core.dof import effective_dof, estimated_dof, numerical_rank
 from collegium.core.kernels import RBF, Constant, Linear, Matern12
 
@@ -55,3 +57,29 @@ def test_a_weighted_row_counts_as_so_many_equal_rows():
     repeated = effective_dof(kernel, 0.4, np.repeat(X, w, axis=0))
     found = estimated_dof(kernel, 0.4, X, w.astype(float), np.random.default_rng(0))
     assert found == pytest.approx(repeated, rel=1e-6)
+
+
+def test_weights_count_in_a_sample_too():
+    X, kernel = RNG.uniform(-2, 2, size=(900, 2)), RBF(1.3, [0.5, 0.9])
+    found = estimated_dof(kernel, 0.5, X, np.full(900, 5.0), np.random.default_rng(0), sample=400)
+    assert found == pytest.approx(effective_dof(kernel, 0.1, X), rel=0.1)
+
+
+def test_equal_rows_without_noise_are_one_degree_of_freedom():
+    X = np.repeat(RNG.normal(size=(10, 2)), 3, axis=0)
+    assert effective_dof(RBF(1.0, 1.0), 0.0, X) == pytest.approx(10.0, abs=0.01)
+
+
+def test_the_public_functions_take_what_scikit_learn_users_have():
+    X = RNG.normal(size=(20, 2))
+    ours = effective_dof(RBF(1.0, [0.7, 0.7]), 0.1, X)
+    assert dof.effective_dof(sk.RBF(0.7), 0.1, X.tolist()) == pytest.approx(ours)
+    assert dof.estimated_dof(sk.RBF(0.7), 0.1, X) == pytest.approx(ours)
+    assert dof.numerical_rank(sk.DotProduct(0.0), X) in (2, 3)
+    for arguments, words in (
+        ((sk.RBF(), -1.0, X), "noise=-1.0"),
+        (("rbf", 0.1, X), "not a kernel known here"),
+        ((sk.RBF(), 0.1, X[0]), "1D array"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            dof.effective_dof(*arguments)

@@ -8,7 +8,7 @@ import reference
 from collegium.core.basis import Anchors, Features
 from collegium.core.chunk import Chunk
 from collegium.core.evidence import anchored, evidence, factorised
-from collegium.core.experts import Block, Diagonal, Projected
+from collegium.core.experts import Block, Diagonal, Projected, Variational
 from collegium.core.kernels import (
     RBF,
     Constant,
@@ -35,7 +35,7 @@ KERNELS = {
     "product": RBF(1.2, [0.7, 1.1]) * Linear([1.9, 0.8]) + Matern12(0.5, 1.4),
     "fixed": RBF(1.2, [0.7, 1.1], fixed=("length_scale",)) + Hat(0.6, 2.7, fixed=("variance",)),
 }
-EXPERTS = [Block, Diagonal, Projected]
+EXPERTS = [Block, Diagonal, Projected, Variational]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 every_expert = pytest.mark.parametrize("expert", EXPERTS, ids=lambda e: e.__name__)
 
@@ -70,6 +70,27 @@ def test_evidence_is_the_joint_density_of_all_outputs(expert, kind, problem):
     )
     w = problem.rows[2]
     assert_allclose(value, expected.sum() + repeats(w, problem.noise, 2), rtol=1e-9)
+
+
+@every_kernel
+def test_the_variational_sum_is_a_bound_that_anchors_at_all_rows_reach(kernel, problem):
+    X, y, w, _ = problem.rows
+    exact = reference.gp(kernel, problem.noise, X, y, w, problem.Xs)[2].sum()
+    exact = exact + repeats(w, problem.noise, 2)
+    expert = Variational(problem.noise)
+    bounds = [
+        evidence(Anchors.at(kernel, X[:m]), expert, problem.chunks, Serial())[0]
+        for m in (1, 5, 15, len(X))
+    ]
+    assert bounds == sorted(bounds) and bounds[-2] < exact
+    if not any(isinstance(part, White) for part in getattr(kernel, "parts", ())):
+        assert_allclose(bounds[-1], exact, rtol=1e-6)
+    dtc = evidence(Anchors.at(kernel, X[:5]), Projected(problem.noise), problem.chunks, Serial())[0]
+    Q = reference.covariance(kernel, X, X[:5]) @ np.linalg.solve(
+        reference.covariance(kernel, X[:5]), reference.covariance(kernel, X[:5], X)
+    )
+    left = np.diag(reference.covariance(kernel, X)) - np.diag(Q)
+    assert_allclose(bounds[1], dtc - 2 * 0.5 * (left * w / problem.noise).sum(), rtol=1e-6)
 
 
 @every_kernel

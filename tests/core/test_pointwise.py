@@ -8,7 +8,7 @@ import reference
 from collegium.core import nested
 from collegium.core.chunk import Chunk
 from collegium.core.committee import Committee
-from collegium.core.kernels import Linear, Matern32
+from collegium.core.kernels import RBF, Linear, Matern12, Matern32
 from collegium.core.panel import Nested, Panel
 from collegium.core.pointwise import RULES, combine
 from collegium.engines import Serial, Threads
@@ -228,7 +228,7 @@ def test_experts_that_say_the_same_or_nothing_do_not_break_nested_kriging():
     joint = np.zeros((3, 3, 3))
     joint[:2, :2, 0] = 0.5  # two equal experts, one silent
     joint[0, 0, 2], joint[2, 2, 2] = 0.2, 0.1
-    a = nested.best_linear(cross, joint)
+    a = nested.best_linear(cross, joint, np.ones(3))
     assert np.isfinite(a).all()
     assert_allclose(a[:, 0] @ cross[:, 0], 0.5, rtol=1e-6)
     assert_allclose(a[:, 1], 0.0)
@@ -250,3 +250,29 @@ def test_a_kernel_without_variance_at_the_query_gives_zero(make, rule):
     at_origin = predictor.predict(np.zeros((2, 2)), Serial())
     assert_allclose(at_origin.mean, 0.0, atol=1e-12)
     assert (at_origin.variance >= 0).all() and (at_origin.variance < 1e-12).all()
+
+
+@pytest.mark.parametrize("kernel, at", [
+    (Matern12(1.0, 0.5), 187.9699248120301), (RBF(1.0, 0.5), 16.265664160401002),
+    (Matern32(1.0, 0.5), 111.278),
+])  # fmt: skip
+def test_covariances_that_are_all_but_zero_do_not_break_nested_kriging(kernel, at):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(60, 1))
+    chunks = [Chunk(i, X[i::6], np.sin(2 * X[i::6]), np.ones(10)) for i in range(6)]
+    empty = Committee.start(kernel, 0.01, X[:0], 1)
+    predictor = Nested.of(empty.add(chunks, Serial(), keep=True))
+    far = at + np.linspace(-3, 3, 61)[:, None]
+    found = predictor.predict(far, Serial())
+    assert_allclose(found.mean, 0.0, atol=1e-12)
+    assert_allclose(found.variance, 1.0)
+
+
+@pytest.mark.parametrize("arguments", [
+    ([[1.0], [1.0]], [[-0.1], [0.1]], [1.0]), ([[np.nan], [1.0]], [[0.1], [0.1]], [1.0]),
+    ([[1.0], [1.0]], [[0.1], [np.inf]], [1.0]), ([[1.0]], [[0.1]], [-1.0]),
+    ([[1.0], [1.0, 2.0]], [[0.1], [0.1]], [1.0]),
+])  # fmt: skip
+def test_what_is_no_prediction_is_refused(arguments):
+    with pytest.raises(ValueError, match="means|prior"):
+        combine("poe", *arguments)

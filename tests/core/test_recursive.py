@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.gaussian_process import kernels as sk
 
 import reference
 from collegium.core import local
@@ -184,3 +185,45 @@ def test_far_from_all_rows_the_prior_comes_back(make, form):
     found = form(problem)
     assert_allclose(found.mean, 0.0, atol=1e-12)
     assert_allclose(np.diag(found.covariance), problem.kernel.diag(problem.Xs), rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-10])
+@pytest.mark.parametrize("seed", [1, 24, 30])
+def test_without_noise_the_recursion_stays_positive_definite(noise, seed):
+    rng = np.random.default_rng(seed)
+    state = OnlineCommittee.start(RBF(1.0, 1.0), noise, np.linspace(-3, 3, 25)[:, None])
+    for _ in range(80):
+        X = rng.uniform(-3, 3, size=(8, 1))
+        state = state.add(X, np.sin(2 * X[:, 0]))
+        assert np.linalg.eigvalsh(state.covariance).min() > -1e-6
+    mean, variance = state.predict(np.linspace(-2.9, 2.9, 31)[:, None])
+    assert np.abs(mean[:, 0] - np.sin(2 * np.linspace(-2.9, 2.9, 31))).max() < 0.01
+    assert (variance >= 0).all()
+
+
+def test_modules_that_know_nothing_leave_the_prior_to_rounding():
+    P = RBF(1.0, 0.7).value(np.random.default_rng(0).normal(size=(12, 2)))
+    state = OnlineMoments.start(P)
+    for i in range(30):
+        state = state.add(Gaussian(np.zeros(12), (1.0 + 1e-14 * (-1) ** i) * P))
+    found = state.posterior().covariance
+    assert np.linalg.eigvalsh(P - found).min() > -1e-9
+    assert_allclose(found, P, atol=1e-6)
+
+
+@pytest.mark.parametrize("points", [
+    [[0.5, 9.0]], [0.5], [[np.nan]], np.zeros((2, 3)),
+])  # fmt: skip
+def test_queries_that_do_not_fit_are_refused(points):
+    state = OnlineCommittee.start(Matern32(), 0.1, np.zeros((1, 1)))
+    for ask in (state.predict, state.joint):
+        with pytest.raises(ValueError, match="give finite points of shape"):
+            ask(points)
+
+
+def test_a_kernel_of_scikit_learn_will_do_and_must_fit_the_columns():
+    Q = np.zeros((2, 2))
+    ours = OnlineCommittee.start(RBF(1.0, 0.8), 0.1, Q).basis.kernel.value(Q)
+    assert_allclose(OnlineCommittee.start(sk.RBF(0.8), 0.1, Q).basis.kernel.value(Q), ours)
+    with pytest.raises(ValueError, match="3 values, but X has 2"):
+        OnlineCommittee.start(RBF(1.0, [0.8, 0.7, 1.0]), 0.1, Q)

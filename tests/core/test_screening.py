@@ -93,3 +93,49 @@ def test_reach_bounds_the_kernel_beyond_a_gap(name):
         away = (gap + rng.exponential(1.0, size=(40, 2))) * rng.choice([-1, 1], size=(40, 2))
         origin = rng.normal(size=(1, 2))
         assert np.abs(kernel.value(origin, origin + away)).max() <= most * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-3, 30.0])
+def test_the_bound_is_nearly_reached_and_never_passed(noise):
+    """Prior variance far below the noise, all rows pull one way: nothing is lost in the proof."""
+    tolerance, closest, Z = 0.1, 0.0, np.zeros((1, 1))
+    y, w = np.array([[0.0, 10.0]]) * np.sqrt(noise), np.array([50.0])
+    members = [Chunk(i, np.ones((1, 1)), y, w) for i in range(4)]
+
+    def answer(basis, heard):
+        messages = [Block(noise).send(basis, members[i]) for i in heard]
+        belief = normalise(sum(messages, start=basis.prior(2)))
+        return local.predict_global(basis, belief, Z)
+
+    for variance in np.geomspace(1e-12, 1e-1, 160) * noise:
+        basis = Anchors.at(RBF(variance, 1.0), Z)
+        heard = Boxes.of(members).matter(basis, noise, tolerance)
+        whole, fewer = answer(basis, range(4)), answer(basis, heard)
+        moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
+        assert moved.max() <= tolerance * (1 + 1e-9)
+        assert np.abs(fewer.variance / whole.variance - 1.0).max() <= tolerance
+        closest = max(closest, moved.max() / tolerance)
+    assert closest > 0.9
+
+
+@pytest.mark.parametrize("gap", [1e-3, 0.3])
+def test_what_is_bounded_is_what_near_equal_queries_make_of_far_rows(gap):
+    """δ = ‖K(Z, Z)⁻¹‖ Σ_z k(z, x)² w/σ²: the inverse and the sum over queries both count."""
+    kernel, rng = Matern32(1.0, 1.0), np.random.default_rng(0)
+    Z = np.array([[0.0], [gap], [5.0]])
+    for distance in np.linspace(6.0, 60.0, 40):
+        X = np.full((1, 1), distance)
+        members = [Chunk(i, X, rng.normal(size=(1, 1)), np.array([2.0])) for i in range(2)]
+        basis = Anchors.at(kernel, Z)
+        trace = np.trace(np.linalg.inv(kernel.value(Z)))
+        delta = trace * (kernel.value(Z, X) ** 2).sum() * 2.0 / NOISE
+        size = np.sqrt(2.0 * sum(c.y[0, 0] ** 2 for c in members) / NOISE)
+        least = 1e-3
+        fits = [np.sqrt(k * delta) * (1 + np.sqrt(k * delta)) * size <= least and k * delta <= least
+                for k in (1, 2)]  # fmt: skip
+        assert Boxes.of(members).matter(basis, NOISE, least).size == 2 - sum(fits)
+
+
+def test_a_product_with_compact_support_screens_whatever_the_other_factor():
+    members, basis = chunks(), Anchors.at(Hat(1.0, [22.0, 27.0]) * Linear(2.0), QUERIES)
+    assert 0 < Boxes.of(members).matter(basis, NOISE, 1e-3).size < len(members)

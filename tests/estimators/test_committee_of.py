@@ -1,6 +1,7 @@
 """Committees of any regressors: what they answer, and how they behave as estimators."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from committee_of_cases import (
     NOISE,
@@ -16,11 +17,16 @@ from committee_of_cases import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import ARDRegression, BayesianRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import reference
-from collegium import CommitteeRegressor
+from collegium import CommitteeOf, CommitteeRegressor
 from collegium.core import pointwise
 from collegium.core.chunk import Chunk
 from collegium.core.partition import deal
@@ -87,7 +93,7 @@ def test_more_query_points_bring_the_committee_to_the_exact_process():
 def test_one_member_is_left_as_it_is(alone):
     X, y = rows()
     model = committee(alone).fit(X, y)
-    (told,) = member(clone(alone).fit(X, y), Q)
+    (told,) = member(clone(alone).fit(X, y), Q, len(y))
     mean, cov = model.predict(Q, return_cov=True, level="function")
     assert_allclose(mean, told.posterior.mean, rtol=1e-6, atol=1e-7)
     assert_allclose(cov, told.posterior.covariance, rtol=1e-5, atol=1e-8)
@@ -157,6 +163,18 @@ def test_pointwise_rules_ask_query_by_query(rule):
     means = np.array([t.posterior.mean - centre for t in told])
     variances = np.array([t.posterior.covariance.diagonal() for t in told])
     expected = pointwise.combine(rule, means, variances, prior)
+    if rule in ("rbcm", "barycenter"):  # what a member learnt is measured by its own prior
+        own = np.array([t.prior.covariance.diagonal() for t in told])
+        start = np.array([t.prior.mean - centre for t in told])
+        beta = 0.5 * np.log(own / variances)
+        if rule == "rbcm":
+            precision = 1.0 / prior + (beta * (1.0 / variances - 1.0 / own)).sum(axis=0)
+            shift = (beta * (means / variances - start / own)).sum(axis=0)
+            expected = shift / precision, 1.0 / precision
+        else:
+            beta = beta / beta.sum(axis=0)
+            deviation = (beta * np.sqrt(variances)).sum(axis=0)
+            expected = (beta * means).sum(axis=0), deviation**2
     mean, std = model.predict(Q, return_std=True, level="function")
     assert_allclose(mean, centre + expected[0], rtol=1e-9)
     assert_allclose(std**2, expected[1], rtol=1e-8)
@@ -300,3 +318,75 @@ def test_labels_deal_rows_in_their_sorted_order():
     model = committee(partition=labels).fit(X, y)
     for own, label in zip(model.chunks_, ["east", "north", "south"]):
         assert_array_equal(own, np.flatnonzero(labels == label))
+
+
+def test_members_may_select_columns_by_name():
+    X, y = rows(60, d=2)
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    chosen = make_column_transformer((StandardScaler(), ["v"]), remainder="passthrough")
+    plain = make_column_transformer((StandardScaler(), [1]), remainder="passthrough")
+    named, numbered = (
+        CommitteeOf([(k, make_pipeline(each, gp())) for k in "ab"], random_state=0)
+        for each in (chosen, plain)
+    )
+    by_name = named.fit(frame, y).predict(frame[:5], return_std=True)
+    by_number = numbered.fit(X, y).predict(X[:5], return_std=True)
+    assert_allclose(by_name, by_number, rtol=1e-12)
+
+
+def test_a_wrong_member_is_named_before_anything_is_trained():
+    class Watched(GaussianProcessRegressor):
+        def fit(self, X, y):
+            raise AssertionError("trained before all members were looked at")
+
+    X, y = rows(30)
+    wrong = make_pipeline(StandardScaler(), RandomForestRegressor())
+    for bad in (RandomForestRegressor(), wrong):
+        with pytest.raises(ValueError, match="member 'rf': RandomForestRegressor gives no joint"):
+            CommitteeOf([("a", Watched()), ("rf", bad)]).fit(X, y)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    X, y = rows(60)
+    w = 1.0 + np.arange(60) % 3
+    members = [(k, make_pipeline(StandardScaler(), BayesianRidge())) for k in "ab"]
+    found = CommitteeOf(members, partition=np.arange(60) % 2).fit(X, y, sample_weight=w)
+    own = np.arange(60) % 2 == 0
+    alone = BayesianRidge().fit(StandardScaler().fit_transform(X[own]), y[own], w[own])
+    assert_allclose(found.estimators_[0][-1].coef_, alone.coef_)
+
+
+def plane(X):
+    return X @ [1.0, -0.5, 0.2] + 2.0
+
+
+@pytest.mark.parametrize("kind, combination", [
+    (BayesianRidge, "bcm"), (BayesianRidge, "independent"), (ARDRegression, "bcm"),
+])  # fmt: skip
+def test_linear_members_are_uncertain_of_their_level(kind, combination):
+    """Each knows its own level only; certain of it they would contradict each other."""
+    z = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 3))
+        y = plane(X) + rng.normal(size=200)
+        model = CommitteeOf([(k, kind()) for k in "abcd"], combination=combination, random_state=0)
+        Xs = rng.normal(size=(4, 3))
+        mean, std = model.fit(X, y).predict(Xs, return_std=True, level="function")
+        z.append((mean - plane(Xs)) / std)
+    assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.5
+
+
+@pytest.mark.parametrize("combination", ["rbcm", "barycenter", "gpoe"])
+def test_where_nobody_knows_anything_no_narrow_prior_makes_it_known(combination):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(-3, 3, (40, 1)), rng.uniform(50, 56, (40, 1))])
+    y = 2.0 * np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    wide, narrow = gp(RBF(1.0), 0.01), gp(ConstantKernel(0.01) * RBF(1.0), 0.01)
+    model = CommitteeOf(
+        [("a", wide), ("b", narrow)], combination=combination, partition=np.repeat([0, 1], 40)
+    ).fit(X, y)
+    std = model.predict([[100.0]], return_std=True, level="function")[1]
+    prior = np.sqrt(model.prior(np.array([[100.0]]))[1][0, 0])
+    expected = {"rbcm": prior, "barycenter": 0.5 * (1.0 + 0.1), "gpoe": np.sqrt(2 / 101)}
+    assert_allclose(std, expected[combination], rtol=1e-6)

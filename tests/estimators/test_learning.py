@@ -4,10 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from collegium import CommitteeRegressor, kernels
+from collegium.core.local import Rows
 from collegium.core.optimise import Learnt
+from collegium.estimators.data import for_learning
 from collegium.metrics import coverage
 
 
@@ -89,3 +92,24 @@ def test_what_has_not_settled_is_said_with_the_remedy():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Learnt(kernels.RBF(), 0.1, 0.0).warn_if_unsettled()
+
+
+@pytest.mark.parametrize("weights", ["all two", "one to three", "bootstrap"])
+def test_copies_of_rows_do_not_say_that_there_is_no_noise(weights):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, size=(300, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 5.0 + 0.1 * rng.normal(size=300)
+    w = {"all two": np.full(300, 2), "one to three": 1 + np.arange(300) % 3}.get(weights)
+    if w is None:
+        w = np.bincount(rng.integers(0, 300, 300), minlength=300)
+    for arguments in ({}, {"chunk_size": 60, "n_anchors": 40}):
+        model = CommitteeRegressor(random_state=0, **arguments).fit(X, y, sample_weight=w)
+        assert 0.004 < model.noise_ < 0.03
+        again = CommitteeRegressor(random_state=0, **arguments)
+        again.fit(np.repeat(X, w, axis=0), np.repeat(y, w, axis=0))
+        assert again.noise_ == model.noise_
+
+
+def test_inputs_with_several_targets_keep_their_counts():
+    rows = Rows(np.array([[0.0], [0.0], [1.0], [2.0]]), np.zeros((4, 1)), np.array([3, 5, 2, 6.0]))
+    assert_allclose(for_learning(rows).w, [3.0, 5.0, 0.5, 1.5])

@@ -32,7 +32,7 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """A joint prediction at q points: N(mean, covariance)."""
+    """A joint prediction of f, noise left out, at q points: N(mean, covariance)."""
 
     mean: Array  # (q,) or (q, p)
     covariance: Array  # (q, q)
@@ -49,7 +49,8 @@ def bayesian(
 
     prior: covariance (q, q), with `prior_mean`, or a Gaussian.
     priors: what each predictor itself started from; left out, all started from `prior`, and
-    this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹.
+    this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹. Where priors differ, directions
+    that a predictor's own prior all but excludes are left to the others.
     """
     q, p = _shape(predictions)
     if isinstance(prior, Gaussian):
@@ -62,15 +63,14 @@ def bayesian(
         raise ValueError(f"priors has {len(priors)} Gaussians for {len(given)} predictions")
     coordinates = _Coordinates.of(common.covariance, NEGLIGIBLE)
     r = coordinates.root.shape[1]
-    precision, shift = np.eye(r), np.zeros((r, p))
+    heard = np.eye(r, r + p)  # the prior's rows: v = 0, each to a deviation of one
     for i, prediction in enumerate(given):
         start = common if priors is None else _checked(priors[i], f"priors[{i}]", q, p)
         same = np.array_equal(start.covariance, common.covariance)
         own = coordinates if same else _Coordinates.of(start.covariance, OWN_NEGLIGIBLE)
         T = None if same else own.inverse @ coordinates.root
-        said, offered = own.hear(prediction, start.mean, common.mean, T)
-        precision, shift = precision + said, shift + offered
-    return _answer(coordinates, common.mean, precision, shift, np.ndim(predictions[0].mean))
+        heard = _reduced(heard, own.hear(prediction, start.mean, common.mean, T))
+    return _answer(coordinates, common.mean, heard, np.ndim(predictions[0].mean))
 
 
 def independent(predictions: Sequence[Gaussian]) -> Gaussian:
@@ -82,10 +82,10 @@ def independent(predictions: Sequence[Gaussian]) -> Gaussian:
     centre = np.mean([g.mean for g in given], axis=0)
     # Every covariance lies below their sum, which takes the prior's place as a scale.
     coordinates = _Coordinates.of(np.sum([g.covariance for g in given], axis=0), NEGLIGIBLE)
-    terms = [coordinates.hear(g, None, centre) for g in given]
-    precision = np.sum([said for said, _ in terms], axis=0)
-    shift = np.sum([offered for _, offered in terms], axis=0)
-    return _answer(coordinates, centre, precision, shift, np.ndim(predictions[0].mean))
+    heard = np.empty((0, coordinates.root.shape[1] + centre.shape[1]))
+    for each in given:
+        heard = _reduced(heard, coordinates.hear(each, None, centre))
+    return _answer(coordinates, centre, heard, np.ndim(predictions[0].mean))
 
 
 def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
@@ -142,8 +142,10 @@ class _Coordinates:
 
     def hear(
         self, given: Gaussian, prior_mean: Array | None, centre: Array, T: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Precision and shift of what N(m, S) says about v, f = centre + B'v, T = AB'.
+    ) -> Array:
+        """What N(m, S) says about v as rows [A, b]: Av = b, each to a deviation of one.
+
+        f = centre + B'v, T = AB'.
 
         With a prior N(p, BBᵀ): U(1/s − 1)Uᵀ about a = A(f − p), UsUᵀ = ASAᵀ; without: U(1/s)Uᵀ.
         Seen from v nothing is surer than rounding.
@@ -156,20 +158,28 @@ class _Coordinates:
         said = 1.0 / s
         if prior_mean is not None:
             said = np.where(s < 1.0 - rounding, said - 1.0, 0.0)
-        # A precision beyond 1/ROUNDING would drown the prior's, which is 1, when they are added.
+        # What is said beyond 1/ROUNDING is no information.
         share = 1.0 / np.maximum(ROUNDING * said * (W**2).sum(axis=1), 1.0)
         told = U.T @ (self.inverse @ (given.mean - origin)) / s[:, None]
         told = told - said[:, None] * (U.T @ (self.inverse @ (centre - origin)))
-        return linalg.gram(W.T * np.sqrt(share * said)), W.T @ (share[:, None] * told)
+        some = said > 0.0
+        root, told = np.sqrt(share * said)[some, None], (share[:, None] * told)[some]
+        return np.hstack([root * W[some], told / root])
 
 
-def _answer(
-    coordinates: _Coordinates, centre: Array, precision: Array, shift: Array, ndim: int
-) -> Gaussian:
-    """f = centre + Bv: mean centre + BΛ⁻¹h, covariance BΛ⁻¹Bᵀ."""
-    belief = _normalised(precision, shift)
-    mean = centre + coordinates.root @ belief.mean
-    spread = belief.spread(np.ascontiguousarray(coordinates.root.T))
+def _reduced(heard: Array, rows: Array) -> Array:
+    """Rows put under rows, turned to as few as there are columns: no precision is ever formed,
+    so that many who are certain do not drown the one who is not.
+    """
+    return np.asarray(np.linalg.qr(np.vstack([heard, rows]), mode="r"))
+
+
+def _answer(coordinates: _Coordinates, centre: Array, heard: Array, ndim: int) -> Gaussian:
+    """f = centre + Bv, Rv = c to a deviation of one: mean centre + BR⁻¹c, covariance BR⁻¹R⁻ᵀBᵀ."""
+    r = coordinates.root.shape[1]
+    L = np.ascontiguousarray(heard[:r, :r].T)
+    mean = centre + coordinates.root @ linalg.solve_upper(L, heard[:r, r:])
+    spread = linalg.solve_lower(L, np.ascontiguousarray(coordinates.root.T))
     return Gaussian(mean[:, 0] if ndim == 1 else mean, linalg.gram(spread.T))
 
 
@@ -189,6 +199,8 @@ def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
     """Points and outputs, the same of all predictions."""
     if len(predictions) == 0:
         raise ValueError("predictions is empty: give at least one")
+    if not all(isinstance(given, Gaussian) for given in predictions):
+        raise ValueError("predictions must be a list of Gaussian(mean, covariance)")
     shape = np.shape(predictions[0].mean)
     if len(shape) not in (1, 2):
         raise ValueError(f"predictions[0].mean has shape {shape}, not (q,) or (q, p)")

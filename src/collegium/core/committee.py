@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from . import local, partition
+from . import linalg, local, partition
 from .basis import Anchors
 from .chunk import Chunk
-from .experts import Block
+from .experts import Block, Expert
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared
 from .message import Belief, normalise
@@ -31,16 +31,22 @@ class Committee:
     chunk is the exact GP."""
 
     basis: Anchors
-    noise: float  # σ²
+    expert: Expert  # who speaks for a chunk, with the noise σ²
     messages: Tree  # of Message, one a chunk
     belief: Belief
     kept: Tree  # of Rows, one a chunk; empty where no rows are kept
     sizes: tuple[int, ...]  # rows of each kept chunk
 
     @classmethod
-    def start(cls, kernel: Kernel, noise: float, Z: Array, p: int) -> Committee:
+    def start(
+        cls, kernel: Kernel, noise: float, Z: Array, p: int, expert: type[Expert] = Block
+    ) -> Committee:
         basis = Anchors.at(kernel, Z)
-        return cls(basis, noise, Tree(), normalise(basis.prior(p)), Tree(), ())
+        return cls(basis, expert(noise), Tree(), normalise(basis.prior(p)), Tree(), ())
+
+    @property
+    def noise(self) -> float:
+        return self.expert.noise
 
     @property
     def no_anchors(self) -> bool:
@@ -50,7 +56,7 @@ class Committee:
         """The committee that has heard these chunks too."""
         messages, belief = self.messages, self.belief
         if not self.no_anchors:
-            send = partial(Block(self.noise).send, self.basis)
+            send = partial(self.expert.send, self.basis)
             messages = engine.grow(send, chunks, messages)
             belief = normalise(messages.total(self.basis.prior(belief.mean.shape[1])))
         kept, sizes = self.kept, self.sizes
@@ -75,7 +81,7 @@ class Committee:
         """log p(y) of all chunks, one number an output  (p,); without anchors independent ones."""
         if not self.no_anchors:
             return self.belief.log_evidence
-        send = partial(Block(self.noise).send, self.basis)
+        send = partial(self.expert.send, self.basis)
         return np.sum([send(chunk).log_scale for chunk in self.chunks()], axis=0)
 
 
@@ -107,20 +113,68 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Global:
-    """Answers with the anchors alone."""
+    """Answers with the anchors alone; `degenerate`: as if they were all there is (SoR)."""
 
     committee: Committee
+    degenerate: bool = False
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c, ask = self.committee, local.predict_global
+        if self.degenerate:
+            ask = local.predict_degenerate
+        return _in_batches(
+            Xs, slices(Xs.shape[0], 4096), lambda X, _: ask(c.basis, c.belief, X), engine
+        )
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c, found = self.committee, self.predict(Xs, engine)
+        if self.degenerate:
+            return found, linalg.gram(c.belief.spread(c.basis.design(Xs)).T)
+        return found, local.covariance_global(c.basis, c.belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """Answers with the anchors and the chunk that a query falls into, that of the row nearest
+    to it: PIC (Snelson & Ghahramani 2007).
+    """
+
+    committee: Committee
+    chunks: Sequence[Chunk]
+    metric: Metric
+    tree: cKDTree
+
+    @classmethod
+    def of(cls, committee: Committee) -> Own:
+        X = committee.rows().X
+        metric = Metric.of(committee.basis.kernel, X)
+        return cls(committee, committee.chunks(), metric, cKDTree(metric.forward(X)))
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
-        return _in_batches(
-            Xs, slices(Xs.shape[0], 4096),
-            lambda X, _: local.predict_global(c.basis, c.belief, X), engine,
-        )  # fmt: skip
+
+        def answer(X: Array, batch: Array) -> Prediction:
+            return self._shared(owners[batch[0]]).predict(c.basis, c.belief, X)
+
+        owners = self._owners(Xs)
+        return _in_batches(Xs, partition.by_label(owners), answer, engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        c = self.committee
-        return self.predict(Xs, engine), local.covariance_global(c.basis, c.belief, Xs)
+        """Chunks of queries share the anchors and nothing else: block-diagonal residuals."""
+        c, owners = self.committee, self._owners(Xs)
+        t, left = np.empty((c.basis.m, Xs.shape[0])), np.zeros((Xs.shape[0],) * 2)
+        for batch in partition.by_label(owners):
+            own, rest = self._shared(owners[batch[0]]).residual(c.basis, c.belief, Xs[batch])
+            left[np.ix_(batch, batch)], t[:, batch] = own, rest
+        return self.predict(Xs, engine), left + linalg.gram(c.belief.spread(t).T)
+
+    def _owners(self, Xs: Array) -> Array:
+        _, nearest = self.tree.query(self.metric.forward(Xs))
+        return np.searchsorted(np.cumsum(self.committee.sizes), nearest, side="right")
+
+    def _shared(self, chunk: int) -> Shared:
+        rows = Rows(*self.chunks[chunk].load())
+        return Shared.of(self.committee.basis, self.committee.noise, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +213,7 @@ class Local:
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
 
-Predictor = Exact | Global | Local
+Predictor = Exact | Global | Local | Own
 
 
 def predictor(committee: Committee, n_local: int) -> Predictor:

@@ -15,21 +15,7 @@ DOF_SAMPLE = 1000
 def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
     """P_eff = trace K(K + Ψ)⁻¹, with Ψ = σ²I Σ λ/(λ + σ²): what the data can tell apart.
 
-    Parameters
-    ----------
-    kernel : kernel of `collegium.kernels`
-    noise : float or array of shape (n,)
-        Noise variance, of all rows or of each.
-    X : array of shape (n, d)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from collegium.dof import effective_dof
-    >>> from collegium.kernels import RBF
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> round(effective_dof(RBF(1.0, 0.3), 0.01, X), 1)
-    6.6
+    noise: one variance, or one a row.
     """
     n = X.shape[0]
     K = kernel.value(X)

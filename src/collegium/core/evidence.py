@@ -35,10 +35,11 @@ def evidence(
 
 
 def anchored(
-    kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any
-) -> tuple[float, Array]:
-    """Evidence of the committee with anchors Z and Block experts (PITC)."""
-    return evidence(Anchors.at(kernel, Z), Block(noise), chunks, engine)
+    kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
+    expert: type[Expert] = Block,
+) -> tuple[float, Array]:  # fmt: skip
+    """Evidence of the committee with anchors Z; with Block experts that of PITC."""
+    return evidence(Anchors.at(kernel, Z), expert(noise), chunks, engine)
 
 
 def factorised(

@@ -6,12 +6,14 @@ Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in noth
     Diagonal   the diagonal of that             FITC
     Projected  R = Ψ                            subset of regressors, DTC, fixed features
 
+Variational is Projected with a penalty on what the anchors leave out: its sum is a bound.
+
 Ψ = σ²/w: a row of weight w is w equal rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -172,6 +174,33 @@ class Projected(Expert):
 
     def residual_vjp(self, basis, X, V, R_bar):
         return np.zeros(basis.no_gradient().theta.size), np.zeros_like(V)
+
+
+class Variational(Projected):
+    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)w/σ²: the sum of messages is a lower bound of the
+    exact evidence (Titsias 2009).
+    """
+
+    def condition(self, basis, chunk):
+        given = super().condition(basis, chunk)
+        left = basis.residual_diag(given.X, given.V)
+        penalty = 0.5 * float((left / self._psi(basis, given)).sum())
+        return replace(given, log_repeats=given.log_repeats - penalty)
+
+    def gradient(self, basis, given, belief):
+        d_bar = -0.5 * given.y.shape[1] / self._psi(basis, given)
+        theta, V_bar = basis.residual_diag_vjp(given.X, given.V, d_bar)
+        if theta.size != basis.no_gradient().theta.size:  # features leave nothing out
+            return super().gradient(basis, given, belief)
+        through_V = basis.design_vjp(given.X, given.V, V_bar)
+        left = basis.residual_diag(given.X, given.V)
+        own = Gradient(theta + through_V.theta, -float(d_bar @ left), through_V.factor)
+        return super().gradient(basis, given, belief) + own
+
+    def _psi(self, basis, given):
+        """σ²/w, not below what R is taken to be."""
+        least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
+        return np.maximum(self.noise / given.w, least)
 
 
 def log_repeats(w: Array, noise: float) -> float:

@@ -18,6 +18,7 @@ from .basis import Anchors
 from .calibration import Correction, calibrate
 from .chunk import Chunk, cut
 from .evidence import anchored, factorised
+from .experts import Block, Expert
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared, correct, nearest
 from .message import LOG_2PI, Belief, normalise
@@ -145,14 +146,14 @@ def learn(
 
 def refine(
     kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
-    *, noise_fixed: bool, max_iter: int = 40,
+    *, noise_fixed: bool, max_iter: int = 40, expert: type[Expert] = Block,
 ) -> Learnt:  # fmt: skip
     """Go on from a kernel and a noise by the committee's own evidence, anchors and all chunks."""
     prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
     weight = float(sum(chunk.w.sum() for chunk in chunks))
 
     def objective(k: Kernel, s: float) -> tuple[float, Array]:
-        return anchored(k, s, Z, chunks, engine)
+        return anchored(k, s, Z, chunks, engine, expert)
 
     return maximise(
         objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=max_iter

@@ -71,6 +71,13 @@ def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
     return Prediction(Vs.T @ belief.mean, variance)
 
 
+def predict_degenerate(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+    """The variance of the anchors' part alone: SoR, which is sure far from them."""
+    Vs = basis.design(Xs)
+    T = belief.spread(Vs)
+    return Prediction(Vs.T @ belief.mean, np.einsum("mn,mn->n", T, T))
+
+
 def covariance_global(basis: Anchors, belief: Belief, Xs: Array) -> Array:
     """K(X*, X*) − V*ᵀV* + V*ᵀΛ⁻¹V*."""
     Vs = basis.design(Xs)
@@ -109,9 +116,13 @@ class Shared:
         return Prediction(mean, np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        left, t = self.residual(basis, belief, Xs)
+        return left + linalg.gram(belief.spread(t).T)
+
+    def residual(self, basis: Anchors, belief: Belief, Xs: Array) -> tuple[Array, Array]:
+        """K** − V*ᵀV* − cᵀC⁻¹c  (q, q), and t  (m, q)."""
         Vs, a, t, _ = self._weigh(basis, belief, Xs)
-        left = linalg.subtract_gram(basis.residual(Xs, Vs), a.T)
-        return linalg.mirror(left) + linalg.gram(belief.spread(t).T)
+        return linalg.mirror(linalg.subtract_gram(basis.residual(Xs, Vs), a.T)), t
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,15 @@ from .pointwise import LEAST
 Array = np.ndarray
 
 
-def best_linear(cross: Array, joint: Array) -> Array:
-    """a = cov(M, M)⁻¹cov(M, f) of each query: cross (M, q), joint (M, M, q) -> (M, q).
+def best_linear(cross: Array, joint: Array, prior: Array) -> Array:
+    """a = cov(M, M)⁻¹cov(M, f) of each query: cross (M, q), joint (M, M, q), k** (q,) -> (M, q).
 
     Solved in units of the experts' own deviations; an expert that knows nothing gets zero.
     """
     M, q = cross.shape
     a = np.zeros((M, q))
     deviation = np.sqrt(np.maximum(np.einsum("iiq->iq", joint), 0.0))
-    known = deviation > LEAST * deviation.max(axis=0)
+    known = deviation > np.maximum(LEAST * deviation.max(axis=0), 1e-100 * np.sqrt(prior))
     for j in range(q):
         at = np.flatnonzero(known[:, j])
         d = deviation[at, j]

@@ -86,7 +86,7 @@ class Panel:
         def vote(member: Member) -> Vote:
             found = ask(member)
             variance = within(found.variance, prior)
-            return rule.vote(member.id - first, found.mean - base_mean, variance, prior)
+            return rule.vote(member.id - first, found.mean - base_mean, variance, 0.0, prior)
 
         total = engine.sum(vote, self.members, Vote.zero(Xs.shape[0], p))
         mean, variance = rule.read(len(self.members), total, prior)
@@ -125,7 +125,7 @@ class Nested:
         own = partial(nested.weights, self.kernel, self.noise, Xs=Xs)
         W = engine.map(own, self.chunks)
         cross, joint = nested.covariances(self.kernel, self.chunks, W, Xs, engine)
-        a = nested.best_linear(cross, joint)
+        a = nested.best_linear(cross, joint, self.kernel.diag(Xs))
         omega = [ai * Wi for ai, Wi in zip(a, W)]
         mean = sum(w.T @ chunk.y for w, chunk in zip(omega, self.chunks))
         left = self.kernel.diag(Xs) - np.einsum("iq,iq->q", a, cross)

@@ -45,7 +45,8 @@ class Vote:
 class Rule:
     """How expert i votes, and how the sum of M votes is read."""
 
-    vote: Callable[[int, Array, Array, Array], Vote]  # i, mean (q, p), s² (q,), s₀² (q,)
+    # i, mean (q, p), s² (q,), and what the expert itself started from: mean and s₀²
+    vote: Callable[[int, Array, Array, Array | float, Array], Vote]
     read: Callable[[int, Vote, Array], tuple[Array, Array]]  # M, Σ, s₀² -> mean, variance
 
 
@@ -65,10 +66,11 @@ def first_sure(i: int, variance: Array, prior: Array) -> Array:
 def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> Rule:
     """1/s₀² + Σ β(1/s² − 1/s₀²): no term is negative, so no variance can be."""
 
-    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+    def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
         beta = beta_of(i, variance, prior)
         excess = 1.0 / variance - 1.0 / prior
-        return Vote(beta * excess, (beta / variance)[:, None] * mean, beta)
+        shift = mean / variance[:, None] - start / prior[:, None]
+        return Vote(beta * excess, beta[:, None] * shift, beta)
 
     def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
         variance = 1.0 / (1.0 / prior + total.precision)
@@ -80,7 +82,7 @@ def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> Rule:
 def _product(share: Callable[[int], float]) -> Rule:
     """Σ β/s², β the same for every expert."""
 
-    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+    def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
         return Vote(1.0 / variance, mean / variance[:, None], np.ones_like(variance))
 
     def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
@@ -92,7 +94,7 @@ def _product(share: Callable[[int], float]) -> Rule:
 def _average() -> Rule:
     """Means and deviations averaged with weights β; equal ones where nobody knows anything."""
 
-    def vote(i: int, mean: Array, variance: Array, prior: Array) -> Vote:
+    def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
         beta = np.maximum(gain(i, variance, prior), 1e-12)
         return Vote(beta * np.sqrt(variance), beta[:, None] * mean, beta)
 
@@ -119,11 +121,17 @@ def within(variance: Array, prior: Array) -> Array:
 
 def positive(prior: Array) -> Array:
     """Prior variances that can be divided by (a linear kernel has none at the origin)."""
-    return np.maximum(prior, 1e-200)
+    return np.maximum(prior, 1e-270)
 
 
 def combine(
-    rule: str, means: Iterable[Array], variances: Iterable[Array], prior: Array
+    rule: str,
+    means: Iterable[Array],
+    variances: Iterable[Array],
+    prior: Array,
+    *,
+    own_means: Array | float = 0.0,
+    own_priors: Array | None = None,
 ) -> tuple[Array, Array]:
     """Experts' means and variances at q queries, prior N(0, `prior`), combined by a rule.
 
@@ -136,6 +144,9 @@ def combine(
         Of the function, less its prior mean, noise left out.
     prior : array of shape (q,)
         Prior variance.
+    own_means, own_priors : arrays of shape (M, q), default=None
+        What each expert itself started from, where that differs: prior means (less that of the
+        committee) and variances. Not for "grbcm".
 
     Returns
     -------
@@ -150,7 +161,10 @@ def combine(
     """
     if rule not in RULES:
         raise ValueError(f"rule={rule!r}: give one of {sorted(RULES)}")
-    m, s = (np.array(values, dtype=float) for values in (means, variances))
+    try:
+        m, s = (np.array(values, dtype=float) for values in (means, variances))
+    except ValueError as error:
+        raise ValueError("means and variances must be arrays of shape (M, q)") from error
     experts, queries = m.shape if m.ndim == 2 else (0, 0)
     least = 2 if rule == "grbcm" else 1
     if experts < least or s.shape != m.shape or np.shape(prior) not in ((), (queries,)):
@@ -158,12 +172,20 @@ def combine(
             f"means {m.shape}, variances {s.shape} and prior {np.shape(prior)} must have the "
             f"shapes (M, q), (M, q) and (q,) with at least {least} experts"
         )
+    if not (np.isfinite(m).all() and np.isfinite(s).all() and (s >= 0).all()):
+        raise ValueError("means must be finite, variances finite and not negative")
+    if not (np.isfinite(prior).all() and (np.asarray(prior) >= 0).all()):
+        raise ValueError("prior must be finite and not negative: the prior variances")
     base = positive(np.broadcast_to(np.asarray(prior, dtype=float), (queries,)))
     base_mean = np.zeros(queries)
     if rule == "grbcm":
         base_mean, base, m, s = m[0], within(s[0], base), m[1:], s[1:]
+    own = np.broadcast_to(base if own_priors is None else positive(np.asarray(own_priors)), m.shape)
+    start = np.broadcast_to(np.asarray(own_means, dtype=float), m.shape)
     total = Vote.zero(queries, 1)
     for i in range(len(m)):
-        total += RULES[rule].vote(i, (m[i] - base_mean)[:, None], within(s[i], base), base)
+        variance = within(s[i], own[i])
+        mean = (m[i] - base_mean)[:, None]
+        total += RULES[rule].vote(i, mean, variance, start[i][:, None], own[i])
     mean, variance = RULES[rule].read(len(m), total, base)
     return base_mean + mean[:, 0], variance

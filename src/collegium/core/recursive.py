@@ -14,18 +14,21 @@ import numpy as np
 from . import linalg
 from .basis import Anchors
 from .combination import Gaussian
-from .kernels import Kernel
+from .kernels import Kernel, as_kernel
 from .threads import single_threaded
 
 Array = np.ndarray
+#: Noise variance, relative to the prior's, that a recursion needs to stay positive definite.
+LEAST_NOISE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineCommittee:
     """The joint committee over a fixed set of query points, one batch of rows at a time.
 
-    Memory is that of the m query points and of an (m, m) matrix, for any number of rows. A
-    batch of n rows costs O(n³ + n m²): best with batches smaller than m.
+    A record: `add` returns a new one. Memory is that of the m query points and of an (m, m)
+    matrix, for any number of rows. A batch of n rows costs O(n³ + n m²): best with batches
+    smaller than m.
 
     Examples
     --------
@@ -50,13 +53,17 @@ class OnlineCommittee:
 
     @classmethod
     def start(cls, kernel: Kernel, noise: float, queries: Array, p: int = 1) -> OnlineCommittee:
-        """Before any row: the prior at the query points (m, d), for p outputs."""
+        """Before any row: the prior at the query points (m, d), for p outputs.
+
+        `kernel` may be one of scikit-learn's; `noise` is the variance of an observation. The
+        prior mean is zero: give targets centred.
+        """
         Z = np.array(queries, dtype=float)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
             raise ValueError("queries must be a finite array of shape (m, d)")
         if not (np.isfinite(noise) and noise >= 0.0):
             raise ValueError(f"noise={noise!r}: give a variance of at least 0")
-        basis = Anchors.at(kernel, Z)
+        basis = Anchors.at(as_kernel(kernel).for_width(Z.shape[1]), Z)
         return cls(basis, float(noise), np.zeros((basis.m, p)), np.eye(basis.m), 0)
 
     def add(self, X: Array, y: Array, w: Array | None = None) -> OnlineCommittee:
@@ -80,8 +87,10 @@ class OnlineCommittee:
         V = self.basis.design(X)
         SV = self.covariance @ V  # (m, n)
         innovation = linalg.mirror(self.basis.residual(X, V)) + V.T @ SV
-        innovation.flat[:: X.shape[0] + 1] += self.noise / w
-        L, _ = linalg.cholesky(innovation, self.basis.scale(X) or 1.0, overwrite=True)
+        scale = self.basis.scale(X) or 1.0
+        # With less noise the subtraction below would leave rounding errors to grow.
+        innovation.flat[:: X.shape[0] + 1] += np.maximum(self.noise / w, LEAST_NOISE * scale)
+        L, _ = linalg.cholesky(innovation, scale, overwrite=True)
         G = linalg.solve_lower(L, SV.T)  # (n, m): SV(…)⁻¹VᵀS = GᵀG
         a = linalg.solve_lower(L, y - V.T @ self.mean)
         covariance = linalg.mirror(linalg.subtract_gram(self.covariance.copy(), G.T))
@@ -90,15 +99,21 @@ class OnlineCommittee:
         )
 
     def predict(self, Xs: Array) -> tuple[Array, Array]:
-        """Mean (q, p) and variance (q,) of f at any points (sec. 7.2, eq. 17)."""
-        Xs = np.asarray(Xs, dtype=float)
+        """Mean (q, p) and variance (q,) of f, noise left out, at any points (sec. 7.2, eq. 17)."""
+        Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         known = np.einsum("mq,mq->q", Vs, self.covariance @ Vs)
         return Vs.T @ self.mean, self.basis.residual_diag(Xs, Vs) + np.maximum(known, 0.0)
 
+    def _points(self, Xs: Array) -> Array:
+        Xs, d = np.array(Xs, dtype=float), self.basis.Z.shape[1]
+        if Xs.ndim != 2 or Xs.shape[1] != d or not np.isfinite(Xs).all():
+            raise ValueError(f"Xs has shape {Xs.shape}: give finite points of shape (q, {d})")
+        return Xs
+
     def joint(self, Xs: Array) -> Gaussian:
-        """The joint answer at any points."""
-        Xs = np.asarray(Xs, dtype=float)
+        """The joint answer at any points, noise left out."""
+        Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         left = linalg.mirror(self.basis.residual(Xs, Vs))
         return Gaussian(Vs.T @ self.mean, left + Vs.T @ self.covariance @ Vs)

@@ -19,7 +19,6 @@ from . import linalg, local, partition
 from .basis import Anchors
 from .chunk import Chunk
 from .committee import Committee
-from .experts import Block
 from .local import Prediction
 from .message import normalise
 from .scales import Metric
@@ -63,12 +62,12 @@ class Joint:
         return local.predict_global(basis, belief, Q)
 
     def _believe(self, Q: Array, engine: Any):
-        kernel, noise = self.committee.basis.kernel, self.committee.noise
+        kernel, expert = self.committee.basis.kernel, self.committee.expert
         p = self.committee.belief.mean.shape[1]
         points, _ = partition.distinct(np.concatenate([Q, self.padding(Q)]))
         basis = Anchors.at(kernel, points)
-        send = partial(Block(noise).send, basis)
-        heard = [self.chunks[i] for i in self.boxes.matter(basis, noise, self.tolerance)]
+        send = partial(expert.send, basis)
+        heard = [self.chunks[i] for i in self.boxes.matter(basis, expert.noise, self.tolerance)]
         return basis, normalise(engine.sum(send, heard, basis.prior(p)))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:

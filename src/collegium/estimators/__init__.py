@@ -2,5 +2,7 @@
 
 from .committee import CommitteeRegressor
 from .committee_of import CommitteeOf
+from .nystrom import NystromRegressor
+from .sparse import SparseGPRegressor
 
-__all__ = ["CommitteeOf", "CommitteeRegressor"]
+__all__ = ["CommitteeOf", "CommitteeRegressor", "NystromRegressor", "SparseGPRegressor"]

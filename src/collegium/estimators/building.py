@@ -18,7 +18,7 @@ from ..core.panel import Nested, Panel
 from ..core.scales import Metric
 from ..core.transductive import Joint
 from .checking import check_bars, check_joint, check_query_size, chunk_groups, degrees_of_freedom
-from .data import Scaling
+from .data import Scaling, for_learning
 from .progress import Progress
 from .settings import Settings
 
@@ -110,7 +110,7 @@ def with_anchors(
         check_query_size(settings, model.query_size, dof, n, say)
     if settings.anchored:
         found = refine(
-            kernel, noise, Z, cut(*scaled.fields(), groups), settings.engine,
+            kernel, noise, Z, cut(*for_learning(scaled).fields(), groups), settings.engine,
             noise_fixed=settings.noise is not None,
         )  # fmt: skip
         kernel, noise = found.kernel, found.noise
@@ -198,9 +198,11 @@ def hyperparameters(
         own = old.noise * change if noise is None else noise
         return old.basis.kernel.scaled(change), own, earlier.learnt_at
     start = None if settings.noise_start is None else settings.noise_start * unit
-    judged = partial(check_joint, scaled, settings) if settings.transductive else None
+    judged = None
+    if settings.transductive and settings.chunk_rows(n) < n:
+        judged = partial(check_joint, scaled, settings)
     found = learn(
-        scaled, kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
+        for_learning(scaled), kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
         noise_start=start, judge=judged, say=say,
     )  # fmt: skip
     return found.kernel, found.noise, n

@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.kernels import Kernel
-from ..core.local import Prediction, Rows
+from ..core.local import Rows
 from ..engines import single_threaded
-from .base import GaussianRegressor
-from .building import Built, add_rows, build
+from .building import add_rows, build
 from .checking import degrees_of_freedom
-from .data import Scaling, all_or_nothing, check_rows, generator, merged
+from .data import all_or_nothing, check_rows, generator, merged
+from .fitted import FittedCommittee
 from .progress import Progress
-from .settings import Settings, choose_engine
+from .settings import Settings
 
 Array = np.ndarray
 
 
-class CommitteeRegressor(GaussianRegressor):
+class CommitteeRegressor(FittedCommittee):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -84,9 +83,10 @@ class CommitteeRegressor(GaussianRegressor):
     Attributes
     ----------
     kernel_, noise_ : the kernel and noise used, in the units of X and y.
-    anchors_ : array of shape (m, d); none where the model is an exact GP.
+    anchors_ : array of shape (m, d); none where the model is an exact GP, or experts answer
+        whole. Transductive: points that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
-    n_chunks_ : int
+    n_chunks_ : int, the communication set of "grbcm" counted.
     chunk_size_, n_local_, query_size_ : the sizes used.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from
         a sample of at most 1000: what the rows can tell apart. It is how many anchors or query
@@ -94,6 +94,11 @@ class CommitteeRegressor(GaussianRegressor):
 
     Notes
     -----
+    Several outputs share the kernel and the ratio of noise to signal; where these differ, give
+    each output a model of its own (scikit-learn's `MultiOutputRegressor` gives the means).
+    Weights mean repetition; hyperparameters are learnt with weights of mean one, because equal
+    copies of a row would say that there is no noise.
+
     The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
     learnt by evidence with weak priors, then scaled (and the noise raised) where rows left out
     show that the error bars need it. The noise takes up what the kernel cannot describe and
@@ -184,7 +189,7 @@ class CommitteeRegressor(GaussianRegressor):
         Rows wait, answered by an exact GP, until there are enough for anchors and
         hyperparameters (unless these are given). From then on each call adds chunks, and the
         result is that of `fit` on the same chunks with the same kernel, noise, anchors and
-        scaling of y.
+        scaling of y. Arguments changed since the first call take effect with the next `fit`.
 
         Parameters
         ----------
@@ -247,70 +252,15 @@ class CommitteeRegressor(GaussianRegressor):
         kept = self.built_.committee.rows()
         return Rows(kept.X, self.scaling_.mean(kept.y), kept.w)
 
-    # -- answers ----------------------------------------------------------------------------
-
-    def _moments(self, X: Array) -> Prediction:
-        engine = choose_engine(self.engine, self.n_jobs)
-        return self._answers.get(self.built_).predict(X, engine)
-
-    def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        engine = choose_engine(self.engine, self.n_jobs)
-        return self._answers.get(self.built_).joint(X, engine)
-
-    def _noise_scaled(self) -> float:
-        return self.built_.committee.noise
-
-    def _prior_variance(self, X: Array) -> float:
-        return self.built_.committee.basis.scale(X)
-
-    def _forget_answers(self) -> None:
-        self._answers = _Answers()
-
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        state.pop("_answers", None)
-        return state
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        self._forget_answers()
-
-    # -- what was found -----------------------------------------------------------------------
-
-    def _fitted(self) -> Built:
-        check_is_fitted(self)
-        return self.built_
-
-    @property
-    def scaling_(self) -> Scaling:
-        return self._fitted().scaling
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel in the units of X and y (of the first output where there are several)."""
-        return self._fitted().committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
-
-    @property
-    def noise_(self) -> float | Array:
-        """The noise variance in the units of y; one an output where these differ in scale."""
-        noise = self._fitted().committee.noise * self.scaling_.scale**2
-        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
-
-    @property
-    def anchors_(self) -> Array:
-        return self._fitted().committee.basis.Z
-
-    @property
-    def n_chunks_(self) -> int:
-        return self._fitted().n_chunks
-
     @property
     def chunk_size_(self) -> int:
         return self._fitted().chunk_size
 
     @property
     def n_local_(self) -> int:
-        return self._fitted().n_local
+        """Nearest rows that correct a prediction; 0 where none do."""
+        built = self._fitted()
+        return 0 if built.query_size or built.combination != "bcm" else built.n_local
 
     @property
     def query_size_(self) -> int:
@@ -325,23 +275,3 @@ class CommitteeRegressor(GaussianRegressor):
         c, rows = built.committee, built.committee.rows()
         with single_threaded():
             return degrees_of_freedom(c.basis.kernel, c.noise, rows)
-
-    @property
-    def log_evidence_(self) -> float:
-        """log p(y | X) in the units of y, summed over outputs."""
-        with single_threaded():
-            scaled = self._fitted().committee.log_evidence()
-        return float((scaled - self._fitted().total_weight * np.log(self.scaling_.scale)).sum())
-
-
-class _Answers:
-    """The predictor of a model, made when first asked for; never stored."""
-
-    def __init__(self):
-        self.predictor = None
-
-    def get(self, built: Built):
-        if self.predictor is None:
-            with single_threaded():
-                self.predictor = built.predictor()
-        return self.predictor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from numbers import Integral
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.spatial import cKDTree
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..core import linalg, partition, selection
 from ..core.combination import Gaussian
@@ -19,7 +20,17 @@ from ..core.scales import Metric, column_scales
 from ..engines import engine_for, single_threaded
 from .base import GaussianRegressor, check_level
 from .data import all_or_nothing, check_queries, check_rows, generator
-from .gaussians import JOINT, POINTWISE, Member, average, combined, member, query_by_query
+from .gaussians import (
+    JOINT,
+    POINTWISE,
+    Member,
+    average,
+    check_members,
+    combined,
+    member,
+    query_by_query,
+    weight_name,
+)
 from .progress import Progress
 from .settings import check_square, partition_rule, whole_number
 
@@ -64,11 +75,20 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
     estimators_ : list of the fitted members, without those dropped.
     named_estimators_ : Bunch, the fitted members by name.
     chunks_ : list of arrays, the numbers of the rows that each member was trained on.
-    noise_ : float or array of p, the members' noise variances averaged over their rows.
+    chunk_weights_ : array, the sum of their weights.
+    noise_ : float or array of p, the members' noise variances averaged over their rows: a
+        member that fits badly, and takes its misfit for noise, widens the error bars of all.
     anchors_ : array of shape (m, d), m at most `query_size`; points asked with few queries.
 
     Notes
     -----
+    ARDRegression is certain of the columns it drops; without a prior ("independent") members
+    that drop different ones contradict each other.
+
+    Error bars are the members' own: unlike those of `CommitteeRegressor` they are not checked
+    on rows left out. Members are trained on numbers: frames are handed on as frames, with their
+    column names, but columns of words are not taken.
+
     Equal rows (x and y) go to the same member, except with "time" or labels; rows of weight
     zero go to none. The answer of "bcm" and "independent" depends on what else is asked, the
     less the larger `query_size`. Its cost is O(M q³) for M members and q = `query_size` points,
@@ -140,33 +160,31 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
             column_or_1d(y, warn=True)  # some member knows one output only
             self.y_ndim_ = 1
         weight = None if sample_weight is None else rows.w
-        for name, estimator in asked.members:
-            if weight is not None and not has_fit_parameter(estimator, "sample_weight"):
-                raise ValueError(
-                    f"sample_weight is given, but member {name!r} does not take it: leave it out, "
-                    "or choose other members"
-                )
+        takes = [weight_name(name, each, weight) for name, each in asked.members]
+        self.frames_ = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
         with single_threaded():
             distinct = np.unique(rows.X[rows.w > 0], axis=0)
             self.metric_ = Metric(distinct.mean(axis=0), 1.0 / column_scales(distinct))
             self.chunks_ = self._dealt(asked, rows)
             self.anchors_ = self._padding_points(distinct, asked)
+        self.chunk_weights_ = np.array([rows.w[own].sum() for own in self.chunks_])
         say(f"{rows.X.shape[0]} rows for {len(self.chunks_)} members")
         targets = rows.y[:, 0] if self.y_ndim_ == 1 else rows.y
 
         def trained(i: int):
             own = self.chunks_[i]
-            extra = {} if weight is None else {"sample_weight": weight[own]}
-            return clone(asked.members[i][1]).fit(rows.X[own], targets[own], **extra)
+            extra = {} if weight is None else {takes[i]: weight[own]}
+            return clone(asked.members[i][1]).fit(self._framed(rows.X[own]), targets[own], **extra)
 
         self.estimators_ = asked.engine.map(trained, range(len(asked.members)))
         fitted = dict(zip([name for name, _ in asked.members], self.estimators_))
         self.named_estimators_ = Bunch(
             **{name: fitted.get(name, "drop") for name, _ in self.estimators}
         )
-        told = [member(estimator, rows.X[:1]) for estimator in self.estimators_]
-        share = np.array([rows.w[own].sum() for own in self.chunks_])
-        noise = np.average([[t.noise for t in each] for each in told], axis=0, weights=share)
+        told = list(zip(*self._told(rows.X[:1])))
+        noise = np.average(
+            [[t.noise for t in each] for each in told], axis=0, weights=self.chunk_weights_
+        )
         self.noise_ = noise if self.y_ndim_ == 2 else float(noise[0])
         say("trained")
         return self
@@ -184,23 +202,8 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
         return _Asked(members, rule, labels, query_size, rng, engine)
 
     def _members(self):
-        pairs = self.estimators
-        good = isinstance(pairs, (list, tuple)) and all(
-            isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
-            for pair in pairs
-        )
-        if not good:
-            raise ValueError("estimators must be a list of (name, estimator)")
-        self._validate_names([name for name, _ in pairs])
-        dropped = [isinstance(each, str) and each == "drop" for _, each in pairs]
-        members = [tuple(pair) for pair, out in zip(pairs, dropped) if not out]
-        if not members:
-            raise ValueError("estimators has no members: give at least one that is not 'drop'")
-        for name, each in members:
-            if isinstance(each, type) or not hasattr(each, "fit") or not hasattr(each, "predict"):
-                raise ValueError(
-                    f"estimators: member {name!r} is {each!r}; give an estimator, or 'drop'"
-                )
+        members = check_members(self.estimators)
+        self._validate_names([name for name, _ in self.estimators])
         return members
 
     def _dealt(self, asked: _Asked, rows) -> list[Array]:
@@ -297,7 +300,20 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
 
     def _told(self, X: Array) -> list[tuple[Member, ...]]:
         """For each output what every member says."""
-        return list(zip(*[member(estimator, X) for estimator in self.estimators_]))
+        said, X = [], self._framed(X)
+        names = [name for name, each in self.named_estimators_.items() if not isinstance(each, str)]
+        for name, estimator, weight in zip(names, self.estimators_, self.chunk_weights_):
+            try:
+                said.append(member(estimator, X, weight))
+            except ValueError as error:
+                raise ValueError(f"member {name!r}: {error}") from error
+        return list(zip(*said))
+
+    def _framed(self, X: Array):
+        """For members fitted with a frame, a frame: pipelines may select columns by name."""
+        if not self.frames_:
+            return X
+        return import_module("pandas").DataFrame(X, columns=self.feature_names_in_)
 
     def _singly(self, X: Array) -> tuple[Array, Array]:
         """Means and variances (n, p), in batches of queries that lie together."""

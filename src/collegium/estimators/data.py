@@ -97,6 +97,24 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     return Rows(rows.X[kept], rows.y[kept], weight), None if labels is None else labels[kept]
 
 
+def for_learning(rows: Rows) -> Rows:
+    """Rows with weights by which hyperparameters are learnt: of mean one.
+
+    w equal rows agree to the last bit, and would say that there is no noise. Where an input
+    has one target only, its copies are therefore counted relative to the other rows' copies;
+    inputs with several targets keep their counts.
+    """
+    if (rows.w == 1.0).all():
+        return rows
+    _, inverse, count = np.unique(rows.X, axis=0, return_inverse=True, return_counts=True)
+    single = count[inverse.reshape(-1)] == 1
+    if not single.any():
+        return rows
+    w = rows.w.copy()
+    w[single] /= w[single].mean()
+    return Rows(rows.X, rows.y, w)
+
+
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """y = centre + scale · (what the core sees), one of each an output."""

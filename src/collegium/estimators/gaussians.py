@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import ARDRegression, BayesianRidge
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core import pointwise
 from ..core.combination import Gaussian, bayesian, independent
@@ -35,13 +36,69 @@ class Member:
     noise: float  # variance of an observation about the function
 
 
-def member(estimator, X: Array) -> list[Member]:
-    """What a fitted estimator says at X, one `Member` an output."""
+def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
+    """What a fitted estimator says of f at X: one `Member` (posterior, prior, noise) an output.
+
+    weight: the rows that it has seen, or the sum of their weights; a linear model does not
+    remember it, and without it its level is taken as known.
+    """
     for kind in KINDS:
-        told = kind(estimator, X)
+        told = kind(estimator, X, weight)
         if told is not None:
             return told
-    raise ValueError(
+    raise ValueError(_refusal(estimator))
+
+
+def may_tell(estimator) -> None:
+    """Refuse an estimator, fitted or not, that can be of no kind that is known."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    known = (GaussianProcessRegressor, BayesianRidge, ARDRegression, GaussianRegressor)
+    if not (isinstance(estimator, known) or hasattr(estimator, "jacobian")):
+        if not callable(getattr(estimator, "prior", None)):
+            raise ValueError(_refusal(estimator))
+
+
+def check_members(pairs) -> list[tuple]:
+    """(name, estimator) of the members that are not dropped, each of a kind that is known."""
+    good = isinstance(pairs, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in pairs
+    )
+    if not good:
+        raise ValueError("estimators must be a list of (name, estimator)")
+    dropped = [isinstance(each, str) and each == "drop" for _, each in pairs]
+    members = [tuple(pair) for pair, out in zip(pairs, dropped) if not out]
+    if not members:
+        raise ValueError("estimators has no members: give at least one that is not 'drop'")
+    for name, each in members:
+        if isinstance(each, type) or not hasattr(each, "fit") or not hasattr(each, "predict"):
+            raise ValueError(
+                f"estimators: member {name!r} is {each!r}; give an estimator, or 'drop'"
+            )
+        try:
+            may_tell(each)
+        except ValueError as error:
+            raise ValueError(f"estimators: member {name!r}: {error}") from error
+    return members
+
+
+def weight_name(name: str, estimator, weight: Array | None) -> str:
+    """The argument of a member's `fit` that takes weights: of a pipeline, that of its last step."""
+    prefix, last = "", estimator
+    while isinstance(last, Pipeline):
+        step, last = last.steps[-1]
+        prefix += f"{step}__"
+    if weight is not None and not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"sample_weight is given, but member {name!r} does not take it: leave it out, or "
+            "choose other members"
+        )
+    return f"{prefix}sample_weight"
+
+
+def _refusal(estimator) -> str:
+    return (
         f"{type(estimator).__name__} gives no joint Gaussian prediction with a prior. Members "
         "may be: GaussianProcessRegressor, BayesianRidge, ARDRegression, the regressors of "
         "collegium, a Pipeline that ends with one of these, an object with predict(X), "
@@ -62,8 +119,12 @@ def query_by_query(rule: str, told: Sequence[Member]) -> tuple[Array, Array]:
     """Means and variances (q,) of one output by a rule of `pointwise`."""
     prior = average([m.prior for m in told])
     means = np.array([m.posterior.mean for m in told]) - prior.mean
-    variances = np.array([m.posterior.covariance.diagonal() for m in told])
-    mean, variance = pointwise.combine(rule, means, variances, prior.covariance.diagonal())
+    variances = np.array([np.maximum(m.posterior.covariance.diagonal(), 0.0) for m in told])
+    mean, variance = pointwise.combine(
+        rule, means, variances, prior.covariance.diagonal(),
+        own_means=np.array([m.prior.mean for m in told]) - prior.mean,
+        own_priors=np.array([m.prior.covariance.diagonal() for m in told]),
+    )  # fmt: skip
     return prior.mean + mean, variance
 
 
@@ -79,24 +140,26 @@ def average(priors: Sequence[Gaussian]) -> Gaussian:
 # --- kinds of estimators --------------------------------------------------------------------------
 
 
-def pipeline(estimator, X: Array) -> list[Member] | None:
+def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
     """The last step's answer at the transformed queries."""
     if not isinstance(estimator, Pipeline):
         return None
     for _, step in estimator.steps[:-1]:
         if step is not None and step != "passthrough":
             X = step.transform(X)
-    return member(estimator.steps[-1][1], X)
+    return member(estimator.steps[-1][1], X, weight)
 
 
-def gaussian_process(estimator, X: Array) -> list[Member] | None:
+def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
     """scikit-learn's GP: its covariance has the kernel's white noise on the diagonal.
 
     K(X, X') of two sets of rows has none of it. `alpha` is noise of the training rows alone.
     """
     if not isinstance(estimator, GaussianProcessRegressor):
         return None
+    check_is_fitted(estimator, "X_train_")
     mean, covariance = estimator.predict(X, return_cov=True)
+    X = np.asarray(X)
     K = estimator.kernel_(X, X)
     white = np.maximum(estimator.kernel_.diag(X) - K.diagonal(), 0.0)
     noise = white.mean() + np.mean(estimator.alpha)
@@ -112,13 +175,14 @@ def gaussian_process(estimator, X: Array) -> list[Member] | None:
     ]
 
 
-def own(estimator, X: Array) -> list[Member] | None:
+def own(estimator, X: Array, weight: float) -> list[Member] | None:
     """Regressors of this library that have a kernel; outputs differ in the size of their prior."""
     if not (isinstance(estimator, GaussianRegressor) and hasattr(estimator, "kernel_")):
         return None
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, level="function"))
     centre, scale = estimator.scaling_.centre, estimator.scaling_.scale
-    K, noise = estimator.kernel_.value(X), np.broadcast_to(estimator.noise_, centre.shape)
+    K = estimator.kernel_.value(np.asarray(X, dtype=float))
+    noise = np.broadcast_to(estimator.noise_, centre.shape)
     return [
         Member(
             Gaussian(mean[:, j], covariances[j]),
@@ -129,29 +193,32 @@ def own(estimator, X: Array) -> list[Member] | None:
     ]
 
 
-def bayesian_linear(estimator, X: Array) -> list[Member] | None:
-    """f(x) = b + (x − x̄)ᵀw, w ~ N(0, diag(λ)⁻¹), the level b at x̄ taken as known.
+def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
+    """f(x) = b + (x − x̄)ᵀw, w ~ N(0, diag(λ)⁻¹), noise 1/α.
 
-    Columns that ARDRegression has dropped have no weight, before and after.
+    The level b at x̄ has a flat prior, and variance 1/(αn) after n rows; a prior of 10⁴/α
+    stands for the flat one. Columns that ARDRegression has dropped have no weight, before and
+    after.
     """
     if not isinstance(estimator, (BayesianRidge, ARDRegression)):
         return None
+    check_is_fitted(estimator, "sigma_")
     precision = np.broadcast_to(estimator.lambda_, estimator.coef_.shape)
     kept = np.ones(precision.size, dtype=bool)
     if isinstance(estimator, ARDRegression):
         kept = precision < estimator.threshold_lambda
-    J = (X - estimator.X_offset_)[:, kept]
+    J = (np.asarray(X, dtype=float) - estimator.X_offset_)[:, kept]
     level = float(estimator.intercept_ + estimator.coef_ @ np.ravel(estimator.X_offset_))
-    return [
-        Member(
-            linearised(estimator.predict(X), J, estimator.sigma_),
-            linearised(np.full(X.shape[0], level), J, np.diag(1.0 / precision[kept])),
-            float(1.0 / estimator.alpha_),
-        )
-    ]
+    after = linearised(estimator.predict(X), J, estimator.sigma_)
+    before = linearised(np.full(X.shape[0], level), J, np.diag(1.0 / precision[kept]))
+    if estimator.fit_intercept and np.isfinite(weight):
+        noise = 1.0 / estimator.alpha_
+        after = Gaussian(after.mean, after.covariance + noise / weight)
+        before = Gaussian(before.mean, before.covariance + 1e4 * noise)
+    return [Member(after, before, float(1.0 / estimator.alpha_))]
 
 
-def with_jacobian(estimator, X: Array) -> list[Member] | None:
+def with_jacobian(estimator, X: Array, weight: float) -> list[Member] | None:
     """f(x, w) near the fitted weights ŵ: f(x, ŵ) + J(w − ŵ) (Tresp 2000, footnote 3).
 
     Without `weights_` the model is taken as linear, f(x, ŵ) = Jŵ. J is (q, k) or (q, p, k).
@@ -179,7 +246,7 @@ def with_jacobian(estimator, X: Array) -> list[Member] | None:
     return told
 
 
-def with_prior(estimator, X: Array) -> list[Member] | None:
+def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
     """Anything that predicts jointly and tells its prior; a committee too."""
     if not callable(getattr(estimator, "prior", None)):
         return None

@@ -45,7 +45,7 @@ class Settings:
     engine: Any
 
     @classmethod
-    def of(cls, estimator) -> Settings:
+    def of(cls, estimator, anchors_name: str = "anchors") -> Settings:
         e = estimator
         kernel, noise, start = _hyperparameters(e.kernel, e.noise, e.learn)
         transductive = (
@@ -76,7 +76,7 @@ class Settings:
             given_labels=labels,
             chunk_size=whole_number(e.chunk_size, "chunk_size"),
             n_anchors=whole_number(e.n_anchors, "n_anchors"),
-            anchors=_anchors(e.anchors),
+            anchors=_anchors(e.anchors, anchors_name),
             n_local=n_local,
             query_size=whole_number(e.query_size, "query_size"),
             n_starts=whole_number(e.n_starts, "n_starts", auto=False) or 1,
@@ -135,7 +135,7 @@ class Settings:
     def check_sizes(self, n: int, d: int, largest_chunk: int) -> None:
         """Refuse what does not fit the rows, or no dense factorisation could hold."""
         if self.anchors is not None and self.anchors.shape[1] != d:
-            raise ValueError(f"anchors have {self.anchors.shape[1]} columns, but X has {d}")
+            raise ValueError(f"the anchors have {self.anchors.shape[1]} columns, but X has {d}")
         if self.one_column and d > 1:
             raise ValueError(
                 f"kernel has an ExpSineSquared, which is no covariance on {d} columns: give "
@@ -247,7 +247,7 @@ def _noise(noise) -> Array | None:
     return values
 
 
-def _anchors(anchors) -> Array | None:
+def _anchors(anchors, name: str) -> Array | None:
     if anchors is None:
         return None
     try:
@@ -255,7 +255,7 @@ def _anchors(anchors) -> Array | None:
     except (TypeError, ValueError):
         Z = np.empty(0)
     if Z.ndim != 2 or Z.shape[0] < 1 or not np.isfinite(Z).all():
-        raise ValueError("anchors must be a finite array of shape (m, d) with m of at least 1")
+        raise ValueError(f"{name} must be a finite array of shape (m, d) with m of at least 1")
     return Z
 
 

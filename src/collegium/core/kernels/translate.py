@@ -28,7 +28,7 @@ def as_kernel(kernel: Any) -> Kernel:
             return ours
     names = ", ".join(sorted(leaf.__name__ for leaf in Leaf.registry))
     raise ValueError(
-        f"kernel={kernel!r} has no fast form here: give one of collegium.kernels ({names}), "
+        f"kernel={kernel!r} is not a kernel known here: give one of collegium.kernels ({names}), "
         "scikit-learn's RBF, Matern (nu 0.5, 1.5, 2.5, inf), RationalQuadratic, "
         "ExpSineSquared, DotProduct, ConstantKernel or WhiteKernel, or sums and products of them"
     )

@@ -1,0 +1,96 @@
+"""What regressors with a committee inside share: answers, and what was found."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.kernels import Kernel
+from ..core.local import Prediction
+from ..engines import single_threaded
+from .base import GaussianRegressor
+from .data import Scaling
+from .settings import choose_engine
+
+Array = np.ndarray
+
+
+class FittedCommittee(GaussianRegressor):
+    """`built_` has a committee, a scaling, n_chunks, total_weight, and makes its predictor."""
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def _moments(self, X: Array) -> Prediction:
+        engine = choose_engine(self.engine, self.n_jobs)
+        return self._answers.get(self.built_).predict(X, engine)
+
+    def _joint(self, X: Array) -> tuple[Prediction, Array]:
+        engine = choose_engine(self.engine, self.n_jobs)
+        return self._answers.get(self.built_).joint(X, engine)
+
+    def _noise_scaled(self) -> float:
+        return self.built_.committee.noise
+
+    def _prior_variance(self, X: Array) -> float:
+        return self.built_.committee.basis.scale(X)
+
+    def _forget_answers(self) -> None:
+        self._answers = _Answers()
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("_answers", None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._forget_answers()
+
+    # -- what was found -----------------------------------------------------------------------
+
+    def _fitted(self):
+        check_is_fitted(self)
+        return self.built_
+
+    @property
+    def scaling_(self) -> Scaling:
+        return self._fitted().scaling
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel in the units of X and y (of the first output where there are several)."""
+        return self._fitted().committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
+
+    @property
+    def noise_(self) -> float | Array:
+        """The noise variance in the units of y; one an output where these differ in scale."""
+        noise = self._fitted().committee.noise * self.scaling_.scale**2
+        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
+
+    @property
+    def anchors_(self) -> Array:
+        return self._fitted().committee.basis.Z
+
+    @property
+    def n_chunks_(self) -> int:
+        return self._fitted().n_chunks
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(y | X) in the units of y, summed over outputs."""
+        with single_threaded():
+            scaled = self._fitted().committee.log_evidence()
+        return float((scaled - self._fitted().total_weight * np.log(self.scaling_.scale)).sum())
+
+
+class _Answers:
+    """The predictor of a model, made when first asked for; never stored."""
+
+    def __init__(self):
+        self.predictor = None
+
+    def get(self, built):
+        if self.predictor is None:
+            with single_threaded():
+                self.predictor = built.predictor()
+        return self.predictor
