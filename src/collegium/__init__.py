@@ -5,12 +5,19 @@ weights; a committee adds the messages to the prior. Batch, online and distribut
 are all arithmetic on messages.
 """
 
-from . import combination, dof, kernels
+from . import combination, dof, kernels, selection
 from .core.basis import Anchors, Features
 from .core.chunk import Chunk
 from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
-from .estimators import CommitteeOf, CommitteeRegressor, NystromRegressor, SparseGPRegressor
+from .estimators import (
+    CommitteeOf,
+    CommitteeRegressor,
+    NystromRegressor,
+    OnlineGPClassifier,
+    OnlineGPRegressor,
+    SparseGPRegressor,
+)
 
 __version__ = "0.1.0"
 
@@ -25,10 +32,13 @@ __all__ = [
     "Features",
     "Message",
     "NystromRegressor",
+    "OnlineGPClassifier",
+    "OnlineGPRegressor",
     "Projected",
     "SparseGPRegressor",
     "combination",
     "dof",
     "kernels",
     "normalise",
+    "selection",
 ]

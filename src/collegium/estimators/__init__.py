@@ -3,6 +3,15 @@
 from .committee import CommitteeRegressor
 from .committee_of import CommitteeOf
 from .nystrom import NystromRegressor
+from .online_classifier import OnlineGPClassifier
+from .online_regressor import OnlineGPRegressor
 from .sparse import SparseGPRegressor
 
-__all__ = ["CommitteeOf", "CommitteeRegressor", "NystromRegressor", "SparseGPRegressor"]
+__all__ = [
+    "CommitteeOf",
+    "CommitteeRegressor",
+    "NystromRegressor",
+    "OnlineGPClassifier",
+    "OnlineGPRegressor",
+    "SparseGPRegressor",
+]

@@ -47,7 +47,7 @@ class Settings:
     @classmethod
     def of(cls, estimator, anchors_name: str = "anchors") -> Settings:
         e = estimator
-        kernel, noise, start = _hyperparameters(e.kernel, e.noise, e.learn)
+        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, e.learn)
         transductive = (
             _one_of(e.inference, "inference", ("inductive", "transductive")) == "transductive"
         )
@@ -164,7 +164,7 @@ def check_square(n: int, what: str) -> None:
         )
 
 
-def _hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
+def given_hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
     """Kernel without white noise, noise to keep, noise to start from."""
     if not (
         isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn == "anchored")
