@@ -23,6 +23,7 @@ BAD = {
     ],
     "chunk_size": NO_SIZES,
     "n_anchors": NO_SIZES,
+    "selection": ["best", None, 3, ["kmeans"], np.zeros((3, 2))],
     "anchors": [
         "auto", 3.0, [1.0, 2.0], np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
@@ -67,6 +68,7 @@ def test_every_argument_has_bad_cases():
     ({"combination": "poe", "n_anchors": 5}, "n_anchors means nothing with combination='poe'"),
     ({"combination": "grbcm", "anchors": np.zeros((2, 2))}, "anchors means nothing"),
     ({"combination": "gpoe", "learn": "anchored"}, "learn='anchored' means nothing"),
+    ({"combination": "gpoe", "selection": "sgma"}, "selection means nothing"),
     ({"kernel": kernels.RBF(length_scale=[1.0, 2.0, 3.0])}, "length_scale of RBF has 3 values"),
     ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
     ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),

@@ -346,3 +346,11 @@ def test_unfitted_models_say_so():
             getattr(CommitteeRegressor(), ask)([[0.0]])
     with pytest.raises(NotFittedError):
         CommitteeRegressor().relearn()
+
+
+@pytest.mark.parametrize("rule", ["random", "sgma", "postapp", "pivoted-cholesky"])
+def test_anchors_may_be_chosen_by_any_rule(rule):
+    X, y = rows(80)
+    model = committee("anchors only", n_anchors=12, selection=rule, **GIVEN).fit(X, y)
+    assert model.anchors_.shape == (12, 2)
+    assert {tuple(z) for z in model.anchors_} <= {tuple(x) for x in X}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from estimator_cases import VARIANTS, committee, leaves, queries, rows, state
 
-from collegium import kernels
+from collegium import CommitteeRegressor, NystromRegressor, SparseGPRegressor, kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 ALLOWED = (Number, np.bool_, str, type(None))
@@ -56,3 +56,18 @@ def test_the_walk_finds_what_does_not_belong():
     loop.append(loop)
     with pytest.raises(AssertionError, match="refers back"):
         assert_plain(model)
+
+
+@pytest.mark.parametrize("model", [
+    SparseGPRegressor(method="pic", selection="sgma", n_anchors=8, chunk_size=10, random_state=0),
+    SparseGPRegressor(method="vfe", n_anchors=8, random_state=0),
+    SparseGPRegressor(method="dtc", transductive=True, chunk_size=20, random_state=0),
+    NystromRegressor(n_anchors=30, noise=0.5, random_state=0),
+    CommitteeRegressor(combination="grbcm", chunk_size=10, random_state=0),
+    CommitteeRegressor(combination="npae", chunk_size=10, random_state=0),
+], ids=repr)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::collegium.core.nystrom.NystromWarning")
+def test_other_models_are_trees_of_plain_records_too(model):
+    X, y = rows(60)
+    model.fit(X, y).predict(queries(), return_std=True)
+    assert_plain(model)

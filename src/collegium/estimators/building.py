@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from ..core import selection
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
 from ..core.dof import DOF_SAMPLE
@@ -16,6 +15,7 @@ from ..core.learning import learn, refine
 from ..core.local import Rows
 from ..core.panel import Nested, Panel
 from ..core.scales import Metric
+from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
 from .checking import check_bars, check_joint, check_query_size, chunk_groups, degrees_of_freedom
 from .data import Scaling, for_learning
@@ -101,9 +101,8 @@ def with_anchors(
     words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
     say(f"{words} {dof:.0f} effective degrees of freedom")
     if Z is None:
-        metric = Metric.of(kernel, scaled.X)
-        Z = selection.kmeans(metric.forward(scaled.X), settings.anchor_count(n, dof), rng)
-        Z = metric.backward(Z)
+        stop = Stop(min(settings.anchor_count(n, dof), n))
+        Z = RULES[settings.selection](kernel, noise, scaled, stop, rng).Z
     model = replace(model, query_size=settings.query_points(dof), dof=dof)
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
     if settings.transductive:

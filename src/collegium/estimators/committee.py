@@ -50,8 +50,10 @@ class CommitteeRegressor(FittedCommittee):
         Anchors shared by all chunks. "auto": twice the effective degrees of freedom of the
         rows, between 20 and 500 and not above a tenth of the rows. With combination="grbcm" the
         rows of the communication set; "auto": as many as a chunk has.
+    selection : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"}, default="kmeans"
+        Where the anchors go; see `collegium.selection`.
     anchors : array of shape (m, d), default=None
-        Anchors given instead; `n_anchors` is then not used.
+        Anchors given instead; `n_anchors` and `selection` are then not used.
     noise : float or array of p, default=None
         Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
         array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
@@ -132,6 +134,7 @@ class CommitteeRegressor(FittedCommittee):
         partition="balanced",
         chunk_size="auto",
         n_anchors="auto",
+        selection="kmeans",
         anchors=None,
         noise=None,
         n_local="auto",
@@ -150,6 +153,7 @@ class CommitteeRegressor(FittedCommittee):
         self.partition = partition
         self.chunk_size = chunk_size
         self.n_anchors = n_anchors
+        self.selection = selection
         self.anchors = anchors
         self.noise = noise
         self.n_local = n_local

@@ -95,7 +95,7 @@ class NystromRegressor(FittedCommittee):
         rows, _ = merged(rows, None, in_order=False)
         rng, say = generator(self.random_state), Progress(self.verbose)
         with single_threaded():
-            self.built_ = build_sparse(rows, None, settings, "nystrom", self.selection, rng, say)
+            self.built_ = build_sparse(rows, None, settings, "nystrom", rng, say)
         self._forget_answers()
         largest = self._nystrom().largest_weight()
         if largest > EXPLODED:

@@ -12,6 +12,7 @@ from ..core import linalg
 from ..core.kernels import Kernel, as_kernel, needs_one_column, split_white
 from ..core.partition import RULES
 from ..core.pointwise import RULES as POINTWISE
+from ..core.selection import RULES as SELECTION
 from ..engines import engine_for
 
 Array = np.ndarray
@@ -38,6 +39,7 @@ class Settings:
     given_labels: Array | None
     chunk_size: int | None
     n_anchors: int | None
+    selection: str  # a rule for anchors
     anchors: Array | None
     n_local: int | None
     query_size: int | None
@@ -76,6 +78,7 @@ class Settings:
             given_labels=labels,
             chunk_size=whole_number(e.chunk_size, "chunk_size"),
             n_anchors=whole_number(e.n_anchors, "n_anchors"),
+            selection=_one_of(e.selection, "selection", tuple(SELECTION)),
             anchors=_anchors(e.anchors, anchors_name),
             n_local=n_local,
             query_size=whole_number(e.query_size, "query_size"),
@@ -200,6 +203,7 @@ def _check_experts(e, combination: str, transductive: bool) -> None:
         )
     meaningless = {"n_local": e.n_local != "auto", "anchors": e.anchors is not None}
     meaningless["n_anchors"] = e.n_anchors != "auto" and combination != "grbcm"
+    meaningless["selection"] = e.selection != "kmeans"
     meaningless["learn='anchored'"] = isinstance(e.learn, str) and e.learn == "anchored"
     for name, given in meaningless.items():
         if given:

@@ -160,9 +160,7 @@ class SparseGPRegressor(FittedCommittee):
         rows, labels = merged(rows, labels, in_order=settings.in_order)
         rng, say = generator(self.random_state), Progress(self.verbose)
         with single_threaded():
-            self.built_ = build_sparse(
-                rows, labels, settings, self.method, self.selection, rng, say
-            )
+            self.built_ = build_sparse(rows, labels, settings, self.method, rng, say)
         self._forget_answers()
         return self
 
@@ -259,17 +257,17 @@ def sparse_settings(*, selection, transductive=False, **given) -> Settings:
     if not isinstance(given["learn"], (bool, np.bool_)):
         raise ValueError(f"learn={given['learn']!r}: give True or False")
     by_rule = isinstance(selection, str)
-    if by_rule and selection not in RULES:
-        raise ValueError(f"selection={selection!r}: give one of {tuple(RULES)}, or anchors")
     default = {"partition": "balanced", "chunk_size": "auto", "query_size": "auto"}
     fixed = {"combination": "bcm", "n_local": "auto", "n_starts": 1, "screening": 0.0}
     fixed["inference"] = "transductive" if transductive else "inductive"
-    fixed["anchors"] = None if by_rule else selection
+    fixed |= {"selection": selection, "anchors": None}
+    if not by_rule:
+        fixed |= {"selection": "kmeans", "anchors": selection}
     return Settings.of(SimpleNamespace(**default | given | fixed), anchors_name="selection")
 
 
 def build_sparse(
-    rows: Rows, labels: Array | None, settings: Settings, method: str, rule,
+    rows: Rows, labels: Array | None, settings: Settings, method: str,
     rng: np.random.Generator, say: Progress,
 ) -> Sparse:  # fmt: skip
     """Rows in the units of the user -> model."""
@@ -290,7 +288,7 @@ def build_sparse(
         chosen = _given(settings.anchors)
     else:
         stop = Stop(min(settings.anchor_count(n, dof), n))
-        chosen = RULES[rule](kernel, noise, scaled, stop, rng)
+        chosen = RULES[settings.selection](kernel, noise, scaled, stop, rng)
     say(f"{n} rows, {len(chosen.Z)} anchors, about {dof:.0f} effective degrees of freedom")
     groups = _groups(kernel, rows.X, labels, settings, rng)
     model = Sparse(
