@@ -14,7 +14,7 @@ from ..core.online import OnlineGP
 from ..core.online_learning import default_kernel, search
 from ..engines import engine_for
 from .building import choose_scaling
-from .data import LARGEST, Scaling
+from .data import LARGEST, Scaling, for_learning
 from .online import Options, Waiting
 from .progress import Progress
 from .settings import given_hyperparameters
@@ -91,7 +91,7 @@ def begin(
     if options.learn:
         start = None if options.noise_start is None else options.noise_start * unit
         scaled = Rows(first.X, scaling.forward(first.y), first.w)
-        found = learn(scaled, kernel, noise, rng, engine_for(None), noise_start=start, say=say)
+        found = learn(for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say)
         kernel, noise = found.kernel, found.noise
     gp = OnlineGP.start(kernel, Gaussian(noise), d, p, options.rules)
     return Stream(gp, scaling, None, 0, 0.0)
