@@ -91,7 +91,9 @@ def begin(
     if options.learn:
         start = None if options.noise_start is None else options.noise_start * unit
         scaled = Rows(first.X, scaling.forward(first.y), first.w)
-        found = learn(for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say)
+        found = learn(
+            for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say
+        )
         kernel, noise = found.kernel, found.noise
     gp = OnlineGP.start(kernel, Gaussian(noise), d, p, options.rules)
     return Stream(gp, scaling, None, 0, 0.0)
