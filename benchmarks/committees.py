@@ -49,6 +49,28 @@ def run(split: Split, size: int) -> list[dict]:
     return rows
 
 
+def query_batches(split: Split, size: int, batch: int = 250) -> list[dict]:
+    """The joint committee asked in batches of queries that lie together, and in random ones."""
+    learnt = CommitteeRegressor(random_state=0, inference="transductive").fit(split.X, split.y)
+    model = CommitteeRegressor(
+        learnt.kernel_, noise=learnt.noise_, learn=False, random_state=0,
+        inference="transductive", chunk_size=size, query_size=batch,
+    ).fit(split.X, split.y)  # fmt: skip
+    rows = [
+        {"query batches": "clustered"} | _joint_scores(model, split, [np.arange(len(split.y_test))])
+    ]
+    order = np.random.default_rng(0).permutation(len(split.y_test))
+    parts = [order[start : start + batch] for start in range(0, order.size, batch)]
+    return [*rows, {"query batches": "random"} | _joint_scores(model, split, parts)]
+
+
+def _joint_scores(model: CommitteeRegressor, split: Split, parts: list) -> dict[str, float]:
+    mean, std = np.empty((2, len(split.y_test)))
+    for part in parts:
+        mean[part], std[part] = model.predict(split.X_test[part], return_std=True)
+    return scores(split.y_test, mean, std)
+
+
 def screening(folder: str, n: int = 200_000) -> list[dict]:
     """A tile of a map: the thousand test rows nearest to one, with and without far chunks."""
     arrays = load(folder, "chm_simes")
@@ -113,7 +135,9 @@ if __name__ == "__main__":
         sys.exit(0)
     arrays = load(options.folder, options.set)
     pick = np.random.default_rng(0).permutation(len(arrays["y"]))[: options.rows]
-    found = run(random_split({"X": arrays["X"][pick], "y": arrays["y"][pick]}), options.chunk)
+    split = random_split({"X": arrays["X"][pick], "y": arrays["y"][pick]})
+    found = run(split, options.chunk)
     print(table(found))
+    print(table(query_batches(split, options.chunk)))
     draw(found, Path(options.out) / "committees.png")
     print(table(screening(options.folder)))
