@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.chunk import cut
 from ..core.committee import Committee, Predictor, predictor
@@ -14,6 +16,7 @@ from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
 from ..core.panel import Nested, Panel
+from ..core.refine import Refined, refined
 from ..core.scales import Metric
 from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
@@ -37,12 +40,14 @@ class Built:
     combination: str
     screening: float
     dof: float  # effective degrees of freedom of the rows; 0: not estimated
+    weights: Array  # of the exact GP, where means were refined; else none  (n, p)
+    residuals: Array  # of that system, before each iteration and after the last
     n_chunks: int
     total_weight: float
     waiting: bool  # an exact GP so far: more rows may ask for anchors
     learnt_at: int  # rows seen when hyperparameters were last learnt
 
-    def predictor(self) -> Predictor | Joint | Panel | Nested:
+    def predictor(self) -> Predictor | Joint | Panel | Nested | Refined:
         if len(self.committee.sizes) > 1:
             if self.combination == "npae":
                 return Nested.of(self.committee)
@@ -50,7 +55,10 @@ class Built:
                 return Panel.of(self.committee, self.combination)
             if self.query_size:
                 return Joint.of(self.committee, self.query_size, self.screening)
-        return predictor(self.committee, self.n_local)
+        own = predictor(self.committee, self.n_local)
+        if self.weights.size == 0:
+            return own
+        return Refined(own, self.committee.basis.kernel, self.committee.rows().X, self.weights)
 
 
 def build(
@@ -76,6 +84,8 @@ def build(
         combination=settings.combination,
         screening=settings.screening,
         dof=0.0,
+        weights=np.empty((0, rows.y.shape[1])),
+        residuals=np.empty(0),
         n_chunks=1 if exact else len(groups),
         total_weight=float(rows.w.sum()),
         waiting=exact,
@@ -127,7 +137,24 @@ def with_anchors(
     chunks = cut(*scaled.fields(), groups)
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
-    return replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
+    model = replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
+    return with_weights(model, settings, say) if settings.refine else model
+
+
+def with_weights(model: Built, settings: Settings, say: Progress) -> Built:
+    """Means on the way to those of the exact GP; see `refine`."""
+    found = refined(
+        model.committee, settings.engine, tolerance=settings.tol, max_iter=settings.max_iter,
+        say=say,
+    )  # fmt: skip
+    if found.residuals[-1] > settings.tol:
+        warnings.warn(
+            f"refine='cg' stopped after {settings.max_iter} iterations with a residual of "
+            f"{found.residuals[-1]:.1e}: give a larger max_iter, more anchors or larger chunks",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return replace(model, weights=np.concatenate(found.weights), residuals=found.residuals)
 
 
 def with_experts(

@@ -73,6 +73,12 @@ class CommitteeRegressor(FittedCommittee):
         (all rows; best with `n_local=0`). False: take `kernel` and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
+    refine : {None, "cg"}, default=None
+        "cg": after the committee has been built, conjugate gradients go on to the means of the
+        exact Gaussian process on all rows, with the committee as preconditioner; variances
+        stay the committee's. `fit` only. O(n²) for an iteration, of which there are some tens.
+    tol, max_iter : float, int
+        Of `refine`: stop where the residual is so small relative to y, or after so many steps.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
     n_jobs : int, default=None
@@ -90,6 +96,8 @@ class CommitteeRegressor(FittedCommittee):
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_ : int, the communication set of "grbcm" counted.
     chunk_size_, n_local_, query_size_ : the sizes used.
+    residuals_ : array, relative residual of the exact GP's system before each iteration of
+        `refine` and after the last; empty without.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from
         a sample of at most 1000: what the rows can tell apart. It is how many anchors or query
         points a committee wants.
@@ -142,6 +150,9 @@ class CommitteeRegressor(FittedCommittee):
         screening=1e-3,
         learn=True,
         n_starts=1,
+        refine=None,
+        tol=1e-3,
+        max_iter=100,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -161,6 +172,9 @@ class CommitteeRegressor(FittedCommittee):
         self.screening = screening
         self.learn = learn
         self.n_starts = n_starts
+        self.refine = refine
+        self.tol = tol
+        self.max_iter = max_iter
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -205,6 +219,8 @@ class CommitteeRegressor(FittedCommittee):
         """
         first = not hasattr(self, "built_")
         settings = Settings.of(self)
+        if settings.refine:
+            raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
         if not first and rows.y.shape[1] != self.scaling_.scale.size:
             raise ValueError(
@@ -270,6 +286,10 @@ class CommitteeRegressor(FittedCommittee):
     def query_size_(self) -> int:
         """Query points of one transductive batch; 0 where inference is inductive."""
         return self._fitted().query_size
+
+    @property
+    def residuals_(self) -> Array:
+        return self._fitted().residuals
 
     @property
     def effective_dof_(self) -> float:

@@ -35,6 +35,9 @@ class Settings:
     transductive: bool
     combination: str  # "bcm" (joint), or a rule for whole experts
     screening: float  # tolerance, in posterior standard deviations
+    refine: bool  # means by conjugate gradients, to those of the exact GP
+    tol: float  # of the residual there
+    max_iter: int
     rule: str  # a partition rule, or "label"
     given_labels: Array | None
     chunk_size: int | None
@@ -73,7 +76,10 @@ class Settings:
             anchored=isinstance(e.learn, str) and e.learn == "anchored",
             transductive=transductive,
             combination=combination,
-            screening=_tolerance(e.screening),
+            screening=_tolerance(e.screening, "screening"),
+            refine=_refine(e, transductive, combination, n_local),
+            tol=_tolerance(e.tol, "tol"),
+            max_iter=whole_number(e.max_iter, "max_iter", auto=False) or 1,
             rule=rule,
             given_labels=labels,
             chunk_size=whole_number(e.chunk_size, "chunk_size"),
@@ -213,10 +219,23 @@ def _check_experts(e, combination: str, transductive: bool) -> None:
             )
 
 
-def _tolerance(value) -> float:
+def _tolerance(value, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < 1:
-        raise ValueError(f"screening={value!r}: give a tolerance of at least 0 and below 1")
+        raise ValueError(f"{name}={value!r}: give a tolerance of at least 0 and below 1")
     return float(value)
+
+
+def _refine(e, transductive: bool, combination: str, n_local: int | None) -> bool:
+    if e.refine is None:
+        return False
+    if not isinstance(e.refine, str) or e.refine != "cg":
+        raise ValueError(f"refine={e.refine!r}: give None or 'cg'")
+    if transductive or combination != "bcm" or n_local == 0:
+        raise ValueError(
+            "refine='cg' needs the default committee and its rows: inference='inductive', "
+            "combination='bcm' and n_local above 0"
+        )
+    return True
 
 
 def choose_engine(engine, n_jobs):
