@@ -49,6 +49,7 @@ def select(
     gap : float, default=0.0
         "postapp": stop where the log posterior is so near to its dual bound (relative).
     sample_weight : array-like of shape (n,), default=None
+        For "postapp"; the other rules look at inputs alone.
     random_state : int, RandomState, Generator or None
 
     Returns

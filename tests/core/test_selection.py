@@ -203,3 +203,49 @@ def test_a_weight_is_a_repetition():
     assert_allclose(posterior_value(weighted, Z), posterior_value(repeated, Z), rtol=1e-10)
     found = choose("postapp", weighted, Stop(7))
     assert_allclose(found.gains.sum(), posterior_value(repeated, found.Z), rtol=1e-8)
+
+
+@pytest.mark.parametrize("length", [1.0, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_gains_stay_right_on_smooth_functions(seed, length):
+    """Small pivots would multiply rounding errors until nothing seemed left."""
+    X = np.random.default_rng(seed).uniform(-3, 3, size=(1500, 1))
+    rows = Rows(X, np.sin(3.0 * X), np.ones(1500))
+    found = choose("sgma", rows, Stop(80), kernel=RBF(1.0, length), seed=seed)
+    assert found.remaining.min() > -1e-9 and found.remaining[-1] < 1e-8
+    told = measured(RBF(1.0, length), X, found)
+    assert_allclose(found.remaining, told.remaining, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-6])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_posterior_of_a_smooth_function_is_approached(seed, noise):
+    X = np.random.default_rng(seed).uniform(-3, 3, size=(600, 1))
+    y = np.sin(3.0 * X)
+    found = choose("postapp", Rows(X, y, np.ones(600)), Stop(60), RBF(1.0, 1.0), noise, seed)
+    assert found.remaining.min() > -1e-6 and (np.diff(found.remaining) <= 1e-9).all()
+    phi = RBF(1.0, 1.0).value(X, found.Z)
+    left = y - phi @ np.linalg.lstsq(phi, y, rcond=1e-12)[0]
+    assert (left**2).sum() < 1e-4 * (y**2).sum()
+
+
+@pytest.mark.parametrize("number", [30, 500])
+def test_centres_that_are_enough_cover_all_rows(number):
+    X = np.random.default_rng(0).uniform(-3, 3, size=(500, 1))
+    rows = Rows(X, X, np.ones(500))
+    found = choose("kmeans", rows, Stop(number, share=0.05), kernel=RBF(1.0, 0.8))
+    assert 3 <= len(found.Z) <= 30 and found.remaining[-1] <= 0.05
+    assert found.Z.min() < -2.0 and found.Z.max() > 2.0
+
+
+def test_the_gap_knows_weights_and_outputs():
+    rows = problem(50, p=2, weighted=True)
+    state = selection._Posterior(KERNEL, NOISE, rows, Stop(12), np.random.default_rng(0))
+    at = state.run().index
+    K, W = reference.covariance(KERNEL, rows.X), np.diag(rows.w)
+    KB, KBB = K[:, at], K[np.ix_(at, at)]
+    h = KB.T @ W @ rows.y
+    Q = -0.5 * np.trace(h.T @ np.linalg.solve(NOISE * KBB + KB.T @ W @ KB, h))
+    dual = np.linalg.solve(NOISE * np.diag(1.0 / rows.w[at]) + KBB, rows.y[at])
+    bound = 0.5 * np.trace(rows.y.T @ W @ rows.y) - 0.5 * NOISE * np.trace(rows.y[at].T @ dual)
+    assert_allclose(state.gap(), 2 * (Q + bound) / (abs(Q) + abs(bound)), rtol=1e-8)

@@ -102,3 +102,35 @@ def test_the_bound_of_too_many_rows_is_refused():
 @parametrize_with_checks([NystromRegressor(random_state=0, n_anchors=40)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
+
+
+def test_weights_of_rows_are_repetitions():
+    X, y = rows(40)
+    w = np.random.default_rng(0).uniform(0.5, 3.0, 40)
+    model = NystromRegressor(**GIVEN, selection=X[:38]).fit(X, y, sample_weight=w)
+    centre = (w * y).sum() / w.sum()
+    Kxz, Kzz = reference.covariance(KERNEL, X, X[:38]), reference.covariance(KERNEL, X[:38])
+    C = Kxz @ np.linalg.solve(Kzz, Kxz.T) + np.diag(NOISE / w)
+    k = reference.covariance(KERNEL, Q, X)
+    assert_allclose(model.predict(Q), centre + k @ np.linalg.solve(C, y - centre), rtol=1e-7)
+    whole = NystromRegressor(**GIVEN, selection=X[:10]).fit(X, y, sample_weight=2 + 0 * y)
+    twice = np.repeat(X, 2, axis=0)
+    K = reference.covariance(KERNEL, twice)
+    Kxz = reference.covariance(KERNEL, twice, X[:10])
+    low = Kxz @ np.linalg.solve(reference.covariance(KERNEL, X[:10]), Kxz.T)
+    full, found = (np.sort(np.linalg.eigvalsh(A))[::-1] for A in (K, low))
+    bound = (np.abs(full - found) / (np.maximum(found, 0.0) + NOISE)).max()
+    assert_allclose(whole.error_bound(), bound, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::collegium.core.nystrom.NystromWarning")
+@pytest.mark.parametrize("noise", [0.0, 1e-14])
+def test_without_noise_no_variance_exceeds_the_prior(noise):
+    X, y = smooth_rows(120)
+    model = NystromRegressor(
+        kernels.RBF(1.0, 1.0), noise=noise, learn=False, n_anchors=20, random_state=0
+    ).fit(X, y)
+    mean, std = model.predict(Q, return_std=True)
+    assert np.isfinite(mean).all() and (std <= 1.0001).all()
+    assert np.isfinite(model.predict(Q, return_cov=True)[1]).all()
+    assert np.isfinite(model.sample_y(Q, 2)).all()

@@ -526,3 +526,25 @@ def test_verbose_says_what_was_learnt(capsys):
     OnlineGPRegressor(verbose=1, random_state=0).fit(X, y)
     said = capsys.readouterr().out
     assert said.count("Matern52") >= 2 and "noise" in said
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inputs_that_repeat_have_the_frequencies_of_their_labels(seed):
+    """A run of equal labels at one input, then of the others, would end anywhere."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, size=(600, 1)).astype(float)
+    share = np.array([0.15, 0.4, 0.6, 0.85])[X[:, 0].astype(int)]
+    y = (rng.uniform(size=600) < share).astype(int)
+    found = OnlineGPClassifier(random_state=seed).fit(X, y).predict_proba(np.arange(4.0)[:, None])
+    frequencies = [y[X[:, 0] == place].mean() for place in range(4)]
+    assert np.abs(found[:, 1] - frequencies).max() < 0.06
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inputs_that_repeat_have_the_mean_of_their_counts(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, size=(600, 1)).astype(float)
+    y = rng.poisson(np.array([0.5, 1.0, 2.0, 4.0])[X[:, 0].astype(int)])
+    model = OnlineGPRegressor(likelihood="poisson", random_state=seed).fit(X, y)
+    means = np.array([y[X[:, 0] == place].mean() for place in range(4)])
+    assert_allclose(model.predict(np.arange(4.0)[:, None]), means, rtol=0.15)

@@ -273,3 +273,34 @@ VARIANTS = [
 @parametrize_with_checks(VARIANTS)
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
+
+
+def test_a_constant_beginning_does_not_leave_a_stream_without_anchors():
+    X, y = rows(80)
+    model = sparse("dtc", selection="postapp", n_anchors=20).fit(X[:40], np.full(40, 50.0))
+    assert len(model.anchors_) == 20
+    model.partial_fit(X, y)
+    assert rmse(model.predict(X), y) < 0.6 * y.std()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_queries_at_rows_belong_to_the_chunk_of_the_row(before):
+    X, y = rows(40)
+    model = sparse("pic", partition="time", chunk_size=8).fit(
+        X[:24] if before else X, y[:24] if before else y
+    )
+    if before:
+        model.partial_fit(X[24:], y[24:])
+    own = model.built_.predictor()
+    for i, chunk in enumerate(own.chunks):
+        assert (own._owners(chunk.X) == i).all()
+
+
+def test_targets_beyond_the_scale_of_the_first_are_refused():
+    X, y = rows(40)
+    for model in (sparse("fitc"), CommitteeRegressor(**GIVEN, anchors=Q, n_local=0)):
+        model.set_params(noise=1e-200, kernel=KERNEL.scaled(1e-200))
+        model.partial_fit(X, 1e-100 * y)
+        with pytest.raises(ValueError, match="times the scale"):
+            model.partial_fit(X, 1e140 * y)
+        assert np.isfinite(model.log_evidence_)

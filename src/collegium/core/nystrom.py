@@ -41,7 +41,8 @@ class Nystrom:
         """The committee of Projected experts has I + VΨ⁻¹Vᵀ; w = Ψ⁻¹(y − VᵀE[v]) (Woodbury)."""
         basis, noise, rows = committee.basis, committee.noise, committee.rows()
         V = basis.design(rows.X)
-        weights = (rows.y - V.T @ committee.belief.mean) / _noise(noise, rows)
+        psi = _noise(basis, noise, rows)
+        weights = (rows.y - V.T @ committee.belief.mean) / psi
         return cls(basis, noise, rows, V, weights, committee.belief.factor)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
@@ -65,14 +66,15 @@ class Nystrom:
 
     def _solve(self, B: Array) -> Array:
         """(K̃ + Ψ)⁻¹B."""
-        psi = _noise(self.noise, self.rows)
+        psi = _noise(self.basis, self.noise, self.rows)
         return (B - self.V.T @ linalg.solve_posdef(self.factor, self.V @ (B / psi))) / psi
 
     def error_bound(self) -> float:
         """max |λ − λ̃|/(λ̃ + σ²), eigenvalues of K and K̃ in order (sec. 4.2, eq. 11)."""
-        n = self.rows.X.shape[0]
-        full = np.linalg.eigvalsh(self.basis.kernel.value(self.rows.X))[::-1]
-        found = np.linalg.eigvalsh(linalg.gram(self.V))[::-1][:n]
+        n, root = self.rows.X.shape[0], np.sqrt(self.rows.w)
+        K = self.basis.kernel.value(self.rows.X) * root * root[:, None]  # noise σ² for all
+        full = np.linalg.eigvalsh(K)[::-1]
+        found = np.linalg.eigvalsh(linalg.gram(self.V * root))[::-1][:n]
         low = np.concatenate([np.maximum(found, 0.0), np.zeros(n - found.size)])
         return float((np.abs(full - low) / (low + max(self.noise, 1e-300))).max())
 
@@ -81,8 +83,9 @@ class Nystrom:
         return float(np.abs(self.weights).max(initial=0.0) * self.basis.scale(self.rows.X))
 
 
-def _noise(noise: float, rows: Rows) -> Array:
-    return (max(noise, 1e-300) / rows.w)[:, None]
+def _noise(basis: Anchors, noise: float, rows: Rows) -> Array:
+    """σ²/w, not below what the experts took it to be."""
+    return np.maximum(noise / rows.w, linalg.JITTERS[0] * (basis.scale(rows.X) or 1.0))[:, None]
 
 
 def _told(values: Array) -> Array:

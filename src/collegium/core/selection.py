@@ -25,6 +25,9 @@ Array = np.ndarray
 CANDIDATES, SHORT_LIST, PICKS = 59, 24, 8
 #: A candidate with less than this share of its prior variance left brings rounding only.
 EXHAUSTED = 1e-10
+#: Nor is one taken that has less than this share of what the best has left: a small pivot
+#: multiplies the rounding errors of all that follow.
+PIVOT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +71,20 @@ def centres(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
     """K-means centres in the kernel's metric."""
-    metric = Metric.of(kernel, rows.X)
-    Z = metric.backward(kmeans(metric.forward(rows.X), stop.number, rng))
-    return _measured(kernel, rows, Z, np.empty(0, dtype=int), stop)
+    metric, none = Metric.of(kernel, rows.X), np.empty(0, dtype=int)
+    points = metric.forward(rows.X)
+    if stop.share <= 0.0:
+        Z = metric.backward(kmeans(points, stop.number, rng))
+        return _measured(kernel, rows, Z, none, stop)
+    number = min(16, stop.number)
+    while True:  # twice as many centres until they leave no more than the share
+        Z = metric.backward(kmeans(points, number, rng))
+        spread = Rows(Z, np.zeros((len(Z), 1)), np.ones(len(Z)))
+        order = _Greedy(kernel, spread, Stop(len(Z)), rng).pivoted().index
+        found = _measured(kernel, rows, Z[order], none, stop)
+        if found.remaining[-1] <= stop.share or number >= stop.number:
+            return found
+        number = min(2 * number, stop.number)
 
 
 def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
@@ -111,6 +125,8 @@ def postapp(
     """Greedy posterior approximation (Smola & Bartlett 2001): the candidate that raises
     ½hᵀΛ⁻¹h most, Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), h = K(Z, X)Wy; outputs add up.
     """
+    if not rows.y.any():  # nothing to explain: all that is left is the inputs
+        return sgma(kernel, noise, rows, stop, rng)
     return _Posterior(kernel, max(noise, 1e-300), rows, stop, rng).run()
 
 
@@ -178,8 +194,7 @@ class _Greedy:
             best = np.argsort(-gains, kind="stable")[:SHORT_LIST]
             pool, R = pool[best], R[best]
             for _ in range(PICKS):
-                own = self.left[pool]
-                fit = own > EXHAUSTED * self.prior[pool]
+                own, fit = self.left[pool], self._open()[pool]
                 if self._done() or not fit.any():
                     break
                 gains = np.einsum("cn,cn->c", R, R)
@@ -199,7 +214,7 @@ class _Greedy:
         return self._selection()
 
     def _open(self) -> Array:
-        return self.left > EXHAUSTED * self.prior
+        return self.left > np.maximum(EXHAUSTED * self.prior, PIVOT * self.left.max())
 
     def _columns(self, pool: Array) -> Array:
         """K(x_pool, X) − g_poolᵀG  (c, n)."""
@@ -290,7 +305,7 @@ class _Posterior:
         return taken
 
     def _gains(self, a: Array, s: Array, e: Array) -> Array:
-        fit = s > EXHAUSTED * a
+        fit = s > np.maximum(EXHAUSTED * a, PIVOT * s.max())
         return np.where(fit, 0.5 * (e**2).sum(axis=1) / np.where(fit, s, 1.0), -1.0)
 
     def _take(self, row: int, column: Array, t: Array, root: float, e: Array, gain: float) -> None:

@@ -135,7 +135,14 @@ class Scaling:
         return cls(mean * size, np.maximum(sd * size, 1.0 / LARGEST))
 
     def forward(self, y: Array) -> Array:
-        return (y - self.centre) / self.scale
+        with np.errstate(over="ignore"):
+            scaled = (y - self.centre) / self.scale
+        if np.abs(scaled).max(initial=0.0) > LARGEST:
+            raise ValueError(
+                f"y has values {LARGEST:.0e} times the scale of the rows it was first fitted to: "
+                "fit again, or give y in other units"
+            )
+        return scaled
 
     def mean(self, mean: Array) -> Array:
         return self.centre + self.scale * mean

@@ -75,14 +75,19 @@ def _number(value, name: str, right: Callable[[float], bool], words: str) -> flo
     return float(value)
 
 
-def shuffled(rows: Rows, options: Options, rng: np.random.Generator) -> Rows:
+def shuffled(
+    rows: Rows, options: Options, rng: np.random.Generator, estimator, *, repeat: bool
+) -> Rows:
     """The rows of one `fit` in an order that depends on their values and the seed alone.
 
-    Where the past fades they stay in theirs.
+    Where the past fades they stay in theirs. Copies are made before the order is drawn: a long
+    run of equal labels would pull a site that is not Gaussian along.
     """
     if options.in_order:
-        return rows.take(rows.w > 0)
+        rows = rows.take(rows.w > 0)
+        return repeated(rows, estimator) if repeat else rows
     rows, _ = merged(rows, None, in_order=False)
+    rows = repeated(rows, estimator) if repeat else rows
     return rows.take(rng.permutation(rows.X.shape[0]))
 
 

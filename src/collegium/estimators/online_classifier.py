@@ -171,7 +171,7 @@ class OnlineGPClassifier(ClassifierMixin, BaseEstimator):
         X, y = self._check(X, y, reset=True)
         rows, self.classes_ = self._coded(X, y, unique_labels(y), sample_weight)
         rng, n = generator(self.random_state), rows.X.shape[0]
-        rows = repeated(shuffled(rows, options, rng), self)
+        rows = shuffled(rows, options, rng, self, repeat=True)
         with single_threaded():
             first = first_rows(rows, options, rng)
             say = Progress(self.verbose)

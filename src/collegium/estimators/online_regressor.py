@@ -145,8 +145,7 @@ class OnlineGPRegressor(GaussianRegressor):
         options = RegressionOptions.of(self)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=True)
         rng, n = generator(self.random_state), int((rows.w > 0).sum())
-        rows = shuffled(rows, options, rng)
-        rows = repeated(rows, self) if options.counts else rows
+        rows = shuffled(rows, options, rng, self, repeat=options.counts)
         with single_threaded():
             first = first_rows(rows, options, rng)
             stream = begin(first, rows, options, rng, Progress(self.verbose))

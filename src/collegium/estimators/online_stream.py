@@ -14,7 +14,7 @@ from ..core.online import OnlineGP
 from ..core.online_learning import default_kernel, search
 from ..engines import engine_for
 from .building import choose_scaling
-from .data import LARGEST, Scaling, for_learning
+from .data import Scaling, for_learning
 from .online import Options, Waiting
 from .progress import Progress
 from .settings import given_hyperparameters
@@ -59,11 +59,6 @@ class Stream:
 
     def heard(self, rows: Rows, *, n_sweeps: int = 1) -> Stream:
         scaled = self.scaling.forward(rows.y)
-        if np.abs(scaled).max(initial=0.0) > LARGEST:
-            raise ValueError(
-                f"y has values {LARGEST:.0e} times the scale of the rows it was first fitted to: "
-                "fit again, or give y in other units"
-            )
         weight = self.total_weight + float(rows.w.sum())
         gp = self.gp.sweep(rows.X, scaled, rows.w, n_sweeps)
         return replace(self, gp=gp, total_weight=weight)
