@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 OUT    ?= .
 
-.PHONY: help demo test test-slow check bench-accuracy bench-committees bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench-accuracy bench-committees bench-online bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -14,6 +14,7 @@ help:
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
+	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads"
 
@@ -44,8 +45,12 @@ bench-accuracy: $(VENV)/.installed
 bench-committees: $(VENV)/.installed
 	$(BIN)/python benchmarks/committees.py $(DATA) --out $(OUT)
 
+bench-online: $(VENV)/.installed
+	$(BIN)/python benchmarks/online.py $(DATA)
+
 bench-papers: $(VENV)/.installed
 	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
+	$(BIN)/python benchmarks/papers/schwaighofer2002.py $(DATA) --out $(OUT)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python benchmarks/guard.py
