@@ -22,7 +22,7 @@ from .scales import Metric
 
 Array = np.ndarray
 #: Candidates from which one anchor is taken (κ), kept of a pool, and taken from it.
-CANDIDATES, SHORT_LIST, PICKS = 59, 24, 8
+CANDIDATES, SHORT_LIST, PICKS = 59, 24, 4
 #: A candidate with less than this share of its prior variance left brings rounding only.
 EXHAUSTED = 1e-10
 #: Nor is one taken that has less than this share of what the best has left: a small pivot
