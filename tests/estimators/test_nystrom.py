@@ -77,7 +77,7 @@ def test_little_noise_and_few_anchors_explode_and_are_told():
     X, y = smooth_rows(300)
     given = {"learn": False, "random_state": 0, "n_anchors": 10}
     model = NystromRegressor(kernels.RBF(1.0, 0.7), noise=1e-6, **given)
-    with pytest.warns(NystromWarning, match="exploded"):
+    with pytest.warns(NystromWarning, match="unstable here"):
         model.fit(X, y)
     assert np.abs(model.weights_).max() > 1e3 and model.error_bound() > 1e3
     with pytest.warns(NystromWarning, match="negative variances"):
@@ -134,3 +134,20 @@ def test_without_noise_no_variance_exceeds_the_prior(noise):
     assert np.isfinite(mean).all() and (std <= 1.0001).all()
     assert np.isfinite(model.predict(Q, return_cov=True)[1]).all()
     assert np.isfinite(model.sample_y(Q, 2)).all()
+
+
+def test_kernels_that_disagree_are_told_where_no_weight_is_large():
+    X, y = smooth_rows(300)
+    model = NystromRegressor(
+        kernels.RBF(1.0, 0.4), noise=0.05, learn=False, n_anchors=10, random_state=0
+    )
+    with pytest.warns(NystromWarning, match="differ by"):
+        model.fit(X, y)
+    assert np.abs(model.weights_).max() < 1e3
+    K = kernels.RBF(1.0, 0.4).value(X) / y.var()
+    kept = model.built_.committee.rows()
+    back = [int(np.flatnonzero((X == x).all(axis=1))[0]) for x in kept.X]
+    Kxz = kernels.RBF(1.0, 0.4).value(X, model.anchors_) / y.var()
+    low = Kxz @ np.linalg.solve(kernels.RBF(1.0, 0.4).value(model.anchors_) / y.var(), Kxz.T)
+    gap = ((K - low)[np.ix_(back, back)] @ model.weights_) / np.sqrt(np.mean(kept.y**2))
+    assert_allclose(model._nystrom().mismatch(), np.sqrt(np.mean(gap**2)), rtol=1e-6)

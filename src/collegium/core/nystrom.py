@@ -78,6 +78,16 @@ class Nystrom:
         low = np.concatenate([np.maximum(found, 0.0), np.zeros(n - found.size)])
         return float((np.abs(full - low) / (low + max(self.noise, 1e-300))).max())
 
+    def mismatch(self, sample: int = 500) -> float:
+        """rms of (K − K̃)w at some of the rows, in units of y: what the two kernels disagree
+        about. Predictions there are y − Ψw plus this.
+        """
+        at = np.unique(np.linspace(0, self.rows.X.shape[0] - 1, sample).astype(int))
+        full = self.basis.kernel.value(self.rows.X[at], self.rows.X) @ self.weights
+        gap = full - self.V[:, at].T @ (self.V @ self.weights)
+        size = float(np.sqrt(np.mean(self.rows.y**2))) or 1.0
+        return float(np.sqrt(np.mean(gap**2))) / size
+
     def largest_weight(self) -> float:
         """max |w| k(x, x): what one row may add to a prediction."""
         return float(np.abs(self.weights).max(initial=0.0) * self.basis.scale(self.rows.X))

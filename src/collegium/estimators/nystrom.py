@@ -18,6 +18,8 @@ Array = np.ndarray
 #: Weights of standardised targets, times the prior variance, beyond this have exploded: such
 #: values went with poor predictions in Schwaighofer & Tresp (2002).
 EXPLODED = 1e3
+#: The two kernels disagree by more than this share of y at the rows themselves.
+DISAGREE = 0.5
 
 
 class NystromRegressor(FittedCommittee):
@@ -97,10 +99,13 @@ class NystromRegressor(FittedCommittee):
         with single_threaded():
             self.built_ = build_sparse(rows, None, settings, "nystrom", rng, say)
         self._forget_answers()
-        largest = self._nystrom().largest_weight()
-        if largest > EXPLODED:
+        with single_threaded():
+            found = self._nystrom()
+            largest, gap = found.largest_weight(), found.mismatch()
+        if largest > EXPLODED or gap > DISAGREE:
             warnings.warn(
-                f"weights of the Nyström method have exploded (up to {largest:.1e}): its "
+                f"the Nyström method is unstable here (weights up to {largest:.1e}, its two "
+                f"kernels differ by {gap:.1e} of the size of y at the rows themselves): its "
                 "predictions should not be trusted; give more anchors or more noise, or use "
                 "SparseGPRegressor(method='dtc')",
                 NystromWarning,
