@@ -144,13 +144,14 @@ def with_anchors(
 def with_weights(model: Built, settings: Settings, say: Progress) -> Built:
     """Means on the way to those of the exact GP; see `refine`."""
     found = refined(
-        model.committee, settings.engine, tolerance=settings.tol, max_iter=settings.max_iter,
-        say=say,
+        model.committee, settings.engine, tolerance=settings.refine_tol,
+        max_iter=settings.refine_max_iter, say=say,
     )  # fmt: skip
-    if found.residuals[-1] > settings.tol:
+    if found.residuals[-1] > settings.refine_tol:
         warnings.warn(
-            f"refine='cg' stopped after {settings.max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give a larger max_iter, more anchors or larger chunks",
+            f"refine='cg' stopped after {settings.refine_max_iter} iterations with a residual of "
+            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter, more anchors, or larger "
+            "chunks",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -77,7 +77,7 @@ class CommitteeRegressor(FittedCommittee):
         "cg": after the committee has been built, conjugate gradients go on to the means of the
         exact Gaussian process on all rows, with the committee as preconditioner; variances
         stay the committee's. `fit` only. O(n²) for an iteration, of which there are some tens.
-    tol, max_iter : float, int
+    refine_tol, refine_max_iter : float, int
         Of `refine`: stop where the residual is so small relative to y, or after so many steps.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
@@ -151,8 +151,8 @@ class CommitteeRegressor(FittedCommittee):
         learn=True,
         n_starts=1,
         refine=None,
-        tol=1e-3,
-        max_iter=100,
+        refine_tol=1e-3,
+        refine_max_iter=100,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -173,8 +173,8 @@ class CommitteeRegressor(FittedCommittee):
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
-        self.tol = tol
-        self.max_iter = max_iter
+        self.refine_tol = refine_tol
+        self.refine_max_iter = refine_max_iter
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -36,8 +36,8 @@ class Settings:
     combination: str  # "bcm" (joint), or a rule for whole experts
     screening: float  # tolerance, in posterior standard deviations
     refine: bool  # means by conjugate gradients, to those of the exact GP
-    tol: float  # of the residual there
-    max_iter: int
+    refine_tol: float  # of the residual there
+    refine_max_iter: int
     rule: str  # a partition rule, or "label"
     given_labels: Array | None
     chunk_size: int | None
@@ -78,8 +78,8 @@ class Settings:
             combination=combination,
             screening=_tolerance(e.screening, "screening"),
             refine=_refine(e, transductive, combination, n_local),
-            tol=_tolerance(e.tol, "tol"),
-            max_iter=whole_number(e.max_iter, "max_iter", auto=False) or 1,
+            refine_tol=_tolerance(e.refine_tol, "refine_tol"),
+            refine_max_iter=whole_number(e.refine_max_iter, "refine_max_iter", auto=False) or 1,
             rule=rule,
             given_labels=labels,
             chunk_size=whole_number(e.chunk_size, "chunk_size"),
