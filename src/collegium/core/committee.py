@@ -232,7 +232,4 @@ def _in_batches(Xs: Array, batches, answer, engine: Any) -> Prediction:
     batches = list(batches)
     parts = engine.map(lambda batch: answer(Xs[batch], batch), batches)
     order = np.argsort(np.concatenate(batches))
-    return Prediction(
-        np.concatenate([part.mean for part in parts])[order],
-        np.concatenate([part.variance for part in parts])[order],
-    )
+    return Prediction.joined(parts).take(order)

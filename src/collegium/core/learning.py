@@ -73,10 +73,8 @@ def near_check(
             found = correct(basis, noise * ratio, rows, Xs, neighbours[part])
             return found.predict(basis, belief, Xs)
 
-        found = engine.map(predict, parts)
-        mean = np.concatenate([part.mean for part in found])
-        variance = np.concatenate([part.variance for part in found])
-        return rows.y[asked] - mean, variance + noise * ratio
+        found = Prediction.joined(engine.map(predict, parts))
+        return rows.y[asked] - found.mean, found.variance + noise * ratio
 
     return calibrate(answer)
 

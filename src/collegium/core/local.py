@@ -11,6 +11,7 @@ N = all rows of the one chunk: the exact GP. The answer at a query depends on no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,17 @@ class Prediction:
 
     mean: Array  # (n, p)
     variance: Array  # (n,)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Prediction]) -> Prediction:
+        """Queries of several batches, one after the other."""
+        return cls(
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.variance for part in parts]),
+        )
+
+    def take(self, index: Array) -> Prediction:
+        return Prediction(self.mean[index], self.variance[index])
 
 
 def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:

@@ -49,8 +49,8 @@ class Nystrom:
         """Mean k*w, variance k** − k*(K̃ + Ψ)⁻¹k*: of two kernels, so it can come out negative."""
         size = max(1, 4_000_000 // max(1, self.rows.X.shape[0]))
         parts = engine.map(lambda at: self._batch(Xs[at]), list(slices(Xs.shape[0], size)))
-        mean = np.concatenate([part.mean for part in parts])
-        return Prediction(mean, _told(np.concatenate([part.variance for part in parts])))
+        found = Prediction.joined(parts)
+        return Prediction(found.mean, _told(found.variance))
 
     def _batch(self, Xs: Array) -> Prediction:
         k = self.basis.kernel.value(self.rows.X, Xs)  # (n, q)

@@ -69,10 +69,7 @@ class Panel:
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         parts = [self._batch(Xs[batch], engine) for batch in slices(Xs.shape[0], BATCH)]
-        return Prediction(
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.variance for part in parts]),
-        )
+        return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> Prediction:
         rule, p = RULES[self.rule], self.belief.mean.shape[1]
@@ -115,10 +112,7 @@ class Nested:
         M, n = len(self.chunks), sum(chunk.n for chunk in self.chunks)
         size = int(np.clip(BATCH_BYTES // (8 * (n + M * M)), 1, BATCH))
         parts = [self._batch(Xs[batch], engine)[0] for batch in slices(Xs.shape[0], size)]
-        return Prediction(
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.variance for part in parts]),
-        )
+        return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
         """The answer, and its weights over the rows of each chunk  (n, q)."""

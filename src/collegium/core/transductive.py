@@ -53,9 +53,7 @@ class Joint:
         batches = partition.balanced(points, self.size, np.random.default_rng(0))
         parts = [self._answer(distinct[batch], engine) for batch in batches]
         order = np.argsort(np.concatenate(batches))
-        mean = np.concatenate([part.mean for part in parts])[order]
-        variance = np.concatenate([part.variance for part in parts])[order]
-        return Prediction(mean[where], variance[where])
+        return Prediction.joined(parts).take(order[where])
 
     def _answer(self, Q: Array, engine: Any) -> Prediction:
         basis, belief = self._believe(Q, engine)

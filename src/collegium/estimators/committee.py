@@ -9,7 +9,7 @@ from ..core.local import Rows
 from ..engines import single_threaded
 from .building import add_rows, build
 from .checking import degrees_of_freedom
-from .data import all_or_nothing, check_rows, generator, merged
+from .data import all_or_nothing, check_outputs, check_rows, generator, merged
 from .fitted import FittedCommittee
 from .progress import Progress
 from .settings import Settings
@@ -222,10 +222,8 @@ class CommitteeRegressor(FittedCommittee):
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first and rows.y.shape[1] != self.scaling_.scale.size:
-            raise ValueError(
-                f"y has {rows.y.shape[1]} outputs, but {self.scaling_.scale.size} in earlier calls"
-            )
+        if not first:
+            check_outputs(rows, self.scaling_)
         if first:
             return self._rebuild(settings, rows, None, y_ndim, streaming=True)
         if self.built_.waiting:

@@ -50,6 +50,14 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
 
 
+def check_outputs(rows: Rows, scaling: Scaling) -> None:
+    """Refuse rows of a stream with another number of outputs than the first ones."""
+    if rows.y.shape[1] != scaling.scale.size:
+        raise ValueError(
+            f"y has {rows.y.shape[1]} outputs, but {scaling.scale.size} in earlier calls"
+        )
+
+
 def _numbers(y) -> Array:
     if issparse(y):
         raise ValueError("y is sparse: give a dense array")

@@ -14,7 +14,15 @@ from ..core.likelihoods import Poisson
 from ..core.local import Prediction, Rows
 from ..engines import single_threaded
 from .base import LEVELS, GaussianRegressor, check_level
-from .data import Scaling, all_or_nothing, check_queries, check_rows, generator, merged
+from .data import (
+    Scaling,
+    all_or_nothing,
+    check_outputs,
+    check_queries,
+    check_rows,
+    generator,
+    merged,
+)
 from .online import Waiting, first_rows, repeated, shuffled
 from .online_stream import RegressionOptions, Stream, begin
 from .progress import Progress
@@ -172,10 +180,8 @@ class OnlineGPRegressor(GaussianRegressor):
         options = RegressionOptions.of(self)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=first)
         n = int((rows.w > 0).sum())
-        if not first and rows.y.shape[1] != self.scaling_.scale.size:
-            raise ValueError(
-                f"y has {rows.y.shape[1]} outputs, but {self.scaling_.scale.size} in earlier calls"
-            )
+        if not first:
+            check_outputs(rows, self.scaling_)
         rows = repeated(rows, self) if options.counts else rows.take(rows.w > 0)
         if not options.counts and not options.in_order:
             rows, _ = merged(rows, None, in_order=True)

@@ -23,7 +23,15 @@ from ..core.transductive import Joint
 from ..engines import single_threaded
 from .building import choose_scaling, hyperparameters
 from .checking import chunk_groups, degrees_of_freedom
-from .data import Scaling, all_or_nothing, check_rows, for_learning, generator, merged
+from .data import (
+    Scaling,
+    all_or_nothing,
+    check_outputs,
+    check_rows,
+    for_learning,
+    generator,
+    merged,
+)
 from .fitted import FittedCommittee
 from .progress import Progress
 from .settings import Settings
@@ -180,10 +188,7 @@ class SparseGPRegressor(FittedCommittee):
             return self.fit(X, y, sample_weight)
         settings = self._settings()
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
-        if rows.y.shape[1] != self.scaling_.scale.size:
-            raise ValueError(
-                f"y has {rows.y.shape[1]} outputs, but {self.scaling_.scale.size} in earlier calls"
-            )
+        check_outputs(rows, self.scaling_)
         rows, _ = merged(rows, None, in_order=settings.in_order)
         with single_threaded():
             self.built_ = self.built_.add(rows, settings, generator(self.random_state))
