@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import linalg
+from .expansion import Expansion
 from .kernels import Kernel
 from .message import Message
 
@@ -74,6 +75,10 @@ class Anchors:
         if self.m == 0:
             return np.empty((0, X.shape[0]))
         return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
+
+    def expansion(self, v: Array) -> Expansion:
+        """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p), for many x: the factor is solved with once."""
+        return Expansion(self.kernel, self.Z, linalg.solve_upper(self.factor, v))
 
     def design_vjp(self, X: Array, V: Array, V_bar: Array) -> Gradient:
         if self.m == 0:

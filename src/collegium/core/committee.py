@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.spatial import cKDTree
 from . import linalg, local, partition
 from .basis import Anchors
 from .chunk import Chunk
+from .expansion import Expansion
 from .experts import Block, Expert
 from .kernels import Kernel
 from .local import Prediction, Rows, Shared
@@ -23,6 +24,8 @@ from .tree import Tree
 Array = np.ndarray
 #: Bytes that the design of one batch of queries' neighbours may take.
 BATCH_BYTES = 256 * 2**20
+#: Queries that one worker answers at a time, where a factor is shared by all of them.
+BATCH = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +88,25 @@ class Committee:
         return np.sum([send(chunk).log_scale for chunk in self.chunks()], axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Exact:
-    """Answers with every row: one neighbourhood, factorised once.
+class Predictor:
+    """Answers queries X* (q, d), in batches that an engine runs."""
 
-    Every predictor has `predict(Xs, engine)` and `joint(Xs, engine)`, with the covariance.
-    """
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        """Means and variances."""
+        raise TypeError("abstract predictor")
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        """The same and the covariance  (q, q)."""
+        raise TypeError("abstract predictor")
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        """Means alone  (q, p); a predictor for which they cost less has its own way."""
+        return self.predict(Xs, engine).mean
+
+
+@dataclass(frozen=True, eq=False)
+class Exact(Predictor):
+    """Answers with every row: one neighbourhood, factorised once."""
 
     committee: Committee
     shared: Shared
@@ -99,12 +115,16 @@ class Exact:
     def of(cls, committee: Committee) -> Exact:
         return cls(committee, Shared.of(committee.basis, committee.noise, committee.rows()))
 
+    @cached_property
+    def expansion(self) -> Expansion:
+        return self.shared.expansion(self.committee.basis, self.committee.belief)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return self.expansion.mean(Xs, engine)
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c = self.committee
-        return _in_batches(
-            Xs, slices(Xs.shape[0], 1024), lambda X, _: self.shared.predict(c.basis, c.belief, X),
-            engine,
-        )  # fmt: skip
+        return in_order(Xs, BATCH, partial(self.shared.predict, c.basis, c.belief), engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
@@ -112,19 +132,24 @@ class Exact:
 
 
 @dataclass(frozen=True, eq=False)
-class Global:
+class Global(Predictor):
     """Answers with the anchors alone; `degenerate`: as if they were all there is (SoR)."""
 
     committee: Committee
     degenerate: bool = False
 
+    @cached_property
+    def expansion(self) -> Expansion:
+        return self.committee.basis.expansion(self.committee.belief.mean)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return self.expansion.mean(Xs, engine)
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         c, ask = self.committee, local.predict_global
         if self.degenerate:
             ask = local.predict_degenerate
-        return _in_batches(
-            Xs, slices(Xs.shape[0], 4096), lambda X, _: ask(c.basis, c.belief, X), engine
-        )
+        return in_order(Xs, BATCH, partial(ask, c.basis, c.belief), engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c, found = self.committee, self.predict(Xs, engine)
@@ -134,7 +159,7 @@ class Global:
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class Own(Predictor):
     """Answers with the anchors and the chunk that a query falls into, that of the row nearest
     to it: PIC (Snelson & Ghahramani 2007).
     """
@@ -150,14 +175,24 @@ class Own:
         metric = Metric.of(committee.basis.kernel, X)
         return cls(committee, committee.chunks(), metric, cKDTree(metric.forward(X)))
 
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        c, owners = self.committee, self._owners(Xs)
+
+        def answer(batch: Array) -> Array:
+            own = self._shared(owners[batch[0]])
+            return own.expansion(c.basis, c.belief).at(Xs[batch])
+
+        batches = partition.by_label(owners)
+        return np.concatenate(engine.map(answer, batches))[_places(batches)]
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c = self.committee
+        c, owners = self.committee, self._owners(Xs)
 
-        def answer(X: Array, batch: Array) -> Prediction:
-            return self._shared(owners[batch[0]]).predict(c.basis, c.belief, X)
+        def answer(batch: Array) -> Prediction:
+            return self._shared(owners[batch[0]]).predict(c.basis, c.belief, Xs[batch])
 
-        owners = self._owners(Xs)
-        return _in_batches(Xs, partition.by_label(owners), answer, engine)
+        batches = partition.by_label(owners)
+        return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """Chunks of queries share the anchors and nothing else: block-diagonal residuals."""
@@ -178,7 +213,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class Local(Predictor):
     """Answers with the anchors, corrected by the rows nearest to each query."""
 
     committee: Committee
@@ -199,21 +234,19 @@ class Local:
         size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
         batches = partition.balanced(self.metric.forward(Xs), size, np.random.default_rng(0))
 
-        def answer(X: Array, _: Any) -> Prediction:
+        def answer(batch: Array) -> Prediction:
+            X = Xs[batch]
             neighbours = local.nearest(self.tree, self.metric.forward(X), self.k)
             found = local.correct(c.basis, c.noise, self.rows, X, neighbours)
             return found.predict(c.basis, c.belief, X)
 
-        return _in_batches(Xs, batches, answer, engine)
+        return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
         neighbours = local.nearest(self.tree, self.metric.forward(Xs), self.k)
         found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
-
-
-Predictor = Exact | Global | Local | Own
 
 
 def predictor(committee: Committee, n_local: int) -> Predictor:
@@ -223,13 +256,12 @@ def predictor(committee: Committee, n_local: int) -> Predictor:
     return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
 
 
-def slices(n: int, size: int) -> Iterator[Array]:
-    return (np.arange(start, min(start + size, n)) for start in range(0, n, size))
+def in_order(Xs: Array, size: int, answer: Callable[[Array], Prediction], engine: Any):
+    """answer(X) for `size` queries at a time, one after the other."""
+    parts = engine.map(lambda part: answer(Xs[part]), partition.blocks(Xs.shape[0], size))
+    return Prediction.joined(parts)
 
 
-def _in_batches(Xs: Array, batches, answer, engine: Any) -> Prediction:
-    """answer(X[batch], batch) for each batch, put back in the order of the queries."""
-    batches = list(batches)
-    parts = engine.map(lambda batch: answer(Xs[batch], batch), batches)
-    order = np.argsort(np.concatenate(batches))
-    return Prediction.joined(parts).take(order)
+def _places(batches: list[Array]) -> Array:
+    """Where each query is, once its batch has been put after the others."""
+    return np.argsort(np.concatenate(batches))

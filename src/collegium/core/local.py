@@ -21,6 +21,7 @@ from scipy.spatial import cKDTree
 
 from . import linalg
 from .basis import Anchors
+from .expansion import Expansion
 from .message import Belief
 
 Array = np.ndarray
@@ -126,6 +127,13 @@ class Shared:
         T = belief.spread(t)
         left = basis.residual_diag(Xs, Vs) - np.einsum("nq,nq->q", a, a)
         return Prediction(mean, np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T))
+
+    def expansion(self, basis: Anchors, belief: Belief) -> Expansion:
+        """tᵀE[v] + wᵀy = K(x, Z)L⁻ᵀ(E[v] − V_N β) + K(x, X_N)β, β = C⁻¹(y − V_NᵀE[v])."""
+        beta = linalg.solve_posdef(self.factor, self.rows.y - self.V.T @ belief.mean)
+        rest = basis.expansion(belief.mean - self.V @ beta)
+        points = np.concatenate([rest.points, self.rows.X])
+        return Expansion(basis.kernel, points, np.concatenate([rest.weights, beta]))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         left, t = self.residual(basis, belief, Xs)

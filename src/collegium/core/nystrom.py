@@ -15,7 +15,8 @@ import numpy as np
 
 from . import linalg
 from .basis import Anchors
-from .committee import Committee, slices
+from .committee import Committee, Predictor, in_order
+from .expansion import Expansion
 from .local import Prediction, Rows
 
 Array = np.ndarray
@@ -26,7 +27,7 @@ class NystromWarning(RuntimeWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Nystrom:
+class Nystrom(Predictor):
     """Weights of every row, and what variances need."""
 
     basis: Anchors
@@ -45,11 +46,13 @@ class Nystrom:
         weights = (rows.y - V.T @ committee.belief.mean) / psi
         return cls(basis, noise, rows, V, weights, committee.belief.factor)
 
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return Expansion(self.basis.kernel, self.rows.X, self.weights).mean(Xs, engine)
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         """Mean k*w, variance k** − k*(K̃ + Ψ)⁻¹k*: of two kernels, so it can come out negative."""
         size = max(1, 4_000_000 // max(1, self.rows.X.shape[0]))
-        parts = engine.map(lambda at: self._batch(Xs[at]), list(slices(Xs.shape[0], size)))
-        found = Prediction.joined(parts)
+        found = in_order(Xs, size, self._batch, engine)
         return Prediction(found.mean, _told(found.variance))
 
     def _batch(self, Xs: Array) -> Prediction:

@@ -14,17 +14,18 @@ Csató & Opper's α and C are Qμ and QSQ − Q; kept as moments they survive sm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import linalg
+from .expansion import Expansion
 from .kernels import Kernel
 from .likelihoods import GAUSSIAN, Likelihood
 from .local import Prediction
 from .message import LOG_2PI
 from .online_loop import NUGGET, absorb
+from .partition import blocks
 from .threads import single_threaded
 
 Array = np.ndarray
@@ -113,7 +114,7 @@ class OnlineGP:
         w = np.ones(X.shape[0]) if w is None else w
         with single_threaded():
             work = _Work(self, X.shape[0])
-            found = [work.hear(X[part], y[part], w[part]) for part in _blocks(X.shape[0])]
+            found = [work.hear(X[part], y[part], w[part]) for part in blocks(X.shape[0], BLOCK)]
             state = work.state()
         mean = [one.mean for one in found] or [np.empty((0, y.shape[1]))]
         variance = [one.variance for one in found] or [np.empty(0)]
@@ -145,11 +146,15 @@ class OnlineGP:
             work.refresh()
             return work.state()
 
+    def means(self, Xs: Array) -> Array:
+        """kᵀQμ  (q, p)."""
+        return Expansion(self.kernel, self.Z, self.Q @ self.mean).at(Xs)
+
     def predict(self, Xs: Array) -> Prediction:
         """Moments of f: kᵀα, and k(x, x) − kᵀQk + kᵀQSQk in two parts that are not negative."""
         q = Xs.shape[0]
         mean, variance = np.empty((q, self.mean.shape[1])), np.empty(q)
-        for part in _blocks(q, 2048):
+        for part in blocks(q, 2048):
             k = self.kernel.value(Xs[part], self.Z)
             e = k @ self.Q
             left = self.kernel.diag(Xs[part]) - np.einsum("qb,qb->q", k, e)
@@ -164,10 +169,6 @@ class OnlineGP:
         e = k @ self.Q
         total = self.kernel.value(Xs) - k @ e.T + e @ self.covariance @ e.T
         return 0.5 * (total + total.T)
-
-
-def _blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _prior(kernel: Kernel, Z: Array) -> Array:

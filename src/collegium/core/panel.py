@@ -12,16 +12,15 @@ import numpy as np
 from . import nested
 from .basis import Anchors
 from .chunk import Chunk
-from .committee import BATCH_BYTES, Committee, slices
+from .committee import BATCH, BATCH_BYTES, Committee, Predictor
 from .local import Prediction, Rows, Shared
 from .message import Belief, normalise
+from .partition import blocks
 from .pointwise import RULES, Vote, positive, within
 
 Array = np.ndarray
 #: Bytes of experts' factors that are kept between calls; beyond, they are made anew.
 KEPT_BYTES = 2**30
-#: Queries that experts answer at a time.
-BATCH = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(Predictor):
     """Experts combined by a rule of `pointwise`; for "grbcm" chunk 0 is the communication set."""
 
     rule: str
@@ -68,7 +67,7 @@ class Panel:
         return cls(rule, basis, belief, noise, members[0], members[1:])
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        parts = [self._batch(Xs[batch], engine) for batch in slices(Xs.shape[0], BATCH)]
+        parts = [self._batch(Xs[batch], engine) for batch in blocks(Xs.shape[0], BATCH)]
         return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> Prediction:
@@ -97,7 +96,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Nested:
+class Nested(Predictor):
     """Experts combined by nested kriging."""
 
     kernel: Any
@@ -111,7 +110,7 @@ class Nested:
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         M, n = len(self.chunks), sum(chunk.n for chunk in self.chunks)
         size = int(np.clip(BATCH_BYTES // (8 * (n + M * M)), 1, BATCH))
-        parts = [self._batch(Xs[batch], engine)[0] for batch in slices(Xs.shape[0], size)]
+        parts = [self._batch(Xs[batch], engine)[0] for batch in blocks(Xs.shape[0], size)]
         return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:

@@ -6,7 +6,7 @@ Clusters keep the local density of the data, so their members see the true noise
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -78,6 +78,11 @@ def distinct(X: Array) -> tuple[Array, Array]:
     """Distinct rows, in a canonical order, and where each row went."""
     distinct, where = np.unique(X, axis=0, return_inverse=True)
     return distinct, where.reshape(-1)
+
+
+def blocks(n: int, size: int) -> Iterator[slice]:
+    """n rows in the order given, `size` at a time, as slices."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def n_parts(n: int, size: int) -> int:

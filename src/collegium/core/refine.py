@@ -19,15 +19,14 @@ import numpy as np
 from . import linalg
 from .basis import Anchors
 from .chunk import Chunk
-from .committee import Committee, Predictor, slices
+from .committee import Committee, Predictor
+from .expansion import Expansion
 from .experts import Block, Full
 from .kernels import Kernel
 from .local import Prediction
 from .message import Belief
 
 Array = np.ndarray
-#: Numbers in a block of kernel values.
-BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +140,7 @@ def refined(
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
+class Refined(Predictor):
     """Means by the refined weights, k(x*, X)w; variances by the committee's own predictor."""
 
     own: Predictor
@@ -149,20 +148,15 @@ class Refined:
     X: Array  # (n, d)
     weights: Array  # (n, p)
 
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return Expansion(self.kernel, self.X, self.weights).mean(Xs, engine)
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        return Prediction(self._mean(Xs, engine), self.own.predict(Xs, engine).variance)
+        return Prediction(self.mean(Xs, engine), self.own.predict(Xs, engine).variance)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         found, covariance = self.own.joint(Xs, engine)
-        return Prediction(self._mean(Xs, engine), found.variance), covariance
-
-    def _mean(self, Xs: Array, engine: Any) -> Array:
-        size = max(1, BLOCK // max(1, self.X.shape[0]))
-        parts = engine.map(
-            lambda at: self.kernel.value(Xs[at], self.X) @ self.weights,
-            list(slices(Xs.shape[0], size)),
-        )
-        return np.concatenate(parts)
+        return Prediction(self.mean(Xs, engine), found.variance), covariance
 
 
 def _dot(a: Sequence[Array], b: Sequence[Array]) -> Array:

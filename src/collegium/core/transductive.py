@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 from . import linalg, local, partition
 from .basis import Anchors
 from .chunk import Chunk
-from .committee import Committee
+from .committee import Committee, Predictor
 from .local import Prediction
 from .message import normalise
 from .scales import Metric
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(Predictor):
     """Answers a batch of queries with one committee of all chunks."""
 
     committee: Committee  # its anchors serve as padding, its chunks as members

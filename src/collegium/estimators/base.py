@@ -21,7 +21,7 @@ LEVELS = ("observation", "function")
 
 
 class GaussianRegressor(RegressorMixin, BaseEstimator):
-    """Answers from what a subclass has: `_moments(X)`, `_joint(X)`, `scaling_`,
+    """Answers from what a subclass has: `_means(X)`, `_moments(X)`, `_joint(X)`, `scaling_`,
     `_noise_scaled()` and `_prior_variance(X)`.
     """
 
@@ -53,11 +53,11 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
                 check_square(X.shape[0], "return_cov")
                 found, covariance = self._joint(X)
                 covariance.flat[:: X.shape[0] + 1] = found.variance  # to the last bit
-                return self._mean(found), self._in_units(covariance, level)
+                return self._mean(found.mean), self._in_units(covariance, level)
+            if not return_std:
+                return self._mean(self._means(X))
             found = self._moments(X)
-        if not return_std:
-            return self._mean(found)
-        return self._mean(found), self._std(found, level)
+        return self._mean(found.mean), self._std(found, level)
 
     def predict_interval(self, X, coverage=0.95, *, level="observation"):
         """Central interval that holds y (or the function) with probability `coverage`.
@@ -99,8 +99,8 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         )
         return samples[:, 0] if self.y_ndim_ == 1 else samples
 
-    def _mean(self, found: Prediction) -> Array:
-        mean = self.scaling_.mean(found.mean)
+    def _mean(self, scaled: Array) -> Array:
+        mean = self.scaling_.mean(scaled)
         return mean[:, 0] if self.y_ndim_ == 1 else mean
 
     def _std(self, found: Prediction, level: str) -> Array:

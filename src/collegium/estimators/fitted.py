@@ -20,6 +20,10 @@ class FittedCommittee(GaussianRegressor):
 
     # -- answers ----------------------------------------------------------------------------
 
+    def _means(self, X: Array) -> Array:
+        engine = choose_engine(self.engine, self.n_jobs)
+        return self._answers.get(self.built_).mean(X, engine)
+
     def _moments(self, X: Array) -> Prediction:
         engine = choose_engine(self.engine, self.n_jobs)
         return self._answers.get(self.built_).predict(X, engine)

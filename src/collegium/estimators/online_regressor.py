@@ -300,6 +300,9 @@ class OnlineGPRegressor(GaussianRegressor):
     def _counts(self) -> bool:
         return isinstance(self.stream_.gp.likelihood, Poisson)
 
+    def _means(self, X: Array) -> Array:
+        return self.stream_.gp.means(X)
+
     def _moments(self, X: Array) -> Prediction:
         return self.stream_.gp.predict(X)
 
