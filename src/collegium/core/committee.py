@@ -26,6 +26,8 @@ Array = np.ndarray
 BATCH_BYTES = 256 * 2**20
 #: Queries that one worker answers at a time, where a factor is shared by all of them.
 BATCH = 1024
+#: Bytes of the rows' design that are kept between calls; beyond, each call makes its own.
+DESIGN_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,15 +231,26 @@ class Local(Predictor):
         tree = cKDTree(metric.forward(rows.X))
         return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
 
+    @cached_property
+    def design(self) -> Array | None:
+        """Vᵀ of all rows  (n, m); None where it is too large to keep."""
+        n, basis = self.rows.X.shape[0], self.committee.basis
+        if 8 * n * basis.m > DESIGN_BYTES:
+            return None
+        VT = np.empty((n, basis.m))
+        for part in partition.blocks(n, BATCH):
+            VT[part] = basis.design(self.rows.X[part]).T
+        return VT
+
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c = self.committee
+        c, VT = self.committee, self.design
         size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
         batches = partition.balanced(self.metric.forward(Xs), size, np.random.default_rng(0))
 
         def answer(batch: Array) -> Prediction:
             X = Xs[batch]
             neighbours = local.nearest(self.tree, self.metric.forward(X), self.k)
-            found = local.correct(c.basis, c.noise, self.rows, X, neighbours)
+            found = local.correct(c.basis, c.noise, self.rows, X, neighbours, VT)
             return found.predict(c.basis, c.belief, X)
 
         return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
@@ -245,7 +258,7 @@ class Local(Predictor):
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
         neighbours = local.nearest(self.tree, self.metric.forward(Xs), self.k)
-        found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours)
+        found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours, self.design)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
 

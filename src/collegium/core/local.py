@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -159,8 +160,9 @@ class Corrections:
 
     def _rest(self) -> Array:
         """t = V* − V_N w  (m, q)."""
-        return self.Vs - (self.W().T @ self.V.T).T
+        return self.Vs - (self.W.T @ self.V.T).T
 
+    @cached_property
     def W(self) -> csc_matrix:
         """The weights as columns over the union of rows  (u, q)."""
         q, k = self.members.shape
@@ -172,7 +174,7 @@ class Corrections:
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
         t = self._rest()
         T = belief.spread(t)
-        mean = t.T @ belief.mean + self.W().T @ self.rows.y
+        mean = t.T @ belief.mean + self.W.T @ self.rows.y
         return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
@@ -180,7 +182,7 @@ class Corrections:
 
         K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W, U the union of neighbourhoods.
         """
-        W, kernel = self.W(), basis.kernel
+        W, kernel = self.W, basis.kernel
         VW = (W.T @ self.V.T).T
         cross = -VW.T @ self.Vs  # Wᵀc  (q, q)
         inner = (W.T @ W.multiply(self.psi[:, None])).toarray() - VW.T @ VW
@@ -199,18 +201,22 @@ class Corrections:
         return 0.5 * (total + total.T)
 
 
-def correct(basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Array) -> Corrections:
+def correct(
+    basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Array,
+    VT: Array | None = None,
+) -> Corrections:  # fmt: skip
     """Solve Cw = c for each query's neighbours  (q, k).
 
     Where queries lie close the union of neighbourhoods is small, and its residual covariance
-    is formed once; otherwise each query forms its own.
+    is formed once; otherwise each query forms its own. VT: the design of all rows  (n, m),
+    where it is known already.
     """
     q, k = neighbours.shape
     union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
     members = members.reshape(q, k)  # ascending in each row
     near = rows.take(union)
-    V, Vs = basis.design(near.X), basis.design(Xs)
-    VT = np.ascontiguousarray(V.T)
+    VT = np.ascontiguousarray(basis.design(near.X).T) if VT is None else VT[union]
+    V, Vs = VT.T, basis.design(Xs)
     shared = None
     if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
         shared = basis.residual(near.X, V)
