@@ -54,10 +54,32 @@ def test_lapack_is_called_in_one_place():
     assert users == ["linalg.py"]
 
 
-def test_importing_brings_in_no_extra():
-    code = (
-        "import sys, collegium;"
-        "print([m for m in ('matplotlib', 'polars', 'torch', 'dask') if m in sys.modules])"
-    )
+def modules_after(statement: str) -> set[str]:
+    """What a new process has imported."""
+    code = f"import sys; {statement}; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+    return set(out.stdout.split())
+
+
+def test_importing_brings_in_nothing_slow():
+    """scikit-learn's base class alone imports scipy.stats and, where it is there, pandas."""
+    modules = modules_after("import collegium")
+    assert "collegium.core.message" in modules
+    assert not modules & {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "matplotlib"}
+
+
+def test_estimators_bring_in_no_other_estimator():
+    modules = modules_after("from collegium import CommitteeRegressor")
+    assert "sklearn.base" in modules
+    assert not modules & {
+        "matplotlib", "polars", "torch", "dask", "sklearn.gaussian_process", "sklearn.cluster",
+        "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection", "sklearn.pipeline",
+    }  # fmt: skip
+
+
+def test_every_public_name_is_there():
+    assert set(collegium.__all__) <= set(dir(collegium))
+    for name in collegium.__all__:
+        assert getattr(collegium, name).__name__.split(".")[-1] == name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        collegium.nothing  # noqa: B018

@@ -5,19 +5,25 @@ weights; a committee adds the messages to the prior. Batch, online and distribut
 are all arithmetic on messages.
 """
 
-from . import combination, dof, kernels, selection
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from . import kernels
 from .core.basis import Anchors, Features
 from .core.chunk import Chunk
 from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
-from .estimators import (
-    CommitteeOf,
-    CommitteeRegressor,
-    NystromRegressor,
-    OnlineGPClassifier,
-    OnlineGPRegressor,
-    SparseGPRegressor,
-)
+
+if TYPE_CHECKING:
+    from . import combination, dof, selection
+    from .estimators import (
+        CommitteeOf,
+        CommitteeRegressor,
+        NystromRegressor,
+        OnlineGPClassifier,
+        OnlineGPRegressor,
+        SparseGPRegressor,
+    )
 
 __version__ = "0.1.0"
 
@@ -42,3 +48,18 @@ __all__ = [
     "normalise",
     "selection",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
+    takes longer to import than everything else.
+    """
+    if name in ("combination", "dof", "selection"):
+        return import_module(f".{name}", __name__)
+    if name in __all__:
+        return getattr(import_module(".estimators", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 
 Array = np.ndarray
 
@@ -46,6 +45,8 @@ def _along_widest(X: Array) -> Array:
 def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """K-means clusters of `size` rows on average; larger ones are cut into balanced parts."""
     n_chunks = min(n_parts(X.shape[0], size), max(1, np.unique(X, axis=0).shape[0]))
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+
     model = MiniBatchKMeans(
         n_chunks, n_init=1, max_iter=30, random_state=int(rng.integers(2**31 - 1)),
         batch_size=max(1024, 3 * n_chunks),

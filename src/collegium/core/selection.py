@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 
 from . import linalg
 from .basis import NUGGET, Anchors
@@ -94,6 +93,8 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     X = np.unique(X, axis=0)
     if X.shape[0] <= m:
         return X
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+
     model = MiniBatchKMeans(
         m, n_init=1, max_iter=20, batch_size=max(4096, 4 * m),
         random_state=int(rng.integers(2**31 - 1)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -69,7 +69,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
             raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
         mean, std = self.predict(X, return_std=True, level=level)
-        z = norm.ppf(0.5 + 0.5 * coverage)
+        z = ndtri(0.5 + 0.5 * coverage)
         return mean - z * std, mean + z * std
 
     def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):

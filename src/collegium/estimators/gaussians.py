@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.linear_model import ARDRegression, BayesianRidge
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core import pointwise
@@ -51,12 +48,19 @@ def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
 
 def may_tell(estimator) -> None:
     """Refuse an estimator, fitted or not, that can be of no kind that is known."""
-    while isinstance(estimator, Pipeline):
+    while _is(estimator, "Pipeline"):
         estimator = estimator.steps[-1][1]
-    known = (GaussianProcessRegressor, BayesianRidge, ARDRegression, GaussianRegressor)
-    if not (isinstance(estimator, known) or hasattr(estimator, "jacobian")):
-        if not callable(getattr(estimator, "prior", None)):
-            raise ValueError(_refusal(estimator))
+    known = _is(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
+    if known or isinstance(estimator, GaussianRegressor) or hasattr(estimator, "jacobian"):
+        return
+    if not callable(getattr(estimator, "prior", None)):
+        raise ValueError(_refusal(estimator))
+
+
+def _is(estimator, *names: str) -> bool:
+    """Whether an estimator is of these scikit-learn classes, told without importing them."""
+    kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")]
+    return any(kind.__name__ in names for kind in kinds)
 
 
 def check_members(pairs) -> list[tuple]:
@@ -86,7 +90,7 @@ def check_members(pairs) -> list[tuple]:
 def weight_name(name: str, estimator, weight: Array | None) -> str:
     """The argument of a member's `fit` that takes weights: of a pipeline, that of its last step."""
     prefix, last = "", estimator
-    while isinstance(last, Pipeline):
+    while _is(last, "Pipeline"):
         step, last = last.steps[-1]
         prefix += f"{step}__"
     if weight is not None and not has_fit_parameter(last, "sample_weight"):
@@ -142,7 +146,7 @@ def average(priors: Sequence[Gaussian]) -> Gaussian:
 
 def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
     """The last step's answer at the transformed queries."""
-    if not isinstance(estimator, Pipeline):
+    if not _is(estimator, "Pipeline"):
         return None
     for _, step in estimator.steps[:-1]:
         if step is not None and step != "passthrough":
@@ -155,7 +159,7 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
 
     K(X, X') of two sets of rows has none of it. `alpha` is noise of the training rows alone.
     """
-    if not isinstance(estimator, GaussianProcessRegressor):
+    if not _is(estimator, "GaussianProcessRegressor"):
         return None
     check_is_fitted(estimator, "X_train_")
     mean, covariance = estimator.predict(X, return_cov=True)
@@ -200,12 +204,12 @@ def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
     stands for the flat one. Columns that ARDRegression has dropped have no weight, before and
     after.
     """
-    if not isinstance(estimator, (BayesianRidge, ARDRegression)):
+    if not _is(estimator, "BayesianRidge", "ARDRegression"):
         return None
     check_is_fitted(estimator, "sigma_")
     precision = np.broadcast_to(estimator.lambda_, estimator.coef_.shape)
     kept = np.ones(precision.size, dtype=bool)
-    if isinstance(estimator, ARDRegression):
+    if _is(estimator, "ARDRegression"):
         kept = precision < estimator.threshold_lambda
     J = (np.asarray(X, dtype=float) - estimator.X_offset_)[:, kept]
     level = float(estimator.intercept_ + estimator.coef_ @ np.ravel(estimator.X_offset_))

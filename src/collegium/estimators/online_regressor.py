@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -278,7 +278,7 @@ class OnlineGPRegressor(GaussianRegressor):
         m, v, tail = found.mean[:, 0], found.variance, 0.5 - 0.5 * coverage
         if level == OBSERVATION:
             return gp.likelihood.quantile(tail, m, v), gp.likelihood.quantile(1.0 - tail, m, v)
-        z = norm.ppf(1.0 - tail) * np.sqrt(v)
+        z = ndtri(1.0 - tail) * np.sqrt(v)
         return gp.likelihood.rate_at(m - z), gp.likelihood.rate_at(m + z)
 
     def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):

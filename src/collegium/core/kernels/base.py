@@ -192,6 +192,12 @@ class Leaf(Kernel):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def theirs(kernel: Any) -> str | None:
+    """The name of a scikit-learn kernel's class, told without importing it; else None."""
+    own = type(kernel)
+    return own.__name__ if own.__module__ == "sklearn.gaussian_process.kernels" else None
+
+
 def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:
     """Our names of the parameters whose scikit-learn bounds are "fixed"."""
     return tuple(

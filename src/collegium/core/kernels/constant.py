@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import Leaf, fixed_names
+from .base import Leaf, fixed_names, theirs
 
 Array = np.ndarray
 
@@ -20,7 +19,7 @@ class Constant(Leaf):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.ConstantKernel:
+        if theirs(kernel) == "ConstantKernel":
             fixed = fixed_names(kernel, variance="constant_value")
             return cls(kernel.constant_value, fixed=fixed)
         return None

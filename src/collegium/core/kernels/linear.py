@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import Leaf, fixed_names
+from .base import Leaf, fixed_names, theirs
 from .constant import Constant
 
 Array = np.ndarray
@@ -21,7 +20,7 @@ class Linear(Leaf):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is not sk.DotProduct:
+        if theirs(kernel) != "DotProduct":
             return None
         slope = cls(length_scale=1.0)
         if kernel.sigma_0 == 0.0:

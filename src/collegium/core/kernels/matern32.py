@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import fixed_names
+from .base import fixed_names, theirs
 from .leaves import (
     add_length_terms,
     exp_negative,
@@ -58,7 +57,7 @@ class Matern32(Stationary):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.Matern and kernel.nu == 1.5:
+        if theirs(kernel) == "Matern" and kernel.nu == 1.5:
             fixed = fixed_names(kernel, length_scale="length_scale")
             return cls(length_scale=kernel.length_scale, fixed=fixed)
         return None

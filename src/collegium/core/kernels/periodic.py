@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
 from ..linalg import mirror
-from .base import Leaf, fixed_names
+from .base import Leaf, fixed_names, theirs
 from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
 
 Array = np.ndarray
@@ -76,7 +75,7 @@ class Periodic(Leaf):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.ExpSineSquared:
+        if theirs(kernel) == "ExpSineSquared":
             fixed = fixed_names(kernel, length_scale="length_scale", period="periodicity")
             return cls(length_scale=kernel.length_scale, period=kernel.periodicity, fixed=fixed)
         return None

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import fixed_names
+from .base import fixed_names, theirs
 from .leaves import (
     add_length_terms,
     exp_negative,
@@ -63,7 +62,7 @@ class RationalQuadratic(Stationary):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.RationalQuadratic:
+        if theirs(kernel) == "RationalQuadratic":
             fixed = fixed_names(kernel, length_scale="length_scale", alpha="alpha")
             return cls(length_scale=kernel.length_scale, alpha=kernel.alpha, fixed=fixed)
         return None

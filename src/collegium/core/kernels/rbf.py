@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import fixed_names
+from .base import fixed_names, theirs
 from .leaves import (
     add_length_terms,
     exp_negative,
@@ -62,7 +61,7 @@ class RBF(Stationary):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.RBF or (type(kernel) is sk.Matern and kernel.nu == np.inf):
+        if theirs(kernel) == "RBF" or (theirs(kernel) == "Matern" and kernel.nu == np.inf):
             fixed = fixed_names(kernel, length_scale="length_scale")
             return cls(length_scale=kernel.length_scale, fixed=fixed)
         return None

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
-from .base import Leaf, fixed_names
+from .base import Leaf, fixed_names, theirs
 
 Array = np.ndarray
 
@@ -20,7 +19,7 @@ class White(Leaf):
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if type(kernel) is sk.WhiteKernel:
+        if theirs(kernel) == "WhiteKernel":
             return cls(kernel.noise_level, fixed=fixed_names(kernel, variance="noise_level"))
         return None
 
