@@ -118,7 +118,9 @@ class CommitteeRegressor(FittedCommittee):
     `chunk_size`, if that is given); the call that crosses that line takes seconds.
 
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
-    rows themselves. A prediction costs O(k² m) for k nearest rows.
+    rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)
+    and 8nm bytes, which are kept for the next where they are no more than 256 MiB. `n_local=0`
+    costs O(m²), and means without their standard deviations O(m).
 
     Examples
     --------
