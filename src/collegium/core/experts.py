@@ -43,15 +43,12 @@ class Full:
         return linalg.log_det(self.L)
 
     def adjoint(self, alpha: Array, G: Array) -> Array:
-        """R̄ = ½(ααᵀ + pGGᵀ − pR⁻¹), symmetric  (n, n)."""
+        """R̄ = ½(ααᵀ + pGGᵀ − pR⁻¹) = −½p(R⁻¹ − AAᵀ), A = [α/√p, G]; symmetric  (n, n)."""
         p = alpha.shape[1]
-        R_bar = linalg.mirror(linalg.inverse_posdef(self.L))
-        R_bar *= -p
-        R_bar += alpha @ alpha.T
-        if G.size:
-            R_bar += p * linalg.gram(G)
-        R_bar *= 0.5
-        return R_bar
+        A = np.concatenate([alpha / np.sqrt(p), G], axis=1)
+        R_bar = linalg.subtract_gram(linalg.inverse_posdef(self.L), A)
+        R_bar *= -0.5 * p
+        return linalg.mirror(R_bar)
 
 
 @dataclass(frozen=True, eq=False)
