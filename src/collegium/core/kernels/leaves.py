@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+# "numpy": a test before each division would keep loops from being vectorised.
+_options: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # No flag that lets the compiler reorder: exp_negative relies on the order of its steps.
-leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+leaf: Any = njit(**_options, fastmath={"contract", "nsz"})
 # For sums over rows, where any order will do (but always the same one).
-summing_leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+summing_leaf: Any = njit(**_options, fastmath={"contract", "nsz", "reassoc"})
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 with its last 32 bits cleared
