@@ -91,6 +91,7 @@ class SlowGP:
 def assert_is_the_gp(model, slow, Xs, rtol=1e-7):
     """Means, both levels of error bars, covariances and the evidence."""
     mean, cov = slow.predict(Xs)
+    assert_allclose(model.predict(Xs), mean, rtol=rtol)
     noisy = cov + slow.noise * np.eye(len(Xs))
     for level, expected in (("function", cov), ("observation", noisy)):
         found, std = model.predict(Xs, return_std=True, level=level)

@@ -215,6 +215,18 @@ def test_a_query_is_answered_alone_as_in_company(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("p", [None, 2])
+def test_means_alone_are_those_with_bars_for_any_number_of_jobs(variant, p):
+    X, y = rows(p=p)
+    model = committee(variant, **GIVEN).fit(X, y)
+    alone = model.predict(queries())
+    assert_allclose(alone, model.predict(queries(), return_std=True)[0], rtol=1e-10)
+    assert_array_equal(alone, model.set_params(n_jobs=2).predict(queries()))
+    if variant in INDUCTIVE:
+        assert_allclose(model.predict(queries()[3:4]), alone[3:4], rtol=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("level", ["function", "observation"])
 def test_covariance_is_psd_and_its_diagonal_the_squared_bars(variant, level):
     X, y = rows(70)
