@@ -16,7 +16,7 @@ help:
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
-	@echo "make bench-guard     timing ratios of kernels, BLAS and threads"
+	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -6,7 +6,7 @@ Clusters keep the local density of the data, so their members see the true noise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -81,9 +81,9 @@ def distinct(X: Array) -> tuple[Array, Array]:
     return distinct, where.reshape(-1)
 
 
-def blocks(n: int, size: int) -> Iterator[slice]:
-    """n rows in the order given, `size` at a time, as slices."""
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+def blocks(n: int, size: int) -> list[slice]:
+    """n rows in the order given, `size` at a time."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def n_parts(n: int, size: int) -> int:
