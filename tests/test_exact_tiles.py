@@ -1,10 +1,10 @@
 """The exact GP in tiles, which benchmarks are compared with, is the exact GP."""
 
-import exact
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import exact
 from collegium.core.kernels import Matern32
 
 KERNEL, NOISE = Matern32(variance=1.7, length_scale=np.array([0.6, 1.4, 0.9])), 0.03
