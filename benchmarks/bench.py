@@ -141,6 +141,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `watch` ends its process
     options = arguments()
     names, methods = chosen(options.sets, SETS), chosen(options.methods, tuple(METHODS))
     for name in names:

@@ -16,6 +16,7 @@ TRIVIAL = {"RMSE": 1.0, "NLPD": 1.419}
 OURS, EXACT, SAME = "#c1272d", "#555555", "#000000"
 PEER_STYLES = {
     "GPBoost": ("#0072b2", "s"),
+    "GPBoost ARD": ("#0072b2", "X"),
     "MuyGPyS": ("#009e73", "^"),
     "GPyTorch SGPR": ("#e69f00", "D"),
     "GPyTorch SVGP": ("#cc79a7", "v"),

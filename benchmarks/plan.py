@@ -74,6 +74,9 @@ def _exact() -> dict[str, Method]:
 #: Bounds on rows are such that a run stays within half an hour of one thread and 16 GB.
 PEERS: dict[str, Method] = {
     "GPBoost": Method("gpboost_vecchia", max_rows=500_000, packages=("gpboost",)),
+    "GPBoost ARD": Method(
+        "gpboost_vecchia", {"ard_rows": 3_000}, max_rows=500_000, packages=("gpboost",)
+    ),
     "MuyGPyS": Method("muygpys", packages=("MuyGPyS",)),
     "GPyTorch SGPR": Method(
         "gpytorch_sgpr", {"inducing": 512}, max_rows=100_000, packages=("gpytorch", "torch")

@@ -1,6 +1,6 @@
-"""GPBoost: a GP by Vecchia's approximation, Matérn 3/2.
+"""GPBoost: a GP by Vecchia's approximation, Matérn 3/2, one length scale, or one a column (ARD).
 
-A length scale a column is learnt on a random subset and divides the columns; then the isotropic
+With ARD, length scales are learnt on a random subset and divide the columns; then the isotropic
 model is fitted on all rows, which is far cheaper than to search for neighbours anew whenever the
 length scales change. 20 neighbours while fitting (its default) and 100 for predictions.
 """
@@ -12,7 +12,7 @@ import numpy as np
 class Model:
     def __init__(
         self, seed: int, threads: int, neighbours: int = 20, neighbours_predict: int = 100,
-        ard_rows: int = 3_000,
+        ard_rows: int = 0,
     ):  # fmt: skip
         self.rng, self.ard_rows = np.random.default_rng(seed), ard_rows
         self.predict_with = neighbours_predict
@@ -22,8 +22,10 @@ class Model:
         }  # fmt: skip
 
     def fit(self, X, y):
-        rows = self.rng.permutation(y.size)[: self.ard_rows]
-        self.metric = self._fitted("matern_ard", X[rows], y[rows])[1][2:]
+        self.metric = np.ones(X.shape[1])
+        if self.ard_rows:
+            rows = self.rng.permutation(y.size)[: self.ard_rows]
+            self.metric = self._fitted("matern_ard", X[rows], y[rows])[1][2:]
         self.model, values = self._fitted("matern", X / self.metric, y)
         self.model.set_prediction_data(num_neighbors_pred=self.predict_with)
         lengths = ", ".join(f"{v:.3g}" for v in values[2] * self.metric)
