@@ -8,6 +8,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.transforms import Bbox
 
 from plan import METHODS
 
@@ -52,8 +53,13 @@ def front(found: dict[str, dict], names: list[str]):
     )
     for row, name in zip(axes, names):
         for axis, score in zip(row, ("RMSE", "NLPD")):
-            _panel(axis, found[name], score, labels=True)
+            _panel(axis, found[name], score)
             axis.set(title=name, xlabel="CPU seconds, fit + predict", ylabel=score)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # places are in pixels from here on
+    for row, name in zip(axes, names):
+        for axis, score in zip(row, ("RMSE", "NLPD")):
+            _label(axis, found[name], score)
     return figure
 
 
@@ -67,7 +73,7 @@ def overview(found: dict[str, dict]):
     for axis in axes.flat[len(found) :]:
         axis.set_axis_off()
     for axis, (name, results) in zip(axes.flat, found.items()):
-        _panel(axis, results, "NLPD", labels=False)
+        _panel(axis, results, "NLPD")
         axis.set_title(name, fontsize=9)
     figure.supxlabel("CPU seconds, fit + predict", fontsize=9)
     figure.supylabel("NLPD (lower is better)", fontsize=9)
@@ -76,7 +82,7 @@ def overview(found: dict[str, dict]):
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
     order = [label for label in LEGEND if label in handles]
     figure.legend(
-        [handles[label] for label in order], order, loc="outside lower center", ncols=4,
+        [handles[label] for label in order], order, loc="outside upper center", ncols=4,
         frameon=False,
     )  # fmt: skip
     return figure
@@ -85,35 +91,72 @@ def overview(found: dict[str, dict]):
 LEGEND = ("ours", "exact GP on random subsets", "exact GP, our kernel", *PEER_STYLES)
 
 
-def _panel(axis, results: dict, score: str, *, labels: bool) -> None:
+def _panel(axis, results: dict, score: str) -> None:
     axis.set_xscale("log")
-    _group(axis, points(results, score, "exact"), score, LEGEND[1], EXACT, "o--", labels)
-    _group(axis, points(results, score, "same"), score, LEGEND[2], SAME, "*", labels)
-    _group(axis, points(results, score, "ours"), score, LEGEND[0], OURS, "o-", labels)
+    _group(axis, points(results, score, "exact"), score, LEGEND[1], EXACT, "o--")
+    _group(axis, points(results, score, "same"), score, LEGEND[2], SAME, "*")
+    _group(axis, points(results, score, "ours"), score, LEGEND[0], OURS, "o-")
     for name, time, value in points(results, score, "peers"):
         colour, marker = PEER_STYLES.get(name, ("#999999", "x"))
-        _group(axis, [(name, time, value)], score, name, colour, marker, labels)
-    axis.margins(0.12, 0.12)
+        _group(axis, [(name, time, value)], score, name, colour, marker)
+    axis.margins(0.14, 0.12)
     axis.grid(alpha=0.25, which="major")
 
 
-def _group(axis, group: list, score: str, label: str, colour: str, style: str, labels: bool):
+def _group(axis, group: list, score: str, label: str, colour: str, style: str) -> None:
     """Points of one kind, joined where the style has a line; worse than trivial: at the edge."""
     if not group:
         return
-    names, times, values = zip(*group)
+    _, times, values = zip(*group)
     values = [min(value, TRIVIAL[score]) for value in values]
     size = 11 if style == "*" else 6
     axis.plot(times, values, style, color=colour, label=label, markersize=size, linewidth=1.4)
-    if labels:
-        for name, time, value in zip(names, times, values):
-            axis.annotate(
-                _short(name), (time, value), xytext=(5, 4), textcoords="offset points",
-                fontsize=8, color=colour,
-            )  # fmt: skip
+
+
+def _label(axis, results: dict, score: str) -> None:
+    """Names next to the points, each in the first free place around its own."""
+    colours = {"ours": OURS, "exact": EXACT, "same": SAME}
+    named = [(group, *p) for group in (*colours, "peers") for p in points(results, score, group)]
+    taken = [
+        Bbox.from_bounds(x - 5, y - 5, 10, 10)
+        for x, y in (_pixels(axis, time, value, score) for _, _, time, value in named)
+    ]
+    for group, name, time, value in named:
+        colour = colours.get(group) or PEER_STYLES.get(name, ("#777777", ""))[0]
+        text = axis.annotate(
+            _short(name), (time, min(value, TRIVIAL[score])), (6, 0),
+            textcoords="offset points", fontsize=8, color=colour, annotation_clip=False,
+        )  # fmt: skip
+        taken.append(_place(axis, text, taken))
+
+
+def _pixels(axis, time: float, value: float, score: str):
+    return axis.transData.transform((time, min(value, TRIVIAL[score])))
+
+
+def _place(axis, text, taken: list[Bbox]) -> Bbox:
+    """Move a label to the place where it covers least: near before far, right before left."""
+    best = None
+    for far in (6, 16, 28):
+        for x, side in ((far, "left"), (0, "center"), (-far, "right")):
+            for y in (0, far, -far):
+                if (x, y) == (0, 0):
+                    continue
+                text.set(position=(x, y), horizontalalignment=side, verticalalignment="center")
+                box = text.get_window_extent()
+                covered = sum(box.overlaps(other) for other in taken)
+                covered += not axis.bbox.padded(4).containsx(box.x1)
+                covered += not axis.bbox.padded(4).containsx(box.x0)
+                if best is None or covered < best[0]:
+                    best = (covered, (x, y), side, box)
+    _, position, side, box = best
+    text.set(position=position, horizontalalignment=side)
+    return box
 
 
 def _short(name: str) -> str:
+    if METHODS[name].group == "same":
+        return "exact, our kernel"
     return name.replace("exact GP, ", "exact ").replace(" rows", "").replace("GPyTorch ", "")
 
 

@@ -6,8 +6,9 @@ import torch
 from sklearn.cluster import MiniBatchKMeans
 
 
-def tensor(A, dtype=torch.float64):
-    return torch.as_tensor(np.ascontiguousarray(A), dtype=dtype)
+def tensor(A):
+    """Single precision, which is GPyTorch's own choice, and twice as fast."""
+    return torch.as_tensor(np.ascontiguousarray(A), dtype=torch.float32)
 
 
 def covariance(d: int):

@@ -1,6 +1,7 @@
 """GPyTorch SGPR (Titsias 2009): inducing points and hyperparameters by Adam on all rows.
 
-After its SGPR tutorial; the inducing points start at k-means centres, and the step falls.
+After its SGPR tutorial, in single precision as there; the inducing points start at k-means
+centres, and the step falls.
 """
 
 import gpytorch
@@ -28,10 +29,10 @@ class Model:
         self.seed, self.inducing, self.steps, self.lr = seed, inducing, steps, lr
 
     def fit(self, X, y):
-        likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+        likelihood = gpytorch.likelihoods.GaussianLikelihood()
         likelihood.noise = 0.1
         Z = centres(X, self.inducing, self.seed)
-        self.model = SGPR(tensor(X), tensor(y), likelihood, tensor(Z)).double().train()
+        self.model = SGPR(tensor(X), tensor(y), likelihood, tensor(Z)).train()
         likelihood.train()
         bound = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, self.model)
         optimiser = torch.optim.Adam(self.model.parameters(), lr=self.lr)

@@ -26,7 +26,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 class Model:
     def __init__(
         self, seed: int, threads: int, inducing: int = 1024, batch: int = 1024,
-        epochs: int = 60, least_steps: int = 1_000, most_steps: int = 6_000, lr: float = 0.01,
+        epochs: int = 30, least_steps: int = 500, most_steps: int = 2_500, lr: float = 0.01,
     ):  # fmt: skip
         torch.manual_seed(seed)
         torch.set_num_threads(threads)
@@ -35,13 +35,13 @@ class Model:
 
     def fit(self, X, y):
         Z = centres(X, min(self.inducing, y.size), self.seed)
-        self.model, self.likelihood = SVGP(tensor(Z, torch.float32)), _likelihood()
+        self.model, self.likelihood = SVGP(tensor(Z)), _likelihood()
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self.model, num_data=y.size)
         parameters = [*self.model.parameters(), *self.likelihood.parameters()]
         steps = self._steps(y.size)
         optimiser = torch.optim.Adam(parameters, lr=self.lr)
         falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-        X, y = tensor(X, torch.float32), tensor(y, torch.float32)
+        X, y = tensor(X), tensor(y)
         for rows in _batches(y.numel(), self.batch, steps):
             optimiser.zero_grad()
             loss = -bound(self.model(X[rows]), y[rows])
@@ -55,7 +55,7 @@ class Model:
         return min(most, max(least, self.epochs * n // min(n, self.batch)))
 
     def predict(self, Xs):
-        return in_batches(self.model, self.likelihood, tensor(Xs, torch.float32))
+        return in_batches(self.model, self.likelihood, tensor(Xs))
 
 
 def _likelihood():

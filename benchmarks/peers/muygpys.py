@@ -19,11 +19,11 @@ from MuyGPyS.optimize.loss import lool_fn
 class Model:
     def __init__(
         self, seed: int, threads: int, neighbours: int = 50, batch: int = 500, rounds: int = 2,
-        smoothness: float = 1.5,
+        smoothness: float = 1.5, steps: int = 20,
     ):  # fmt: skip
         np.random.seed(seed)  # noqa: NPY002  (what its batches are drawn with)
         self.k, self.batch, self.rounds, self.threads = neighbours, batch, rounds, threads
-        self.smoothness = smoothness
+        self.smoothness, self.steps = smoothness, steps
 
     def fit(self, X, y):
         metric, noise = np.full(X.shape[1], np.sqrt(X.shape[1])), 1e-2
@@ -48,7 +48,10 @@ class Model:
         """Length scales relative to the metric of X, and the noise relative to the signal."""
         model = _model(X.shape[1], noise, self.smoothness, learn=True)
         crosswise, pairwise, target, near = self._batch(model, self._lookup(X), X, y)
-        model = L_BFGS_B_optimize(model, target, near, crosswise, pairwise, loss_fn=lool_fn)
+        model = L_BFGS_B_optimize(
+            model, target, near, crosswise, pairwise, loss_fn=lool_fn,
+            options={"maxiter": self.steps},
+        )  # fmt: skip
         return np.ravel(model.kernel.deformation.length_scale()), float(model.noise())
 
     def _batch(self, model, lookup, X, y):
