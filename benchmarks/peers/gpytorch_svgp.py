@@ -26,7 +26,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 class Model:
     def __init__(
         self, seed: int, threads: int, inducing: int = 1024, batch: int = 1024,
-        epochs: int = 30, least_steps: int = 500, most_steps: int = 2_500, lr: float = 0.01,
+        epochs: int = 30, least_steps: int = 500, most_steps: int = 2_000, lr: float = 0.1,
     ):  # fmt: skip
         torch.manual_seed(seed)
         torch.set_num_threads(threads)
