@@ -147,7 +147,8 @@ def main() -> None:
     options = parser.parse_args()
     found = load(options.results)
     if not found:
-        raise SystemExit(f"nothing to render: no results in {options.results.name}")
+        print(f"nothing to render: no results in {options.results}")
+        return
     pictures = draw(found, options.docs / "pictures")
     (options.docs / "benchmarks.md").write_text(document(found, pictures))
 
