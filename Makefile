@@ -4,14 +4,20 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 OUT    ?= .
+BENCH  ?= .venv-bench
+# Of `make bench`: names of data sets and of methods, all where empty; further arguments.
+SETS    ?=
+METHODS ?=
+ARGS    ?=
 
-.PHONY: help demo test test-slow check bench-accuracy bench-committees bench-online bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
 	@echo "make test            the test suite (what continuous integration runs)"
 	@echo "make test-slow       the tests that take long"
 	@echo "make check           ruff, mypy on the core, and the tests"
+	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
@@ -22,6 +28,14 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[plot,test,check]"
+	@touch $@
+
+# torch first and alone: its CPU build, before anything that would ask for a larger one
+$(BENCH)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
+	$(BENCH)/bin/python -m pip install --quiet torch==2.13.0
+	$(BENCH)/bin/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -38,6 +52,11 @@ check: $(VENV)/.installed
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(MAKE) test
+
+bench: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/bench.py $(DATA) \
+		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
+	$(BENCH)/bin/python benchmarks/render.py
 
 bench-accuracy: $(VENV)/.installed
 	$(BIN)/python benchmarks/accuracy.py $(DATA)
@@ -56,4 +75,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python benchmarks/guard.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
+	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
