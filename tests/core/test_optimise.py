@@ -11,6 +11,7 @@ import reference
 from collegium.core.calibration import calibrate
 from collegium.core.chunk import Chunk
 from collegium.core.evidence import anchored, factorised
+from collegium.core.families import gap_density, roughest_good
 from collegium.core.kernels import (
     RBF,
     Constant,
@@ -21,14 +22,7 @@ from collegium.core.kernels import (
     RationalQuadratic,
     White,
 )
-from collegium.core.learning import (
-    Effort,
-    gap_density,
-    learn,
-    refine,
-    roughest_good,
-    trivial_value,
-)
+from collegium.core.learning import Effort, learn, refine, trivial_value
 from collegium.core.local import Rows
 from collegium.core.optimise import Prior, Scales, maximise
 from collegium.core.scales import Metric, column_scales

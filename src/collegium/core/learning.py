@@ -14,24 +14,24 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from . import kernels, partition
-from .basis import Anchors
-from .calibration import Correction, calibrate
+from .calibration import Correction
 from .chunk import Chunk, cut
+from .clock import Clock
 from .evidence import anchored, factorised
 from .experts import Block, Expert
+from .families import FAMILIES, gap_density, near_check, roughest_good
 from .kernels import Kernel
-from .local import Prediction, Rows, Shared, correct, nearest
-from .message import LOG_2PI, Belief, normalise
+from .local import Rows, nearest
+from .message import LOG_2PI
 from .optimise import Learnt, Scales, maximise
 from .scales import Metric
 
 Array = np.ndarray
 
-#: The families tried when no kernel is given, roughest first.
-FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
-#: A rougher family is taken where its three log densities together are within so many standard
-#: errors of the best: to be too rough costs less than to be too smooth.
-ROUGHER = 2.0
+#: A second kernel is added where it raises the log evidence a row by so much.
+SECOND = 0.005
+#: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
+HOPELESS = 0.5
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -42,81 +42,31 @@ def trivial_value(chunks: Sequence[Chunk]) -> float:
     return float(-0.5 * (LOG_2PI + np.log(variance) + 1.0).sum())
 
 
-def gap_density(
-    kernel: Kernel, noise: float, rows: Rows, groups: Sequence[tuple[Array, Array]], engine: Any
-) -> Array:
-    """Mean log predictive density of each chunk left out, given the rows around it.
-
-    `groups` are pairs (rows left out, rows given).
-    """
-    basis, belief = _no_anchors(kernel, rows)
-
-    def density(group: tuple[Array, Array]) -> float:
-        out, given = group
-        found = Shared.of(basis, noise, rows.take(given)).predict(basis, belief, rows.X[out])
-        return _log_density(found, noise, rows.y[out])
-
-    return np.array(engine.map(density, groups))
-
-
-def near_check(
-    kernel: Kernel, noise: float, rows: Rows, asked: Array, neighbours: Array, engine: Any
-) -> Correction:
-    """Single rows left out, given those nearest to each: is the noise enough? See `calibrate`."""
-    parts = np.array_split(np.arange(asked.size), max(1, asked.size // 50))
-
-    def answer(ratio: float) -> tuple[Array, Array]:
-        basis, belief = _no_anchors(kernel, rows)
-
-        def predict(part: Array) -> Prediction:
-            Xs = rows.X[asked[part]]
-            found = correct(basis, noise * ratio, rows, Xs, neighbours[part])
-            return found.predict(basis, belief, Xs)
-
-        found = Prediction.joined(engine.map(predict, parts))
-        return rows.y[asked] - found.mean, found.variance + noise * ratio
-
-    return calibrate(answer)
-
-
-def roughest_good(values: Array, by_chunk: Array, by_row: Array) -> int:
-    """The first family whose three scores together are within `ROUGHER` errors of the best.
-
-    Standard errors are those of paired differences, over chunks and over rows left out; the
-    evidence is taken to be as uncertain as the chunks.
-    """
-    scores = values + by_chunk.mean(axis=1) + by_row.mean(axis=1)
-    best = int(np.argmax(scores))
-
-    def squared_error(each: Array) -> Array:
-        return (each - each[best]).var(axis=1) / max(1, each.shape[1] - 1)
-
-    error = np.sqrt(2.0 * squared_error(by_chunk) + squared_error(by_row))
-    return int(np.flatnonzero(scores >= scores[best] - ROUGHER * error)[0])
-
-
-def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
-    basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
-    return basis, normalise(basis.prior(rows.y.shape[1]))
-
-
-def _log_density(found: Prediction, noise: float, y: Array) -> float:
-    variance = (found.variance + noise)[:, None]
-    z2 = (y - found.mean) ** 2 / variance
-    return float(-0.5 * (LOG_2PI + np.log(variance) + z2).sum(axis=1).mean())
-
-
 @dataclass(frozen=True)
 class Effort:
-    """How much data learning looks at."""
+    """How much data learning looks at, and whether a second kernel is tried."""
 
-    rough_rows: int = 600
+    rough_rows: int = 500
     family_chunks: int = 6
-    family_size: int = 400
-    final_chunks: int = 20
+    family_size: int = 300
+    first_chunks: int = 10
+    final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 300
+    near_rows: int = 150
     near_neighbours: int = 400
+    second: bool = True
+
+    def steps(self) -> float:
+        """About how many evidences, with gradients, of chunks of 400 rows this will take."""
+
+        def size(rows: int) -> float:
+            return (rows / 400.0) ** 2.5
+
+        family = self.family_chunks * size(self.family_size)
+        rough, near = size(self.rough_rows), 1.5 * self.near_rows * size(self.near_neighbours)
+        final = (0.3 * self.final_chunks + 0.7 * self.first_chunks) * size(self.final_size)
+        twice = 1.6 if self.second else 1.0  # a sum of two kernels
+        return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
 
 
 def learn(
@@ -130,15 +80,16 @@ def learn(
     n_starts: int = 1,
     effort: Effort | None = None,
     judge: Callable[[Kernel, float], Correction] | None = None,
+    clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Learnt:
     """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept.
 
     `judge` says how well a kernel and a noise do at rows left out, where the family is to be
-    chosen by that alone.
+    chosen by that alone. Where the clock runs out, the best so far is the answer.
     """
-    effort = effort or Effort()
-    learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, say)
+    effort, clock = effort or Effort(), clock or Clock()
+    learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
     return learner.run(kernel)
 
 
@@ -168,6 +119,7 @@ class _Learner:
     n_starts: int
     effort: Effort
     judge: Callable[[Kernel, float], Correction] | None
+    clock: Clock
     say: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -181,63 +133,104 @@ class _Learner:
             if kernel is not None:
                 return self._fit(kernel, None, chunks, final=True)
             tried = [self._fit(self._default(f), None, chunks) for f in FAMILIES]
-            best = max(tried, key=lambda learnt: learnt.value)
+            best = max(tried, key=_value)
             return self._fit(best.kernel, best.noise, chunks, final=True)
         sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
         rough_kernel = self._default("Matern32") if kernel is None else kernel
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
         if kernel is None:
-            rough = self._choose_family(rough)
-        chunks = self._cut(self._clusters(rough.kernel, e.final_size, e.final_chunks))
-        return self._fit(rough.kernel, rough.noise, chunks, final=True)
+            rough = self._choose_kernel(rough)
+        if self.clock.out():
+            return rough
+        groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
+        few = groups[:: max(1, len(groups) // e.first_chunks)]
+        if len(few) == len(groups) or self.clock.out():
+            return self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
 
-    def _choose_family(self, rough: Learnt) -> Learnt:
+    def _choose_kernel(self, rough: Learnt) -> Learnt:
+        """A family, and whether one of its kernels is enough."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
-        starts = [
-            getattr(kernels, family)(
-                variance=rough.kernel.variance,  # type: ignore[attr-defined]
-                length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
-            )
-            for family in FAMILIES
-        ]
-        tried: list[Learnt] = []
-        for family, start in zip(FAMILIES, starts):
-            found = self._fit(start, rough.noise, chunks)
-            if tried and found.value < tried[-1].value:  # too smooth, or a bad start?
-                again = self._fit(self._default(family), None, chunks)
-                found = max(found, again, key=lambda learnt: learnt.value)
-            tried.append(found)
-        if self.judge is not None:
-            return self._judged(tried)
-        return self._roughest(rough.kernel, groups, tried)
+        tried = self._tried(rough, chunks)
+        gaps = self._gaps(rough.kernel, groups)
+        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
+        if not e.second or self.clock.out():
+            return best
+        return self._with_second(best, chunks)
+
+    def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
+        """Families from the middle towards where the evidence rises, roughest first."""
+        middle = self._family("Matern32", rough, chunks)
+        smooth = self._family("Matern52", rough, chunks, least=middle.value)
+        if self.clock.out():
+            return [middle, smooth]
+        if smooth.value > middle.value:
+            return [middle, smooth, self._family("RBF", rough, chunks, least=smooth.value)]
+        return [self._family("Matern12", rough, chunks), middle, smooth]
+
+    def _family(
+        self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
+    ) -> Learnt:
+        """Started from the rough kernel; where that ends below `least`, from the scales too."""
+        start = getattr(kernels, family)(
+            variance=rough.kernel.variance,  # type: ignore[attr-defined]
+            length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
+        )
+        found = self._fit(start, rough.noise, chunks)
+        if found.value >= least:
+            return found
+        again = self._fit(self._default(family), None, chunks)  # too smooth, or a bad start?
+        return max(found, again, key=_value)
 
     def _judged(self, tried: list[Learnt]) -> Learnt:
         """The family that answers rows left out best, by the committee that will be asked."""
         assert self.judge is not None
         densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
-        for family, learnt, density in zip(FAMILIES, tried, densities):
+        for learnt, density in zip(tried, densities):
             self.say(
-                f"{family}: log density a row by evidence {learnt.value:.3f}, of rows left out "
-                f"{density:.3f}"
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of rows "
+                f"left out {density:.3f}"
             )
         return tried[int(np.argmax(densities))]
 
-    def _roughest(self, kernel: Kernel, groups: list[Array], tried: list[Learnt]) -> Learnt:
+    def _roughest(
+        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
+    ) -> Learnt:
         """By evidence, chunks left out and rows left out; see `roughest_good`."""
-        gaps, near = self._gaps(kernel, groups), self._near(kernel)
-        by_chunk, by_row = [], []
-        for family, learnt in zip(FAMILIES, tried):
-            by_chunk.append(gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine))
-            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
+        values = np.array([learnt.value for learnt in tried])
+        by_chunk = np.array([self._gap_density(learnt, gaps) for learnt in tried])
+        both = values + by_chunk.mean(axis=1)
+        hopeful = np.flatnonzero(both > both.max() - HOPELESS)
+        near = self._near(kernel)
+        by_row = []
+        for i in hopeful:
+            check = near_check(tried[i].kernel, tried[i].noise, self.rows, *near, self.engine)
             by_row.append(-check.each.sum(axis=1))
             self.say(
-                f"{family}: log density a row by evidence {learnt.value:.3f}, of chunks left out "
-                f"{by_chunk[-1].mean():.3f}, of rows left out {by_row[-1].mean():.3f}"
+                f"{_name(tried[i])}: log density a row by evidence {values[i]:.3f}, of chunks "
+                f"left out {by_chunk[i].mean():.3f}, of rows left out {by_row[-1].mean():.3f}"
             )
-        values = np.array([learnt.value for learnt in tried])
-        return tried[roughest_good(values, np.array(by_chunk), np.array(by_row))]
+        best = roughest_good(values[hopeful], by_chunk[hopeful], np.array(by_row))
+        return tried[hopeful[best]]
+
+    def _with_second(self, one: Learnt, chunks: list[Chunk]) -> Learnt:
+        """A sum of two of the family, started with the second longer or shorter than the first."""
+        k: Any = one.kernel
+        starts = [
+            k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
+            for factor in (3.0, 0.3)
+        ]
+        two = max((self._fit(start, one.noise, chunks) for start in starts), key=_value)
+        self.say(f"{_name(one)} by evidence {one.value:.3f}, {_name(two)} {two.value:.3f}")
+        if self.judge is not None:
+            return self._judged([one, two])
+        return two if two.value > one.value + SECOND else one
+
+    def _gap_density(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> Array:
+        return gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -254,7 +247,7 @@ class _Learner:
         def run(start: Kernel, s: float) -> Learnt:
             return maximise(
                 objective, start, s, prior, weight, noise_fixed=self.noise is not None,
-                max_iter=max_iter or (100 if final else 40),
+                max_iter=max_iter or (100 if final else 40), stop=self.clock.out,
             )  # fmt: skip
 
         found = [run(kernel, start_noise)]
@@ -264,10 +257,11 @@ class _Learner:
             theta = found[0].kernel.theta + self.rng.normal(size=kernel.theta.size)
             theta = np.clip(theta, prior.low[:-1], prior.high[:-1])
             found.append(run(kernel.with_theta(theta), start_noise))
-        best = max(found, key=lambda learnt: learnt.value)
+        best = max(found, key=_value)
         if final:
             self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")
-            best.warn_if_unsettled()
+            if not self.clock.out():
+                best.warn_if_unsettled()
         return best
 
     def _noise(self, start: float) -> float:
@@ -309,3 +303,13 @@ class _Learner:
         own = found == asked[:, None]
         own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
         return asked, found[~own].reshape(asked.size, k)
+
+
+def _value(learnt: Learnt) -> float:
+    return learnt.value
+
+
+def _name(learnt: Learnt) -> str:
+    """The families of a kernel's terms."""
+    parts = getattr(learnt.kernel, "parts", (learnt.kernel,))
+    return " + ".join(type(part).__name__ for part in parts)

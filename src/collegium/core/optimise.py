@@ -82,9 +82,12 @@ class Learnt:
 
 def maximise(
     objective: Objective, kernel: Kernel, noise: float, prior: Prior, n_rows: float,
-    *, noise_fixed: bool = False, max_iter: int = 60,
+    *, noise_fixed: bool = False, max_iter: int = 60, stop: Callable[[], bool] = lambda: False,
 ) -> Learnt:  # fmt: skip
-    """L-BFGS on log evidence + log prior, per row; gradients are the objective's own."""
+    """L-BFGS on log evidence + log prior, per row; gradients are the objective's own.
+
+    It ends early, with what it has, once `stop()` says so.
+    """
     start = np.append(kernel.theta, np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)
     free[-1] = not noise_fixed
@@ -105,10 +108,15 @@ def maximise(
         total = (value + log_prior) / n_rows
         return -total, -((gradient + prior_gradient) / n_rows)[free]
 
+    def interrupt(_: Array) -> None:
+        if stop():
+            raise StopIteration
+
     low, high = prior.low[free], prior.high[free]
     result = minimize(
         negative, np.clip(start[free], low, high), jac=True, method="L-BFGS-B",
-        bounds=list(zip(low, high)), options={"maxiter": max_iter, "maxcor": 20, "ftol": 3e-6},
+        bounds=list(zip(low, high)), callback=interrupt,
+        options={"maxiter": max_iter, "maxcor": 20, "ftol": 3e-6},
     )  # fmt: skip
     k, s, _ = at(result.x)
     return Learnt(k, s, -float(result.fun), converged=result.status != 1)

@@ -1,0 +1,73 @@
+"""What work will take on this machine, in seconds and bytes, before it is done.
+
+Rates are measured in a few milliseconds; counts are those of the leading terms. An estimate
+within a factor of two is what this is for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .chunk import Chunk
+from .evidence import factorised
+from .kernels import Matern32
+
+Array = np.ndarray
+#: Share of a matrix product's rate that chunks of some hundred rows reach.
+EFFICIENCY = 0.5
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one thread of this machine does."""
+
+    step: float  # seconds for the evidence of 400 rows, with its gradient
+    flops: float  # a second, in matrix products
+    entry: float  # seconds for a kernel value
+
+    @classmethod
+    def measured(cls, d: int, engine: Any) -> Speed:
+        rng = np.random.default_rng(0)
+        X, A = rng.normal(size=(400, d)), rng.normal(size=(400, 400))
+        kernel, chunk = Matern32().for_width(d), Chunk(0, X, X[:, :1], np.ones(400))
+        step = _seconds(lambda: factorised(kernel, 0.1, [chunk], engine))
+        product = _seconds(lambda: A @ A)
+        return cls(step, 2.0 * 400**3 / product, _seconds(lambda: kernel.value(X, X)) / 400**2)
+
+    def messages(self, n: int, chunk: int, m: int, d: int) -> float:
+        """n rows in chunks that tell m anchors: factorise R, solve for V, add up."""
+        flops = n * (chunk**2 / 3.0 + 3.0 * chunk * m + 2.0 * m**2)
+        return flops / (EFFICIENCY * self.flops) + n * (chunk + m) * self.entry
+
+    def answers(self, q: int, k: int, m: int) -> float:
+        """q queries, each corrected by its k nearest rows."""
+        flops = q * (k**3 / 3.0 + k**2 * m)
+        return flops / (EFFICIENCY * self.flops) + q * (k**2 / 2.0) * self.entry
+
+    def product(self, n: int) -> float:
+        """One product of the covariance of n rows with a vector."""
+        return 0.75 * n**2 * self.entry
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    """The best of three, after one that may compile."""
+    work()
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def committee_bytes(n: int, d: int, p: int, chunk: int, m: int, n_jobs: int, *, keep: bool) -> int:
+    """Beyond the rows as given: their copies, messages that wait to be added, work in hand."""
+    rows = (3 if keep else 2) * n * (d + p + 1)
+    waiting = (int(np.log2(max(n / chunk, 1.0))) + 4) * m**2
+    work = n_jobs * (4 * chunk**2 + 4 * chunk * m + 2 * m**2)
+    return 8 * (rows + waiting + work)

@@ -1,0 +1,27 @@
+"""Time that may be spent."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Seconds of wall time since `start`, of which `limit` may be used."""
+
+    limit: float = float("inf")
+    start: float = field(default_factory=time.perf_counter)
+
+    def spent(self) -> float:
+        return time.perf_counter() - self.start
+
+    def left(self) -> float:
+        return self.limit - self.spent()
+
+    def out(self) -> bool:
+        return self.left() <= 0.0
+
+    def share(self, share: float) -> Clock:
+        """The clock of a part of the work, which may use so much of what is left."""
+        return Clock(self.spent() + share * max(self.left(), 0.0), self.start)

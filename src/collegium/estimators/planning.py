@@ -1,0 +1,136 @@
+"""How much to do: the arguments, the rows, and the limits on time and memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+
+from ..core.budget import Speed, committee_bytes
+from ..core.clock import Clock
+from ..core.learning import Effort
+from .progress import Progress
+from .settings import Settings
+
+#: From little to much; the usual effort is the last.
+EFFORTS = (
+    Effort(
+        rough_rows=200, family_chunks=0, family_size=200, first_chunks=3, final_chunks=3,
+        final_size=200, near_rows=0, near_neighbours=100, second=False,
+    ),
+    Effort(
+        rough_rows=300, family_chunks=3, family_size=200, first_chunks=5, final_chunks=5,
+        final_size=300, near_rows=50, near_neighbours=200, second=False,
+    ),
+    Effort(
+        rough_rows=400, family_chunks=4, family_size=250, first_chunks=6, final_chunks=15,
+        final_size=350, near_rows=80, near_neighbours=300,
+    ),
+    Effort(),
+)  # fmt: skip
+#: Shares of a time limit: for learning, and for each pass of messages (a check makes two more).
+LEARNING, MESSAGES = 0.4, 0.12
+#: Conjugate gradients are worth starting where so many iterations fit the time.
+ITERATIONS = 10
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit does, what it may take, and what it is expected to."""
+
+    clock: Clock
+    effort: Effort
+    most_anchors: int
+    check: bool  # the error bars, by rows left out
+    refine: bool
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings, n: int, d: int, p: int, clock: Clock) -> Plan:
+        """The most that fits the limits, by estimate."""
+        limit, jobs = clock.limit, settings.engine.n_jobs
+        speed = Speed.measured(d, settings.engine)
+        chunk, k = min(settings.chunk_rows(n), n), min(settings.local_rows(d), 200)
+        exact = chunk >= n
+        efforts = [_for_rows(effort, n) for effort in EFFORTS]
+        learning = [effort.steps() * speed.step / jobs for effort in efforts]
+        at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * limit)
+
+        def messages(m: int) -> float:
+            return 0.0 if exact else speed.messages(n, chunk, m, d) / jobs
+
+        def memory(m: int) -> int:
+            return committee_bytes(n, d, p, chunk, m, jobs, keep=settings.keeps_rows)
+
+        m = settings.anchor_count(n)
+        while settings.n_anchors is None and m > 50 and (
+            messages(m) > MESSAGES * limit or memory(m) > settings.memory_limit
+        ):  # fmt: skip
+            m = max(50, m // 2)
+        seconds = messages(m) + (learning[at] if settings.learn else 0.0)
+        check = 2.0 * (messages(m) + speed.answers(800, k, m) / jobs)
+        checks = settings.learn and not exact and seconds + check <= 0.8 * limit
+        seconds += check if checks else 0.0
+        refines = settings.refine
+        if not refines and np.isfinite(limit) and settings.can_refine and not exact:
+            refines = seconds + ITERATIONS * speed.product(n) / jobs <= 0.8 * limit
+        return cls(clock, efforts[at], m, checks, refines, seconds, memory(m))
+
+    def announce(self, settings: Settings, say: Progress) -> None:
+        """The estimate in words; refuses what cannot fit the memory."""
+        words = f"about {self.seconds:.0f} s" + (" and refining" if self.refine else "")
+        say(f"expecting {words}, and {self.bytes / 1e9:.2f} GB beyond the rows as given")
+        if self.bytes > settings.memory_limit:
+            raise ValueError(
+                f"memory_limit: this fit would take {self.bytes / 1e9:.2f} GB, and "
+                f"{settings.memory_limit / 1e9:.2f} GB are allowed. Give n_local=0 (no rows are "
+                "kept), fewer n_anchors or a smaller chunk_size; or pass the rows in parts to "
+                "partial_fit"
+            )
+
+
+def _for_rows(effort: Effort, n: int) -> Effort:
+    """No more than so few rows can show."""
+    return replace(
+        effort,
+        family_chunks=min(effort.family_chunks, max(1, n // effort.family_size)),
+        final_chunks=min(effort.final_chunks, max(1, n // effort.final_size)),
+        first_chunks=min(effort.first_chunks, max(1, n // effort.final_size)),
+        near_rows=min(effort.near_rows, n // 20),
+    )
+
+
+def seconds_allowed(value) -> float:
+    """`time_limit` as seconds; None: no limit."""
+    if value is None:
+        return np.inf
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not value > 0:
+        raise ValueError(f"time_limit={value!r}: give a positive number of seconds, or None")
+    return float(value)
+
+
+def bytes_allowed(value) -> float:
+    """`memory_limit` as bytes; None: what this machine has."""
+    if value is None:
+        return _physical_memory()
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)i?B?\s*", value, re.IGNORECASE)
+        size = float(found[1]) * UNITS[found[2].upper()] if found else 0.0
+    else:
+        number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        size = float(value) if number else 0.0
+    if not size > 0.0:
+        raise ValueError(f"memory_limit={value!r}: give bytes, or a text such as '2GB', or None")
+    return size
+
+
+def _physical_memory() -> float:
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return np.inf
