@@ -15,7 +15,7 @@ import numpy as np
 
 from .chunk import Chunk
 from .evidence import factorised
-from .kernels import Matern32
+from .kernels.matern32 import Matern32
 
 Array = np.ndarray
 #: Share of a matrix product's rate that chunks of some hundred rows reach.

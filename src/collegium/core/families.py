@@ -19,7 +19,7 @@ Array = np.ndarray
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
 #: A rougher family is taken where its three log densities together are within so many standard
 #: errors of the best: to be too rough costs less than to be too smooth.
-ROUGHER = 2.0
+ROUGHER = 1.0
 
 
 def gap_density(

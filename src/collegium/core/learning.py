@@ -7,7 +7,7 @@ in the learnt metric: they show the local density of the data, and so its true n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,10 @@ def trivial_value(chunks: Sequence[Chunk]) -> float:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much data learning looks at, and whether a second kernel is tried."""
+    """How much data learning looks at, and whether families and a second kernel are tried."""
 
+    family: bool = True
+    second: bool = True
     rough_rows: int = 500
     family_chunks: int = 6
     family_size: int = 300
@@ -54,7 +56,6 @@ class Effort:
     final_size: int = 400
     near_rows: int = 150
     near_neighbours: int = 400
-    second: bool = True
 
     def steps(self) -> float:
         """About how many evidences, with gradients, of chunks of 400 rows this will take."""
@@ -62,11 +63,21 @@ class Effort:
         def size(rows: int) -> float:
             return (rows / 400.0) ** 2.5
 
-        family = self.family_chunks * size(self.family_size)
+        family = self.family * self.family_chunks * size(self.family_size)
         rough, near = size(self.rough_rows), 1.5 * self.near_rows * size(self.near_neighbours)
         final = (0.3 * self.final_chunks + 0.7 * self.first_chunks) * size(self.final_size)
         twice = 1.6 if self.second else 1.0  # a sum of two kernels
         return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
+
+    def for_rows(self, n: int) -> Effort:
+        """No more than so few rows can show."""
+        return replace(
+            self,
+            family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
+            first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
+            final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
+            near_rows=max(1, min(self.near_rows, n // 20)),
+        )
 
 
 def learn(
@@ -88,7 +99,7 @@ def learn(
     `judge` says how well a kernel and a noise do at rows left out, where the family is to be
     chosen by that alone. Where the clock runs out, the best so far is the answer.
     """
-    effort, clock = effort or Effort(), clock or Clock()
+    effort, clock = (effort or Effort()).for_rows(rows.X.shape[0]), clock or Clock()
     learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
     return learner.run(kernel)
 
@@ -138,7 +149,7 @@ class _Learner:
         sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
         rough_kernel = self._default("Matern32") if kernel is None else kernel
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
-        if kernel is None:
+        if kernel is None and e.family:
             rough = self._choose_kernel(rough)
         if self.clock.out():
             return rough
@@ -223,7 +234,7 @@ class _Learner:
             k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
             for factor in (3.0, 0.3)
         ]
-        two = max((self._fit(start, one.noise, chunks) for start in starts), key=_value)
+        two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
         self.say(f"{_name(one)} by evidence {one.value:.3f}, {_name(two)} {two.value:.3f}")
         if self.judge is not None:
             return self._judged([one, two])

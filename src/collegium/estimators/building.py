@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.chunk import cut
+from ..core.clock import Clock
 from ..core.committee import Committee, Predictor, predictor
 from ..core.dof import DOF_SAMPLE
 from ..core.kernels import Kernel, Sum
@@ -22,6 +23,7 @@ from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
 from .checking import check_bars, check_joint, check_query_size, chunk_groups, degrees_of_freedom
 from .data import Scaling, for_learning
+from .planning import LEARNING, Plan
 from .progress import Progress
 from .settings import Settings
 
@@ -63,15 +65,18 @@ class Built:
 
 def build(
     rows: Rows, labels: Array | None, settings: Settings, rng: np.random.Generator,
-    say: Progress, *, streaming: bool, earlier: Built | None,
+    say: Progress, clock: Clock, *, streaming: bool, earlier: Built | None,
 ) -> Built:  # fmt: skip
     """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
     n, d = rows.X.shape
     size = settings.chunk_rows(n, streaming=streaming)
     settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
+    settings = replace(settings, engine=say.watch(settings.engine))
+    plan = Plan.of(settings, n, d, rows.y.shape[1], clock)
+    plan.announce(settings, say)
     scaling = choose_scaling(rows, settings)
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier)
+    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, plan, rng, say, earlier)
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
     exact = alone or (streaming and n < settings.enough())
@@ -94,14 +99,14 @@ def build(
     if not exact and settings.experts:
         return with_experts(model, scaled, groups, settings, rng, say)
     if not exact:
-        return with_anchors(model, scaled, groups, settings, rng, say)
+        return with_anchors(model, scaled, groups, settings, plan, rng, say)
     say(f"{n} rows in one chunk: the exact GP")
     whole = cut(*scaled.fields(), [np.arange(n)])
     return replace(model, committee=model.committee.add(whole, settings.engine, keep=True))
 
 
 def with_anchors(
-    model: Built, scaled: Rows, groups: list[Array], settings: Settings,
+    model: Built, scaled: Rows, groups: list[Array], settings: Settings, plan: Plan,
     rng: np.random.Generator, say: Progress,
 ) -> Built:  # fmt: skip
     """Choose anchors, check the error bars, add up the messages."""
@@ -111,7 +116,7 @@ def with_anchors(
     words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
     say(f"{words} {dof:.0f} effective degrees of freedom")
     if Z is None:
-        stop = Stop(min(settings.anchor_count(n, dof), n))
+        stop = Stop(min(settings.anchor_count(n, dof), n, plan.most_anchors))
         Z = RULES[settings.selection](kernel, noise, scaled, stop, rng).Z
     model = replace(model, query_size=settings.query_points(dof), dof=dof)
     say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
@@ -126,7 +131,7 @@ def with_anchors(
         model = replace(model, committee=Committee.start(kernel, noise, Z[:0], scaled.y.shape[1]))
         say(f"by the anchored evidence {kernel!r}, noise {noise:.3g} (standardised targets)")
     learnt = settings.learn and settings.noise is None and free_scale(kernel)
-    if learnt and len(groups) > 1:
+    if learnt and plan.check and not plan.clock.out() and len(groups) > 1:
         bars = check_bars(model, scaled, groups, Z, settings, rng)
         kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
         say(
@@ -138,10 +143,10 @@ def with_anchors(
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
     model = replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
-    return with_weights(model, settings, say) if settings.refine else model
+    return with_weights(model, settings, plan, say) if plan.refine else model
 
 
-def with_weights(model: Built, settings: Settings, say: Progress) -> Built:
+def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) -> Built:
     """Means on the way to those of the exact GP; see `refine`."""
     found = refined(
         model.committee, settings.engine, tolerance=settings.refine_tol,
@@ -208,7 +213,13 @@ def choose_scaling(rows: Rows, settings: Settings) -> Scaling:
 
 
 def hyperparameters(
-    scaled: Rows, scaling: Scaling, settings: Settings, rng, say: Progress, earlier: Built | None
+    scaled: Rows,
+    scaling: Scaling,
+    settings: Settings,
+    plan: Plan,
+    rng,
+    say: Progress,
+    earlier: Built | None,
 ) -> tuple[Kernel, float, int]:
     """Kernel and noise for scaled targets, and the rows seen when they were learnt."""
     n, d = scaled.X.shape
@@ -230,7 +241,8 @@ def hyperparameters(
         judged = partial(check_joint, scaled, settings)
     found = learn(
         for_learning(scaled), kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
-        noise_start=start, judge=judged, say=say,
+        noise_start=start, effort=plan.effort, judge=judged, clock=plan.clock.share(LEARNING),
+        say=say,
     )  # fmt: skip
     return found.kernel, found.noise, n
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.clock import Clock
 from ..core.local import Rows
 from ..engines import single_threaded
 from .building import add_rows, build
@@ -79,6 +80,16 @@ class CommitteeRegressor(FittedCommittee):
         stay the committee's. `fit` only. O(n²) for an iteration, of which there are some tens.
     refine_tol, refine_max_iter : float, int
         Of `refine`: stop where the residual is so small relative to y, or after so many steps.
+    time_limit : float, default=None
+        Seconds of wall time for a `fit`: gives the best model that fits them, by estimate and
+        with an eye on the clock. Little time: fewer rows to learn from, fewer anchors, no check
+        of the error bars. Time to spare: means refined as by `refine="cg"`, as far as it goes.
+        What passes over all rows once is always done, however long it takes. The result
+        depends on the machine.
+    memory_limit : int or str, default=None
+        Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what
+        the machine has. Fewer anchors are chosen to keep it, and what cannot is refused
+        before the work starts.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
     n_jobs : int, default=None
@@ -86,7 +97,7 @@ class CommitteeRegressor(FittedCommittee):
     random_state : int, RandomState or None
         Seed of all random choices.
     verbose : int, default=0
-        1: say what is chosen and done.
+        1: say what will take how long, what is chosen and done, with a bar for long work.
 
     Attributes
     ----------
@@ -155,6 +166,8 @@ class CommitteeRegressor(FittedCommittee):
         refine=None,
         refine_tol=1e-3,
         refine_max_iter=100,
+        time_limit=None,
+        memory_limit=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -177,6 +190,8 @@ class CommitteeRegressor(FittedCommittee):
         self.refine = refine
         self.refine_tol = refine_tol
         self.refine_max_iter = refine_max_iter
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -262,7 +277,7 @@ class CommitteeRegressor(FittedCommittee):
         with single_threaded():
             built = build(
                 rows, labels, settings, generator(self.random_state), Progress(self.verbose),
-                streaming=streaming, earlier=earlier,
+                Clock(settings.time_limit), streaming=streaming, earlier=earlier,
             )  # fmt: skip
         self.built_, self.y_ndim_ = built, y_ndim
         self._forget_answers()

@@ -10,6 +10,7 @@ from ..core.local import Prediction
 from ..engines import single_threaded
 from .base import GaussianRegressor
 from .data import Scaling
+from .progress import Progress
 from .settings import choose_engine
 
 Array = np.ndarray
@@ -21,16 +22,20 @@ class FittedCommittee(GaussianRegressor):
     # -- answers ----------------------------------------------------------------------------
 
     def _means(self, X: Array) -> Array:
-        engine = choose_engine(self.engine, self.n_jobs)
+        engine = self._engine()
         return self._answers.get(self.built_).mean(X, engine)
 
     def _moments(self, X: Array) -> Prediction:
-        engine = choose_engine(self.engine, self.n_jobs)
+        engine = self._engine()
         return self._answers.get(self.built_).predict(X, engine)
 
     def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        engine = choose_engine(self.engine, self.n_jobs)
+        engine = self._engine()
         return self._answers.get(self.built_).joint(X, engine)
+
+    def _engine(self):
+        engine = choose_engine(self.engine, self.n_jobs)
+        return Progress(self.verbose).watch(engine)
 
     def _noise_scaled(self) -> float:
         return self.built_.committee.noise

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-from dataclasses import dataclass, replace
-from numbers import Real
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +15,12 @@ from .settings import Settings
 #: From little to much; the usual effort is the last.
 EFFORTS = (
     Effort(
-        rough_rows=200, family_chunks=0, family_size=200, first_chunks=3, final_chunks=3,
-        final_size=200, near_rows=0, near_neighbours=100, second=False,
+        family=False, second=False, rough_rows=200, family_chunks=1, family_size=200,
+        first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=100,
     ),
     Effort(
-        rough_rows=300, family_chunks=3, family_size=200, first_chunks=5, final_chunks=5,
-        final_size=300, near_rows=50, near_neighbours=200, second=False,
+        second=False, rough_rows=300, family_chunks=3, family_size=200, first_chunks=5,
+        final_chunks=5, final_size=300, near_rows=50, near_neighbours=200,
     ),
     Effort(
         rough_rows=400, family_chunks=4, family_size=250, first_chunks=6, final_chunks=15,
@@ -35,7 +32,6 @@ EFFORTS = (
 LEARNING, MESSAGES = 0.4, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time.
 ITERATIONS = 10
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Plan:
         speed = Speed.measured(d, settings.engine)
         chunk, k = min(settings.chunk_rows(n), n), min(settings.local_rows(d), 200)
         exact = chunk >= n
-        efforts = [_for_rows(effort, n) for effort in EFFORTS]
+        efforts = [effort.for_rows(n) for effort in EFFORTS]
         learning = [effort.steps() * speed.step / jobs for effort in efforts]
         at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * limit)
 
@@ -92,45 +88,3 @@ class Plan:
                 "kept), fewer n_anchors or a smaller chunk_size; or pass the rows in parts to "
                 "partial_fit"
             )
-
-
-def _for_rows(effort: Effort, n: int) -> Effort:
-    """No more than so few rows can show."""
-    return replace(
-        effort,
-        family_chunks=min(effort.family_chunks, max(1, n // effort.family_size)),
-        final_chunks=min(effort.final_chunks, max(1, n // effort.final_size)),
-        first_chunks=min(effort.first_chunks, max(1, n // effort.final_size)),
-        near_rows=min(effort.near_rows, n // 20),
-    )
-
-
-def seconds_allowed(value) -> float:
-    """`time_limit` as seconds; None: no limit."""
-    if value is None:
-        return np.inf
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not value > 0:
-        raise ValueError(f"time_limit={value!r}: give a positive number of seconds, or None")
-    return float(value)
-
-
-def bytes_allowed(value) -> float:
-    """`memory_limit` as bytes; None: what this machine has."""
-    if value is None:
-        return _physical_memory()
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)i?B?\s*", value, re.IGNORECASE)
-        size = float(found[1]) * UNITS[found[2].upper()] if found else 0.0
-    else:
-        number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-        size = float(value) if number else 0.0
-    if not size > 0.0:
-        raise ValueError(f"memory_limit={value!r}: give bytes, or a text such as '2GB', or None")
-    return size
-
-
-def _physical_memory() -> float:
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # not on every system
-        return np.inf

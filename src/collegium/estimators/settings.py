@@ -14,6 +14,7 @@ from ..core.partition import RULES
 from ..core.pointwise import RULES as POINTWISE
 from ..core.selection import RULES as SELECTION
 from ..engines import engine_for
+from .limits import bytes_allowed, seconds_allowed
 
 Array = np.ndarray
 #: Up to this many rows are one chunk by default: the exact GP.
@@ -47,6 +48,8 @@ class Settings:
     n_local: int | None
     query_size: int | None
     n_starts: int
+    time_limit: float  # seconds
+    memory_limit: float  # bytes
     engine: Any
 
     @classmethod
@@ -67,7 +70,7 @@ class Settings:
         rule, labels = partition_rule(e.partition)
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
         whole_number(verbose, "verbose", least=0, auto=False)
-        return cls(
+        settings = cls(
             kernel=kernel,
             one_column=needs_one_column(e.kernel),
             noise=noise,
@@ -77,7 +80,7 @@ class Settings:
             transductive=transductive,
             combination=combination,
             screening=_tolerance(e.screening, "screening"),
-            refine=_refine(e, transductive, combination, n_local),
+            refine=_refine(e.refine),
             refine_tol=_tolerance(e.refine_tol, "refine_tol"),
             refine_max_iter=whole_number(e.refine_max_iter, "refine_max_iter", auto=False) or 1,
             rule=rule,
@@ -89,8 +92,16 @@ class Settings:
             n_local=n_local,
             query_size=whole_number(e.query_size, "query_size"),
             n_starts=whole_number(e.n_starts, "n_starts", auto=False) or 1,
+            time_limit=seconds_allowed(e.time_limit),
+            memory_limit=bytes_allowed(e.memory_limit),
             engine=choose_engine(e.engine, e.n_jobs),
         )
+        if settings.refine and not settings.can_refine:
+            raise ValueError(
+                "refine='cg' needs the default committee and its rows: inference='inductive', "
+                "combination='bcm' and n_local above 0"
+            )
+        return settings
 
     @property
     def in_order(self) -> bool:
@@ -100,6 +111,11 @@ class Settings:
     @property
     def keeps_rows(self) -> bool:
         return self.n_local != 0
+
+    @property
+    def can_refine(self) -> bool:
+        """Whether means may go on to those of the exact GP."""
+        return not self.transductive and self.combination == "bcm" and self.keeps_rows
 
     @property
     def experts(self) -> bool:
@@ -227,16 +243,11 @@ def _tolerance(value, name: str) -> float:
     return float(value)
 
 
-def _refine(e, transductive: bool, combination: str, n_local: int | None) -> bool:
-    if e.refine is None:
+def _refine(refine) -> bool:
+    if refine is None:
         return False
-    if not isinstance(e.refine, str) or e.refine != "cg":
-        raise ValueError(f"refine={e.refine!r}: give None or 'cg'")
-    if transductive or combination != "bcm" or n_local == 0:
-        raise ValueError(
-            "refine='cg' needs the default committee and its rows: inference='inductive', "
-            "combination='bcm' and n_local above 0"
-        )
+    if not isinstance(refine, str) or refine != "cg":
+        raise ValueError(f"refine={refine!r}: give None or 'cg'")
     return True
 
 

@@ -265,6 +265,7 @@ def sparse_settings(*, selection, transductive=False, **given) -> Settings:
     default = {"partition": "balanced", "chunk_size": "auto", "query_size": "auto"}
     fixed = {"combination": "bcm", "n_local": "auto", "n_starts": 1, "screening": 0.0}
     fixed |= {"refine": None, "refine_tol": 1e-3, "refine_max_iter": 1}
+    fixed |= {"time_limit": None, "memory_limit": None}
     fixed["inference"] = "transductive" if transductive else "inductive"
     fixed |= {"selection": selection, "anchors": None}
     if not by_rule:
