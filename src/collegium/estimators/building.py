@@ -16,7 +16,7 @@ from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
 from ..core.panel import Nested, Panel
-from ..core.refine import Refined, refined
+from ..core.refine import Refined, about, refined
 from ..core.scales import Metric
 from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
@@ -41,6 +41,7 @@ class Built:
     screening: float
     dof: float  # effective degrees of freedom of the rows; 0: not estimated
     weights: Array  # of the exact GP, where means were refined; else none  (n, p)
+    rest: Committee | None  # about what the weights leave of the targets, where there are some
     residuals: Array  # of that system, before each iteration and after the last
     n_chunks: int
     total_weight: float
@@ -55,9 +56,9 @@ class Built:
                 return Panel.of(self.committee, self.combination)
             if self.query_size:
                 return Joint.of(self.committee, self.query_size, self.screening)
-        own = predictor(self.committee, self.n_local)
-        if self.weights.size == 0:
-            return own
+        if self.rest is None:
+            return predictor(self.committee, self.n_local)
+        own = predictor(self.rest, self.n_local)
         return Refined(own, self.committee.basis.kernel, self.committee.rows().X, self.weights)
 
 
@@ -85,6 +86,7 @@ def build(
         screening=settings.screening,
         dof=0.0,
         weights=np.empty((0, rows.y.shape[1])),
+        rest=None,
         residuals=np.empty(0),
         n_chunks=1 if exact else len(groups),
         total_weight=float(rows.w.sum()),
@@ -150,12 +152,13 @@ def with_weights(model: Built, settings: Settings, say: Progress) -> Built:
     if found.residuals[-1] > settings.refine_tol:
         warnings.warn(
             f"refine='cg' stopped after {settings.refine_max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter, more anchors, or larger "
+            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter or refine_tol, or larger "
             "chunks",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return replace(model, weights=np.concatenate(found.weights), residuals=found.residuals)
+    rest = about(model.committee, found.rest, settings.engine)
+    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
 
 
 def with_experts(
