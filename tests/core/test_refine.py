@@ -350,3 +350,31 @@ def test_far_rows_have_no_covariance_in_single_precision_either():
     for kernel in (RBF(2.0, 0.5), Matern32(2.0, 0.5), Matern52(2.0, 1e-9)):
         found = kernel.coarse(X, X[:2])
         assert_allclose(found, [[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], atol=1e-30)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_renewing_often_undoes_no_progress_that_the_energy_cannot_show(make, coarse, monkeypatch):
+    """The energy's rounding hides errors below the root of the machine's precision."""
+    problem = make((40, 40, 40), m=15, noise=1e-4)
+    seldom = solved(problem, tolerance=1e-10, coarse=False).residuals
+    monkeypatch.setattr(refine, "RENEW", 2)
+    often = solved(problem, tolerance=1e-10, coarse=coarse).residuals
+    assert often[-1] <= 1e-10 and often.size < 1.5 * seldom.size
+
+
+def test_an_output_without_variation_does_not_end_single_precision(make, monkeypatch):
+    monkeypatch.setattr(refine, "SIDE", 16)
+    problem, calls = make((40, 40, 40), m=40, noise=1e-2), []
+    product = System.product
+
+    def noted(self, w, engine, *, coarse=False):
+        calls.append(coarse)
+        return product(self, w, engine, coarse=coarse)
+
+    monkeypatch.setattr(System, "product", noted)
+    y = problem.rows[1] * [0.0, 1.0]
+    found = solve(
+        system(problem), y, conditioner(problem), Serial(), tolerance=1e-3, max_iter=50
+    )  # fmt: skip
+    assert not found.weights[:, 0].any() and found.residuals[-1] <= 1e-3
+    assert calls.count(True) == found.residuals.size - 1

@@ -175,7 +175,8 @@ class Iterate:
     def or_at(self, w: Array, y: Array, system: System, engine: Any) -> Iterate:
         """Of each output this iterate, or the one at w where its energy is lower."""
         other = Iterate.at(w, y, system, engine)
-        better = other.energy <= self.energy  # not so where it is not a number
+        rounding = 1e-10 * np.abs(self.energy)
+        better = other.energy <= self.energy + rounding  # not so where it is not a number
         return Iterate(
             np.where(better, other.w, self.w),
             np.where(better, other.r, self.r),
@@ -208,7 +209,8 @@ def solve(
         if residuals[-1] <= tolerance or enough():
             break
         Kd = system.product(direction, engine, coarse=coarse)
-        if coarse and not (_dot(direction, Kd) > 0.0).all():  # rounding made K indefinite
+        positive = _dot(direction, Kd) > 0.0
+        if coarse and not positive[direction.any(axis=0)].all():  # rounding: K is indefinite
             known, coarse, rounded = known.or_at(w, y, system, engine), False, False
             w, r = known.w, known.r
             z = direction = conditioner.solve(r, engine)
