@@ -10,7 +10,7 @@ SETS    ?=
 METHODS ?=
 ARGS    ?=
 
-.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-refine bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
+	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
@@ -66,6 +67,9 @@ bench-committees: $(VENV)/.installed
 
 bench-online: $(VENV)/.installed
 	$(BIN)/python benchmarks/online.py $(DATA)
+
+bench-refine: $(VENV)/.installed
+	$(BIN)/python benchmarks/refine.py $(DATA)
 
 bench-papers: $(VENV)/.installed
 	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)

@@ -467,6 +467,17 @@ def test_exponential_is_accurate_to_two_units_and_safe_below():
     assert (np.diff(out) <= 0).all()
 
 
+def test_exponential_in_single_precision():
+    x = -np.geomspace(1e-30, 87.0, 50_000).astype(np.float32)
+    out = np.empty_like(x)
+    _exponentials(x, out)
+    assert_allclose(out, np.exp(x.astype(float)), rtol=3e-7)
+    below = np.array([-88.0, -1e4, -np.inf], dtype=np.float32)
+    out = np.empty_like(below)
+    _exponentials(below, out)
+    assert (out > 0).all() and (out < 1e-37).all()
+
+
 @njit
 def _logarithms(y, out):
     for i in range(y.size):

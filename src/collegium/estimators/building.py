@@ -17,7 +17,7 @@ from ..core.kernels import Kernel, Sum
 from ..core.learning import learn, refine
 from ..core.local import Rows
 from ..core.panel import Nested, Panel
-from ..core.refine import Refined, refined
+from ..core.refine import Refined, about, refined
 from ..core.scales import Metric
 from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
@@ -43,6 +43,7 @@ class Built:
     screening: float
     dof: float  # effective degrees of freedom of the rows; 0: not estimated
     weights: Array  # of the exact GP, where means were refined; else none  (n, p)
+    rest: Committee | None  # about what the weights leave of the targets, where there are some
     residuals: Array  # of that system, before each iteration and after the last
     n_chunks: int
     total_weight: float
@@ -57,9 +58,9 @@ class Built:
                 return Panel.of(self.committee, self.combination)
             if self.query_size:
                 return Joint.of(self.committee, self.query_size, self.screening)
-        own = predictor(self.committee, self.n_local)
-        if self.weights.size == 0:
-            return own
+        if self.rest is None:
+            return predictor(self.committee, self.n_local)
+        own = predictor(self.rest, self.n_local)
         return Refined(own, self.committee.basis.kernel, self.committee.rows().X, self.weights)
 
 
@@ -90,6 +91,7 @@ def build(
         screening=settings.screening,
         dof=0.0,
         weights=np.empty((0, rows.y.shape[1])),
+        rest=None,
         residuals=np.empty(0),
         n_chunks=1 if exact else len(groups),
         total_weight=float(rows.w.sum()),
@@ -150,17 +152,20 @@ def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) ->
     """Means on the way to those of the exact GP; see `refine`."""
     found = refined(
         model.committee, settings.engine, tolerance=settings.refine_tol,
-        max_iter=settings.refine_max_iter, say=say,
+        max_iter=settings.refine_max_iter, enough=plan.enough, say=say,
     )  # fmt: skip
-    if found.residuals[-1] > settings.refine_tol:
+    if found.residuals[-1] > settings.refine_tol and plan.enough():
+        say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
+    elif found.residuals[-1] > settings.refine_tol:
         warnings.warn(
             f"refine='cg' stopped after {settings.refine_max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter, more anchors, or larger "
+            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter or refine_tol, or larger "
             "chunks",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return replace(model, weights=np.concatenate(found.weights), residuals=found.residuals)
+    rest = about(model.committee, found.rest, settings.engine)
+    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
 
 
 def with_experts(

@@ -76,10 +76,13 @@ class CommitteeRegressor(FittedCommittee):
         Starting points of the final optimisation.
     refine : {None, "cg"}, default=None
         "cg": after the committee has been built, conjugate gradients go on to the means of the
-        exact Gaussian process on all rows, with the committee as preconditioner; variances
-        stay the committee's. `fit` only. O(n²) for an iteration, of which there are some tens.
-    refine_tol, refine_max_iter : float, int
+        exact Gaussian process on all rows, with a committee as preconditioner; variances stay
+        the committee's. `fit` only. O(n²) for an iteration, of which there are ten or twenty,
+        and O(n) for a query.
+    refine_tol, refine_max_iter : float, int, default=0.01, 100
         Of `refine`: stop where the residual is so small relative to y, or after so many steps.
+        The committee answers for what is left, so a residual of a few hundredths moves few
+        means by more than a tenth of their error.
     time_limit : float, default=None
         Seconds of wall time for a `fit`: gives the best model that fits them, by estimate and
         with an eye on the clock. Little time: fewer rows to learn from, fewer anchors, no check
@@ -164,7 +167,7 @@ class CommitteeRegressor(FittedCommittee):
         learn=True,
         n_starts=1,
         refine=None,
-        refine_tol=1e-3,
+        refine_tol=1e-2,
         refine_max_iter=100,
         time_limit=None,
         memory_limit=None,

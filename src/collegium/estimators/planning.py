@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.budget import Speed, committee_bytes
+from ..core.budget import Speed, committee_bytes, refining_bytes
 from ..core.clock import Clock
 from ..core.learning import Effort
+from ..core.refine import anchor_count
 from .progress import Progress
 from .settings import Settings
 
@@ -30,8 +31,9 @@ EFFORTS = (
 )  # fmt: skip
 #: Shares of a time limit: for learning, and for each pass of messages (a check makes two more).
 LEARNING, MESSAGES = 0.4, 0.12
-#: Conjugate gradients are worth starting where so many iterations fit the time.
-ITERATIONS = 10
+#: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
+#: about so much of a product in double precision.
+ITERATIONS, STEP = 12, 0.6
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Plan:
     refine: bool
     seconds: float
     bytes: int
+    last: float  # seconds that refining needs after its last step
 
     @classmethod
     def of(cls, settings: Settings, n: int, d: int, p: int, clock: Clock) -> Plan:
@@ -72,15 +75,26 @@ class Plan:
         check = 2.0 * (messages(m) + speed.answers(800, k, m) / jobs)
         checks = settings.learn and not exact and seconds + check <= 0.8 * limit
         seconds += check if checks else 0.0
-        refines = settings.refine
-        if not refines and np.isfinite(limit) and settings.can_refine and not exact:
-            refines = seconds + ITERATIONS * speed.product(n) / jobs <= 0.8 * limit
-        return cls(clock, efforts[at], m, checks, refines, seconds, memory(m))
+        inner = anchor_count(n)  # of the preconditioner
+        product, more = speed.product(n) / jobs, refining_bytes(n, d, p, chunk, inner)
+        last = product + messages(m)
+        refining = 2.0 * messages(inner) + ITERATIONS * STEP * product + last
+        refines = settings.refine and not exact
+        if not settings.refine and np.isfinite(limit) and settings.can_refine and not exact:
+            fits = memory(m) + more <= settings.memory_limit
+            refines = fits and seconds + refining <= limit
+        seconds += refining if refines else 0.0
+        total = memory(m) + (more if refines else 0)
+        return cls(clock, efforts[at], m, checks, refines, seconds, total, last)
+
+    def enough(self) -> bool:
+        """Whether refining has to end now, to be done in time."""
+        return self.clock.left() < self.last
 
     def announce(self, settings: Settings, say: Progress) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
-        words = f"about {self.seconds:.0f} s" + (" and refining" if self.refine else "")
-        say(f"expecting {words}, and {self.bytes / 1e9:.2f} GB beyond the rows as given")
+        words = f"{self.bytes / 1e9:.2f} GB beyond the rows as given"
+        say(f"expecting about {self.seconds:.0f} s and {words}")
         if self.bytes > settings.memory_limit:
             raise ValueError(
                 f"memory_limit: this fit would take {self.bytes / 1e9:.2f} GB, and "

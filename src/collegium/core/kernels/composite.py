@@ -53,6 +53,12 @@ class Sum(Composite):
             K += part.value(X, Z)
         return K
 
+    def coarse(self, X: Array, Z: Array) -> Array:
+        K = self.parts[0].coarse(X, Z)
+        for part in self.parts[1:]:
+            K += part.coarse(X, Z)
+        return K
+
     def diag(self, X: Array) -> Array:
         return np.sum([part.diag(X) for part in self.parts], axis=0)
 
@@ -79,6 +85,12 @@ class Product(Composite):
         K = self.parts[0].value(X, Z)
         for part in self.parts[1:]:
             K *= part.value(X, Z)
+        return K
+
+    def coarse(self, X: Array, Z: Array) -> Array:
+        K = self.parts[0].coarse(X, Z)
+        for part in self.parts[1:]:
+            K *= part.coarse(X, Z)
         return K
 
     def diag(self, X: Array) -> Array:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .leaves import leaf, load_row, row_length, summing_leaf
+from .leaves import ONE, ZERO, leaf, load_row, row_length, summing_leaf
 from .stationary import Stationary
 
 
@@ -19,7 +19,7 @@ def _value(X, ZT, variance, lower, out):
             x = X[i, k]
             z = ZT[k]
             for j in range(m):
-                row[j] *= max(1.0 - abs(x - z[j]), 0.0)
+                row[j] *= max(ONE - abs(x - z[j]), ZERO)
 
 
 @summing_leaf

@@ -2,20 +2,28 @@
 
 A kernel works row by row: fill D with squared scaled distances, turn them into values while
 they are in the cache. `lower` asks for the lower triangle only.
+
+A leaf works in the precision of its rows: constants are `ONE`, `THREE`, … where that matters,
+which are exact and widen nothing.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 # "numpy": a test before each division would keep loops from being vectorised.
 _options: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # No flag that lets the compiler reorder: exp_negative relies on the order of its steps.
-leaf: Any = njit(**_options, fastmath={"contract", "nsz"})
+_IN_ORDER = {"contract", "nsz"}
+leaf: Any = njit(**_options, fastmath=_IN_ORDER)
 # For sums over rows, where any order will do (but always the same one).
 summing_leaf: Any = njit(**_options, fastmath={"contract", "nsz", "reassoc"})
+
+ZERO, HALF, ONE, THREE, FIVE = (np.float32(value) for value in (0.0, 0.5, 1.0, 3.0, 5.0))
+_MILLION = np.float32(1e6)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 with its last 32 bits cleared
@@ -23,9 +31,21 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to an integer in the low bits
 
 
-@leaf
 def exp_negative(x):
-    """eˣ for x ≤ 0, branch-free so that loops over it vectorise; 2 ulp; below −707: 1e-307."""
+    """eˣ for x ≤ 0 in the precision of x, branch-free so that loops over it vectorise."""
+    return exp_double(x)
+
+
+@overload(exp_negative, jit_options={"fastmath": _IN_ORDER})
+def _exp_negative(x):
+    if x == types.float32:
+        return lambda x: exp_single(x)
+    return lambda x: exp_double(x)
+
+
+@leaf
+def exp_double(x):
+    """2 ulp; below −707: 1e-307."""
     x = max(x, -707.0)
     t = x * _LOG2E + _ROUND
     k = t - _ROUND
@@ -45,6 +65,33 @@ def exp_negative(x):
     p = p * r + 1.0
     bits = (np.float64(t).view(np.int64) << 52) + np.float64(p).view(np.int64)  # p · 2ᵏ
     return np.int64(bits).view(np.float64)
+
+
+_LOG2E_SINGLE = np.float32(_LOG2E)
+_LN2_HIGH_SINGLE = np.float32(0.693359375)
+_LN2_LOW_SINGLE = np.float32(-2.12194440e-4)
+_ROUND_SINGLE = np.float32(12582912.0)  # 1.5 · 2²³
+_LEAST_SINGLE = np.float32(-87.0)
+_C7, _C6, _C5, _C4, _C3 = (np.float32(1.0 / math.factorial(k)) for k in (7, 6, 5, 4, 3))
+
+
+@leaf
+def exp_single(x):
+    """The same with single precision; below −87: 1e-38."""
+    x = max(x, _LEAST_SINGLE)
+    t = x * _LOG2E_SINGLE + _ROUND_SINGLE
+    k = t - _ROUND_SINGLE
+    r = (x - k * _LN2_HIGH_SINGLE) - k * _LN2_LOW_SINGLE
+    p = _C7
+    p = p * r + _C6
+    p = p * r + _C5
+    p = p * r + _C4
+    p = p * r + _C3
+    p = p * r + HALF
+    p = p * r + ONE
+    p = p * r + ONE
+    bits = (np.float32(t).view(np.int32) << np.int32(23)) + np.float32(p).view(np.int32)
+    return np.int32(bits).view(np.float32)
 
 
 @leaf
@@ -94,14 +141,15 @@ def squared_distances(X, i, ZT, m, D):
         for j in range(m):
             t = x - z[j]
             D[j] += t * t
+    largest = D.dtype.type(1e300)  # no bound in single precision
     for j in range(m):
-        D[j] = min(D[j], 1e300)
+        D[j] = min(D[j], largest)
 
 
 @leaf
 def root(D):
     """√D, at most 1000: exponentials are zero there, and polynomials times them as well."""
-    return math.sqrt(min(D, 1e6))
+    return math.sqrt(min(D, _MILLION))
 
 
 @leaf

@@ -20,7 +20,7 @@ from .stationary import Stationary
 
 @leaf
 def _value(X, ZT, variance, lower, out):
-    D = np.empty(ZT.shape[1])
+    D = np.empty(ZT.shape[1], ZT.dtype)
     for i in range(X.shape[0]):
         m = row_length(i, ZT.shape[1], lower)
         squared_distances(X, i, ZT, m, D)

@@ -6,6 +6,8 @@ import numpy as np
 
 from .base import fixed_names, theirs
 from .leaves import (
+    ONE,
+    THREE,
     add_length_terms,
     exp_negative,
     leaf,
@@ -20,14 +22,14 @@ from .stationary import Stationary
 
 @leaf
 def _value(X, ZT, variance, lower, out):
-    D = np.empty(ZT.shape[1])
+    D = np.empty(ZT.shape[1], ZT.dtype)
     for i in range(X.shape[0]):
         m = row_length(i, ZT.shape[1], lower)
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            r = root(3.0 * D[j])
-            row[j] = variance * (1.0 + r) * exp_negative(-r)
+            r = root(THREE * D[j])
+            row[j] = variance * (ONE + r) * exp_negative(-r)
 
 
 @summing_leaf

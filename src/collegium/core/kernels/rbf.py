@@ -6,6 +6,7 @@ import numpy as np
 
 from .base import fixed_names, theirs
 from .leaves import (
+    HALF,
     add_length_terms,
     exp_negative,
     leaf,
@@ -19,13 +20,13 @@ from .stationary import Stationary
 
 @leaf
 def _value(X, ZT, variance, lower, out):
-    D = np.empty(ZT.shape[1])
+    D = np.empty(ZT.shape[1], ZT.dtype)
     for i in range(X.shape[0]):
         m = row_length(i, ZT.shape[1], lower)
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            row[j] = variance * exp_negative(-0.5 * D[j])
+            row[j] = variance * exp_negative(-HALF * D[j])
 
 
 @summing_leaf

@@ -40,6 +40,13 @@ class Stationary(Leaf):
         type(self).value_leaf(*self._arguments(X, Z), Z is None, K)
         return mirror(K) if Z is None else K
 
+    def coarse(self, X: Array, Z: Array) -> Array:
+        K = np.empty((X.shape[0], Z.shape[0]), dtype=np.float32)
+        Xs, ZT, *scalars = self._arguments(X, Z)
+        near = (np.clip(A, -1e15, 1e15).astype(np.float32) for A in (Xs, ZT))
+        type(self).value_leaf(*near, *map(np.float32, scalars), False, K)
+        return K
+
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
