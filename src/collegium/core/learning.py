@@ -19,7 +19,7 @@ from .chunk import Chunk, cut
 from .clock import Clock
 from .evidence import anchored, factorised
 from .experts import Block, Expert
-from .families import FAMILIES, gap_density, near_check, roughest_good
+from .families import FAMILIES, near_check, roughest_good
 from .kernels import Kernel
 from .local import Rows, nearest
 from .message import LOG_2PI
@@ -30,7 +30,7 @@ Array = np.ndarray
 
 #: A second kernel is added where it raises the log evidence a row by so much.
 SECOND = 0.005
-#: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
+#: Families whose log evidence a row is so much below the best are not asked for rows.
 HOPELESS = 0.5
 
 
@@ -163,11 +163,9 @@ class _Learner:
     def _choose_kernel(self, rough: Learnt) -> Learnt:
         """A family, and whether one of its kernels is enough."""
         e = self.effort
-        groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
-        chunks = self._cut(groups)
+        chunks = self._cut(self._clusters(rough.kernel, e.family_size, e.family_chunks))
         tried = self._tried(rough, chunks)
-        gaps = self._gaps(rough.kernel, groups)
-        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
+        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, tried)
         if not e.second or self.clock.out():
             return best
         return self._with_second(best, chunks)
@@ -207,25 +205,19 @@ class _Learner:
             )
         return tried[int(np.argmax(densities))]
 
-    def _roughest(
-        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
-    ) -> Learnt:
-        """By evidence, chunks left out and rows left out; see `roughest_good`."""
-        values = np.array([learnt.value for learnt in tried])
-        by_chunk = np.array([self._gap_density(learnt, gaps) for learnt in tried])
-        both = values + by_chunk.mean(axis=1)
-        hopeful = np.flatnonzero(both > both.max() - HOPELESS)
-        near = self._near(kernel)
-        by_row = []
-        for i in hopeful:
-            check = near_check(tried[i].kernel, tried[i].noise, self.rows, *near, self.engine)
+    def _roughest(self, kernel: Kernel, tried: list[Learnt]) -> Learnt:
+        """By rows left out, of those that are not hopeless by evidence; see `roughest_good`."""
+        best = max(learnt.value for learnt in tried)
+        hopeful = [learnt for learnt in tried if learnt.value > best - HOPELESS]
+        near, by_row = self._near(kernel), []
+        for learnt in hopeful:
+            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
             by_row.append(-check.each.sum(axis=1))
             self.say(
-                f"{_name(tried[i])}: log density a row by evidence {values[i]:.3f}, of chunks "
-                f"left out {by_chunk[i].mean():.3f}, of rows left out {by_row[-1].mean():.3f}"
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of rows "
+                f"left out {by_row[-1].mean():.3f}"
             )
-        best = roughest_good(values[hopeful], by_chunk[hopeful], np.array(by_row))
-        return tried[hopeful[best]]
+        return hopeful[roughest_good(np.array(by_row))]
 
     def _with_second(self, one: Learnt, chunks: list[Chunk]) -> Learnt:
         """A sum of two of the family, started with the second longer or shorter than the first."""
@@ -239,9 +231,6 @@ class _Learner:
         if self.judge is not None:
             return self._judged([one, two])
         return two if two.value > one.value + SECOND else one
-
-    def _gap_density(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> Array:
-        return gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -292,18 +281,6 @@ class _Learner:
         groups = partition.balanced(self._seen(kernel), size, self.rng)
         pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
-
-    def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
-        """Each group with the rows around it: those nearest to its centre, its own left out."""
-        X = self._seen(kernel)
-        gaps = []
-        for group in groups:
-            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
-            distance[group] = np.inf
-            count = min(600, self.n - group.size)
-            around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
-            gaps.append((group, np.sort(around)))
-        return gaps
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows, and for each the rows nearest to it but itself."""
