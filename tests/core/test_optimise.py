@@ -11,7 +11,7 @@ import reference
 from collegium.core.calibration import calibrate
 from collegium.core.chunk import Chunk
 from collegium.core.evidence import anchored, factorised
-from collegium.core.families import roughest_good
+from collegium.core.families import gap_density, roughest_good
 from collegium.core.kernels import (
     RBF,
     Constant,
@@ -383,14 +383,26 @@ def test_trivial_value_is_the_best_density_of_a_constant_variance(p):
     assert_allclose(trivial_value(chunks), best, rtol=1e-8)
 
 
-def test_the_roughest_family_wins_only_where_the_difference_is_noise():
-    rng = np.random.default_rng(21)
-    rows = rng.normal(size=300)  # hard and easy rows are so for every family
-    by_row = np.array([rows - 0.05 + 0.01 * rng.normal(size=300), rows, rows - 0.001])
-    assert roughest_good(by_row) == 1  # 0.05 is many errors
-    by_row[0] = rows - 0.05 + 1.0 * rng.normal(size=300)
-    assert roughest_good(by_row) == 0  # 0.05 is one error
-    assert roughest_good(np.array([rows - 1.0, rows - 0.5, rows])) == 2
+def test_gap_density_is_that_of_the_exact_gp_on_the_rows_around():
+    kernel, noise = Matern32(1.3, [0.6, 1.8]), 0.1
+    rows = draw_from(kernel, noise, 30, seed=12, p=2)
+    groups = [(np.arange(4), np.arange(4, 20)), (np.array([25]), np.arange(10))]
+    densities = []
+    for out, given in groups:
+        mean, cov, _ = reference.gp(
+            kernel, noise, rows.X[given], rows.y[given], rows.w[given], rows.X[out]
+        )
+        variance = (cov.diagonal() + noise)[:, None]
+        z2 = (rows.y[out] - mean) ** 2 / variance
+        densities.append((-0.5 * (np.log(2 * np.pi * variance) + z2)).sum(axis=1).mean())
+    found = gap_density(kernel, noise, rows, groups, Serial())
+    assert_allclose(found, densities, rtol=1e-9)
+
+
+def test_the_roughest_family_wins_only_where_it_costs_little():
+    assert roughest_good(np.array([0.7, 0.9, 1.0])) == 1
+    assert roughest_good(np.array([0.9, 0.7, 1.0])) == 0
+    assert roughest_good(np.array([0.1, 0.5, 1.0])) == 2
 
 
 # --- calibrated error bars ------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from .chunk import Chunk, cut
 from .clock import Clock
 from .evidence import anchored, factorised
 from .experts import Block, Expert
-from .families import FAMILIES, near_check, roughest_good
+from .families import FAMILIES, gap_density, near_check, roughest_good
 from .kernels import Kernel
 from .local import Rows, nearest
 from .message import LOG_2PI
@@ -28,9 +28,10 @@ from .scales import Metric
 
 Array = np.ndarray
 
-#: A second kernel is added where it raises the log evidence a row by so much.
+#: A second kernel is added where log densities a row, by evidence and of chunks left out, rise
+#: by so much together.
 SECOND = 0.005
-#: Families whose log evidence a row is so much below the best are not asked for rows.
+#: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
 HOPELESS = 0.5
 
 
@@ -163,12 +164,14 @@ class _Learner:
     def _choose_kernel(self, rough: Learnt) -> Learnt:
         """A family, and whether one of its kernels is enough."""
         e = self.effort
-        chunks = self._cut(self._clusters(rough.kernel, e.family_size, e.family_chunks))
+        groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
+        chunks = self._cut(groups)
         tried = self._tried(rough, chunks)
-        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, tried)
+        gaps = self._gaps(rough.kernel, groups)
+        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
         if not e.second or self.clock.out():
             return best
-        return self._with_second(best, chunks)
+        return self._with_second(best, chunks, gaps)
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
         """Families from the middle towards where the evidence rises, roughest first."""
@@ -205,32 +208,46 @@ class _Learner:
             )
         return tried[int(np.argmax(densities))]
 
-    def _roughest(self, kernel: Kernel, tried: list[Learnt]) -> Learnt:
-        """By rows left out, of those that are not hopeless by evidence; see `roughest_good`."""
-        best = max(learnt.value for learnt in tried)
-        hopeful = [learnt for learnt in tried if learnt.value > best - HOPELESS]
-        near, by_row = self._near(kernel), []
-        for learnt in hopeful:
+    def _roughest(
+        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
+    ) -> Learnt:
+        """By evidence, chunks left out and rows left out; see `roughest_good`."""
+        two = np.array([learnt.value + self._across(learnt, gaps) for learnt in tried])
+        hopeful = np.flatnonzero(two > two.max() - HOPELESS)
+        near, scores = self._near(kernel), []
+        for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
             check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
-            by_row.append(-check.each.sum(axis=1))
+            by_row = -float(check.each.sum(axis=1).mean())
+            scores.append(score + by_row)
             self.say(
-                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of rows "
-                f"left out {by_row[-1].mean():.3f}"
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of chunks "
+                f"left out {score - learnt.value:.3f}, of rows left out {by_row:.3f}"
             )
-        return hopeful[roughest_good(np.array(by_row))]
+        return tried[hopeful[roughest_good(np.array(scores))]]
 
-    def _with_second(self, one: Learnt, chunks: list[Chunk]) -> Learnt:
-        """A sum of two of the family, started with the second longer or shorter than the first."""
+    def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
+        """Log density a row of chunks left out."""
+        found = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
+        return float(found.mean())
+
+    def _with_second(
+        self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
+    ) -> Learnt:
+        """A sum of two of the family, started with the second longer or shorter than the first.
+
+        The evidence likes what is short; chunks left out say whether it carries across gaps.
+        """
         k: Any = one.kernel
         starts = [
             k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
             for factor in (3.0, 0.3)
         ]
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
-        self.say(f"{_name(one)} by evidence {one.value:.3f}, {_name(two)} {two.value:.3f}")
+        scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
+        self.say(f"{_name(one)}: both {scores[0]:.3f}, {_name(two)}: {scores[1]:.3f}")
         if self.judge is not None:
             return self._judged([one, two])
-        return two if two.value > one.value + SECOND else one
+        return two if scores[1] > scores[0] + SECOND else one
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -281,6 +298,18 @@ class _Learner:
         groups = partition.balanced(self._seen(kernel), size, self.rng)
         pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
+
+    def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
+        """Each group with the rows around it: those nearest to its centre, its own left out."""
+        X = self._seen(kernel)
+        gaps = []
+        for group in groups:
+            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
+            distance[group] = np.inf
+            count = min(600, self.n - group.size)
+            around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
+            gaps.append((group, np.sort(around)))
+        return gaps
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows, and for each the rows nearest to it but itself."""

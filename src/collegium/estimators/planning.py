@@ -33,7 +33,7 @@ EFFORTS = (
 LEARNING, MESSAGES = 0.4, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
 #: about so much of a product in double precision.
-ITERATIONS, STEP = 12, 0.6
+ITERATIONS, STEP = 4, 0.8
 
 
 @dataclass(frozen=True)
