@@ -30,7 +30,8 @@ class CommitteeRegressor(FittedCommittee):
     kernel : kernel of collegium or scikit-learn, default=None
         Family and starting point, in the units of X and y. None: a Matérn or squared
         exponential, chosen by evidence and by the predictive density of chunks and of rows left
-        out (the roughest that is as good as the best). One length scale per column is learnt,
+        out (the roughest that is about as good as the best), and where that is better, from
+        500 rows on, a sum of two of these. One length scale per column is learnt,
         and a variance, from scikit-learn's kernels too; of their bounds only "fixed" counts.
         White noise added to the kernel is taken as the noise.
     inference : {"inductive", "transductive"}, default="inductive"
@@ -49,8 +50,8 @@ class CommitteeRegressor(FittedCommittee):
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
     n_anchors : int or "auto"
         Anchors shared by all chunks. "auto": twice the effective degrees of freedom of the
-        rows, between 20 and 500 and not above a tenth of the rows. With combination="grbcm" the
-        rows of the communication set; "auto": as many as a chunk has.
+        rows, between 20 and 200 (500 where n_local=0) and not above a tenth of the rows. With
+        combination="grbcm" the rows of the communication set; "auto": as many as a chunk has.
     selection : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"}, default="kmeans"
         Where the anchors go; see `collegium.selection`.
     anchors : array of shape (m, d), default=None

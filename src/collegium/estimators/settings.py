@@ -141,10 +141,10 @@ class Settings:
         return 1000 if self.transductive else 500
 
     def anchor_count(self, n: int, dof: float = np.inf) -> int:
-        """Twice the degrees of freedom, between 20 and 500 and not above a tenth of the rows."""
-        return self.n_anchors or int(
-            min(np.clip(2.0 * dof, 20, 500 if self.n_local == 0 else 200), max(n // 10, 20))
-        )
+        """Twice the degrees of freedom, at least 20, at most 200 (500 where no rows are kept that
+        could correct them), and not above a tenth of the rows."""
+        most = 200 if self.keeps_rows and not self.transductive else 500
+        return self.n_anchors or int(min(np.clip(2.0 * dof, 20, most), max(n // 10, 20)))
 
     def query_points(self, dof: float) -> int:
         """Points of one transductive batch: twice the degrees of freedom, 200 to 1000."""
