@@ -140,10 +140,10 @@ class Settings:
             return max(n, 1)
         return 1000 if self.transductive else 500
 
-    def anchor_count(self, n: int, dof: float = np.inf) -> int:
-        """Twice the degrees of freedom, at least 20, at most 200 (500 where no rows are kept that
-        could correct them), and not above a tenth of the rows."""
-        most = 200 if self.keeps_rows and not self.transductive else 500
+    def anchor_count(self, n: int, dof: float = np.inf, *, most: int | None = None) -> int:
+        """Twice the degrees of freedom, at least 20, at most 200 (500 where no raw rows correct
+        the anchors), and not above a tenth of the rows."""
+        most = most or (200 if self.keeps_rows and not self.transductive else 500)
         return self.n_anchors or int(min(np.clip(2.0 * dof, 20, most), max(n // 10, 20)))
 
     def query_points(self, dof: float) -> int:

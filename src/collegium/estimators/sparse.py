@@ -294,7 +294,7 @@ def build_sparse(
     elif settings.anchors is not None:
         chosen = _given(settings.anchors)
     else:
-        stop = Stop(min(settings.anchor_count(n, dof), n))
+        stop = Stop(min(settings.anchor_count(n, dof, most=500), n))
         chosen = RULES[settings.selection](kernel, noise, scaled, stop, rng)
     say(f"{n} rows, {len(chosen.Z)} anchors, about {dof:.0f} effective degrees of freedom")
     groups = _groups(kernel, rows.X, labels, settings, rng)
@@ -327,7 +327,7 @@ def _refined(
     n, rows = rows.X.shape[0], for_learning(rows)
     if n > REFINE_ROWS:
         rows = rows.take(np.sort(rng.choice(n, REFINE_ROWS, replace=False)))
-    m = min(settings.anchor_count(n), REFINE_ANCHORS, rows.X.shape[0])
+    m = min(settings.anchor_count(n, most=500), REFINE_ANCHORS, rows.X.shape[0])
     Z = centres(kernel, noise, rows, Stop(m), rng).Z
     if settings.anchors is not None and len(settings.anchors) <= REFINE_ANCHORS:
         Z = settings.anchors
