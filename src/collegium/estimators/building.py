@@ -77,7 +77,7 @@ def build(
     plan.announce(settings, say)
     scaling = choose_scaling(rows, settings)
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, plan, rng, say, earlier)
+    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier, plan)
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
     exact = alone or (streaming and n < settings.enough())
@@ -246,8 +246,9 @@ def hyperparameters(
         judged = partial(check_joint, scaled, settings)
     found = learn(
         for_learning(scaled), kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
-        noise_start=start, effort=plan.effort, judge=judged, clock=plan.clock.share(LEARNING),
-        say=say,
+        noise_start=start, judge=judged, say=say,
+        effort=None if plan is None else plan.effort,
+        clock=None if plan is None else plan.clock.share(LEARNING),
     )  # fmt: skip
     return found.kernel, found.noise, n
 
