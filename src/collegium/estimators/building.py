@@ -221,10 +221,10 @@ def hyperparameters(
     scaled: Rows,
     scaling: Scaling,
     settings: Settings,
-    plan: Plan,
     rng,
     say: Progress,
     earlier: Built | None,
+    plan: Plan | None = None,
 ) -> tuple[Kernel, float, int]:
     """Kernel and noise for scaled targets, and the rows seen when they were learnt."""
     n, d = scaled.X.shape
