@@ -18,6 +18,7 @@ SETS = (
     "cal_housing",
     "fried",
     "wine_red",
+    "wine_red_distinct",
     "heaton_satellite",
     "flights_nyc13",
     "chm_simes",
