@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
     """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
     takes longer to import than everything else.
     """
-    if name in ("combination", "dof", "selection"):
+    if name in ("combination", "dof", "engines", "estimators", "selection"):
         return import_module(f".{name}", __name__)
     if name in __all__:
         return getattr(import_module(".estimators", __name__), name)

@@ -1,6 +1,7 @@
 """Sizes of columns, priors, the optimiser, learning from known processes, checked error bars."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 import reference
 from collegium.core.calibration import calibrate
 from collegium.core.chunk import Chunk
+from collegium.core.clock import Clock
 from collegium.core.evidence import anchored, factorised
 from collegium.core.families import gap_density, roughest_good
 from collegium.core.kernels import (
@@ -20,9 +22,10 @@ from collegium.core.kernels import (
     Matern32,
     Periodic,
     RationalQuadratic,
+    Sum,
     White,
 )
-from collegium.core.learning import Effort, learn, refine, trivial_value
+from collegium.core.learning import Effort, _Learner, learn, refine, trivial_value
 from collegium.core.local import Rows
 from collegium.core.optimise import Prior, Scales, maximise
 from collegium.core.scales import Metric, column_scales
@@ -403,6 +406,40 @@ def test_the_roughest_family_wins_only_where_it_costs_little():
     assert roughest_good(np.array([0.7, 0.9, 1.0])) == 1
     assert roughest_good(np.array([0.9, 0.7, 1.0])) == 0
     assert roughest_good(np.array([0.1, 0.5, 1.0])) == 2
+
+
+def learner(rows):
+    return _Learner(
+        rows, None, None, np.random.default_rng(0), Serial(), 1, SMALL.for_rows(rows.X.shape[0]),
+        None, Clock(), lambda text: None,
+    )  # fmt: skip
+
+
+def test_what_is_left_out_is_left_out():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 300, seed=12)
+    asked, neighbours = learner(rows)._near(Matern32(1.0, [0.5, 3.0]))
+    assert neighbours.shape == (asked.size, 50)
+    assert not (neighbours == asked[:, None]).any()
+    groups = [np.arange(40), np.arange(100, 180)]
+    for group, around in learner(rows)._gaps(Matern32(1.0, [0.5, 3.0]), groups):
+        assert around.size and not np.isin(group, around).any()
+
+
+def test_two_scales_ask_for_two_kernels_and_one_does_not():
+    rng = np.random.default_rng(5)
+    X = np.sort(rng.uniform(0.0, 10.0, size=(900, 1)), axis=0)
+    slow, fast = RBF(1.0, 3.0), RBF(0.05, 0.05)
+    L = np.linalg.cholesky(slow.value(X) + fast.value(X) + 1e-8 * np.eye(900))
+    both = Rows(X, L @ rng.normal(size=(900, 1)) + 0.02 * rng.normal(size=(900, 1)), np.ones(900))
+    effort = replace(Effort(), rough_rows=200, near_rows=20)
+    found = learn(both, None, None, np.random.default_rng(0), Serial(), effort=effort)
+    assert isinstance(found.kernel, Sum)
+    lengths = sorted(float(part.length_scale[0]) for part in found.kernel.parts)
+    assert lengths[1] > 5.0 * lengths[0]
+    L = np.linalg.cholesky(slow.value(X) + 1e-8 * np.eye(900))
+    one = Rows(X, L @ rng.normal(size=(900, 1)) + 0.1 * rng.normal(size=(900, 1)), np.ones(900))
+    alone = learn(one, None, None, np.random.default_rng(0), Serial(), effort=effort)
+    assert not isinstance(alone.kernel, Sum)
 
 
 # --- calibrated error bars ------------------------------------------------------------------------

@@ -37,6 +37,8 @@ BAD = {
     "refine": ["best", True, 1, ["cg"]],
     "refine_tol": [-1e-3, 1.0, np.nan, None, "auto", True],
     "refine_max_iter": NO_SIZES,
+    "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
+    "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
     "engine": ["threads", 4, Serial, object()],
     "n_jobs": [0, 1.5, "all", True, [2]],
     "verbose": ["loud", -1, 0.5, None, "auto"],

@@ -66,6 +66,7 @@ def near_check(
 
 def roughest_good(scores: Array) -> int:
     """The first family whose three log densities a row, added up, are near the best."""
+    scores = np.nan_to_num(scores, nan=-np.inf)
     return int(np.flatnonzero(scores >= scores.max() - ROUGHER)[0])
 
 

@@ -108,6 +108,7 @@ def learn(
 def refine(
     kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
     *, noise_fixed: bool, max_iter: int = 40, expert: type[Expert] = Block,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Learnt:  # fmt: skip
     """Go on from a kernel and a noise by the committee's own evidence, anchors and all chunks."""
     prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
@@ -117,8 +118,9 @@ def refine(
         return anchored(k, s, Z, chunks, engine, expert)
 
     return maximise(
-        objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=max_iter
-    )
+        objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=max_iter,
+        stop=stop,
+    )  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -153,6 +155,7 @@ class _Learner:
         if kernel is None and e.family:
             rough = self._choose_kernel(rough)
         if self.clock.out():
+            self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
             return rough
         groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
         few = groups[:: max(1, len(groups) // e.first_chunks)]
@@ -223,7 +226,9 @@ class _Learner:
                 f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of chunks "
                 f"left out {score - learnt.value:.3f}, of rows left out {by_row:.3f}"
             )
-        return tried[hopeful[roughest_good(np.array(scores))]]
+        best = tried[hopeful[roughest_good(np.array(scores))]]
+        self.say(f"chosen: {_name(best)}, the roughest that is about as good as the best")
+        return best
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
         """Log density a row of chunks left out."""
@@ -244,7 +249,10 @@ class _Learner:
         ]
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
         scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
-        self.say(f"{_name(one)}: both {scores[0]:.3f}, {_name(two)}: {scores[1]:.3f}")
+        self.say(
+            f"log density a row by evidence and of chunks left out, together: {_name(one)} "
+            f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
+        )
         if self.judge is not None:
             return self._judged([one, two])
         return two if scores[1] > scores[0] + SECOND else one

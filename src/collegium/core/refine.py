@@ -216,6 +216,8 @@ def solve(
             w, r = known.w, known.r
             z = direction = conditioner.solve(r, engine)
             Kd = system.product(direction, engine)
+        if not (_dot(direction, Kd) > 0.0).any():  # nothing is left that a step could do
+            break
         step = _ratio(_dot(direction, r), _dot(direction, Kd))
         w = w + step * direction
         before, zr, r = r, _dot(z, r), r - step * Kd

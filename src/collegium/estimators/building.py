@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.chunk import cut
-from ..core.clock import Clock
 from ..core.committee import Committee, Predictor, predictor
 from ..core.dof import DOF_SAMPLE
 from ..core.kernels import Kernel, Sum
-from ..core.learning import learn, refine
+from ..core.learning import Effort, learn, refine
 from ..core.local import Rows
 from ..core.panel import Nested, Panel
 from ..core.refine import Refined, about, refined
@@ -23,7 +22,7 @@ from ..core.selection import RULES, Stop
 from ..core.transductive import Joint
 from .checking import check_bars, check_joint, check_query_size, chunk_groups, degrees_of_freedom
 from .data import Scaling, for_learning
-from .planning import LEARNING, Plan
+from .planning import LEARNING_AT_MOST, Plan
 from .progress import Progress
 from .settings import Settings
 
@@ -66,14 +65,14 @@ class Built:
 
 def build(
     rows: Rows, labels: Array | None, settings: Settings, rng: np.random.Generator,
-    say: Progress, clock: Clock, *, streaming: bool, earlier: Built | None,
+    say: Progress, *, streaming: bool, earlier: Built | None,
 ) -> Built:  # fmt: skip
     """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
     n, d = rows.X.shape
     size = settings.chunk_rows(n, streaming=streaming)
     settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
     settings = replace(settings, engine=say.watch(settings.engine))
-    plan = Plan.of(settings, n, d, rows.y.shape[1], clock)
+    plan = Plan.of(settings, n, d, rows.y.shape[1], streaming=streaming, estimate=bool(say.verbose))
     plan.announce(settings, say)
     scaling = choose_scaling(rows, settings)
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
@@ -127,13 +126,13 @@ def with_anchors(
     if settings.anchored:
         found = refine(
             kernel, noise, Z, cut(*for_learning(scaled).fields(), groups), settings.engine,
-            noise_fixed=settings.noise is not None,
+            noise_fixed=settings.noise is not None, stop=plan.clock.out,
         )  # fmt: skip
         kernel, noise = found.kernel, found.noise
         model = replace(model, committee=Committee.start(kernel, noise, Z[:0], scaled.y.shape[1]))
         say(f"by the anchored evidence {kernel!r}, noise {noise:.3g} (standardised targets)")
     learnt = settings.learn and settings.noise is None and free_scale(kernel)
-    if learnt and plan.check and not plan.clock.out() and len(groups) > 1:
+    if learnt and plan.checks() and len(groups) > 1:
         bars = check_bars(model, scaled, groups, Z, settings, rng)
         kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
         say(
@@ -145,7 +144,7 @@ def with_anchors(
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
     model = replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
-    return with_weights(model, settings, plan, say) if plan.refine else model
+    return with_weights(model, settings, plan, say) if plan.refines(settings, say) else model
 
 
 def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) -> Built:
@@ -156,7 +155,7 @@ def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) ->
     )  # fmt: skip
     if found.residuals[-1] > settings.refine_tol and plan.enough():
         say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
-    elif found.residuals[-1] > settings.refine_tol:
+    elif settings.refine and found.residuals[-1] > settings.refine_tol:
         warnings.warn(
             f"refine='cg' stopped after {settings.refine_max_iter} iterations with a residual of "
             f"{found.residuals[-1]:.1e}: give a larger refine_max_iter or refine_tol, or larger "
@@ -198,6 +197,9 @@ def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Genera
         built,
         committee=committee.add(chunks, settings.engine, keep=settings.keeps_rows),
         chunk_size=size,
+        weights=built.weights[:0],  # the committee itself has heard all rows; refining has not
+        rest=None,
+        residuals=np.empty(0),
         n_chunks=built.n_chunks + len(groups),
         total_weight=built.total_weight + float(rows.w.sum()),
     )
@@ -242,13 +244,14 @@ def hyperparameters(
         return old.basis.kernel.scaled(change), own, earlier.learnt_at
     start = None if settings.noise_start is None else settings.noise_start * unit
     judged = None
-    if settings.transductive and settings.chunk_rows(n) < n:
+    hurried = plan is not None and plan.effort != Effort().for_rows(n)
+    if settings.transductive and settings.chunk_rows(n) < n and not hurried:
         judged = partial(check_joint, scaled, settings)
     found = learn(
         for_learning(scaled), kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
         noise_start=start, judge=judged, say=say,
         effort=None if plan is None else plan.effort,
-        clock=None if plan is None else plan.clock.share(LEARNING),
+        clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
     return found.kernel, found.noise, n
 

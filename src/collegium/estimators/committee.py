@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.clock import Clock
 from ..core.local import Rows
 from ..engines import single_threaded
 from .building import add_rows, build
@@ -85,11 +84,11 @@ class CommitteeRegressor(FittedCommittee):
         The committee answers for what is left, so a residual of a few hundredths moves few
         means by more than a tenth of their error.
     time_limit : float, default=None
-        Seconds of wall time for a `fit`: gives the best model that fits them, by estimate and
-        with an eye on the clock. Little time: fewer rows to learn from, fewer anchors, no check
-        of the error bars. Time to spare: means refined as by `refine="cg"`, as far as it goes.
-        What passes over all rows once is always done, however long it takes. The result
-        depends on the machine.
+        About how many seconds of wall time a call of `fit` may take: gives the best model that
+        fits them, by estimate and with an eye on the clock. Little time: fewer rows to learn
+        from, fewer anchors, no check of the error bars. Time to spare: means refined as by
+        `refine="cg"`, as far as it goes (not in a stream). What passes over all rows once is
+        always done, however long it takes. The result depends on the machine.
     memory_limit : int or str, default=None
         Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what
         the machine has. Fewer anchors are chosen to keep it, and what cannot is refused
@@ -281,7 +280,7 @@ class CommitteeRegressor(FittedCommittee):
         with single_threaded():
             built = build(
                 rows, labels, settings, generator(self.random_state), Progress(self.verbose),
-                Clock(settings.time_limit), streaming=streaming, earlier=earlier,
+                streaming=streaming, earlier=earlier,
             )  # fmt: skip
         self.built_, self.y_ndim_ = built, y_ndim
         self._forget_answers()

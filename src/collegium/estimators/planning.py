@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.budget import Speed, committee_bytes, refining_bytes
 from ..core.clock import Clock
+from ..core.committee import DESIGN_BYTES
 from ..core.learning import Effort
 from ..core.refine import anchor_count
 from .progress import Progress
@@ -29,11 +30,12 @@ EFFORTS = (
     ),
     Effort(),
 )  # fmt: skip
-#: Shares of a time limit: for learning, and for each pass of messages (a check makes two more).
-LEARNING, MESSAGES = 0.4, 0.12
+#: Shares of a time limit: for learning, expected and at most, and for each pass of messages (a
+#: check makes two more).
+LEARNING, LEARNING_AT_MOST, MESSAGES = 0.4, 0.65, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
 #: about so much of a product in double precision.
-ITERATIONS, STEP = 4, 0.8
+ITERATIONS, STEP = 3, 0.8
 
 
 @dataclass(frozen=True)
@@ -43,49 +45,60 @@ class Plan:
     clock: Clock
     effort: Effort
     most_anchors: int
-    check: bool  # the error bars, by rows left out
-    refine: bool
-    seconds: float
+    refine: bool  # asked for, or likely to fit
+    seconds: float  # nan: not estimated
     bytes: int
-    last: float  # seconds that refining needs after its last step
+    checking: float  # seconds that a check of the error bars takes, messages included
+    refining: float  # seconds of a few steps of refining; infinite where it may not be
+    last: float  # of these after the last step
 
     @classmethod
-    def of(cls, settings: Settings, n: int, d: int, p: int, clock: Clock) -> Plan:
-        """The most that fits the limits, by estimate."""
-        limit, jobs = clock.limit, settings.engine.n_jobs
-        speed = Speed.measured(d, settings.engine)
-        chunk, k = min(settings.chunk_rows(n), n), min(settings.local_rows(d), 200)
-        exact = chunk >= n
+    def of(
+        cls, settings: Settings, n: int, d: int, p: int, *, streaming: bool = False,
+        estimate: bool = True,
+    ) -> Plan:  # fmt: skip
+        """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
+        work, clock = _Work(settings, n, d, p), settings.clock
+        m = work.anchors(settings.memory_limit)
+        whole = Effort().for_rows(n)
+        if not (estimate or np.isfinite(clock.limit)):
+            refine = settings.refine and not work.exact
+            return cls(clock, whole, m, refine, np.nan, work.bytes(m, refine), 0.0, np.inf, 0.0)
+        speed = Speed.measured(d)
         efforts = [effort.for_rows(n) for effort in EFFORTS]
-        learning = [effort.steps() * speed.step / jobs for effort in efforts]
-        at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * limit)
-
-        def messages(m: int) -> float:
-            return 0.0 if exact else speed.messages(n, chunk, m, d) / jobs
-
-        def memory(m: int) -> int:
-            return committee_bytes(n, d, p, chunk, m, jobs, keep=settings.keeps_rows)
-
-        m = settings.anchor_count(n)
-        while settings.n_anchors is None and m > 50 and (
-            messages(m) > MESSAGES * limit or memory(m) > settings.memory_limit
-        ):  # fmt: skip
+        learning = [effort.steps() * speed.step / work.jobs for effort in efforts]
+        at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * clock.limit)
+        while work.free and m > 50 and work.messages(speed, m) > MESSAGES * clock.limit:
             m = max(50, m // 2)
-        seconds = messages(m) + (learning[at] if settings.learn else 0.0)
-        check = 2.0 * (messages(m) + speed.answers(800, k, m) / jobs)
-        checks = settings.learn and not exact and seconds + check <= 0.8 * limit
-        seconds += check if checks else 0.0
-        inner = anchor_count(n)  # of the preconditioner
-        product, more = speed.product(n) / jobs, refining_bytes(n, d, p, chunk, inner)
-        last = product + messages(m)
-        refining = 2.0 * messages(inner) + ITERATIONS * STEP * product + last
-        refines = settings.refine and not exact
-        if not settings.refine and np.isfinite(limit) and settings.can_refine and not exact:
-            fits = memory(m) + more <= settings.memory_limit
-            refines = fits and seconds + refining <= limit
-        seconds += refining if refines else 0.0
-        total = memory(m) + (more if refines else 0)
-        return cls(clock, efforts[at], m, checks, refines, seconds, total, last)
+        seconds, checking = work.messages(speed, m), 0.0
+        if settings.learn:
+            checking = 0.0 if work.exact else work.checking(speed, m)
+            seconds += learning[at] + checking
+        refining, last = work.refining(speed, m)
+        allowed = settings.can_refine and not (work.exact or streaming)
+        if not allowed or work.bytes(m, True) > settings.memory_limit:
+            refining = np.inf
+        refine = settings.refine and not work.exact
+        refine = refine or (np.isfinite(clock.limit) and seconds + refining <= clock.limit)
+        seconds += refining if refine and np.isfinite(refining) else 0.0
+        needed = work.bytes(m, refine)
+        return cls(clock, efforts[at], m, refine, seconds, needed, checking, refining, last)
+
+    def checks(self) -> bool:
+        """Whether there is time to check the error bars."""
+        return self.clock.left() > 1.3 * self.checking
+
+    def refines(self, settings: Settings, say: Progress) -> bool:
+        """Whether means are to be refined: because they should, or because there is time."""
+        if settings.refine or not np.isfinite(self.clock.limit + self.refining):
+            return settings.refine
+        enough = self.refining <= self.clock.left()
+        if not enough:
+            say(
+                f"no refining: it wants {self.refining:.0f} s, and only "
+                f"{self.clock.left():.0f} s are left"
+            )
+        return enough
 
     def enough(self) -> bool:
         """Whether refining has to end now, to be done in time."""
@@ -93,12 +106,78 @@ class Plan:
 
     def announce(self, settings: Settings, say: Progress) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
-        words = f"{self.bytes / 1e9:.2f} GB beyond the rows as given"
-        say(f"expecting about {self.seconds:.0f} s and {words}")
         if self.bytes > settings.memory_limit:
             raise ValueError(
-                f"memory_limit: this fit would take {self.bytes / 1e9:.2f} GB, and "
-                f"{settings.memory_limit / 1e9:.2f} GB are allowed. Give n_local=0 (no rows are "
+                f"memory_limit: this fit would take {_size(self.bytes)}, and "
+                f"{_size(settings.memory_limit)} are allowed. Give n_local=0 (no rows are "
                 "kept), fewer n_anchors or a smaller chunk_size; or pass the rows in parts to "
                 "partial_fit"
             )
+        words = f"{_size(self.bytes)} beyond the rows as given"
+        say(f"expecting about {max(self.seconds, 1.0):.0f} s on an idle machine, and {words}")
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the parts of a fit take, by the number of anchors."""
+
+    settings: Settings
+    n: int
+    d: int
+    p: int
+
+    @property
+    def chunk(self) -> int:
+        return min(self.settings.chunk_rows(self.n), self.n)
+
+    @property
+    def exact(self) -> bool:
+        return self.chunk >= self.n
+
+    @property
+    def jobs(self) -> int:
+        """Workers that have something to do."""
+        jobs = getattr(self.settings.engine, "n_jobs", 1)
+        return max(1, min(jobs, -(-self.n // self.chunk)))
+
+    @property
+    def free(self) -> bool:
+        """Whether the number of anchors is ours to choose."""
+        return self.settings.n_anchors is None and self.settings.anchors is None
+
+    def anchors(self, memory_limit: float) -> int:
+        """Their number within the memory of one worker: not to depend on how many there are."""
+        if self.settings.anchors is not None:
+            return len(self.settings.anchors)
+        m = self.settings.anchor_count(self.n)
+        while self.free and m > 50 and self._committee(m, 1) > memory_limit:
+            m = max(50, m // 2)
+        return m
+
+    def bytes(self, m: int, refine: bool) -> int:
+        more = refining_bytes(self.n, self.d, self.p, self.chunk, anchor_count(self.n))
+        return self._committee(m, self.jobs) + (more if refine else 0)
+
+    def _committee(self, m: int, jobs: int) -> int:
+        keep = self.settings.keeps_rows
+        design = 0 if self.exact or not keep else min(8 * self.n * m, DESIGN_BYTES)
+        return design + committee_bytes(self.n, self.d, self.p, self.chunk, m, jobs, keep=keep)
+
+    def messages(self, speed: Speed, m: int) -> float:
+        return 0.0 if self.exact else speed.messages(self.n, self.chunk, m) / self.jobs
+
+    def checking(self, speed: Speed, m: int) -> float:
+        k = min(self.settings.local_rows(self.d), 200)
+        return 2.0 * (self.messages(speed, m) + speed.answers(800, k, m) / self.jobs)
+
+    def refining(self, speed: Speed, m: int) -> tuple[float, float]:
+        """Seconds for some steps, and those after the last of them."""
+        product = speed.product(self.n) / self.jobs
+        last = product + self.messages(speed, m)
+        inner = self.messages(speed, anchor_count(self.n))
+        return 2.0 * inner + ITERATIONS * STEP * product + last, last
+
+
+def _size(count: float) -> str:
+    """Bytes in words."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"

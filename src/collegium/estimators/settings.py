@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import linalg
+from ..core.clock import Clock
 from ..core.kernels import Kernel, as_kernel, needs_one_column, split_white
 from ..core.partition import RULES
 from ..core.pointwise import RULES as POINTWISE
@@ -48,7 +49,7 @@ class Settings:
     n_local: int | None
     query_size: int | None
     n_starts: int
-    time_limit: float  # seconds
+    clock: Clock  # started when the arguments were read
     memory_limit: float  # bytes
     engine: Any
 
@@ -92,7 +93,7 @@ class Settings:
             n_local=n_local,
             query_size=whole_number(e.query_size, "query_size"),
             n_starts=whole_number(e.n_starts, "n_starts", auto=False) or 1,
-            time_limit=seconds_allowed(e.time_limit),
+            clock=Clock(seconds_allowed(e.time_limit)),
             memory_limit=bytes_allowed(e.memory_limit),
             engine=choose_engine(e.engine, e.n_jobs),
         )

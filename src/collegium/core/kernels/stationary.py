@@ -44,7 +44,9 @@ class Stationary(Leaf):
         K = np.empty((X.shape[0], Z.shape[0]), dtype=np.float32)
         Xs, ZT, *scalars = self._arguments(X, Z)
         near = (np.clip(A, -1e15, 1e15).astype(np.float32) for A in (Xs, ZT))
-        type(self).value_leaf(*near, *map(np.float32, scalars), False, K)
+        with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
+            scalars = [np.float32(value) for value in scalars]
+        type(self).value_leaf(*near, *scalars, False, K)
         return K
 
     def diag(self, X: Array) -> Array:
