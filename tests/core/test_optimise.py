@@ -285,7 +285,7 @@ def draw_from(kernel, noise, n, *, seed, p=1):
 
 
 SMALL = Effort(
-    rough_rows=150, family_chunks=2, family_size=100, final_chunks=4, final_size=120,
+    at_once=150, rough_rows=150, family_chunks=2, family_size=100, final_chunks=4, final_size=120,
     near_rows=40, near_neighbours=50,
 )  # fmt: skip
 
@@ -431,7 +431,7 @@ def test_two_scales_ask_for_two_kernels_and_one_does_not():
     slow, fast = RBF(1.0, 3.0), RBF(0.05, 0.05)
     L = np.linalg.cholesky(slow.value(X) + fast.value(X) + 1e-8 * np.eye(900))
     both = Rows(X, L @ rng.normal(size=(900, 1)) + 0.02 * rng.normal(size=(900, 1)), np.ones(900))
-    effort = replace(Effort(), rough_rows=200, near_rows=20)
+    effort = replace(Effort(), near_rows=20)
     found = learn(both, None, None, np.random.default_rng(0), Serial(), effort=effort)
     assert isinstance(found.kernel, Sum)
     lengths = sorted(float(part.length_scale[0]) for part in found.kernel.parts)

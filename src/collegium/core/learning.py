@@ -49,6 +49,7 @@ class Effort:
 
     family: bool = True
     second: bool = True
+    at_once: int = 500  # so few rows are one chunk
     rough_rows: int = 500
     family_chunks: int = 6
     family_size: int = 300
@@ -74,6 +75,7 @@ class Effort:
         """No more than so few rows can show."""
         return replace(
             self,
+            rough_rows=min(self.rough_rows, max(150, n // 4)),
             family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
             first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
             final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
@@ -142,7 +144,7 @@ class _Learner:
 
     def run(self, kernel: Kernel | None) -> Learnt:
         e = self.effort
-        if self.n <= e.rough_rows:
+        if self.n <= e.at_once:
             chunks = self._cut([np.arange(self.n)])
             if kernel is not None:
                 return self._fit(kernel, None, chunks, final=True)

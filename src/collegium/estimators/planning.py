@@ -17,16 +17,16 @@ from .settings import Settings
 #: From little to much; the usual effort is the last.
 EFFORTS = (
     Effort(
-        family=False, second=False, rough_rows=200, family_chunks=1, family_size=200,
+        family=False, second=False, at_once=200, rough_rows=200, family_chunks=1, family_size=200,
         first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=100,
     ),
     Effort(
-        second=False, rough_rows=300, family_chunks=3, family_size=200, first_chunks=5,
+        second=False, at_once=300, rough_rows=300, family_chunks=3, family_size=200, first_chunks=5,
         final_chunks=5, final_size=300, near_rows=50, near_neighbours=200,
     ),
     Effort(
-        rough_rows=400, family_chunks=4, family_size=250, first_chunks=6, final_chunks=15,
-        final_size=350, near_rows=80, near_neighbours=300,
+        at_once=400, rough_rows=400, family_chunks=4, family_size=250, first_chunks=6,
+        final_chunks=15, final_size=350, near_rows=80, near_neighbours=300,
     ),
     Effort(),
 )  # fmt: skip
