@@ -10,7 +10,7 @@ SETS    ?=
 METHODS ?=
 ARGS    ?=
 
-.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-refine bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
+	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
@@ -70,6 +71,9 @@ bench-online: $(VENV)/.installed
 
 bench-refine: $(VENV)/.installed
 	$(BIN)/python benchmarks/refine.py $(DATA)
+
+bench-scaling: $(VENV)/.installed
+	$(BIN)/python benchmarks/scaling.py $(DATA)
 
 bench-papers: $(VENV)/.installed
 	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
