@@ -88,7 +88,9 @@ def overview(found: dict[str, dict]):
     return figure
 
 
-LEGEND = ("ours", "exact GP on random subsets", "exact GP, our kernel", *PEER_STYLES)
+LEGEND = (
+    "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only", *PEER_STYLES
+)  # fmt: skip
 
 
 def _panel(axis, results: dict, score: str) -> None:
@@ -96,6 +98,7 @@ def _panel(axis, results: dict, score: str) -> None:
     _group(axis, points(results, score, "exact"), score, LEGEND[1], EXACT, "o--")
     _group(axis, points(results, score, "same"), score, LEGEND[2], SAME, "*")
     _group(axis, points(results, score, "ours"), score, LEGEND[0], OURS, "o-")
+    _group(axis, points(results, score, "bare"), score, LEGEND[3], OURS, "x")
     for name, time, value in points(results, score, "peers"):
         colour, marker = PEER_STYLES.get(name, ("#999999", "x"))
         _group(axis, [(name, time, value)], score, name, colour, marker)
@@ -115,7 +118,7 @@ def _group(axis, group: list, score: str, label: str, colour: str, style: str) -
 
 def _label(axis, results: dict, score: str) -> None:
     """Names next to the points, each in the first free place around its own."""
-    colours = {"ours": OURS, "exact": EXACT, "same": SAME}
+    colours = {"ours": OURS, "bare": OURS, "exact": EXACT, "same": SAME}
     named = [(group, *p) for group in (*colours, "peers") for p in points(results, score, group)]
     taken = [
         Bbox.from_bounds(x - 5, y - 5, 10, 10)

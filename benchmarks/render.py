@@ -48,7 +48,7 @@ def shown(name: str, row: dict) -> str:
     group = METHODS[name].group
     if group == "exact" and "n_train" in row and row["n_train"] == row["n_available"]:
         return "exact GP, all rows"
-    return f"**{name}**" if group == "ours" else name
+    return f"**{name}**" if group in ("ours", "bare") else name
 
 
 def cells(name: str, row: dict) -> list[str]:
