@@ -20,7 +20,7 @@ import time
 from datetime import date
 from pathlib import Path
 
-from plan import METHODS, SETS, chosen
+from plan import FILES, METHODS, SETS, chosen
 
 HERE = Path(__file__).parent
 #: Threads of every library that has a say in it; read when these are imported.
@@ -145,8 +145,9 @@ def main() -> None:
     options = arguments()
     names, methods = chosen(options.sets, SETS), chosen(options.methods, tuple(METHODS))
     for name in names:
-        if not (Path(options.folder) / f"{name}.npz").exists():
-            print(f"skipped: no {name}.npz in {options.folder}; give the data folder (DATA=)")
+        file = FILES.get(name, name)
+        if not (Path(options.folder) / f"{file}.npz").exists():
+            print(f"skipped: no {file}.npz in {options.folder}; give the data folder (DATA=)")
             continue
         path = options.out / f"{name}.json"
         for method in (m for m in methods if METHODS[m].runs_on(name)):

@@ -222,8 +222,8 @@ def main() -> int:
         guard.time("evidence and gradient, 1000 rows", step)
         guard_message(guard, basis, chunks)
         guard_predictions(guard, kernel, basis.Z, chunks)
-        parts = [chunk.y for chunk in chunks[:4]]
-        product = partial(refine.product, kernel, 0.1, chunks[:4], parts, Serial())
+        system = refine.System.of(kernel, 0.1, chunks[:4])
+        product = partial(system.product, y[: system.X.shape[0]], Serial())
         guard.time("covariance times vector, 2000 rows", product)
     guard_threads(guard, basis, chunks)
     if guard.failed:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from common import Split, load, random_split, standardised
+from plan import FILES
 
 Array = np.ndarray
 
@@ -68,8 +69,6 @@ def _cut(arrays: dict[str, Array], train: Array, test: Array, rule: str) -> Task
     return Task(standardised(X, y, train, test), float(y[train].std()), rule)
 
 
-#: Sets that are made from the file of another.
-FILES = {"wine_red_distinct": "wine_red"}
 RULES: dict[str, Callable[[dict[str, Array]], Task]] = {
     "abalone": _abalone,
     "wine_red_distinct": _distinct,

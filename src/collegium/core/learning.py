@@ -79,7 +79,7 @@ class Effort:
             family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
             first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
             final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
-            near_rows=max(1, min(self.near_rows, n // 20)),
+            near_rows=max(1, min(self.near_rows, n // 40)),
         )
 
 
