@@ -154,7 +154,11 @@ def test_given_anchors_count():
 def test_without_limits_and_words_nothing_is_measured(monkeypatch):
     monkeypatch.setattr("collegium.estimators.planning.Speed", None)
     X, y = rows(50)
-    CommitteeRegressor(kernels.RBF(1.0, 1.0), noise=0.1, learn=False).fit(X, y)
+    arguments = dict(kernel=kernels.RBF(1.0, 1.0), noise=0.1, learn=False)
+    assert CommitteeRegressor(**arguments).fit(X, y).n_chunks_ == 1
+    for more in ({"time_limit": 5.0}, {"verbose": 1}):
+        with pytest.raises(AttributeError, match="measured"):
+            CommitteeRegressor(**arguments, **more).fit(X, y)
 
 
 def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():

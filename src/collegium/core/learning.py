@@ -161,9 +161,9 @@ class _Learner:
             return rough
         groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
         few = groups[:: max(1, len(groups) // e.first_chunks)]
-        if len(few) == len(groups) or self.clock.out():
-            return self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
         nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        if len(few) == len(groups):
+            return nearly
         return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
@@ -217,8 +217,9 @@ class _Learner:
         self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
     ) -> Learnt:
         """By evidence, chunks left out and rows left out; see `roughest_good`."""
-        two = np.array([learnt.value + self._across(learnt, gaps) for learnt in tried])
-        hopeful = np.flatnonzero(two > two.max() - HOPELESS)
+        both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
+        two = np.nan_to_num(both, nan=-np.inf)
+        hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
         near, scores = self._near(kernel), []
         for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
             check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)

@@ -60,9 +60,9 @@ class Plan:
         """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
         work, clock = _Work(settings, n, d, p), settings.clock
         m = work.anchors(settings.memory_limit)
-        whole = Effort().for_rows(n)
+        refine = settings.refine and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
-            refine = settings.refine and not work.exact
+            whole = Effort().for_rows(n)
             return cls(clock, whole, m, refine, np.nan, work.bytes(m, refine), 0.0, np.inf, 0.0)
         speed = Speed.measured(d)
         efforts = [effort.for_rows(n) for effort in EFFORTS]
@@ -78,7 +78,6 @@ class Plan:
         allowed = settings.can_refine and not (work.exact or streaming)
         if not allowed or work.bytes(m, True) > settings.memory_limit:
             refining = np.inf
-        refine = settings.refine and not work.exact
         refine = refine or (np.isfinite(clock.limit) and seconds + refining <= clock.limit)
         seconds += refining if refine and np.isfinite(refining) else 0.0
         needed = work.bytes(m, refine)
