@@ -48,17 +48,17 @@ class FilterOptions:
     linear: bool
     c0: float
     c2: float
-    cut: float | None
+    cut: float
+    misfit: bool
     forgetting: float
     drift: float
     start_rows: int
 
     @classmethod
     def of(cls, e) -> FilterOptions:
-        if not isinstance(e.learn, (bool, np.bool_)):
-            raise ValueError(f"learn={e.learn!r}: give True or False")
-        if not isinstance(e.linear, (bool, np.bool_)):
-            raise ValueError(f"linear={e.linear!r}: give True or False")
+        for name in ("learn", "linear", "misfit"):
+            if not isinstance(getattr(e, name), (bool, np.bool_)):
+                raise ValueError(f"{name}={getattr(e, name)!r}: give True or False")
         kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True)
         if start is not None and not e.learn:  # white noise in the kernel, kept
             noise, start = np.array([start]), None
@@ -80,8 +80,8 @@ class FilterOptions:
             prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
             c0=_number(e.c0, "c0", 0.0, 1e6, "above 0"),
             c2=_number(e.c2, "c2", 0.0, 1e6, "above 0"),
-            cut=None if isinstance(e.cut, str) and e.cut == "auto"
-            else _number(e.cut, "cut", 0.0, 0.5, "between 0 and 0.5 (or 'auto')"),
+            cut=_number(e.cut, "cut", 0.0, 0.5, "above 0 and at most 0.5"),
+            misfit=bool(e.misfit),
             forgetting=forgetting, drift=drift,
             start_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
         )  # fmt: skip

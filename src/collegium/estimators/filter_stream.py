@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.filter.evidence import best_cut, relearnt
+from ..core.filter.evidence import relearnt
 from ..core.filter.kalman import Drifting
 from ..core.filter.model import FilterModel, Linear, Posterior
 from ..core.filter.sums import Sums
@@ -24,8 +24,6 @@ from .online import Waiting
 from .progress import Progress
 
 Array = np.ndarray
-#: Cuts of the basis that are tried; the first is the bound where nothing is learnt.
-CUTS = (1e-9, 1e-7, 1e-5, 1e-3)
 #: Rows that a first guess of hyperparameters is made from.
 GUESS_ROWS = 500
 
@@ -94,7 +92,9 @@ def begin(
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
     density = options.density_for(rows.X, rng)
     basis = options.basis_for(kernel, rows.X, density, rng)
-    model = FilterModel.of(kernel, noise, basis, density, linear, options.cut or CUTS[0])
+    model = FilterModel.of(
+        kernel, noise, basis, density, linear, options.cut, misfit=options.misfit
+    )
     say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
     return FilterStream(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
@@ -107,10 +107,8 @@ def begin(
 def settled(
     stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
 ) -> FilterStream:
-    """The stream after its first rows: cut and hyperparameters by their evidence."""
+    """The stream after its first rows: hyperparameters by their evidence."""
     stream = stream.heard(rows)
-    if options.cut is None and options.learn:
-        stream = replace(stream, model=best_cut(stream.model, stream.sums, CUTS))
     if options.learn:
         stream = stream.relearnt(say)
     if options.drift == 0.0:

@@ -75,9 +75,13 @@ class RegressionFilter(Answering):
         Rules of thumb for data of unknown origin (sec. 5 of the paper): a length scale of
         c0·n^(−1/d) standard deviations of each column, and a noise of c2 times the standard
         deviation of what the linear part leaves.
-    cut : float or "auto", default="auto"
+    cut : float, default=1e-9
         Directions of the basis whose mean square is below this share of the largest are left
-        out. "auto": by evidence between 1e-9 and 1e-3; 1e-9 with learn=False.
+        out: a bound on its condition.
+    misfit : bool, default=True
+        Whether what the basis cannot show of f counts as noise of the rows, by its mean under
+        the density. False: the update as published (eqs 2.10–2.11), which is surer of itself
+        than it should be where the basis is small.
     forgetting : float, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for worlds that change.
     drift : float, default=0.0
@@ -141,7 +145,8 @@ class RegressionFilter(Answering):
         learn=True,
         c0=5.0,
         c2=0.2,
-        cut="auto",
+        cut=1e-9,
+        misfit=True,
         forgetting=1.0,
         drift=0.0,
         start_rows=500,
@@ -159,6 +164,7 @@ class RegressionFilter(Answering):
         self.c0 = c0
         self.c2 = c2
         self.cut = cut
+        self.misfit = misfit
         self.forgetting = forgetting
         self.drift = drift
         self.start_rows = start_rows
@@ -306,16 +312,21 @@ class RegressionFilter(Answering):
         check_square(X.shape[0], "sample_prior")
         with single_threaded():
             found = self.kernel_.sample(X, n_samples, generator(random_state))
-        return self._with_prior_mean(X, found + self.scaling_.centre[0])
+        mean = self._prior_mean(X)
+        return found + self.scaling_.centre[0] + (mean[:, :1] if np.ndim(mean) else mean)
 
     def _with_prior_mean(self, X, found: Array) -> Array:
+        mean = self._prior_mean(X)
+        if not np.ndim(mean):
+            return found + mean
+        mean = mean[:, 0] if self.y_ndim_ == 1 else mean
+        return found + mean.reshape(*mean.shape, *(1,) * (found.ndim - mean.ndim))
+
+    def _prior_mean(self, X) -> Array | float:
+        """A number, or (n, 1) or (n, p)."""
         if self.prior_mean is None:
-            return found
-        mean = FilterOptions.of(self).mean(check_queries(self, X))
-        if np.ndim(mean) and self.y_ndim_ == 1:
-            mean = mean[:, 0]
-        extra = found.ndim - np.ndim(mean)
-        return found + (np.reshape(mean, np.shape(mean) + (1,) * extra) if np.ndim(mean) else mean)
+            return 0.0
+        return FilterOptions.of(self).mean(check_queries(self, X))
 
     def _at(self, level) -> _Level:
         return _Level(self.stream_.model, self._answers.get(self.stream_), level == MODEL)

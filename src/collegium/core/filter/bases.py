@@ -196,7 +196,7 @@ def harmonics(place: Place, m: int) -> Cosines:
     """The m products of the lowest frequencies, in the kernel's length scales."""
     d = place.low.size
     unit = lengths(place.kernel, place.X) / (place.high - place.low)
-    unit /= np.exp(np.log(unit).mean())
+    unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # none is left out
     each = np.minimum(np.ceil(2.0 * m ** (1.0 / d) / unit) + 1.0, m).astype(int)
     if np.prod(each, dtype=float) > LARGEST_GRID:
         raise ValueError(f"basis='harmonics' is too large for {d} columns: give basis='fourier'")

@@ -80,10 +80,10 @@ class WaveIntegrals:
         """∬ p p e^(i(aξ₁ + bξ₂)) V₀: the precision of (ξ₁, ξ₂) is s⁻² on the diagonal and ℓ⁻²
         between them.
         """
-        w, s, inner = self.frequencies, self.sd**-2.0, lengths**-2.0
-        det = s**2 + 2.0 * s * inner
-        own, mixed = (s + inner) / det, inner / det
-        log_scale = (np.log(s) - 0.5 * np.log(det)).sum()
+        w, s2 = self.frequencies, self.sd**2
+        ratio = (self.sd / lengths) ** 2
+        own, mixed = s2 * (1.0 + ratio) / (1.0 + 2.0 * ratio), s2 * ratio / (1.0 + 2.0 * ratio)
+        log_scale = -0.5 * np.log1p(2.0 * ratio).sum()
 
         def value(b: Array) -> Array:
             a = w[:, None]
@@ -93,12 +93,13 @@ class WaveIntegrals:
         return variance * _parts(value(w), value(-w))
 
     def cross(self, variance: float, lengths: Array, X: Array) -> Array:
-        w, s, inner = self.frequencies, self.sd**-2.0, lengths**-2.0
-        tau = s + inner
+        w, s2 = self.frequencies, self.sd**2
+        ratio = (self.sd / lengths) ** 2
         gap = np.clip(X - self.mean, -1e150, 1e150)
-        log_scale = 0.5 * np.log(s / tau).sum() - 0.5 * (gap**2) @ (s * inner / tau)
-        phase = (self.mean + gap * inner / tau) @ w.T
-        size = np.exp(np.maximum(log_scale, -700.0)[:, None] - 0.5 * (w**2) @ (1.0 / tau))
+        far = np.clip(gap / np.sqrt(s2 + lengths**2), -1e150, 1e150)
+        log_scale = -0.5 * np.log1p(ratio).sum() - 0.5 * (far**2).sum(axis=1)
+        phase = (self.mean + gap * ratio / (1.0 + ratio)) @ w.T
+        size = np.exp(np.maximum(log_scale, -700.0)[:, None] - 0.5 * (w**2) @ (s2 / (1.0 + ratio)))
         return variance * np.hstack([size * np.cos(phase), size * np.sin(phase)])
 
 

@@ -14,6 +14,8 @@ from ..scales import column_scales
 Array = np.ndarray
 #: Standard deviations from the mean within which a normal density is taken to cover inputs.
 COVERED = 4.0
+#: And outside of which there is nothing of it.
+WHOLE = 6.0
 #: Of the width of the inputs, what a box is wider on each side.
 MARGIN = 0.05
 
@@ -76,8 +78,9 @@ class Normal:
         d = self.mean.size
         if d > 2:
             return self.mean + self.sd * ndtri(_spread(q, d)), np.full(q, 1.0 / q)
-        each = max(2, min(100, round(q ** (1.0 / d))))
-        z, weight = np.polynomial.hermite_e.hermegauss(each)
+        each = max(1, round(q ** (1.0 / d) / 8))  # panels: functions may have kinks
+        z, weight = legendre(np.linspace(-WHOLE, WHOLE, each + 1), 8)
+        weight = weight * np.exp(-0.5 * z * z)
         grids = [(mean + sd * z, weight) for mean, sd in zip(self.mean, self.sd)]
         points, weights = tensor(grids)
         return points, weights / weights.sum()
@@ -102,7 +105,9 @@ class Empirical:
         return points, np.full(points.shape[0], 1.0 / points.shape[0])
 
     def covers(self, X: Array) -> Array:
-        low, high = self.box()
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        margin = MARGIN * (high - low)
+        low, high = low - margin, high + margin
         return np.all((X >= low) & (X <= high), axis=1)
 
     def box(self) -> tuple[Array, Array]:

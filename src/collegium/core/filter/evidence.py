@@ -4,12 +4,12 @@
 
 With M = FᵀF/σ², h = Fᵀy/σ², Σ = (S⁻¹ + M)⁻¹ and ŵ = Σh,
 
-    ∂/∂S = ½(ggᵀ − M + MΣM), g = h − Mŵ        ∂/∂ log σ² = ½|y − Fŵ|²/σ² − ½(n − tr ΣM)
+    ∂/∂S = ½(ggᵀ − M + MΣM), g = h − Mŵ        ∂/∂σ² = ½|y − Fŵ|²/σ⁴ − ½(n − tr ΣM)/σ²
+
+σ² = σ₂², plus E_p V₀ − tr EᵀCE where the misfit counts as noise.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from .. import linalg
 from ..kernels import Kernel
 from ..message import LOG_2PI
 from ..optimise import Learnt, Prior, maximise
-from .model import FilterModel, Posterior, with_linear
+from .model import FilterModel, with_linear
+from .rules import NODES
 from .sums import Sums
 
 Array = np.ndarray
@@ -27,7 +28,8 @@ class Evidence:
     """θ, σ² -> log evidence and its gradient, for a basis and its sums."""
 
     def __init__(self, model: FilterModel, sums: Sums):
-        self.rule = model.projection.rule
+        self.rule, self.misfit = model.projection.rule, model.misfit is not None
+        self.points, self.weights = model.density.nodes(NODES)
         self.E = self.rule.orthonormal(model.cut)
         k = model.k
         F = sums.triangle[:k, :k] @ with_linear(model.linear, self.E)
@@ -38,8 +40,23 @@ class Evidence:
         self.YY = float((sums.triangle[:, k:] ** 2).sum())
 
     def __call__(self, kernel: Kernel, noise: float) -> tuple[float, Array]:
-        own, r = self.own, self.FF.shape[0]
         S = self.rule.covariance(kernel, self.E)
+        lost = 0.0
+        if self.misfit:
+            lost = float(self.weights @ kernel.diag(self.points)) - float(np.trace(S))
+        value, S_bar, noise_bar = self._gaussian(S, noise + max(lost, 0.0))
+        own = noise * noise_bar
+        if lost <= 0.0:
+            return value, np.append(self.rule.covariance_vjp(kernel, self.E, S_bar), own)
+        S_bar.flat[:: S.shape[0] + 1] -= noise_bar
+        theta_bar = self.rule.covariance_vjp(kernel, self.E, S_bar)
+        return value, np.append(
+            theta_bar + kernel.diag_vjp(self.points, noise_bar * self.weights), own
+        )
+
+    def _gaussian(self, S: Array, noise: float) -> tuple[float, Array, float]:
+        """log N(y; 0, FSFᵀ + σ²I), and its derivatives with respect to EᵀCE and to σ²."""
+        own, r = self.own, self.FF.shape[0]
         variances, Q = np.linalg.eigh(0.5 * (S + S.T))
         T = np.eye(r)
         T[own:, own:] = Q * np.sqrt(np.maximum(variances, 0.0))  # S = TTᵀ
@@ -55,8 +72,7 @@ class Evidence:
         residual = self.YY - 2.0 * float((w * self.FZ).sum()) + float((w * (self.FF @ w)).sum())
         trace = float((linalg.solve_lower(L, T.T) * linalg.solve_lower(L, T.T @ M)).sum())
         noise_bar = 0.5 * residual / noise - 0.5 * self.p * (self.n - trace)
-        theta_bar = self.rule.covariance_vjp(kernel, self.E, S_bar)
-        return value, np.append(theta_bar, noise_bar)
+        return value, S_bar, noise_bar / noise
 
 
 def relearnt(
@@ -68,14 +84,3 @@ def relearnt(
         noise_fixed=noise_fixed, max_iter=max_iter,
     )  # fmt: skip
     return model.reweighed(found.kernel, found.noise), found
-
-
-def best_cut(model: FilterModel, sums: Sums, cuts: tuple[float, ...]) -> FilterModel:
-    """The cut of the basis that the rows find likeliest."""
-    tried = [
-        replace(FilterModel.of(
-            model.kernel, model.noise, model.basis, model.density, model.linear, cut
-        ))
-        for cut in cuts
-    ]  # fmt: skip
-    return max(tried, key=lambda one: float(Posterior.of(one, sums).log_evidence.sum()))

@@ -34,7 +34,7 @@ class Drifting:
 
     def add(self, model: FilterModel, X: Array, Y: Array, w: Array, drift: float) -> Drifting:
         columns = model.columns(X)
-        noise = model.noise / (w * model.heard(X, columns))
+        noise = model.row_noise / (w * model.heard(X, columns))
         mean, covariance = self.mean.copy(), self.covariance.copy()
         log_evidence = self.log_evidence.copy()
         V = np.ascontiguousarray(columns @ model.weights)

@@ -12,7 +12,7 @@ from ..local import Prediction
 from ..message import LOG_2PI
 from .bases import FilterBasis
 from .densities import Density
-from .projection import Projection
+from .projection import Projection, mean_variance
 from .rules import rule_for
 from .sums import BLOCK, Sums
 
@@ -54,20 +54,31 @@ class FilterModel:
     linear: Linear | None
     projection: Projection
     noise: float  # σ₂²
+    misfit: float | None  # E_p var[f − P_M f], where it counts as noise of the rows
     cut: float
 
     @classmethod
     def of(
         cls, kernel: Kernel, noise: float, basis: FilterBasis, density: Density,
-        linear: Linear | None, cut: float,
+        linear: Linear | None, cut: float, *, misfit: bool = False,
     ) -> FilterModel:  # fmt: skip
         projection = Projection.of(rule_for(basis, density, kernel), kernel, cut)
-        least = LEAST_NOISE * float(kernel.diag(density.nodes(1)[0][:1]).max(initial=0.0))
-        return cls(basis, density, linear, projection, max(noise, least, 1e-300), cut)
+        variance = mean_variance(kernel, density)
+        lost = max(variance - projection.carried, 0.0) if misfit else None
+        noise = max(noise, LEAST_NOISE * variance, 1e-300)
+        return cls(basis, density, linear, projection, noise, lost, cut)
 
     def reweighed(self, kernel: Kernel, noise: float) -> FilterModel:
         """Another prior for the same basis: the sums over rows stay what they are."""
-        return FilterModel.of(kernel, noise, self.basis, self.density, self.linear, self.cut)
+        return FilterModel.of(
+            kernel, noise, self.basis, self.density, self.linear, self.cut,
+            misfit=self.misfit is not None,
+        )  # fmt: skip
+
+    @property
+    def row_noise(self) -> float:
+        """What the filter takes for the noise of a row: σ₂², and the misfit where it counts."""
+        return self.noise + (self.misfit or 0.0)
 
     @property
     def kernel(self) -> Kernel:
@@ -95,13 +106,14 @@ class FilterModel:
 
     def heard(self, X: Array, columns: Array) -> Array:
         """How much of a row each row is: all of it where inputs were expected. Elsewhere
-        var[f − P_M f] is noise too, σ₂²/(σ₂² + var[f − P_M f])  (n,).
+        var[f − P_M f] is noise too, row noise/(σ₂² + var[f − P_M f])  (n,).
         """
         share = np.ones(X.shape[0])
         out = np.flatnonzero(~self.density.covers(X))
         if out.size:
             Phi = columns[out, self.linear.m if self.linear else 0 :]
-            share[out] = self.noise / (self.noise + self.projection.missed(X[out], Phi))
+            total = self.noise + self.projection.missed(X[out], Phi)
+            share[out] = np.minimum(self.row_noise / total, 1.0)
         return share
 
     def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
@@ -135,7 +147,7 @@ class Posterior:
     @classmethod
     def of(cls, model: FilterModel, sums: Sums) -> Posterior:
         """Least squares: |v|² + |RWv − Z|²/σ₂², [R Z; 0 ρ] = T (eqs 2.10–2.11, square roots)."""
-        k, sigma = model.k, np.sqrt(model.noise)
+        k, sigma = model.k, np.sqrt(model.row_noise)
         A = sums.triangle[:k, :k] @ model.weights / sigma
         Z, rest = sums.triangle[:k, k:] / sigma, sums.triangle[k:, k:] / sigma
         r, p = A.shape[1], Z.shape[1]
@@ -146,7 +158,7 @@ class Posterior:
         b = T[:r, r:] * np.sign(T.diagonal()[:r])[:, None]
         misfit = (T[r:, r:] ** 2).sum(axis=0) + (rest**2).sum(axis=0)
         log_evidence = -0.5 * (
-            misfit + linalg.log_det(L) + sums.weight * (LOG_2PI + np.log(model.noise))
+            misfit + linalg.log_det(L) + sums.weight * (LOG_2PI + np.log(model.row_noise))
         )
         root = linalg.solve_upper(L, np.eye(r))
         return cls(linalg.solve_upper(L, b), root, log_evidence)

@@ -6,6 +6,7 @@ directions whose mean square under p is below `cut` of the largest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -15,14 +16,15 @@ import numpy as np
 from ..kernels import Kernel
 from ..kernels.hat import Hat
 from ..kernels.rbf import RBF
-from .bases import FilterBasis, GaussianBumps, LinearSplines, RandomFourier
+from ..kernels.stationary import Stationary
+from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals
 from .densities import Density, Normal, UniformBox, legendre
 
 Array = np.ndarray
-#: Nodes of a quadrature, at most; Gauss–Legendre points on a panel.
-NODES, ORDER = 1_000, 6
-STEP = 1e-5  # of a numerical derivative with respect to θ
+#: Nodes of a quadrature, by default and for waves; Gauss–Legendre points on a panel.
+NODES, MOST_NODES, ORDER = 1_000, 3_000, 6
+STEP = 1e-3  # of a five-point derivative with respect to θ
 
 
 class Rule(Protocol):
@@ -81,22 +83,39 @@ class Nodes:
         return None
 
 
-class Numerical:
-    """Derivatives with respect to θ by differences: of integrals that are cheap and precise."""
+class Raw:
+    """Rules that know C itself, cheaply: derivatives with respect to θ by differences."""
+
+    def raw(self, kernel: Kernel) -> Array:
+        """C  (m, m)."""
+        raise TypeError("abstract rule")
+
+    def covariance(self, kernel: Kernel, E: Array) -> Array:
+        return E.T @ self.raw(kernel) @ E
 
     def covariance_vjp(self, kernel: Kernel, E: Array, S_bar: Array) -> Array:
-        theta, found = kernel.theta, []
-        for i in range(theta.size):
-            step = np.zeros(theta.size)
-            step[i] = STEP
-            up = self.covariance(kernel.with_theta(theta + step), E)  # type: ignore[attr-defined]
-            down = self.covariance(kernel.with_theta(theta - step), E)  # type: ignore[attr-defined]
-            found.append(float((S_bar * (up - down)).sum()) / (2.0 * STEP))
-        return np.array(found)
+        return five_points(lambda moved: self.raw(moved), kernel, E @ S_bar @ E.T)
+
+
+def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) -> Array:
+    """Σ C̄ ∂C/∂θ, errors of the order STEP⁴; a lone variance scales C."""
+    theta, found = kernel.theta, []
+
+    def along(i: int, t: float) -> float:
+        return float((C_bar * raw(kernel.with_theta(theta + t * np.eye(theta.size)[i]))).sum())
+
+    for i, (kind, _) in enumerate(kernel.labels):
+        if kind == "variance" and isinstance(kernel, Stationary):
+            found.append(along(i, 0.0))
+            continue
+        near = along(i, STEP) - along(i, -STEP)
+        far = along(i, 2.0 * STEP) - along(i, -2.0 * STEP)
+        found.append((8.0 * near - far) / (12.0 * STEP))
+    return np.array(found)
 
 
 @dataclass(frozen=True, eq=False)
-class Panels(Numerical):
+class Panels(Raw):
     """Linear splines of one column, uniform p: Gauss–Legendre on panels between the knots.
 
     H is exact. A kernel may have a kink where its arguments meet: the squares on the diagonal
@@ -124,13 +143,26 @@ class Panels(Numerical):
     def orthonormal(self, cut: float) -> Array:
         return of_gram(self.gram(), cut)
 
-    def covariance(self, kernel: Kernel, E: Array) -> Array:
+    def raw(self, kernel: Kernel) -> Array:
         nodes = self._nodes()
         K = kernel.value(nodes.points, nodes.points)
-        panel = np.arange(nodes.weights.size) // ORDER
-        K[panel[:, None] == panel] = 0.0
-        P = nodes._weighted(E)
-        return P.T @ (K @ P) + E.T @ self._diagonal(kernel) @ E
+        K[self._same_panel()] = 0.0
+        P = nodes.weights[:, None] * nodes.values
+        return P.T @ (K @ P) + self._diagonal(kernel)
+
+    def covariance_vjp(self, kernel: Kernel, E: Array, S_bar: Array) -> Array:
+        nodes, C_bar = self._nodes(), E @ S_bar @ E.T
+        P = nodes.weights[:, None] * nodes.values
+        K_bar = P @ C_bar @ P.T
+        K_bar[self._same_panel()] = 0.0
+        theta = kernel.vjp(nodes.points, nodes.points, K_bar)
+        return theta + five_points(self._diagonal, kernel, C_bar)
+
+    def _same_panel(self) -> tuple[Array, Array]:
+        """Pairs of nodes on one panel, as two indices."""
+        within = np.indices((ORDER, ORDER)).reshape(2, 1, -1)
+        start = ORDER * np.arange(self.edges.size - 1)[:, None]
+        return (within[0] + start).ravel(), (within[1] + start).ravel()
 
     def _diagonal(self, kernel: Kernel) -> Array:
         """Σ over panels of ∬φ V φ on [a, b]², ξ₁ = a + hs and ξ₂ = a + hst and their mirror."""
@@ -177,7 +209,7 @@ class Panels(Numerical):
 
 
 @dataclass(frozen=True, eq=False)
-class Kronecker(Numerical):
+class Kronecker(Raw):
     """Tensor splines, uniform p, a kernel that is a product over columns: V₀ = σ₁² Π V(Δₖ)."""
 
     columns: tuple[Panels, ...]
@@ -186,12 +218,10 @@ class Kronecker(Numerical):
         """The columns' own, multiplied."""
         return reduce(np.kron, [panels.orthonormal(cut) for panels in self.columns])
 
-    def covariance(self, kernel: Kernel, E: Array) -> Array:
-        whole = [
-            panels.covariance(part, np.eye(panels.knots.size))
-            for panels, part in zip(self.columns, _columns(kernel))
-        ]
-        return E.T @ reduce(np.kron, whole) @ E
+    def raw(self, kernel: Kernel) -> Array:
+        return reduce(
+            np.kron, [panels.raw(part) for panels, part in zip(self.columns, _columns(kernel))]
+        )
 
     def cross(self, kernel: Kernel, X: Array) -> Array:
         found = np.ones((X.shape[0], 1))
@@ -214,7 +244,7 @@ def _columns(kernel: Kernel) -> list[Kernel]:
 
 
 @dataclass(frozen=True, eq=False)
-class Closed(Numerical):
+class Closed(Raw):
     """Bumps or waves, normal p, squared exponential: all integrals are Gaussian."""
 
     integrals: BumpIntegrals | WaveIntegrals
@@ -222,9 +252,9 @@ class Closed(Numerical):
     def orthonormal(self, cut: float) -> Array:
         return of_gram(self.integrals.gram(), cut)
 
-    def covariance(self, kernel: Kernel, E: Array) -> Array:
+    def raw(self, kernel: Kernel) -> Array:
         assert isinstance(kernel, RBF)
-        return E.T @ self.integrals.covariance(kernel.variance, _lengths(kernel, self)) @ E
+        return self.integrals.covariance(kernel.variance, _lengths(kernel, self))
 
     def cross(self, kernel: Kernel, X: Array) -> Array:
         assert isinstance(kernel, RBF)
@@ -247,6 +277,8 @@ def of_gram(H: Array, cut: float) -> Array:
 
 def pairs(kernel: Kernel, A: Array, B: Array, block: int = 32) -> Array:
     """k(aᵢ, bᵢ) one by one  (n,)."""
+    if isinstance(kernel, Stationary):
+        return kernel.value(A - B, np.zeros((1, A.shape[1])))[:, 0]
     found = np.empty(A.shape[0])
     for i in range(0, A.shape[0], block):
         found[i : i + block] = kernel.value(A[i : i + block], B[i : i + block]).diagonal()
@@ -271,13 +303,22 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
             return Closed(BumpIntegrals(density.mean, density.sd, basis.centres, basis.widths))
         if isinstance(basis, RandomFourier):
             return Closed(WaveIntegrals(density.mean, density.sd, basis.frequencies))
-    return Nodes.of(basis, density, max(NODES, 4 * basis.m))
+    return Nodes.of(basis, density, _enough(basis))
+
+
+def _enough(basis: FilterBasis) -> int:
+    """Nodes that tell the functions apart: some for each, and for each wave of a harmonic."""
+    q = max(NODES, 4 * basis.m)
+    if isinstance(basis, Cosines):
+        q = max(q, int(min(np.prod(3.0 * basis.orders.max(axis=0) + 8.0), MOST_NODES)))
+    return q
 
 
 def _panels(knots: Array, kernel: Kernel) -> Panels:
     """Panels no longer than the kernel's length scale, as far as there are nodes for it."""
     with np.errstate(divide="ignore", over="ignore"):
         share = kernel.inverse_squares(1)[0] / max(float(kernel.diag(knots[:1, None])[0]), 1e-300)
-    wanted = float(np.diff(knots).max() * np.sqrt(share))
+    kinks = 8.0 if isinstance(kernel, Hat) else 1.0  # one more at the length scale itself
+    wanted = kinks * float(np.diff(knots).max() * np.sqrt(share))
     most = max(1, 2 * NODES // (ORDER * (knots.size - 1)))
     return Panels(knots, int(np.clip(np.ceil(wanted), 1, most)) if np.isfinite(wanted) else most)
