@@ -15,7 +15,7 @@ from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
 
 if TYPE_CHECKING:
-    from . import combination, dof, selection
+    from . import combination, dof, plots, priors, selection
     from .estimators import (
         CommitteeOf,
         CommitteeRegressor,
@@ -46,6 +46,8 @@ __all__ = [
     "dof",
     "kernels",
     "normalise",
+    "plots",
+    "priors",
     "selection",
 ]
 
@@ -54,7 +56,7 @@ def __getattr__(name: str) -> Any:
     """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
     takes longer to import than everything else.
     """
-    if name in ("combination", "dof", "engines", "estimators", "selection"):
+    if name in ("combination", "dof", "engines", "estimators", "plots", "priors", "selection"):
         return import_module(f".{name}", __name__)
     if name in __all__:
         return getattr(import_module(".estimators", __name__), name)
