@@ -15,13 +15,14 @@ from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
 
 if TYPE_CHECKING:
-    from . import combination, dof, plots, priors, selection
+    from . import bases, combination, densities, dof, plots, priors, selection
     from .estimators import (
         CommitteeOf,
         CommitteeRegressor,
         NystromRegressor,
         OnlineGPClassifier,
         OnlineGPRegressor,
+        RegressionFilter,
         SparseGPRegressor,
     )
 
@@ -41,8 +42,11 @@ __all__ = [
     "OnlineGPClassifier",
     "OnlineGPRegressor",
     "Projected",
+    "RegressionFilter",
     "SparseGPRegressor",
+    "bases",
     "combination",
+    "densities",
     "dof",
     "kernels",
     "normalise",
@@ -50,13 +54,18 @@ __all__ = [
     "priors",
     "selection",
 ]
+#: Imported when first asked for.
+MODULES = (
+    "bases", "combination", "densities", "dof", "engines", "estimators", "plots", "priors",
+    "selection",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
     takes longer to import than everything else.
     """
-    if name in ("combination", "dof", "engines", "estimators", "plots", "priors", "selection"):
+    if name in MODULES:
         return import_module(f".{name}", __name__)
     if name in __all__:
         return getattr(import_module(".estimators", __name__), name)

@@ -5,7 +5,6 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array
 
-from .core import linalg
 from .core.kernels import Filtered, as_kernel
 from .core.threads import single_threaded
 from .estimators.data import generator
@@ -48,14 +47,10 @@ def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):
     kernel = as_kernel(kernel).for_width(X.shape[1])
     centre = _mean_at(mean, X)
     rng = generator(random_state)
-    with single_threaded():
-        if isinstance(kernel, Filtered):
-            return centre + kernel.sample(X, n_samples, rng)
+    if not isinstance(kernel, Filtered):
         check_square(X.shape[0], "sample_prior")
-        scale = float(kernel.diag(X).max()) or 1.0
-        K = kernel.value(X)
-        L, _ = linalg.cholesky(K, scale, nugget=linalg.JITTERS[0], overwrite=True)
-        return centre + L @ rng.standard_normal((X.shape[0], n_samples))
+    with single_threaded():
+        return centre + kernel.sample(X, n_samples, rng)
 
 
 def _mean_at(mean, X):

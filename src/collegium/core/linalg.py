@@ -16,6 +16,8 @@ Array = np.ndarray
 JITTERS = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 #: 32-bit LAPACK indices: larger dense matrices are refused before they crash.
 LARGEST = 16_384
+#: Squared pivots, relative to the largest, down to which sums of products keep what they say.
+SQUARED = 1e-12
 
 
 class JitterWarning(RuntimeWarning):
@@ -131,6 +133,30 @@ def gram(A: Array) -> Array:
     if A.size:
         lapack.syrk(1.0, _contiguous(A), C, 0.0)
     return mirror(C)
+
+
+def triangle(A: Array) -> Array:
+    """R upper triangular, RᵀR = AᵀA, by Householder reflections: nothing is squared."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
+
+
+def root(A: Array) -> Array:
+    """Rows with the Gram matrix of the n rows of A: no more than there are columns, or few.
+
+    By the Cholesky factor of AᵀA where no direction is below `SQUARED` of the largest, which
+    costs half a matrix product; by reflections, in blocks, otherwise.
+    """
+    G = np.zeros((A.shape[1], A.shape[1]))
+    lapack.syrk(1.0, A.T, G, 0.0)
+    largest = float(G.diagonal().max(initial=0.0))
+    if (
+        np.isfinite(largest)
+        and not lapack.potrf(G)
+        and ((G.diagonal() ** 2).min(initial=np.inf) > SQUARED * largest)
+    ):
+        _clear_upper(G)
+        return np.ascontiguousarray(G.T)
+    return np.concatenate([triangle(A[i : i + 512]) for i in range(0, A.shape[0], 512)])
 
 
 def subtract_gram(C: Array, A: Array) -> Array:

@@ -5,6 +5,7 @@ from .committee_of import CommitteeOf
 from .nystrom import NystromRegressor
 from .online_classifier import OnlineGPClassifier
 from .online_regressor import OnlineGPRegressor
+from .regression_filter import RegressionFilter
 from .sparse import SparseGPRegressor
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "NystromRegressor",
     "OnlineGPClassifier",
     "OnlineGPRegressor",
+    "RegressionFilter",
     "SparseGPRegressor",
 ]

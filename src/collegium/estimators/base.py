@@ -22,8 +22,14 @@ LEVELS = ("observation", "function")
 
 class GaussianRegressor(RegressorMixin, BaseEstimator):
     """Answers from what a subclass has: `_means(X)`, `_moments(X)`, `_joint(X)`, `scaling_`,
-    `_noise_scaled()` and `_prior_variance(X)`.
+    `_noise_scaled()` and `_prior_variance(X)`. Where it knows more levels than two, `_at(level)`
+    is what has the first three.
     """
+
+    levels = LEVELS
+
+    def _at(self, level):
+        return self
 
     def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
         """Predict y, with the standard deviation or the covariance on request.
@@ -44,19 +50,19 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         cov : array of shape (n, n) or (n, n, p)
         """
         check_is_fitted(self)
-        check_level(level)
+        check_level(level, self.levels)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: ask for one of them")
-        X = check_queries(self, X)
+        X, source = check_queries(self, X), self._at(level)
         with single_threaded():
             if return_cov:
                 check_square(X.shape[0], "return_cov")
-                found, covariance = self._joint(X)
+                found, covariance = source._joint(X)
                 covariance.flat[:: X.shape[0] + 1] = found.variance  # to the last bit
                 return self._mean(found.mean), self._in_units(covariance, level)
             if not return_std:
-                return self._mean(self._means(X))
-            found = self._moments(X)
+                return self._mean(source._means(X))
+            found = source._moments(X)
         return self._mean(found.mean), self._std(found, level)
 
     def predict_interval(self, X, coverage=0.95, *, level="observation"):
@@ -80,14 +86,14 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
         check_is_fitted(self)
-        check_level(level)
+        check_level(level, self.levels)
         if not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         X = check_queries(self, X)
         check_square(X.shape[0], "sample_y")
         rng = check_random_state(random_state)
         with single_threaded():
-            found, covariance = self._joint(X)
+            found, covariance = self._at(level)._joint(X)
             if level == "observation":
                 covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
             scale = self._prior_variance(X) or 1.0
@@ -120,6 +126,6 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         return tags
 
 
-def check_level(level) -> None:
-    if level not in LEVELS:
-        raise ValueError(f"level={level!r}: give one of {LEVELS}")
+def check_level(level, levels=LEVELS) -> None:
+    if not isinstance(level, str) or level not in levels:
+        raise ValueError(f"level={level!r}: give one of {levels}")

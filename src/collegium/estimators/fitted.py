@@ -16,7 +16,23 @@ from .settings import choose_engine
 Array = np.ndarray
 
 
-class FittedCommittee(GaussianRegressor):
+class Answering(GaussianRegressor):
+    """Answers come from a `_answers.get(fitted)` that is made once, and never stored."""
+
+    def _forget_answers(self) -> None:
+        self._answers = _Answers()
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("_answers", None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._forget_answers()
+
+
+class FittedCommittee(Answering):
     """`built_` has a committee, a scaling, n_chunks, total_weight, and makes its predictor."""
 
     # -- answers ----------------------------------------------------------------------------
@@ -42,18 +58,6 @@ class FittedCommittee(GaussianRegressor):
 
     def _prior_variance(self, X: Array) -> float:
         return self.built_.committee.basis.scale(X)
-
-    def _forget_answers(self) -> None:
-        self._answers = _Answers()
-
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        state.pop("_answers", None)
-        return state
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        self._forget_answers()
 
     # -- what was found -----------------------------------------------------------------------
 

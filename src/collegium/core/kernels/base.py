@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..linalg import JITTERS, cholesky
+
 Array = np.ndarray
 
 
@@ -32,6 +34,12 @@ class Kernel:
     def diag(self, X: Array) -> Array:
         """k(xᵢ, xᵢ)  (n,)."""
         raise TypeError("abstract kernel")
+
+    def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
+        """Functions f ~ GP(0, k) drawn at X, jointly: f = Lz, LLᵀ = K(X, X)  (n, n_samples)."""
+        scale = float(self.diag(X).max(initial=0.0)) or 1.0
+        L, _ = cholesky(self.value(X), scale, nugget=JITTERS[0], overwrite=True)
+        return L @ rng.standard_normal((X.shape[0], n_samples))
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         """Σᵢⱼ K̄ᵢⱼ ∂Kᵢⱼ/∂θ  (q,)."""

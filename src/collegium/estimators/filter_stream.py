@@ -1,0 +1,161 @@
+"""A stream seen through a regression filter: how it begins, and what it is after some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core.filter.evidence import best_cut, relearnt
+from ..core.filter.kalman import Drifting
+from ..core.filter.model import FilterModel, Linear, Posterior
+from ..core.filter.sums import Sums
+from ..core.kernels import Kernel
+from ..core.kernels.rbf import RBF
+from ..core.learning import learn
+from ..core.local import Rows
+from ..core.optimise import Scales
+from ..core.scales import column_scales
+from ..engines import engine_for
+from .building import choose_scaling
+from .data import Scaling, for_learning
+from .filter_options import FilterOptions
+from .online import Waiting
+from .progress import Progress
+
+Array = np.ndarray
+#: Cuts of the basis that are tried; the first is the bound where nothing is learnt.
+CUTS = (1e-9, 1e-7, 1e-5, 1e-3)
+#: Rows that a first guess of hyperparameters is made from.
+GUESS_ROWS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class FilterStream:
+    """A fitted filter: records of arrays, numbers and strings."""
+
+    model: FilterModel
+    sums: Sums
+    drifting: Drifting | None
+    drift: float
+    forgetting: float
+    scales: Scales  # of the inputs: priors and bounds of the hyperparameters
+    keep_noise: bool
+    learns: bool
+    scaling: Scaling
+    waiting: Waiting | None
+    n_seen: int
+    learnt_at: float  # rows when hyperparameters were last learnt
+
+    def heard(self, rows: Rows) -> FilterStream:
+        """y without the prior mean, in the units of the user."""
+        Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
+        if self.drifting is not None:
+            drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
+            return replace(self, drifting=drifting)
+        sums = self.sums
+        if self.forgetting < 1.0:
+            sums = sums.faded(self.forgetting**n)
+            w = w * self.forgetting ** np.arange(n - 1, -1, -1.0)
+        return replace(self, sums=self.model.add(sums, rows.X, Y, w))
+
+    @property
+    def due(self) -> bool:
+        """Whether to learn anew: when the rows have doubled since."""
+        return self.learns and self.drifting is None and self.sums.weight >= 2.0 * self.learnt_at
+
+    @property
+    def total_weight(self) -> float:
+        return self.sums.weight if self.drifting is None else self.drifting.weight
+
+    def relearnt(self, say: Progress) -> FilterStream:
+        """Hyperparameters anew from the sums; no row is needed again."""
+        prior = self.scales.prior(self.model.kernel)
+        model, _ = relearnt(self.model, self.sums, prior, noise_fixed=self.keep_noise)
+        say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
+        return replace(self, model=model, learnt_at=self.sums.weight)
+
+    def predictor(self) -> Posterior:
+        if self.drifting is not None:
+            return self.drifting.posterior()
+        return Posterior.of(self.model, self.sums)
+
+
+def begin(
+    rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
+) -> FilterStream:
+    """Before a row is heard: y scaled, hyperparameters guessed, basis and density made."""
+    scaling = choose_scaling(rows, options)
+    if options.prior_mean is not None:
+        scaling = Scaling(np.zeros_like(scaling.centre), scaling.scale)
+    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
+    p = rows.y.shape[1]
+    linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
+    kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
+    density = options.density_for(rows.X, rng)
+    basis = options.basis_for(kernel, rows.X, density, rng)
+    model = FilterModel.of(kernel, noise, basis, density, linear, options.cut or CUTS[0])
+    say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
+    return FilterStream(
+        model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
+        forgetting=options.forgetting, scales=Scales.of(rows.X),
+        keep_noise=options.noise is not None, learns=options.learn, scaling=scaling,
+        waiting=None, n_seen=0, learnt_at=0.0,
+    )  # fmt: skip
+
+
+def settled(
+    stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
+) -> FilterStream:
+    """The stream after its first rows: cut and hyperparameters by their evidence."""
+    stream = stream.heard(rows)
+    if options.cut is None and options.learn:
+        stream = replace(stream, model=best_cut(stream.model, stream.sums, CUTS))
+    if options.learn:
+        stream = stream.relearnt(say)
+    if options.drift == 0.0:
+        return stream
+    start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
+    return replace(stream, drifting=start, sums=Sums.start(0, 0)).heard(rows)
+
+
+def _hyperparameters(
+    scaled: Rows, scaling: Scaling, linear: Linear | None, options: FilterOptions,
+    rng: np.random.Generator, say: Progress,
+) -> tuple[Kernel, float]:  # fmt: skip
+    """Given; or guessed from some rows' residuals from a linear fit; or C₀ and C₂ (sec. 5)."""
+    n, d = scaled.X.shape
+    unit = 1.0 / float(scaling.scale[0] ** 2)
+    kernel = options.kernel_for(d)
+    kernel = None if kernel is None else kernel.scaled(unit)
+    noise = None if options.noise is None else float(options.noise[0]) * unit
+    rest = scaled if linear is None else replace(scaled, y=_residuals(linear, scaled))
+    if options.learn:
+        chosen = np.sort(rng.permutation(n)[:GUESS_ROWS])
+        start = None if options.noise_start is None else options.noise_start * unit
+        found = learn(
+            for_learning(rest.take(chosen)), kernel or _by_c0(rest, options), noise, rng,
+            engine_for(None), noise_start=start, say=say,
+        )  # fmt: skip
+        return found.kernel, found.noise
+    kernel = _by_c0(rest, options) if kernel is None else kernel
+    if noise is None:
+        noise = options.c2**2 * float(kernel.diag(scaled.X[:1])[0])
+    return kernel, noise
+
+
+def _by_c0(rest: Rows, options: FilterOptions) -> Kernel:
+    """σ₁ the scale of what is left to explain, σ₀ = C₀N^(−1/d) column scales."""
+    n, d = rest.X.shape
+    variance = float((rest.w[:, None] * rest.y**2).sum() / (rest.w.sum() * rest.y.shape[1]))
+    lengths = options.c0 * rest.w.sum() ** (-1.0 / d) * column_scales(rest.X)
+    return RBF(max(variance, 1e-12), lengths)
+
+
+def _residuals(linear: Linear, scaled: Rows) -> Array:
+    """y less its least-squares fit, ever so slightly shrunk."""
+    root = np.sqrt(scaled.w)[:, None]
+    F = linear(scaled.X)
+    few = np.vstack([root * F, 1e-6 * np.eye(linear.m)])
+    target = np.vstack([root * scaled.y, np.zeros((linear.m, scaled.y.shape[1]))])
+    return scaled.y - F @ np.linalg.lstsq(few, target, rcond=None)[0]
