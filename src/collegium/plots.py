@@ -143,7 +143,7 @@ def plot_fit(
     for level, (mean, std), shade in reversed(list(zip(levels, said, SHADES[len(levels)]))):
         label = f"±{width:g} sd {BANDS.get(level, level)}"
         ends = mean - width * std, mean + width * std
-        ax.fill_between(x[:, 0], *ends, color=LINE, alpha=shade, lw=0, label=label)
+        ax.fill_between(x[:, 0], *ends, fc=(LINE, shade), ec="white", lw=0.7, label=label)
     ax.plot(x[:, 0], said[-1][0], color=LINE, lw=1.5, label="mean")
     if truth is not None:
         ax.plot(x[:, 0], truth(x), color=TRUTH, lw=1.2, ls="--", label="truth")
