@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, RegressionFilter, kernels
 from collegium.plots import plot_basis, plot_fit, plot_prior
 from collegium.priors import sample_prior
 
@@ -75,6 +75,16 @@ def test_the_fit_of_a_regressor_with_its_data_and_the_truth():
     assert_array_equal(np.column_stack(dots.get_data()), np.column_stack([X, Y]))
     ax.legend()
     ax.figure.canvas.draw()
+
+
+def test_the_three_bars_of_a_regression_filter_are_drawn():
+    model = RegressionFilter(kernels.Matern12(1.0, 0.7), noise=0.1, n_basis=8, learn=False)
+    ax = plot_fit(model.fit(X, Y), X, Y)
+    for drawn, level in zip(ax.collections, ("observation", "function", "model")):
+        x, lower, upper = band(drawn)
+        mean, std = model.predict(x[:, None], return_std=True, level=level)
+        assert_allclose(lower, mean - 1.96 * std, atol=1e-6)
+        assert_allclose(upper, mean + 1.96 * std, atol=1e-6)
 
 
 def test_one_level_and_lists_will_do():

@@ -163,7 +163,7 @@ def _rises(errors: Array) -> str:
             mean, error = mean_and_error(errors[:, j] - errors[:, i])
             if mean > 2.0 * error:
                 worst = max(worst, np.expm1(mean))
-    return f"   rises by up to {worst:.1%}" if worst else "   never rises by more than 2 se"
+    return f"   rises {1.0 + worst:.3g} times" if worst else "   never rises by more than 2 se"
 
 
 def _least_squares(basis, data: Problem) -> Array:

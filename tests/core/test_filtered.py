@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, RegressionFilter
 from collegium.core.kernels import RBF, Filtered, GaussianFilter, LaplaceFilter, Leaf, Matern32
 
 RNG = np.random.default_rng(0)
@@ -73,6 +73,21 @@ def test_a_kernel_by_a_filter_is_learnt_stored_and_not_listed():
     assert model.kernel_.function == kernel.function
     assert_allclose(model.predict(x), 3.0 * np.sin(2 * x[:, 0]), atol=0.5)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
+
+
+def test_a_regression_filter_takes_a_filter_as_its_prior():
+    x = RNG.uniform(-2, 2, (60, 1))
+    y = np.sin(2 * x[:, 0]) + 0.1 * RNG.normal(size=60)
+    means = [
+        RegressionFilter(kernel, noise=0.01, n_basis=60, learn=False, linear=False)
+        .fit(x, y)
+        .predict(X)
+        for kernel in (
+            Filtered(LaplaceFilter(0.5), -9.0, 9.0, 2048),
+            Matern32(0.5, 0.5 * np.sqrt(3.0)),
+        )
+    ]
+    assert_allclose(means[0], means[1], atol=2e-3)
 
 
 def test_the_box_is_kept_from_outside():
