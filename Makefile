@@ -10,7 +10,7 @@ SETS    ?=
 METHODS ?=
 ARGS    ?=
 
-.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
+	@echo "make bench-filters   rows a second of a regression filter, and of river's"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
@@ -69,6 +70,9 @@ bench-committees: $(VENV)/.installed
 bench-online: $(VENV)/.installed
 	$(BIN)/python benchmarks/online.py $(DATA)
 
+bench-filters: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/filters.py
+
 bench-refine: $(VENV)/.installed
 	$(BIN)/python benchmarks/refine.py $(DATA)
 
@@ -78,6 +82,7 @@ bench-scaling: $(VENV)/.installed
 bench-papers: $(VENV)/.installed
 	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
 	$(BIN)/python benchmarks/papers/schwaighofer2002.py $(DATA) --out $(OUT)
+	$(BIN)/python benchmarks/papers/zhu1995.py $(DATA) --out $(OUT)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python benchmarks/guard.py

@@ -15,7 +15,7 @@ from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
 
 if TYPE_CHECKING:
-    from . import bases, combination, densities, dof, selection
+    from . import bases, combination, densities, dof, plots, priors, selection
     from .estimators import (
         CommitteeOf,
         CommitteeRegressor,
@@ -50,15 +50,22 @@ __all__ = [
     "dof",
     "kernels",
     "normalise",
+    "plots",
+    "priors",
     "selection",
 ]
+#: Imported when first asked for.
+MODULES = (
+    "bases", "combination", "densities", "dof", "engines", "estimators", "plots", "priors",
+    "selection",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
     takes longer to import than everything else.
     """
-    if name in ("bases", "combination", "densities", "dof", "engines", "estimators", "selection"):
+    if name in MODULES:
         return import_module(f".{name}", __name__)
     if name in __all__:
         return getattr(import_module(".estimators", __name__), name)

@@ -51,10 +51,21 @@ def composites():
     yield "nested again", k.Hat(0.8, 2.5) * (smooth + white) * (rough + k.Constant(1.1)) * 3.0
 
 
+def filtered():
+    """Kernels that need more than numbers: by a filter of three columns, and as parts of others."""
+    rough = kernels.Filtered(kernels.LaplaceFilter(1.3), [-4, -3, -3], [3, 4, 3], 8, variance=0.7)
+    smooth = kernels.Filtered(kernels.GaussianFilter(1.1), [-3] * 3, [3] * 3, 10, variance=2.1)
+    yield "Filtered", rough
+    yield "Filtered*Linear", smooth * kernels.Linear([2.0, 1.5, 0.8])
+    yield "Filtered+Filtered*RBF", rough + smooth * kernels.RBF(1.3, [0.7, 1.1, 2.0])
+    yield "Filtered*White", smooth * kernels.White(0.3) + kernels.Constant(0.2)
+
+
 ALL = {
     **{f"{c.__name__}": at_random(c, ard=False) for c in Leaf.registry},
     **{f"{c.__name__} ARD": at_random(c, ard=True) for c in Leaf.registry if per_column(c)},
     **dict(composites()),
+    **dict(filtered()),
 }
 every_kernel = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
 every_leaf = pytest.mark.parametrize("cls", Leaf.registry, ids=lambda cls: cls.__name__)

@@ -97,7 +97,8 @@ class Leaf(Kernel):
     `kinds` names them in the order of θ and says what they measure: "variance", "length" (in
     the units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). It is all
     that learning needs to know. `per_column` names those that may have a value a column;
-    `fixed` those that learning leaves alone.
+    `fixed` those that learning leaves alone. A kernel that needs more than these numbers says
+    `listed=False`: the registry holds those that can be made from nothing.
     """
 
     kinds: ClassVar[dict[str, str]] = {}
@@ -106,9 +107,9 @@ class Leaf(Kernel):
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, *, listed: bool = True, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if cls.kinds:
+        if cls.kinds and listed:
             Leaf.registry.append(cls)
 
     @classmethod
