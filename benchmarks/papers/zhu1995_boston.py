@@ -58,12 +58,15 @@ class Task:
         """Of the linear regression and `mean` on top of it."""
         return float(np.mean((self.y_test - self.linear - mean) ** 2))
 
-    def filtered(self, c0: float, noise: float, centres: Array, width: float) -> float:
+    def filtered(
+        self, c0: float, noise: float, centres: Array, width: float, misfit: bool
+    ) -> float:
         """Error of a filter with noise variance σ₁²·noise and bumps of this width."""
         basis = GaussianBumps(centres, np.full(self.X.shape[1], width))
         model = RegressionFilter(
             self.kernel(c0), noise=noise * self.rest.var(), basis=basis,
             density=Empirical(self.X), prior_mean=0.0, linear=False, learn=False, cut=CUT,
+            misfit=misfit,
         )  # fmt: skip
         return self.mse(model.fit(self.X, self.rest).predict(self.X_test, level="model"))
 
@@ -86,11 +89,12 @@ def tasks(folder: Path, repeats: int) -> list[Task] | None:
     return [Task.of(X, y, order[: y.size // 2], order[y.size // 2 :]) for order in orders]
 
 
-def _filter_cell(width, noise):
+def _filter_cell(width, noise, misfit=False):
     def error(task: Task, c0: float, c2: float, seed: int) -> float:
         rng = np.random.default_rng(1000 + seed)
         centres = task.X[rng.permutation(task.X.shape[0])[:M]]
-        return task.filtered(c0, noise(c2), centres, width(c0, M ** (-1.0 / task.X.shape[1])))
+        unit = M ** (-1.0 / task.X.shape[1])
+        return task.filtered(c0, noise(c2), centres, width(c0, unit), misfit)
 
     return error
 
@@ -98,6 +102,9 @@ def _filter_cell(width, noise):
 VARIANTS = {
     "filter, σ2 = C2 σ1": _filter_cell(lambda c0, unit: c0 * unit, lambda c2: c2**2),
     "filter, σ2² = C2 σ1²": _filter_cell(lambda c0, unit: c0 * unit, lambda c2: c2),
+    "filter, σ2 = C2 σ1, misfit as noise": _filter_cell(
+        lambda c0, unit: c0 * unit, lambda c2: c2**2, misfit=True
+    ),
     "filter, bumps of width m^(-1/d)": _filter_cell(lambda c0, unit: unit, lambda c2: c2**2),
     "exact GP, σ2 = C2 σ1": lambda task, c0, c2, seed: task.exact(c0, c2**2),
     "exact GP, σ2² = C2 σ1²": lambda task, c0, c2, seed: task.exact(c0, c2),

@@ -48,7 +48,7 @@ def regression_filter(m: int, width: float = WIDTH) -> RegressionFilter:
     return RegressionFilter(
         kernels.Matern12(SIGNAL**2, width), noise=NOISE**2, basis=splines(m),
         density=UniformBox(np.array([LOW]), np.array([HIGH])), prior_mean=0.0, linear=False,
-        learn=False,
+        learn=False, misfit=False,
     )  # fmt: skip
 
 
