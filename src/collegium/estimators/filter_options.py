@@ -22,7 +22,7 @@ from ..core.filter.bases import (
 from ..core.filter.densities import DENSITIES, Density, Empirical, Normal, UniformBox
 from ..core.kernels import Kernel
 from ..core.local import Rows
-from .settings import check_square, given_hyperparameters, whole_number
+from .settings import check_square, given_hyperparameters, number, whole_number
 
 Array = np.ndarray
 OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
@@ -62,8 +62,10 @@ class FilterOptions:
         kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True)
         if start is not None and not e.learn:  # white noise in the kernel, kept
             noise, start = np.array([start]), None
-        forgetting = _number(e.forgetting, "forgetting", 0.0, 1.0, "above 0 and at most 1")
-        drift = _number(e.drift, "drift", -1e-300, 1e6, "of at least 0")
+        forgetting = number(
+            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
+        )
+        drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
         if forgetting < 1.0 and drift > 0.0:
             raise ValueError("forgetting and drift exclude each other: give one of them")
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
@@ -78,9 +80,9 @@ class FilterOptions:
                 e.density, "density", ("auto", *DENSITIES), (UniformBox, Normal, Empirical)
             ),
             prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
-            c0=_number(e.c0, "c0", 0.0, 1e6, "above 0"),
-            c2=_number(e.c2, "c2", 0.0, 1e6, "above 0"),
-            cut=_number(e.cut, "cut", 0.0, 0.5, "above 0 and at most 0.5"),
+            c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
+            c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
+            cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
             misfit=bool(e.misfit),
             forgetting=forgetting, drift=drift,
             start_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
@@ -184,14 +186,6 @@ def _mean_function(value):
     if isinstance(value, Real) and np.isfinite(value):
         return float(value)
     raise ValueError(f"prior_mean={value!r}: give None, a number or a function of X")
-
-
-def _number(value, name: str, low: float, high: float, words: str) -> float:
-    """low < value ≤ high."""
-    wrong = isinstance(value, (bool, np.bool_)) or not isinstance(value, Real)
-    if wrong or not low < value <= high:
-        raise ValueError(f"{name}={value!r}: give a number {words}")
-    return float(value)
 
 
 def residual_rows(rows: Rows, options: FilterOptions) -> Rows:

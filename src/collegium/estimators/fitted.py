@@ -16,7 +16,28 @@ from .settings import choose_engine
 Array = np.ndarray
 
 
-class Answering(GaussianRegressor):
+class WithKernel(GaussianRegressor):
+    """`_fitted()` has a scaling; `_kernel_scaled()` and `_noise_scaled()` are for scaled y."""
+
+    @property
+    def scaling_(self) -> Scaling:
+        return self._fitted().scaling
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel in the units of X and y (of the first output where there are several)."""
+        check_is_fitted(self)
+        return self._kernel_scaled().scaled(float(self.scaling_.scale[0] ** 2))
+
+    @property
+    def noise_(self) -> float | Array:
+        """The noise variance in the units of y; one an output where these differ in scale."""
+        check_is_fitted(self)
+        noise = self._noise_scaled() * self.scaling_.scale**2
+        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
+
+
+class Answering(WithKernel):
     """Answers come from a `_answers.get(fitted)` that is made once, and never stored."""
 
     def _forget_answers(self) -> None:
@@ -53,6 +74,9 @@ class FittedCommittee(Answering):
         engine = choose_engine(self.engine, self.n_jobs)
         return Progress(self.verbose).watch(engine)
 
+    def _kernel_scaled(self) -> Kernel:
+        return self.built_.committee.basis.kernel
+
     def _noise_scaled(self) -> float:
         return self.built_.committee.noise
 
@@ -64,21 +88,6 @@ class FittedCommittee(Answering):
     def _fitted(self):
         check_is_fitted(self)
         return self.built_
-
-    @property
-    def scaling_(self) -> Scaling:
-        return self._fitted().scaling
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel in the units of X and y (of the first output where there are several)."""
-        return self._fitted().committee.basis.kernel.scaled(float(self.scaling_.scale[0] ** 2))
-
-    @property
-    def noise_(self) -> float | Array:
-        """The noise variance in the units of y; one an output where these differ in scale."""
-        noise = self._fitted().committee.noise * self.scaling_.scale**2
-        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
 
     @property
     def anchors_(self) -> Array:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from ..core.kernels import Kernel, as_kernel, needs_one_column
 from ..core.local import Rows
 from ..core.online import REMOVALS, Rules
 from .data import merged
-from .settings import check_square, whole_number
+from .settings import check_square, number, whole_number
 
 Array = np.ndarray
 #: Rows that weights may ask to repeat in one call.
@@ -39,8 +37,8 @@ class Options:
         check_square(budget + 1, "budget")
         if not isinstance(e.removal, str) or e.removal not in REMOVALS:
             raise ValueError(f"removal={e.removal!r}: give one of {REMOVALS}")
-        novelty = _number(e.novelty, "novelty", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
-        forgetting = _number(
+        novelty = number(e.novelty, "novelty", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
+        forgetting = number(
             e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
         )
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
@@ -67,12 +65,6 @@ class Options:
                 "collegium.kernels.Periodic, a product over columns"
             )
         return None if self.kernel is None else self.kernel.for_width(d)
-
-
-def _number(value, name: str, right: Callable[[float], bool], words: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not right(value):
-        raise ValueError(f"{name}={value!r}: give a number of {words}")
-    return float(value)
 
 
 def shuffled(

@@ -13,9 +13,8 @@ from ..core.kernels import Kernel
 from ..core.likelihoods import Poisson
 from ..core.local import Prediction, Rows
 from ..engines import single_threaded
-from .base import LEVELS, GaussianRegressor, check_level
+from .base import LEVELS, check_level
 from .data import (
-    Scaling,
     all_or_nothing,
     check_outputs,
     check_queries,
@@ -23,6 +22,7 @@ from .data import (
     generator,
     merged,
 )
+from .fitted import WithKernel
 from .online import Waiting, first_rows, repeated, shuffled
 from .online_stream import RegressionOptions, Stream, begin
 from .progress import Progress
@@ -33,7 +33,7 @@ OBSERVATION = LEVELS[0]
 LARGEST_COUNT = 1e15
 
 
-class OnlineGPRegressor(GaussianRegressor):
+class OnlineGPRegressor(WithKernel):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
     Rows are heard one after the other and forgotten; what they said is kept as the mean and
@@ -309,6 +309,9 @@ class OnlineGPRegressor(GaussianRegressor):
     def _joint(self, X: Array) -> tuple[Prediction, Array]:
         return self.stream_.gp.predict(X), self.stream_.gp.joint(X)
 
+    def _kernel_scaled(self) -> Kernel:
+        return self.stream_.gp.kernel
+
     def _noise_scaled(self) -> float:
         return 0.0 if self._counts() else self.stream_.gp.likelihood.noise
 
@@ -322,22 +325,10 @@ class OnlineGPRegressor(GaussianRegressor):
         return self.stream_
 
     @property
-    def scaling_(self) -> Scaling:
-        return self._fitted().scaling
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel in the units of X and y (of the first output where there are several)."""
-        return self._fitted().gp.kernel.scaled(float(self.scaling_.scale[0] ** 2))
-
-    @property
     def noise_(self) -> float | Array | None:
-        """The noise variance in the units of y; one an output where these differ in scale."""
-        gp = self._fitted().gp
-        if self._counts():
-            return None
-        noise = gp.likelihood.noise * self.scaling_.scale**2
-        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
+        """The noise variance in the units of y; None for counts."""
+        self._fitted()
+        return None if self._counts() else super().noise_
 
     @property
     def basis_(self) -> Array:

@@ -17,7 +17,6 @@ from ..core.local import Prediction, Rows
 from ..engines import single_threaded
 from .base import LEVELS
 from .data import (
-    Scaling,
     all_or_nothing,
     check_outputs,
     check_queries,
@@ -331,6 +330,9 @@ class RegressionFilter(Answering):
     def _at(self, level) -> _Level:
         return _Level(self.stream_.model, self._answers.get(self.stream_), level == MODEL)
 
+    def _kernel_scaled(self) -> Kernel:
+        return self.stream_.model.kernel
+
     def _noise_scaled(self) -> float:
         return self.stream_.model.noise
 
@@ -342,21 +344,6 @@ class RegressionFilter(Answering):
     def _fitted(self) -> FilterStream:
         check_is_fitted(self)
         return self.stream_
-
-    @property
-    def scaling_(self) -> Scaling:
-        return self._fitted().scaling
-
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel in the units of X and y (of the first output where there are several)."""
-        return self._fitted().model.kernel.scaled(float(self.scaling_.scale[0] ** 2))
-
-    @property
-    def noise_(self) -> float | Array:
-        """The noise variance in the units of y; one an output where these differ in scale."""
-        noise = self._fitted().model.noise * self.scaling_.scale**2
-        return float(noise[0]) if np.ptp(noise) == 0.0 else noise
 
     @property
     def basis_(self) -> FilterBasis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -269,6 +270,12 @@ def whole_number(value, name: str, *, least: int = 1, auto: bool = True) -> int 
         words = " or 'auto'" if auto else ""
         raise ValueError(f"{name}={value!r}: give a whole number of at least {least}{words}")
     return int(value)
+
+
+def number(value, name: str, right: Callable[[float], bool], words: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not right(value):
+        raise ValueError(f"{name}={value!r}: give a number of {words}")
+    return float(value)
 
 
 def _noise(noise) -> Array | None:
