@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeRegressor, kernels
+from collegium.core.filter.sums import Sums
 from collegium.datasets import make_robot_arm
 from collegium.metrics import coverage
 
@@ -39,3 +40,33 @@ def test_defaults_are_accurate_and_honest_on_a_robot_arm(inference):
     assert np.sqrt(np.mean((y[20_000:] - mean) ** 2)) < 0.14 * y.std()
     inside = coverage(y[20_000:], *model.predict_interval(X[20_000:], coverage=0.95))
     assert 0.92 < inside < 0.985
+
+
+@pytest.mark.slow
+def test_the_sums_of_a_filter_stay_accurate_over_ten_million_rows():
+    """Row by row, in blocks, and long doubles added up anew: the same posterior of the weights,
+    one direction of which is seen 1e-5 as well as the others.
+    """
+    k, n, block = 6, 10_000_000, 50_000
+    rng = np.random.default_rng(0)
+    mix = np.linalg.qr(rng.normal(size=(k, k)))[0] * np.array([1.0, 1.0, 0.3, 0.1, 1e-3, 1e-5])
+    weights = rng.normal(size=(k, 1))
+    by_row, blocks = Sums.start(k), Sums.start(k)
+    G = np.zeros((k + 1, k + 1), dtype=np.longdouble)
+    for _ in range(n // block):
+        Phi = rng.normal(size=(block, k)) @ mix.T
+        Y = Phi @ weights + 0.1 * rng.normal(size=(block, 1))
+        by_row, blocks = by_row.add_rows(Phi, Y), blocks.add(Phi, Y)
+        both = np.hstack([Phi, Y]).astype(np.longdouble)
+        G += both.T @ both
+    precision = np.eye(k) + (G[:k, :k] / 0.01).astype(float)
+    mean = np.linalg.solve(precision, (G[:k, k:] / 0.01).astype(float))
+    for sums in (by_row, blocks):
+        T = sums.triangle
+        found = np.linalg.lstsq(
+            np.vstack([np.eye(k), T[:k, :k] / 0.1]),
+            np.vstack([np.zeros((k, 1)), T[:k, k:] / 0.1]),
+            rcond=None,
+        )[0]
+        assert sums.weight == n
+        np.testing.assert_allclose(found, mean, rtol=1e-6)
