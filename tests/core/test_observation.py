@@ -14,7 +14,15 @@ from scipy.stats import norm
 
 import reference
 from collegium.core import observation
-from collegium.core.observation import Logit, Observation, Poisson, Probit, Scalar, Softmax
+from collegium.core.observation import (
+    Logit,
+    Observation,
+    Poisson,
+    Probit,
+    Scalar,
+    Softmax,
+    StudentT,
+)
 from collegium.core.observation.quadrature import expect
 
 
@@ -86,6 +94,36 @@ def test_curvature_is_what_bends_the_right_way_and_its_slope(likelihood):
     assert_array_equal(W, np.maximum(-second, 0.0))
     numeric = vary(likelihood, y, f, lambda y, f: likelihood.curvature(y, f)[0])
     assert_allclose(slope, numeric, rtol=1e-8, atol=1e-10 * np.abs(W).max())
+
+
+@every
+def test_bounds_make_every_step_climb(likelihood):
+    """With a normal prior, one step by ω instead of W never lowers the density: the parabola of
+    curvature ω that touches log p at f stays below it (one latent number at a time)."""
+    y, f = examples(likelihood)
+    W, omega = likelihood.curvature(y, f)[0], likelihood.bound(y, f)
+    assert (omega >= W).all()
+    if isinstance(likelihood, StudentT):
+        value, first = likelihood.log_density(y, f), likelihood.derivatives(y, f)[0]
+        for away in (-30.0, -2.0, -0.1, 0.3, 5.0):
+            parabola = value + first * away - 0.5 * omega * away**2
+            assert (likelihood.log_density(y, f + away) >= parabola - 1e-12).all()
+
+
+@every
+@pytest.mark.parametrize("seed", [0, 1])
+def test_slopes_of_curvatures_go_back_to_f(likelihood, seed):
+    y, f = examples(likelihood)
+    W_bar = np.random.default_rng(seed).normal(size=f.shape)
+
+    def value(change):
+        moved = f.copy()
+        moved[..., seed % f.shape[-1]] += change[0]
+        return (W_bar * likelihood.curvature(y, moved)[0]).sum()
+
+    back = likelihood.curvature_vjp(y, f, W_bar)[..., seed % f.shape[-1]].sum()
+    numeric = reference.gradient(value, np.zeros(1), 1e-3)[0]
+    assert_allclose(back, numeric, rtol=1e-7, atol=1e-9 * np.abs(W_bar).max())
 
 
 @every
@@ -280,6 +318,18 @@ def test_exposure_multiplies_the_rate():
     both[1, 1] = 0.0
     with pytest.raises(ValueError, match="exposures"):
         Poisson().check(both)
+
+
+def test_log_probabilities_of_counts_in_many_digits():
+    for y in (0, 1, 15, 16, 17, 40, 1000, 10**9, 10**15):
+        for away in (-30.0, -1.0, -1e-4, 0.0, 1e-6, 0.4, 5.0):
+            f = np.log(max(y, 1)) + away
+            with mpmath.workdps(50):
+                r = mpmath.mpf(f)
+                expected = float(y * r - mpmath.exp(r) - mpmath.loggamma(y + 1))
+            found = Poisson().log_density(np.array([[float(y)]]), np.array([f]))[0]
+            blurred = 1e-15 * y * abs(np.expm1(away)) * abs(f)  # by the last digit of f
+            assert_allclose(found, expected, rtol=1e-12, atol=1e-13 + blurred)
 
 
 @pytest.mark.parametrize("v", [0.01, 3.0, 250.0, 260.0, 1e6])

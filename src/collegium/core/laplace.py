@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import linalg
-from .meeting import Dense, Left, Prior
+from .meeting import Left, Prior
 from .message import Message
 from .observation.base import Observation
 from .observation.softmax import Softmax
@@ -27,7 +27,7 @@ Array = np.ndarray
 TOLERANCE = 1e-18
 #: The end is near where it is worth so little.
 NEAR = 1e-2
-MAX_ITER, HALVINGS = 200, 60
+MAX_ITER, LATE, HALVINGS = 200, 20, 60
 #: A step must gain so much of what its slope promises (Armijo), but for rounding.
 GAIN, ROUNDING = 1e-4, 1e-14
 
@@ -72,12 +72,18 @@ def find_sites(
 
     `start`: a first guess of g  (n, K), as of a mode found before.
     """
-    hill = _Coupled if likelihood.latents > 1 else _Single
-    return _climb(hill(likelihood, y, w, means, tuple(priors)), start)
+    return _climb(hill_of(likelihood, y, w, means, priors), start)
+
+
+def hill_of(
+    likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior]
+) -> Single:
+    kind = Coupled if likelihood.latents > 1 else Single
+    return kind(likelihood, y, w, means, tuple(priors))
 
 
 @dataclass(frozen=True, eq=False)
-class _Single:
+class Single:
     """ψ of one latent function."""
 
     likelihood: Observation
@@ -92,51 +98,64 @@ class _Single:
 
     def log_density(self, f: Array) -> float:
         with np.errstate(over="ignore"):
-            return float(self.w @ self.likelihood.log_density(self.y, self._shaped(f)))
+            return float(self.w @ self.likelihood.log_density(self.y, self.shaped(f)))
 
     def slopes(self, f: Array) -> tuple[Array, Array]:
         """g and W of the sites  (n, K)."""
-        f = self._shaped(f)
+        f = self.shaped(f)
         first = self.likelihood.derivatives(self.y, f)[0].reshape(self.means.shape)
         W = self.likelihood.curvature(self.y, f)[0].reshape(self.means.shape)
         return self.w[:, None] * first, self.w[:, None] * W
 
-    def direction(self, f: Array, W: Array, uphill: Array) -> Array:
-        """Δa of Newton's method, uphill = g − a. Where p is not log-concave W is too large: sure
-        to lead uphill, but slow at the end, where −∂² log p itself is used."""
+    def direction(self, f: Array, uphill: Array) -> Array:
+        """Δa of Newton's method, uphill = g − a. Where p is not log-concave its place is taken by
+        a bound: sure to lead uphill, but slow at the end, where −∂² log p itself is used."""
         P, r = self.priors[0], uphill[:, 0]
-        step = r - P.meet(W[:, 0]).solve(P.times(r))
-        if isinstance(P, Dense) and r @ P.times(step) < NEAR:
-            bend = -self.w * self.likelihood.derivatives(self.y, f[:, 0])[1]
-            if (bend < 0.0).any():
-                full = P.unbend(bend, r)
-                step = full if r @ P.times(full) > 0.0 else step
+        bound = self.w * self.likelihood.bound(self.y, f[:, 0])
+        step = r - P.meet(bound).solve(P.times(r))
+        if r @ P.times(step) < NEAR and self._bend(f).min(initial=0.0) < 0.0:
+            full = self.respond(f, uphill)[:, 0]
+            step = full if r @ P.times(full) > 0.0 else step
         return step[:, None]
+
+    def respond(self, f: Array, x: Array) -> Array:
+        """(I − ∂² log p · P)⁻¹x  (n, K): Δa of a mode f whose slope changes by x."""
+        P, bend = self.priors[0], self._bend(f)
+        if bend.min(initial=0.0) < 0.0:
+            return P.unbend(bend, x[:, 0])[:, None]
+        return x - P.meet(np.maximum(bend, 0.0)).solve(P.times(x[:, 0]))[:, None]
+
+    def _bend(self, f: Array) -> Array:
+        """−∂² log p, of any sign  (n,)."""
+        return -self.w * self.likelihood.derivatives(self.y, f[:, 0])[1]
 
     def tangent(self, f: Array) -> Array:
         """Where sites touch the likelihood, the mode being f."""
         return f
 
-    def _shaped(self, f: Array) -> Array:
+    def shaped(self, f: Array) -> Array:
         return f[:, 0]
 
 
-class _Coupled(_Single):
+class Coupled(Single):
     """ψ of K latent functions that the likelihood alone ties together (softmax)."""
 
-    def direction(self, f: Array, W: Array, uphill: Array) -> Array:
+    def direction(self, f: Array, uphill: Array) -> Array:
+        return self.respond(f, uphill)
+
+    def respond(self, f: Array, x: Array) -> Array:
         """Rasmussen & Williams (2006), Alg. 3.3: −∂² log p = D − D𝟙w⁻¹𝟙ᵀD with D = wπ of a row,
 
-        Δa_k = (I − A_kP_k)(g − a)_k + A_k z,  z = (Σ A_k)⁻¹ Σ A_kP_k(g − a)_k,  A by D.
+        Δa_k = x_k − A_kP_kx_k + A_k z,  z = (Σ A_k)⁻¹ Σ A_kP_kx_k,  A = (P + D⁻¹)⁻¹.
         """
         assert isinstance(self.likelihood, Softmax)
         D = self.w[:, None] * self.likelihood.inverse_link(f)
         A = [P.meet(d).matrix() for P, d in zip(self.priors, D.T)]
-        Ar = [Ak @ P.times(r) for Ak, P, r in zip(A, self.priors, uphill.T)]
+        Ar = [Ak @ P.times(r) for Ak, P, r in zip(A, self.priors, x.T)]
         total = sum(A[1:], A[0])
         L, _ = linalg.cholesky(total, float(total.diagonal().max(initial=0.0)) or 1.0)
         z = linalg.solve_posdef(L, sum(Ar[1:], Ar[0]))
-        columns = [r - own + Ak @ z for r, own, Ak in zip(uphill.T, Ar, A)]
+        columns = [r - own + Ak @ z for r, own, Ak in zip(x.T, Ar, A)]
         return np.stack(columns, axis=1)
 
     def tangent(self, f: Array) -> Array:
@@ -145,25 +164,23 @@ class _Coupled(_Single):
         start save many sweeps."""
         return f - f.mean(axis=1, keepdims=True)
 
-    def _shaped(self, f: Array) -> Array:
+    def shaped(self, f: Array) -> Array:
         return f
 
 
-def _climb(hill: _Single, start: Array | None) -> Sites:
+def _climb(hill: Single, start: Array | None) -> Sites:
     a, Pa, value = _begin(hill, start)
-    converged, last = False, np.inf
+    converged, late = False, 0
     for _ in range(MAX_ITER):
         f = hill.means + Pa
-        g, W = hill.slopes(f)
-        uphill = g - a
-        step = hill.direction(f, W, uphill)
+        uphill = hill.slopes(f)[0] - a
+        step = hill.direction(f, uphill)
         P_step = hill.latent(step)
         worth = float((uphill * P_step).sum())
         found = _halved(hill, a, Pa, value, step, P_step, worth) if worth > 0.0 else None
         size = 1.0 + abs(value)
-        stuck = worth > 0.9 * last and worth < 100.0 * ROUNDING * size  # rounding is all there is
-        converged = found is None or stuck or worth <= TOLERANCE * size
-        last = worth
+        late += worth < 100.0 * ROUNDING * size  # ψ shows no gain any more, but f̂ may move
+        converged = found is None or late > LATE or worth <= TOLERANCE * size
         a, Pa, value = found or (a, Pa, value)
         if converged:
             break
@@ -172,7 +189,7 @@ def _climb(hill: _Single, start: Array | None) -> Sites:
     return Sites(f, g, W, hill.log_density(f), converged)
 
 
-def _begin(hill: _Single, start: Array | None) -> tuple[Array, Array, float]:
+def _begin(hill: Single, start: Array | None) -> tuple[Array, Array, float]:
     """The better of a guess and the prior's mean."""
     a = np.zeros_like(hill.means)
     best = a, a, hill.log_density(hill.means)
@@ -185,7 +202,7 @@ def _begin(hill: _Single, start: Array | None) -> tuple[Array, Array, float]:
 
 
 def _halved(
-    hill: _Single, a: Array, Pa: Array, value: float, step: Array, P_step: Array, worth: float
+    hill: Single, a: Array, Pa: Array, value: float, step: Array, P_step: Array, worth: float
 ) -> tuple[Array, Array, float] | None:
     """The longest of the steps 1, ½, ¼, … that gains what its slope promises."""
     slack = ROUNDING * (1.0 + abs(value))

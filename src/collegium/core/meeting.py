@@ -144,6 +144,14 @@ class LowRank:
         M.flat[:: M.shape[0] + 1] += 1.0
         return MetLowRank(own, self.T, linalg.cholesky(M, scale, overwrite=True)[0])
 
+    def unbend(self, W: Array, x: Array) -> Array:
+        """With b = 1 + Wd, a = W/b: x/b − aTᵀ(I + TaTᵀ)⁻¹T(x/b)."""
+        b = 1.0 + W * self.d
+        b = np.where(b == 0.0, np.finfo(float).eps, b)
+        M = (self.T * (W / b)) @ self.T.T
+        M.flat[:: M.shape[0] + 1] += 1.0
+        return x / b - W / b * (self.T.T @ linalg.solve_square(M, self.T @ (x / b)))
+
 
 Left = Dense | Diagonal  # of f given v
 Prior = Dense | LowRank  # of f

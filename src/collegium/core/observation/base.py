@@ -67,6 +67,14 @@ class Observation:
         _, second, third = self.derivatives(y, f)
         return np.maximum(-second, 0.0), np.where(second < 0.0, -third, 0.0)
 
+    def bound(self, y: Array, f: Array) -> Array:
+        """Weights ω ≥ W with which steps towards the mode are sure to climb."""
+        return self.curvature(y, f)[0]
+
+    def curvature_vjp(self, y: Array, f: Array, W_bar: Array) -> Array:
+        """∂ℒ/∂f from ∂ℒ/∂W, each as f."""
+        return W_bar * self.curvature(y, f)[1]
+
     def check(self, y: Array) -> None:
         """ValueError where y cannot be observed."""
         y = np.asarray(y)

@@ -6,9 +6,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from .. import likelihoods
+from ..likelihoods import LARGEST_EXPONENT
+from ..message import LOG_2PI
 from .base import Scalar
 
 _POISSON = likelihoods.Poisson()
+#: Counts above this are large.
+STIRLING = 16.0
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,14 @@ class Poisson(Scalar):
             raise ValueError("y of Poisson has counts and, in a second column, exposures > 0")
 
     def log_density(self, y, f):
-        log_rate = f + _log_exposure(y)
-        return y[..., 0] * log_rate - _POISSON.rate_at(log_rate) - gammaln(y[..., 0] + 1.0)
+        """For a large count y, with δ = log rate − log y, −y(e^δ − 1 − δ) − log y! + y log y − y:
+        nothing of the size of y cancels."""
+        y, log_rate = y[..., 0], f + _log_exposure(y)
+        many = y > STIRLING
+        count = np.where(many, y, STIRLING)
+        gap = np.minimum(log_rate - np.log(count), LARGEST_EXPONENT)
+        far = -count * (np.expm1(gap) - gap) - _log_stirling(count)
+        return np.where(many, far, y * log_rate - _POISSON.rate_at(log_rate) - gammaln(y + 1.0))
 
     def derivatives(self, y, f):
         rate = _POISSON.rate_at(f + _log_exposure(y))
@@ -46,6 +56,13 @@ class Poisson(Scalar):
     def log_probability(self, y, m, v):
         """log p(y) of counts, rates integrated out."""
         return _POISSON.log_probability(y, m, v)
+
+
+def _log_stirling(y):
+    """log y! − y log y + y, y ≥ 16."""
+    x = 1.0 / y**2
+    series = (1 / 12 - x * (1 / 360 - x * (1 / 1260 - x * (1 / 1680 - x / 1188)))) / y
+    return 0.5 * (LOG_2PI + np.log(y)) + series
 
 
 def _log_exposure(y):

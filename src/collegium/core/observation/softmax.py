@@ -45,6 +45,12 @@ class Softmax(Observation):
         heard = np.arange(f.shape[-1]) == _codes(y)
         return np.where(heard, q, -p), -p * q, p * q * (p - q)
 
+    def curvature_vjp(self, y, f, W_bar):
+        """∂W_c/∂f_k = π_c(1 − 2π_c)(1[c = k] − π_k)."""
+        p = softmax(f, axis=-1)
+        t = W_bar * p * (1.0 - 2.0 * p)
+        return t - p * t.sum(axis=-1, keepdims=True)
+
     def inverse_link(self, f):
         """Probabilities of the classes."""
         return softmax(f, axis=-1)

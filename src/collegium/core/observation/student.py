@@ -36,6 +36,12 @@ class StudentT(Scalar):
         a, s, r, D = self._parts(y, f)
         return a * r / D, -a * (s - r * r) / D**2, -2.0 * a * r * (3.0 * s - r * r) / D**3
 
+    def bound(self, y, f):
+        """(ν + 1)/(s + r²): a normal with this precision at y, up to a constant, lies below p and
+        touches it at f."""
+        a, _, _, D = self._parts(y, f)
+        return a / D
+
     def theta_derivatives(self, y, f):
         a, s, r, D = self._parts(y, f)
         terms = (
