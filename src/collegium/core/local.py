@@ -309,7 +309,7 @@ def _solve(
         a = linalg.solve_lower(L, c)
         w = linalg.solve_upper(L, a)
         return w, rows.psi(noise) * w, float(a @ a)
-    root, Q = np.sqrt(rows.W), linalg.mirror(C.copy())
+    root, Q = np.sqrt(rows.W), linalg.mirror(C).copy()
     scale = _observed_scale(scale, rows)
     L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
     a = linalg.solve_lower(L, root * c)
