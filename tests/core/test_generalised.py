@@ -134,7 +134,8 @@ def test_sweeps_are_the_same_to_the_bit_on_every_engine(likelihood):
     start = Generalised.start(KERNEL, likelihood, Z).join(chunks)
     one = start.settle(Serial(), max_sweeps=3)
     for engine in (Threads(2), Threads(3)):
-        other = start.settle(engine, max_sweeps=3)
+        again = Generalised.start(KERNEL, likelihood, Z).join(chunks[::2]).join(chunks[3::-2])
+        other = again.settle(engine, max_sweeps=3)
         assert other.log_evidence == one.log_evidence and other.change == one.change
         for a, b in zip(one.beliefs, other.beliefs):
             assert_array_equal(a.mean, b.mean)
@@ -168,6 +169,10 @@ def test_a_new_chunk_meets_the_present_belief():
     assert len(forgetful.heard) == 3 and len(new.heard) == 4
     assert_allclose(forgetful.beliefs[0].mean, new.beliefs[0].mean, rtol=1e-9, atol=1e-10)
     assert_allclose(forgetful.log_evidence, new.log_evidence, rtol=1e-11)
+    pair = settled(Probit(), chunks[:2], Z)
+    at_once, in_turn = pair.add(chunks[2:]), pair.add(chunks[2:3]).add(chunks[3:])
+    assert_array_equal(at_once.heard[-1].sites.f, in_turn.heard[-1].sites.f)
+    assert at_once.log_evidence == in_turn.log_evidence
     joint = settled(Probit(), chunks, Z)
     again = new.settle(Serial(), tolerance=1e-12)
     assert_allclose(again.log_evidence, joint.log_evidence, rtol=1e-10)
@@ -210,6 +215,12 @@ def test_steps_are_shortened_while_changes_grow_and_only_then():
 
 def test_damped_sweeps_rest_at_the_same_place():
     chunks, Z, _ = draw(Poisson())
+    start = Generalised.start(KERNEL, Poisson(), Z).join(chunks).sweep(Serial())
+    half, whole = start.sweep(Serial(), step=0.6), start.sweep(Serial())
+    assert half.change == whole.change
+    for old, part, new in zip(start.heard, half.heard, whole.heard):
+        a, b, c = (one.said.parts[0].shift for one in (old, part, new))
+        assert_allclose(b - a, 0.6 * (c - a), rtol=1e-9, atol=1e-12)
     rest = settled(Poisson(), chunks, Z)
     for sequential in (True, False):
         now = Generalised.start(KERNEL, Poisson(), Z).join(chunks)
