@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 import reference
 from collegium.core import observation
@@ -215,6 +215,53 @@ def test_predictions_are_integrals_over_f(likelihood, m, v):
     if not (isinstance(likelihood, Poisson) and v > 0.3):  # grows faster than a power
         generic = Scalar.predict(likelihood, np.array([m]), np.array([v]))
         assert_allclose(generic, (mean, variance), rtol=1e-8)
+
+
+def log_predictive(likelihood, row, m, v):
+    """log E[p(y | f)] adaptively, in pieces around m, around y and where counts have it."""
+    s, y = np.sqrt(v), row[0, 0]
+    widths = np.array([0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
+    widths = np.concatenate([-widths[::-1], widths])
+    ends = [m + s * np.linspace(-14.0, 14.0, 57), y + widths, np.log(max(y, 0.1)) + widths, widths]
+    ends = np.unique(np.clip(np.concatenate(ends), m - 14.0 * s, m + 14.0 * s))
+
+    def weighed(f):
+        return np.exp(likelihood.log_density(row, np.array([f])))[0] * norm.pdf(f, m, s)
+
+    return np.log(sum(quad(weighed, *e, epsabs=0.0, epsrel=1e-11)[0] for e in zip(ends, ends[1:])))
+
+
+@every_scalar
+@pytest.mark.parametrize("v", [1e-6, 0.3, 4.0, 300.0])
+def test_predictive_densities_are_integrals_over_f(likelihood, v):
+    y, _ = examples(likelihood)
+    y = y[y[:, 0] < 100][::4]
+    m = np.linspace(-2.0, 3.0, len(y))
+    found = likelihood.log_predictive(y, m, np.full(m.size, v))
+    expected = [log_predictive(likelihood, y[i : i + 1], m[i], v) for i in range(m.size)]
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    if likelihood.support == "signs":  # others may bend within less than one
+        generic = Scalar.log_predictive(likelihood, y, m, np.full(m.size, v))
+        assert_allclose(np.exp(generic), np.exp(expected), rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("dof", [0.4, 1.0, 7.0, 1e5])
+def test_student_densities_hold_in_the_tails(dof):
+    m, y = np.array([0.3, -1.0, 2.0, 0.0]), np.array([[0.2], [3.0], [-40.0], [1e5]])
+    found = StudentT(dof, 0.37).log_predictive(y, m, 1e-13)
+    assert_allclose(found, t.logpdf(y[:, 0], dof, m, np.sqrt(0.37)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("v", [0.5, 40.0, 1e5])
+def test_student_densities_hold_at_any_variance(v):
+    likelihood = StudentT(2.6, 0.37)
+    m, y = np.array([0.3, -1.0, 2.0, 7.0]), np.array([[0.2], [3.0], [-60.0], [900.0]])
+    expected = [log_predictive(likelihood, y[i : i + 1], m[i], v) for i in range(2)]
+    found = likelihood.log_predictive(y, m, v)
+    assert_allclose(found[:2], expected, rtol=1e-9)
+    far = [log_predictive(StudentT(2.6, 0.37), y[i : i + 1], m[i], v) for i in (2, 3)]
+    if v > 1e3:  # else what matters lies beyond 14 deviations
+        assert_allclose(found[2:], far, rtol=1e-9)
 
 
 @every

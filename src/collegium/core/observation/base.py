@@ -127,6 +127,16 @@ class Scalar(Observation):
         about = expect(lambda f, c: self.variance(f) + (self.mean(f) - c) ** 2, m, v, mean)
         return mean, about
 
+    def log_predictive(self, y: Array, m: Array, v: Array) -> Array:
+        """log E[p(y | f)] of each row, f ~ N(m, v), where p bends on a scale of one or more."""
+        columns = np.moveaxis(y, -1, 0)
+
+        def density(f: Array, *given: Array) -> Array:
+            return np.exp(self.log_density(np.stack(given, axis=-1), f))
+
+        with np.errstate(divide="ignore"):
+            return np.log(expect(density, m, v, *columns))
+
 
 _SUPPORTS = {
     "signs": lambda y, _: np.abs(y) == 1.0,

@@ -37,3 +37,7 @@ class Gaussian(Scalar):
 
     def predict(self, m, v):
         return m, v + self.noise
+
+    def log_predictive(self, y, m, v):
+        total = v + self.noise
+        return -0.5 * ((y[..., 0] - m) ** 2 / total + np.log(total) + LOG_2PI)

@@ -32,6 +32,9 @@ class Logit(Scalar):
         p, q = self.probability(m, v), self.probability(-m, v)
         return p - q, 4.0 * p * q
 
+    def log_predictive(self, y, m, v):
+        return self.log_probability(y[..., 0] * m, v)
+
     def probability(self, m, v):
         """p(y = 1)."""
         return np.exp(self.log_probability(m, v))

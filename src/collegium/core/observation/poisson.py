@@ -19,7 +19,7 @@ STIRLING = 16.0
 class Poisson(Scalar):
     """Counts y with the rate e·e^f. A second column of y is the exposure e > 0, else it is one.
 
-    Predictions are those of exposure one; add log e to m for others.
+    Moments are those of exposure one; add log e to m for others.
     """
 
     support = "counts"
@@ -53,9 +53,8 @@ class Poisson(Scalar):
         """Rates are log-normal: mean e^(m + v/2), variance mean + mean²(e^v − 1)."""
         return _POISSON.predict(m, v)
 
-    def log_probability(self, y, m, v):
-        """log p(y) of counts, rates integrated out."""
-        return _POISSON.log_probability(y, m, v)
+    def log_predictive(self, y, m, v):
+        return _POISSON.log_probability(y[..., 0], m + _log_exposure(y), v)
 
 
 def _log_stirling(y):

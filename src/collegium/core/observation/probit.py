@@ -38,6 +38,9 @@ class Probit(Scalar):
     def predict(self, m, v):
         return _PROBIT.predict(m, v)
 
+    def log_predictive(self, y, m, v):
+        return self.log_probability(y[..., 0] * m, v)
+
     def probability(self, m, v):
         """p(y = 1) = Φ(m/√(1 + v))."""
         return _PROBIT.probability(m, v)

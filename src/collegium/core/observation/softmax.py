@@ -72,6 +72,10 @@ class Softmax(Observation):
         )  # fmt: skip
         return p / p.sum(axis=1, keepdims=True)
 
+    def log_predictive(self, y, m, v):
+        p = np.take_along_axis(self.probability(m, v), _codes(y), axis=-1)[..., 0]
+        return np.log(np.maximum(p, np.finfo(float).tiny))
+
 
 def _codes(y):
     return y[..., :1].astype(int)
