@@ -46,7 +46,7 @@ def test_at_rest_the_mode_and_the_evidence_are_those_of_the_whole_model(
 ):
     chunks, Z, Xs = draw(likelihood)
     found = settled(likelihood, chunks, Z, expert=expert, sequential=sequential)
-    assert found.change <= 1e-12 and 2 <= found.sweeps <= 20
+    assert found.modes_found and found.change <= 1e-12 and 2 <= found.sweeps <= 20
     X, y, w, _ = reference.stack(chunks)
     C = reference.between_rows(kind, KERNEL, chunks, Z)
     sites = all_sites(found)
@@ -256,6 +256,18 @@ def test_local_answers_are_those_of_pseudo_targets():
     assert_allclose(np.diag(covariance), left.variance, rtol=1e-8)
 
 
+def test_answers_about_several_latent_functions_share_what_they_can():
+    chunks, Z, Xs = draw(Softmax(3))
+    found = settled(Softmax(3), chunks, Z, tolerance=1e-6)
+    answers = found.predictors(5)
+    for k in range(3):
+        left, right = answers[k].predict(Xs, Serial()), Local.of(found.latent(k), 5)
+        assert_array_equal(left.mean, right.predict(Xs, Serial()).mean)
+        assert_array_equal(left.variance, right.predict(Xs, Serial()).variance)
+        assert answers[k].design is answers[0].design
+    assert len(found.predictors(0)) == 3
+
+
 def test_answers_by_the_own_chunk_are_pic_of_pseudo_targets():
     chunks, Z, Xs = draw(Poisson())
     latent = settled(Poisson(), chunks, Z).latent()
@@ -344,7 +356,7 @@ def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     Z = np.random.default_rng(1).uniform(-1, 1, (10, 2))
     found = Generalised.start(kernel, likelihood, Z, expert).join(chunks)
     found = found.settle(Serial(), max_sweeps=6)
-    assert np.isfinite(found.log_evidence)
+    assert np.isfinite(found.log_evidence) and found.modes_found
     Xs = np.concatenate([X[:5], [[0.0, 0.0], [50.0, -50.0]]])
     for k, answer in enumerate(found.predictors(8)):
         for one in (answer, Global(found.latent(k)), Own.of(found.latent(k))):

@@ -251,6 +251,12 @@ class Local(Predictor):
         tree = cKDTree(metric.forward(rows.X))
         return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
 
+    def about(self, committee: Informed) -> Local:
+        """The same for what another belief says of the same rows: the design is shared."""
+        other = replace(self, committee=committee, rows=committee.rows())
+        vars(other)["design"] = self.design
+        return other
+
     @cached_property
     def design(self) -> Array | None:
         """Vᵀ of all rows  (n, m); None where it is too large to keep."""

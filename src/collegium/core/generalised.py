@@ -24,7 +24,7 @@ import numpy as np
 
 from .basis import Anchors
 from .chunk import Chunk
-from .committee import Predictor, predictor
+from .committee import Local, Predictor, predictor
 from .experts import Block, Expert
 from .kernels import Kernel
 from .laplace import Sites, find_sites
@@ -231,6 +231,11 @@ class Generalised:
         """At rest that of the joint Laplace approximation; before, not safe to learn by."""
         return float(sum(belief.log_evidence[0] for belief in self.beliefs))
 
+    @property
+    def modes_found(self) -> bool:
+        """Whether Newton's method came to an end in every chunk of the last sweep."""
+        return all(one.sites is None or one.sites.converged for one in self.heard)
+
     def latent(self, k: int = 0) -> Latent:
         """The k-th latent function, with the sites of all rows that were kept."""
         kept = tuple(
@@ -243,5 +248,8 @@ class Generalised:
     def predictors(self, n_local: int) -> tuple[Predictor, ...]:
         """Answers about each latent function: exact with one chunk, else by the n_local rows
         nearest to a query; 0: by the anchors alone."""
-        latents = range(self.likelihood.latents)
-        return tuple(predictor(self.latent(k), n_local) for k in latents)
+        latents = [self.latent(k) for k in range(self.likelihood.latents)]
+        first = predictor(latents[0], n_local)
+        if isinstance(first, Local):
+            return (first, *(first.about(latent) for latent in latents[1:]))
+        return tuple(predictor(latent, n_local) for latent in latents)

@@ -38,7 +38,8 @@ class StudentT(Scalar):
 
     def derivatives(self, y, f):
         a, s, r, D = self._parts(y, f)
-        return a * r / D, -a * (s - r * r) / D**2, -2.0 * a * r * (3.0 * s - r * r) / D**3
+        first, curve = a * r / D, (s - r * r) / D
+        return first, -a / D * curve, -2.0 * first / D * (3.0 * s - r * r) / D
 
     def bound(self, y, f):
         """(ν + 1)/(s + r²): a normal with this precision at y, up to a constant, lies below p and
@@ -50,8 +51,8 @@ class StudentT(Scalar):
         a, s, r, D = self._parts(y, f)
         terms = (
             0.5 * (a * r * r / D - 1.0),
-            -a * r * s / D**2,
-            -a * s * (3.0 * r * r - s) / D**3,
+            -a * r / D * s / D,
+            -a / D * (s / D) * (3.0 * r * r - s) / D,
         )
         return tuple(term[None][: len(self._names())] for term in terms)
 
