@@ -153,6 +153,19 @@ def stack(chunks):
     return X, y, w, np.split(np.arange(X.shape[0]), ends[:-1])
 
 
+def between_rows(kind, kernel, chunks, Z):
+    """Covariance of f at all rows: K within blocks, Q = K(·, Z) K(Z, Z)⁻¹ K(Z, ·) elsewhere."""
+    X, _, _, groups = stack(chunks)
+    Kfu = covariance(kernel, X, Z)
+    K, C = covariance(kernel, X), Kfu @ np.linalg.solve(covariance(kernel, Z), Kfu.T)
+    blocks = {"fitc": [[i] for i in range(X.shape[0])], "dtc": []}.get(kind, groups)
+    for rows in blocks:
+        for i in rows:
+            for j in rows:
+                C[i, j] = K[i, j]
+    return C
+
+
 def sparse_gp(kind, kernel, noise, chunks, Z, Xs, own=None):
     """PITC, FITC, DTC or PIC (Quiñonero-Candela & Rasmussen 2005; Snelson & Ghahramani 2007).
 
@@ -166,12 +179,7 @@ def sparse_gp(kind, kernel, noise, chunks, Z, Xs, own=None):
     def Q(A, B):
         return covariance(kernel, A, Z) @ np.linalg.solve(Kuu, covariance(kernel, Z, B))
 
-    K, Cyy, Csy = covariance(kernel, X), Q(X, X), Q(Xs, X)
-    blocks = {"fitc": [[i] for i in range(X.shape[0])], "dtc": []}.get(kind, groups)
-    for rows in blocks:
-        for i in rows:
-            for j in rows:
-                Cyy[i, j] = K[i, j]
+    Cyy, Csy = between_rows(kind, kernel, chunks, Z), Q(Xs, X)
     if kind == "pic":
         Ksf = covariance(kernel, Xs, X)
         for i, chunk in enumerate(own):
@@ -277,6 +285,53 @@ def bcm_in_many_digits(variance, length_scale, noise, chunks, Xq, nugget=0.0, di
             np.array([float(mean[i]) for i in range(n)]),
             np.array([float(cov[i, i]) for i in range(n)]),
         )
+
+
+# --- Laplace's approximation ----------------------------------------------------------------------
+
+
+def laplace(C, likelihood, y, w, start=None):
+    """Mode, slopes, curvatures W ≥ 0 and log evidence, f ~ N(0, C): Newton with C⁻¹, halving.
+
+    Steps use W until they are short, then the true second derivative.
+    """
+    precision, f = np.linalg.inv(C), np.zeros(y.shape[0]) if start is None else start
+
+    def value(f):
+        return w @ likelihood.log_density(y, f) - 0.5 * f @ precision @ f
+
+    for _ in range(300):
+        first, second, _ = likelihood.derivatives(y, f)
+        uphill = w * first - precision @ f
+        step = np.linalg.solve(precision + np.diag(w * np.maximum(-second, 0.0)), uphill)
+        if np.abs(step).max() < 1e-2:
+            step = np.linalg.solve(precision - np.diag(w * second), uphill)
+        size = 1.0
+        while value(f + size * step) < value(f) - 1e-9 and size > 1e-12:
+            size /= 2.0
+        f = f + size * step
+    first, second, _ = likelihood.derivatives(y, f)
+    W = w * np.maximum(-second, 0.0)
+    log_det = np.linalg.slogdet(np.eye(len(f)) + C * W)[1]
+    return f, w * first, W, value(f) - 0.5 * log_det
+
+
+def softmax_mode(C, K, y, w):
+    """Newton on all latents at once, with the full matrix of second derivatives."""
+    n = y.shape[0]
+    precision, f = np.kron(np.eye(K), np.linalg.inv(C)), np.zeros(n * K)
+    for _ in range(60):
+        p = np.exp(f.reshape(K, n))
+        p /= p.sum(axis=0)
+        heard = np.arange(K)[:, None] == y[:, 0]
+        W = np.zeros((n * K, n * K))
+        for k in range(K):
+            for j in range(K):
+                block = w * (p[k] * (k == j) - p[k] * p[j])
+                W[k * n : (k + 1) * n, j * n : (j + 1) * n] = np.diag(block)
+        uphill = (w * (heard - p)).ravel() - precision @ f
+        f = f + np.linalg.solve(precision + W, uphill)
+    return f.reshape(K, n).T, p.T
 
 
 # --- derivatives ----------------------------------------------------------------------------------

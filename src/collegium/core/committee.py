@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -16,7 +16,7 @@ from .chunk import Chunk
 from .expansion import Expansion
 from .experts import Block, Expert
 from .kernels import Kernel
-from .local import Prediction, Rows, Shared
+from .local import AnyRows, Prediction, Rows, Shared
 from .message import Belief, normalise
 from .scales import Metric
 from .tree import Tree
@@ -82,12 +82,33 @@ class Committee:
         fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
         return [Chunk(i, X, y, w) for i, (X, y, w) in enumerate(zip(*fields))]
 
+    def parts(self) -> list[Rows]:
+        """The same as rows."""
+        return [Rows(*chunk.load()) for chunk in self.chunks()]
+
     def log_evidence(self) -> Array:
         """log p(y) of all chunks, one number an output  (p,); without anchors independent ones."""
         if not self.no_anchors:
             return self.belief.log_evidence
         send = partial(self.expert.send, self.basis)
         return np.sum([send(chunk).log_scale for chunk in self.chunks()], axis=0)
+
+
+class Informed(Protocol):
+    """What predictors ask of a committee: a belief, and rows if any were kept."""
+
+    @property
+    def basis(self) -> Anchors: ...
+    @property
+    def belief(self) -> Belief: ...
+    @property
+    def noise(self) -> float: ...
+    @property
+    def sizes(self) -> tuple[int, ...]: ...
+    @property
+    def no_anchors(self) -> bool: ...
+    def rows(self) -> AnyRows: ...
+    def parts(self) -> Sequence[AnyRows]: ...
 
 
 class Predictor:
@@ -110,11 +131,11 @@ class Predictor:
 class Exact(Predictor):
     """Answers with every row: one neighbourhood, factorised once."""
 
-    committee: Committee
+    committee: Informed
     shared: Shared
 
     @classmethod
-    def of(cls, committee: Committee) -> Exact:
+    def of(cls, committee: Informed) -> Exact:
         return cls(committee, Shared.of(committee.basis, committee.noise, committee.rows()))
 
     @cached_property
@@ -137,7 +158,7 @@ class Exact(Predictor):
 class Global(Predictor):
     """Answers with the anchors alone; `degenerate`: as if they were all there is (SoR)."""
 
-    committee: Committee
+    committee: Informed
     degenerate: bool = False
 
     @cached_property
@@ -166,16 +187,16 @@ class Own(Predictor):
     to it: PIC (Snelson & Ghahramani 2007).
     """
 
-    committee: Committee
-    chunks: Sequence[Chunk]
+    committee: Informed
+    parts: Sequence[AnyRows]
     metric: Metric
     tree: cKDTree
 
     @classmethod
-    def of(cls, committee: Committee) -> Own:
+    def of(cls, committee: Informed) -> Own:
         X = committee.rows().X
         metric = Metric.of(committee.basis.kernel, X)
-        return cls(committee, committee.chunks(), metric, cKDTree(metric.forward(X)))
+        return cls(committee, committee.parts(), metric, cKDTree(metric.forward(X)))
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         c, owners = self.committee, self._owners(Xs)
@@ -210,26 +231,31 @@ class Own(Predictor):
         return np.searchsorted(np.cumsum(self.committee.sizes), nearest, side="right")
 
     def _shared(self, chunk: int) -> Shared:
-        rows = Rows(*self.chunks[chunk].load())
-        return Shared.of(self.committee.basis, self.committee.noise, rows)
+        return Shared.of(self.committee.basis, self.committee.noise, self.parts[chunk])
 
 
 @dataclass(frozen=True, eq=False)
 class Local(Predictor):
     """Answers with the anchors, corrected by the rows nearest to each query."""
 
-    committee: Committee
-    rows: Rows
+    committee: Informed
+    rows: AnyRows
     metric: Metric
     tree: cKDTree
     k: int
 
     @classmethod
-    def of(cls, committee: Committee, k: int) -> Local:
+    def of(cls, committee: Informed, k: int) -> Local:
         rows = committee.rows()
         metric = Metric.of(committee.basis.kernel, rows.X)
         tree = cKDTree(metric.forward(rows.X))
         return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
+
+    def about(self, committee: Informed) -> Local:
+        """The same for what another belief says of the same rows: the design is shared."""
+        other = replace(self, committee=committee, rows=committee.rows())
+        vars(other)["design"] = self.design
+        return other
 
     @cached_property
     def design(self) -> Array | None:
@@ -262,7 +288,7 @@ class Local(Predictor):
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
 
-def predictor(committee: Committee, n_local: int) -> Predictor:
+def predictor(committee: Informed, n_local: int) -> Predictor:
     """Exact where one chunk has all rows; else local, or global for n_local = 0."""
     if committee.no_anchors or len(committee.sizes) == 1:
         return Exact.of(committee)

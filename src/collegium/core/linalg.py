@@ -119,6 +119,14 @@ def solve_posdef(L: Array, B: Array) -> Array:
     return solve_upper(L, solve_lower(L, B), overwrite=True)
 
 
+def solve_square(A: Array, B: Array) -> Array:
+    """A⁻¹B of any square A; zeros where A is singular."""
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(B)
+
+
 def inverse_posdef(L: Array) -> Array:
     """(LLᵀ)⁻¹, lower triangle only: for traces and adjoints, never for solving."""
     A = L.copy()

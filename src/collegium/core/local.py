@@ -7,6 +7,9 @@ Given v, what is left of f is a residual process; condition it on rows N near th
 
 N = none: the anchors alone. N = the query's own chunk: PIC (Snelson & Ghahramani 2007).
 N = all rows of the one chunk: the exact GP. The answer at a query depends on no other query.
+
+Rows with Gaussian sites are rows with y = f̂ + W⁻¹g and Ψ = W⁻¹, written without W⁻¹: with
+Q = C − Ψ, w = W^½(I + W^½QW^½)⁻¹W^½c and Ψw = c − Qw, so that wᵀy = wᵀf̂ + (Ψw)ᵀg.
 """
 
 from __future__ import annotations
@@ -50,6 +53,41 @@ class Rows:
 
     def take(self, index: Array | slice) -> Rows:
         return Rows(self.X[index], self.y[index], self.w[index])
+
+    def psi(self, noise: float) -> Array:
+        return noise / self.w
+
+
+@dataclass(frozen=True, eq=False)
+class SiteRows:
+    """Raw rows and what a likelihood made of them: W may be zero."""
+
+    X: Array  # (n, d)
+    f: Array  # f̂  (n, 1)
+    g: Array  # (n, 1)
+    W: Array  # (n,)
+
+    def take(self, index: Array | slice) -> SiteRows:
+        return SiteRows(self.X[index], self.f[index], self.g[index], self.W[index])
+
+
+AnyRows = Rows | SiteRows
+
+
+def _observe(C: Array, rows: AnyRows, noise: float) -> Array:
+    """C + Ψ, or I + W^½CW^½, on the lower triangle, in place."""
+    if isinstance(rows, Rows):
+        C.flat[:: C.shape[0] + 1] += rows.psi(noise)
+        return C
+    root = np.sqrt(rows.W)
+    C *= np.outer(root, root)
+    C.flat[:: C.shape[0] + 1] += 1.0
+    return C
+
+
+def _observed_scale(scale: float, rows: AnyRows) -> float:
+    """What jitter of that is relative to."""
+    return scale if isinstance(rows, Rows) else 1.0 + scale * float(rows.W.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,26 +140,37 @@ def covariance_global(basis: Anchors, belief: Belief, Xs: Array) -> Array:
 class Shared:
     """One neighbourhood for all queries, factorised once: N = all rows is the exact GP."""
 
-    rows: Rows
+    rows: AnyRows
     V: Array  # V_N  (m, n)
-    factor: Array  # C = LLᵀ
+    factor: Array  # C = LLᵀ, or I + W^½QW^½ = LLᵀ
+    pull: Array | None = None  # of sites, C⁻¹y = g + A(f̂ − Qg), A = W^½(LLᵀ)⁻¹W^½  (n, 1)
 
     @classmethod
-    def of(cls, basis: Anchors, noise: float, rows: Rows) -> Shared:
+    def of(cls, basis: Anchors, noise: float, rows: AnyRows) -> Shared:
         V = basis.design(rows.X)
         C = basis.residual(rows.X, V)
-        C.flat[:: C.shape[0] + 1] += noise / rows.w
-        L, _ = linalg.cholesky(C, basis.scale(rows.X) or 1.0, overwrite=True)
-        return cls(rows, V, L)
+        left = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g  # Qg
+        scale = _observed_scale(basis.scale(rows.X) or 1.0, rows)
+        L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+        if isinstance(rows, Rows):
+            return cls(rows, V, L)
+        root = np.sqrt(rows.W)[:, None]
+        return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - left)))
 
     def _weigh(self, basis, belief, Xs):
-        """V*, L⁻¹c, t, and the mean."""
+        """V*, L⁻¹c (of sites L⁻¹W^½c), t, and the mean."""
         Vs = basis.design(Xs)
         c = basis.kernel.value(self.rows.X, Xs) - self.V.T @ Vs
-        a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
-        w = linalg.solve_upper(self.factor, a)
+        if self.pull is None:
+            a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
+            w = linalg.solve_upper(self.factor, a)
+            local = w.T @ self.rows.y
+        else:
+            root, local = np.sqrt(self.rows.W)[:, None], c.T @ self.pull
+            a = linalg.solve_lower(self.factor, root * c, overwrite=True)
+            w = root * linalg.solve_upper(self.factor, a)
         t = Vs - self.V @ w
-        return Vs, a, t, t.T @ belief.mean + w.T @ self.rows.y
+        return Vs, a, t, t.T @ belief.mean + local
 
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
         Vs, a, t, mean = self._weigh(basis, belief, Xs)
@@ -131,7 +180,13 @@ class Shared:
 
     def expansion(self, basis: Anchors, belief: Belief) -> Expansion:
         """tᵀE[v] + wᵀy = K(x, Z)L⁻ᵀ(E[v] − V_N β) + K(x, X_N)β, β = C⁻¹(y − V_NᵀE[v])."""
-        beta = linalg.solve_posdef(self.factor, self.rows.y - self.V.T @ belief.mean)
+        heard = self.V.T @ belief.mean
+        if isinstance(self.rows, Rows):
+            beta = linalg.solve_posdef(self.factor, self.rows.y - heard)
+        else:
+            assert self.pull is not None
+            root = np.sqrt(self.rows.W)[:, None]
+            beta = self.pull - root * linalg.solve_posdef(self.factor, root * heard)
         rest = basis.expansion(belief.mean - self.V @ beta)
         points = np.concatenate([rest.points, self.rows.X])
         return Expansion(basis.kernel, points, np.concatenate([rest.weights, beta]))
@@ -150,13 +205,13 @@ class Shared:
 class Corrections:
     """For each query its neighbours and their weights: what means and covariances need."""
 
-    rows: Rows  # the union of all neighbourhoods
+    rows: AnyRows  # the union of all neighbourhoods
     V: Array  # of those rows  (m, u)
     Vs: Array  # (m, q)
     members: Array  # positions in `rows`  (q, k)
     weights: Array  # w of each query  (q, k)
     left: Array  # k** − V*ᵀV* − wᵀc  (q,)
-    psi: Array  # noise variance of the union's rows  (u,)
+    noisy: Array  # Ψw of each query  (q, k)
 
     def _rest(self) -> Array:
         """t = V* − V_N w  (m, q)."""
@@ -165,16 +220,25 @@ class Corrections:
     @cached_property
     def W(self) -> csc_matrix:
         """The weights as columns over the union of rows  (u, q)."""
+        return self._columns(self.weights)
+
+    def _columns(self, values: Array) -> csc_matrix:
         q, k = self.members.shape
         return csc_matrix(
-            (self.weights.ravel(), self.members.ravel(), k * np.arange(q + 1)),
+            (values.ravel(), self.members.ravel(), k * np.arange(q + 1)),
             shape=(self.rows.X.shape[0], q),
         )
+
+    def _local(self) -> Array:
+        """wᵀy of each query  (q, p)."""
+        if isinstance(self.rows, Rows):
+            return self.W.T @ self.rows.y
+        return self.W.T @ self.rows.f + self._columns(self.noisy).T @ self.rows.g
 
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
         t = self._rest()
         T = belief.spread(t)
-        mean = t.T @ belief.mean + self.W.T @ self.rows.y
+        mean = t.T @ belief.mean + self._local()
         return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
@@ -185,7 +249,7 @@ class Corrections:
         W, kernel = self.W, basis.kernel
         VW = (W.T @ self.V.T).T
         cross = -VW.T @ self.Vs  # Wᵀc  (q, q)
-        inner = (W.T @ W.multiply(self.psi[:, None])).toarray() - VW.T @ VW
+        inner = (W.T @ self._columns(self.noisy)).toarray() - VW.T @ VW
         step = max(1, 2_000_000 // max(1, self.rows.X.shape[0]))
         for start in range(0, self.rows.X.shape[0], step):  # some rows at a time
             part = slice(start, start + step)
@@ -202,14 +266,14 @@ class Corrections:
 
 
 def correct(
-    basis: Anchors, noise: float, rows: Rows, Xs: Array, neighbours: Array,
+    basis: Anchors, noise: float, rows: AnyRows, Xs: Array, neighbours: Array,
     VT: Array | None = None,
 ) -> Corrections:  # fmt: skip
     """Solve Cw = c for each query's neighbours  (q, k).
 
     Where queries lie close the union of neighbourhoods is small, and its residual covariance
     is formed once; otherwise each query forms its own. VT: the design of all rows  (n, m),
-    where it is known already.
+    where it is known already. Sites bring their own noise.
     """
     q, k = neighbours.shape
     union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
@@ -220,24 +284,37 @@ def correct(
     shared = None
     if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
         shared = basis.residual(near.X, V)
-    psi = noise / near.w
     scale = max(basis.scale(Xs), basis.scale(near.X)) or 1.0
-    weights = np.empty((q, k))
+    weights, noisy = np.empty((q, k)), np.empty((q, k))
     left = basis.residual_diag(Xs, Vs)
     for i in range(q):
         at = members[i]
-        XN, VN = near.X[at], VT[at]
+        own, VN = near.take(at), VT[at]
         if shared is None:
-            C = linalg.subtract_gram(basis.kernel.value(XN), VN)
+            C = linalg.subtract_gram(basis.kernel.value(own.X), VN)
         else:
             C = _lower_part(shared, at)
-        C.flat[:: k + 1] += psi[at]
-        L, _ = linalg.cholesky(C, scale, overwrite=True)
-        c = basis.kernel.value(XN, Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
-        a = linalg.solve_lower(L, c, overwrite=True)
-        left[i] -= a @ a
-        weights[i] = linalg.solve_upper(L, a, overwrite=True)
-    return Corrections(near, V, Vs, members, weights, left, psi)
+        c = basis.kernel.value(own.X, Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
+        weights[i], noisy[i], known = _solve(C, c, own, noise, scale)
+        left[i] -= known
+    return Corrections(near, V, Vs, members, weights, left, noisy)
+
+
+def _solve(
+    C: Array, c: Array, rows: AnyRows, noise: float, scale: float
+) -> tuple[Array, Array, float]:
+    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; C is used up."""
+    if isinstance(rows, Rows):
+        L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+        a = linalg.solve_lower(L, c)
+        w = linalg.solve_upper(L, a)
+        return w, rows.psi(noise) * w, float(a @ a)
+    root, Q = np.sqrt(rows.W), linalg.mirror(C).copy()
+    scale = _observed_scale(scale, rows)
+    L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+    a = linalg.solve_lower(L, root * c)
+    w = root * linalg.solve_upper(L, a)
+    return w, c - Q @ w, float(a @ a)
 
 
 @njit(nogil=True, cache=True)

@@ -1,0 +1,255 @@
+"""The generalised Bayesian committee machine: non-Gaussian chunks, heard again and again.
+
+A chunk's message is a Gaussian approximation of p(y | v), and where it is tangent depends on
+what the others say. So each chunk meets the belief of all others, its *cavity*,
+
+    cavity = prior + Σ_{j≠i} mⱼ      f_i ~ N(Vᵀμ_c, Q + VᵀΣ_cV)      m_i ← Laplace(y_i | cavity)
+
+in sequence or all at once, until no message moves. One sweep from silence is the BCM; at rest
+the mode is that of the whole anchored model, and the evidence its Laplace evidence. A new chunk
+that meets the present belief once, and is not heard again, is online learning.
+
+K latent functions (classes) send K messages: what a chunk says about their covariances between
+each other is left out, which keeps K m² numbers, not K²m², and leaves the mode as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .basis import Anchors
+from .chunk import Chunk
+from .committee import Local, Predictor, predictor
+from .experts import Block, Expert
+from .kernels import Kernel
+from .laplace import Sites, find_sites
+from .local import SiteRows
+from .meeting import left_over
+from .message import Belief, Message, normalise
+from .observation.base import Observation
+from .threads import single_threaded
+from .tree import Tree
+
+Array = np.ndarray
+#: A sweep's messages are taken by half, a quarter, … while changes grow, no less than this.
+LEAST_STEP = 1.0 / 16.0
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Messages side by side, one a latent function."""
+
+    parts: tuple[Message, ...]
+
+    @classmethod
+    def silent(cls, m: int, K: int) -> Stack:
+        return cls(tuple(Message.zero(m) for _ in range(K)))
+
+    def __add__(self, other: Stack) -> Stack:
+        return Stack(tuple(a + b for a, b in zip(self.parts, other.parts)))
+
+    def __sub__(self, other: Stack) -> Stack:
+        return Stack(tuple(a - b for a, b in zip(self.parts, other.parts)))
+
+    def __mul__(self, power: float) -> Stack:
+        return Stack(tuple(power * part for part in self.parts))
+
+    __rmul__ = __mul__
+
+    def beliefs(self) -> tuple[Belief, ...]:
+        return tuple(normalise(part) for part in self.parts)
+
+    def change(self, old: Stack, total: Stack) -> float:
+        """The largest change of a natural parameter, relative to the sum's."""
+        sizes = [0.0]
+        for a, b, c in zip(self.parts, old.parts, total.parts):
+            for name in ("precision", "shift"):
+                moved = np.abs(getattr(a, name) - getattr(b, name)).max(initial=0.0)
+                sizes.append(moved / (1.0 + np.abs(getattr(c, name)).max(initial=0.0)))
+        return float(max(sizes))
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """A chunk, what it says about v, and the sites of its rows."""
+
+    chunk: Chunk
+    said: Stack
+    sites: Sites | None = None  # None: it was not asked yet
+
+
+@dataclass(frozen=True, eq=False)
+class Latent:
+    """One latent function of a committee with sites, as predictors want it."""
+
+    basis: Anchors
+    belief: Belief
+    kept: tuple[SiteRows, ...]
+    noise: float = 0.0  # sites bring their own
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(part.X.shape[0] for part in self.kept)
+
+    @property
+    def no_anchors(self) -> bool:
+        return self.basis.m == 0
+
+    def parts(self) -> tuple[SiteRows, ...]:
+        return self.kept
+
+    def rows(self) -> SiteRows:
+        d = self.basis.Z.shape[1]
+        nothing = SiteRows(np.empty((0, d)), np.empty((0, 1)), np.empty((0, 1)), np.empty(0))
+        every = (nothing, *self.kept)
+        fields = [[getattr(part, name) for part in every] for name in ("X", "f", "g", "W")]
+        return SiteRows(*(np.concatenate(values) for values in fields))
+
+
+@dataclass(frozen=True, eq=False)
+class Generalised:
+    """Prior + messages of chunks that can be heard again."""
+
+    basis: Anchors
+    likelihood: Observation
+    expert: Expert  # what is left of f given v; the noise is the likelihood's
+    past: Stack  # the prior, and messages of chunks that were not kept
+    heard: tuple[Heard, ...] = ()
+    sweeps: int = 0
+    change: float = np.inf  # of messages, in the last sweep
+
+    @classmethod
+    def start(
+        cls, kernel: Kernel, likelihood: Observation, Z: Array, expert: type[Expert] = Block
+    ) -> Generalised:
+        basis = Anchors.at(kernel, Z)
+        prior = Stack(tuple(basis.prior() for _ in range(likelihood.latents)))
+        return cls(basis, likelihood, expert(0.0), prior)
+
+    def join(self, chunks: Sequence[Chunk]) -> Generalised:
+        """With chunks that have said nothing yet; sweeps go through them by their numbers."""
+        silent = Stack.silent(self.basis.m, self.likelihood.latents)
+        members = [*self.heard, *(Heard(chunk, silent) for chunk in chunks)]
+        ordered = tuple(sorted(members, key=lambda one: one.chunk.id))
+        return replace(self, heard=ordered, change=np.inf)
+
+    def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> Generalised:
+        """Each new chunk meets the present belief once: online learning, no data kept if not
+        asked for."""
+        grown, total = self, self.total
+        with single_threaded():
+            for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+                one = self._ask(chunk, total, None)
+                total = total + one.said
+                if keep:
+                    grown = replace(grown, heard=(*grown.heard, one))
+                else:
+                    grown = replace(grown, past=grown.past + one.said)
+        return grown
+
+    # -- sweeps -----------------------------------------------------------------------------------
+
+    def sweep(self, engine: Any, *, sequential: bool = False, step: float = 1.0) -> Generalised:
+        """Every chunk once: against the others' new messages, or all against the old ones."""
+        if sequential:
+            return self._in_sequence(step)
+        total = self.total
+
+        def ask(one: Heard) -> Heard:
+            return self._ask(one.chunk, total - one.said, one.sites)
+
+        return self._moved(engine.map(ask, self.heard), step)
+
+    def _in_sequence(self, step: float) -> Generalised:
+        total, asked = self.total, []
+        with single_threaded():
+            for one in self.heard:
+                cavity = total - one.said
+                asked.append(self._ask(one.chunk, cavity, one.sites))
+                total = cavity + one.said + step * (asked[-1].said - one.said)
+        return self._moved(asked, step)
+
+    def settle(
+        self, engine: Any, *, sequential: bool = False, tolerance: float = 1e-8,
+        max_sweeps: int = 50,
+    ) -> Generalised:  # fmt: skip
+        """Sweeps until no message moves by more than the tolerance; `sweeps` and `change` say
+        how that went. Steps are shortened while the change grows, and only then."""
+        now, step = self, 1.0
+        for _ in range(max_sweeps):
+            new = now.sweep(engine, sequential=sequential, step=step)
+            step = max(0.5 * step, LEAST_STEP) if new.change > now.change else min(1.5 * step, 1.0)
+            now = new
+            if now.change <= tolerance:
+                break
+        return now
+
+    def _ask(self, chunk: Chunk, cavity: Stack, sites: Sites | None) -> Heard:
+        X, y, w = chunk.load()
+        V = self.basis.design(X)
+        Q = left_over(self.expert.residual(self.basis, X, V))
+        beliefs = cavity.beliefs()
+        means = np.concatenate([V.T @ belief.mean for belief in beliefs], axis=1)
+        priors = [Q.plus(belief.spread(V)) for belief in beliefs]
+        start = None if sites is None else sites.g
+        found = find_sites(self.likelihood, y, w, means, priors, start)
+        return Heard(chunk, Stack(found.message(V, Q)), found)
+
+    def _moved(self, asked: Sequence[Heard], step: float) -> Generalised:
+        total = self.total
+        change = max(
+            (new.said.change(old.said, total) for new, old in zip(asked, self.heard)), default=0.0
+        )
+        moved = tuple(
+            new if step == 1.0 else replace(new, said=old.said + step * (new.said - old.said))
+            for new, old in zip(asked, self.heard)
+        )
+        return replace(self, heard=moved, sweeps=self.sweeps + 1, change=change)
+
+    # -- what was found ---------------------------------------------------------------------------
+
+    @cached_property
+    def total(self) -> Stack:
+        """Prior + Σ messages, added in a tree whose shape depends on their number alone."""
+        tree = Tree()
+        for one in self.heard:
+            tree = tree.push(one.said)
+        return tree.total(self.past)
+
+    @cached_property
+    def beliefs(self) -> tuple[Belief, ...]:
+        """One a latent function."""
+        return self.total.beliefs()
+
+    @property
+    def log_evidence(self) -> float:
+        """At rest that of the joint Laplace approximation; before, not safe to learn by."""
+        return float(sum(belief.log_evidence[0] for belief in self.beliefs))
+
+    @property
+    def modes_found(self) -> bool:
+        """Whether Newton's method came to an end in every chunk of the last sweep."""
+        return all(one.sites is None or one.sites.converged for one in self.heard)
+
+    def latent(self, k: int = 0) -> Latent:
+        """The k-th latent function, with the sites of all rows that were kept."""
+        kept = tuple(
+            SiteRows(one.chunk.load()[0], s.f[:, k : k + 1], s.g[:, k : k + 1], s.W[:, k])
+            for one in self.heard
+            if (s := one.sites) is not None
+        )
+        return Latent(self.basis, self.beliefs[k], kept)
+
+    def predictors(self, n_local: int) -> tuple[Predictor, ...]:
+        """Answers about each latent function: exact with one chunk, else by the n_local rows
+        nearest to a query; 0: by the anchors alone."""
+        latents = [self.latent(k) for k in range(self.likelihood.latents)]
+        first = predictor(latents[0], n_local)
+        if isinstance(first, Local):
+            return (first, *(first.about(latent) for latent in latents[1:]))
+        return tuple(predictor(latent, n_local) for latent in latents)

@@ -1,0 +1,214 @@
+"""The mode of latent values under a likelihood, and the Gaussian sites there.
+
+With f ~ N(m, P) and f = m + Pa, Newton's method climbs
+
+    ψ(a) = log p(y | f) − ½ aᵀPa        g = ∂ log p,  W = −∂² log p
+    Δa = (I − AP)(g − a),   A = (P + W⁻¹)⁻¹
+
+(Rasmussen & Williams 2006, Alg. 3.1 in another form: nothing of the size of W cancels), halving
+a step until ψ rises. At the mode a = g. A row of weight w is w equal rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import linalg
+from .meeting import Left, Prior
+from .message import Message
+from .observation.base import Observation
+from .observation.softmax import Softmax
+
+Array = np.ndarray
+#: Newton's method ends where a step is worth so little: 1e-9 posterior deviations.
+TOLERANCE = 1e-18
+#: The end is near where it is worth so little.
+NEAR = 1e-2
+MAX_ITER, LATE, HALVINGS = 200, 20, 60
+#: A step must gain so much of what its slope promises (Armijo), but for rounding.
+GAIN, ROUNDING = 1e-4, 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """log p(y | f) ≈ log p(y | f̂) + g(f − f̂) − ½W(f − f̂)², row by row."""
+
+    f: Array  # f̂  (n, K)
+    g: Array  # (n, K)
+    W: Array  # never negative  (n, K)
+    log_density: float  # Σ log p(y | f̂)
+    converged: bool = True
+
+    def message(self, V: Array, Q: Left) -> tuple[Message, ...]:
+        """About v, f | v ~ N(Vᵀv, Q), one message a latent function; with e = f̂ − Qg
+
+            Λ = VAVᵀ    h = V(g + Ae)    c = log p(y | f̂) − gᵀf̂ + ½gᵀQg − ½eᵀAe − ½ log|B|
+
+        A = (Q + W⁻¹)⁻¹. The first of K messages carries log p.
+        """
+        logs = [self.log_density] + [0.0] * (self.f.shape[1] - 1)
+        columns = zip(self.f.T, self.g.T, self.W.T, logs)
+        return tuple(_message(V, Q, *column) for column in columns)
+
+
+def _message(V: Array, Q: Left, f: Array, g: Array, W: Array, log_p: float) -> Message:
+    met = Q.meet(W)
+    Qg = Q.times(g)
+    e = f - Qg
+    Ae = met.solve(e)
+    log_scale = log_p - g @ f + 0.5 * (g @ Qg - e @ Ae - met.log_det())
+    S = met.whiten(V.T)  # SᵀS = VAVᵀ
+    return Message(linalg.gram(S.T), (V @ (g + Ae))[:, None], np.array([log_scale]))
+
+
+def find_sites(
+    likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior],
+    start: Array | None = None,
+) -> Sites:  # fmt: skip
+    """Sites at the mode, f_k ~ N(means[:, k], priors[k]) of K latent functions.
+
+    `start`: a first guess of g  (n, K), as of a mode found before.
+    """
+    return _climb(hill_of(likelihood, y, w, means, priors), start)
+
+
+def hill_of(
+    likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior]
+) -> Single:
+    kind = Coupled if likelihood.latents > 1 else Single
+    return kind(likelihood, y, w, means, tuple(priors))
+
+
+@dataclass(frozen=True, eq=False)
+class Single:
+    """ψ of one latent function."""
+
+    likelihood: Observation
+    y: Array  # (n, c)
+    w: Array  # (n,)
+    means: Array  # (n, 1)
+    priors: tuple[Prior, ...]
+
+    def latent(self, a: Array) -> Array:
+        """f − m = Pa  (n, K)."""
+        return np.stack([P.times(x) for P, x in zip(self.priors, a.T)], axis=1)
+
+    def log_density(self, f: Array) -> float:
+        with np.errstate(over="ignore"):
+            return float(self.w @ self.likelihood.log_density(self.y, self.shaped(f)))
+
+    def slopes(self, f: Array) -> tuple[Array, Array]:
+        """g and W of the sites  (n, K)."""
+        f = self.shaped(f)
+        first = self.likelihood.derivatives(self.y, f)[0].reshape(self.means.shape)
+        W = self.likelihood.curvature(self.y, f)[0].reshape(self.means.shape)
+        return self.w[:, None] * first, self.w[:, None] * W
+
+    def direction(self, f: Array, uphill: Array) -> Array:
+        """Δa of Newton's method, uphill = g − a. Where p is not log-concave its place is taken by
+        a bound: sure to lead uphill, but slow at the end, where −∂² log p itself is used."""
+        P, r = self.priors[0], uphill[:, 0]
+        bound = self.w * self.likelihood.bound(self.y, f[:, 0])
+        step = r - P.meet(bound).solve(P.times(r))
+        if r @ P.times(step) < NEAR and self._bend(f).min(initial=0.0) < 0.0:
+            full = self.respond(f, uphill)[:, 0]
+            step = full if r @ P.times(full) > 0.0 else step
+        return step[:, None]
+
+    def respond(self, f: Array, x: Array) -> Array:
+        """(I − ∂² log p · P)⁻¹x  (n, K): Δa of a mode f whose slope changes by x."""
+        P, bend = self.priors[0], self._bend(f)
+        if bend.min(initial=0.0) < 0.0:
+            return P.unbend(bend, x[:, 0])[:, None]
+        return x - P.meet(np.maximum(bend, 0.0)).solve(P.times(x[:, 0]))[:, None]
+
+    def _bend(self, f: Array) -> Array:
+        """−∂² log p, of any sign  (n,)."""
+        return -self.w * self.likelihood.derivatives(self.y, f[:, 0])[1]
+
+    def tangent(self, f: Array) -> Array:
+        """Where sites touch the likelihood, the mode being f."""
+        return f
+
+    def shaped(self, f: Array) -> Array:
+        return f[:, 0]
+
+
+class Coupled(Single):
+    """ψ of K latent functions that the likelihood alone ties together (softmax)."""
+
+    def direction(self, f: Array, uphill: Array) -> Array:
+        return self.respond(f, uphill)
+
+    def respond(self, f: Array, x: Array) -> Array:
+        """Rasmussen & Williams (2006), Alg. 3.3: −∂² log p = D − D𝟙w⁻¹𝟙ᵀD with D = wπ of a row,
+
+        Δa_k = x_k − A_kP_kx_k + A_k z,  z = (Σ A_k)⁻¹ Σ A_kP_kx_k,  A = (P + D⁻¹)⁻¹.
+        """
+        assert isinstance(self.likelihood, Softmax)
+        D = self.w[:, None] * self.likelihood.inverse_link(f)
+        A = [P.meet(d).matrix() for P, d in zip(self.priors, D.T)]
+        Ar = [Ak @ P.times(r) for Ak, P, r in zip(A, self.priors, x.T)]
+        total = sum(A[1:], A[0])
+        L, _ = linalg.cholesky(total, float(total.diagonal().max(initial=0.0)) or 1.0)
+        z = linalg.solve_posdef(L, sum(Ar[1:], Ar[0]))
+        columns = [r - own + Ak @ z for r, own, Ak in zip(x.T, Ar, A)]
+        return np.stack(columns, axis=1)
+
+    def tangent(self, f: Array) -> Array:
+        """Softmax is the same at f + s𝟙, and the sites' slopes too: any s will do. With equal
+        priors of all classes the mode of all chunks has zero sums; sites that say so from the
+        start save many sweeps."""
+        return f - f.mean(axis=1, keepdims=True)
+
+    def shaped(self, f: Array) -> Array:
+        return f
+
+
+def _climb(hill: Single, start: Array | None) -> Sites:
+    a, Pa, value = _begin(hill, start)
+    converged, late = False, 0
+    for _ in range(MAX_ITER):
+        f = hill.means + Pa
+        uphill = hill.slopes(f)[0] - a
+        step = hill.direction(f, uphill)
+        P_step = hill.latent(step)
+        worth = float((uphill * P_step).sum())
+        found = _halved(hill, a, Pa, value, step, P_step, worth) if worth > 0.0 else None
+        size = 1.0 + abs(value)
+        late += worth < 100.0 * ROUNDING * size  # ψ shows no gain any more, but f̂ may move
+        converged = found is None or late > LATE or worth <= TOLERANCE * size
+        a, Pa, value = found or (a, Pa, value)
+        if converged:
+            break
+    f = hill.tangent(hill.means + Pa)
+    g, W = hill.slopes(f)
+    return Sites(f, g, W, hill.log_density(f), converged)
+
+
+def _begin(hill: Single, start: Array | None) -> tuple[Array, Array, float]:
+    """The better of a guess and the prior's mean."""
+    a = np.zeros_like(hill.means)
+    best = a, a, hill.log_density(hill.means)
+    if start is not None:
+        Pa = hill.latent(start)
+        value = hill.log_density(hill.means + Pa) - 0.5 * float((start * Pa).sum())
+        if value > best[2]:
+            best = start, Pa, value
+    return best
+
+
+def _halved(
+    hill: Single, a: Array, Pa: Array, value: float, step: Array, P_step: Array, worth: float
+) -> tuple[Array, Array, float] | None:
+    """The longest of the steps 1, ½, ¼, … that gains what its slope promises."""
+    slack = ROUNDING * (1.0 + abs(value))
+    for size in 0.5 ** np.arange(HALVINGS):
+        a_new, Pa_new = a + size * step, Pa + size * P_step
+        new = hill.log_density(hill.means + Pa_new) - 0.5 * float((a_new * Pa_new).sum())
+        if new >= value + GAIN * size * worth - slack:  # not so where it is not a number
+            return a_new, Pa_new, new
+    return None

@@ -1,0 +1,108 @@
+"""The Laplace evidence of chunks that are independent of each other, and its gradient.
+
+    log Z = log p(y | f̂) − ½gᵀf̂ − ½ log|I + W^½KW^½|,   f̂ = Kg
+
+The mode moves with the hyperparameters, and W with the mode (Rasmussen & Williams 2006, 5.5.1):
+with s = ∂ log Z/∂f̂ = −½ var(f) ∂W/∂f and u = (I − ∂² log p · K)⁻¹s,
+
+    K̄ = ½ggᵀ − ½A + ½(ugᵀ + guᵀ),   A = (K + W⁻¹)⁻¹,   var(f) = diag(K − KAK).
+
+Without u the gradient is that of frozen sites, and wrong. Of K latent functions the terms add
+up; the determinant is that of the sites, which leave out what ties the functions together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import linalg
+from .chunk import Chunk
+from .kernels import Kernel
+from .laplace import Single, Sites, find_sites, hill_of
+from .meeting import Dense
+from .observation.base import Observation
+from .optimise import Objective
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A log evidence and its gradient, as a term of a sum."""
+
+    value: float
+    kernel: Array  # (q,)
+    likelihood: Array
+
+    def __add__(self, other: Term) -> Term:
+        return Term(
+            self.value + other.value,
+            self.kernel + other.kernel,
+            self.likelihood + other.likelihood,
+        )
+
+
+def factorised(
+    kernel: Kernel, likelihood: Observation, chunks: Sequence[Chunk], engine: Any
+) -> tuple[float, Array]:
+    """Σᵢ log Zᵢ and its gradient in (θ of the kernel, θ of the likelihood)."""
+    nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihood.theta.size))
+    total = engine.sum(partial(own_evidence, kernel, likelihood), chunks, nothing)
+    return total.value, np.append(total.kernel, total.likelihood)
+
+
+def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> Objective:
+    """For `optimise.maximise`: the evidence at (kernel, σ²) and its gradient in their logs.
+
+    Where the likelihood has no noise to learn the last entry is zero: fix it.
+    """
+
+    def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
+        noisy = bool(likelihood.theta.size)
+        own = likelihood.with_theta(np.log([noise])) if noisy else likelihood
+        value, gradient = factorised(kernel, own, chunks, engine)
+        return value, gradient if noisy else np.append(gradient, 0.0)
+
+    return at
+
+
+def own_evidence(kernel: Kernel, likelihood: Observation, chunk: Chunk) -> Term:
+    """log Z of one chunk and its gradient."""
+    X, y, w = chunk.load()
+    K = Dense(linalg.mirror(kernel.value(X)))
+    priors = [K] * likelihood.latents
+    hill = hill_of(likelihood, y, w, np.zeros((X.shape[0], likelihood.latents)), priors)
+    sites = find_sites(likelihood, y, w, hill.means, priors)
+    value = sum(float(m.log_scale[0]) for m in sites.message(np.empty((0, X.shape[0])), K))
+    met = [K.meet(W) for W in sites.W.T]
+    known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
+    variance = np.stack([K.C.diagonal() - part for part in known], axis=1)
+    u = _through_mode(hill, sites, variance)
+    G, U = sites.g, u
+    K_bar = 0.5 * (G @ G.T + U @ G.T + G @ U.T)
+    for one in met:
+        K_bar -= 0.5 * one.matrix()
+    return Term(value, kernel.vjp(X, None, K_bar), _likelihood_part(hill, sites, variance, u))
+
+
+def _through_mode(hill: Single, sites: Sites, variance: Array) -> Array:
+    """u of each latent function  (n, K)."""
+    f = hill.shaped(sites.f)
+    W_bar = -0.5 * hill.w[:, None] * variance
+    s = hill.likelihood.curvature_vjp(hill.y, f, W_bar.reshape(f.shape)).reshape(sites.f.shape)
+    return hill.respond(sites.f, s)
+
+
+def _likelihood_part(hill: Single, sites: Sites, variance: Array, u: Array) -> Array:
+    """∂ log Z/∂θ: through log p, through W, and through the mode, ∂f̂ = (I − K∂² log p)⁻¹K ∂g."""
+    log_p, slope, second = hill.likelihood.theta_derivatives(hill.y, hill.shaped(sites.f))
+    if not len(log_p):
+        return np.zeros(0)
+    W_theta = np.where(sites.W[:, 0] > 0.0, -second, 0.0)
+    moved = hill.latent(u)[:, 0]  # Ku
+    return (log_p - 0.5 * variance[:, 0] * W_theta + moved * slope) @ hill.w

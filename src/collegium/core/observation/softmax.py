@@ -1,0 +1,144 @@
+"""One of K classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy.special import log_softmax, softmax
+
+from .base import Observation
+
+#: Steps of the trapezoidal rule: Gumbel's density is analytic in a strip of half-width π/2, so
+#: that its error is e^(−π²/step).
+STEP = 0.4
+#: Where exp(−e^−x) is neither nothing nor one, in steps.
+FIRST, LAST = -10, 95
+#: Deviations of a normal that count; the deviation up to which Gauss–Hermite nodes are used.
+ENDS, NARROW = 9.0, 0.5
+#: Variances beyond are taken to be this: the lattice has a point every STEP.
+LARGEST = 1e10
+ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class Softmax(Observation):
+    """p(y = k | f) = e^(f_k)/Σⱼ e^(fⱼ), f (n, K)."""
+
+    classes: int = 3  # K
+
+    support = "classes"
+
+    @property
+    def latents(self):
+        return self.classes
+
+    def log_density(self, y, f):
+        return np.take_along_axis(log_softmax(f, axis=-1), _codes(y), axis=-1)[..., 0]
+
+    def derivatives(self, y, f):
+        """In each f_k: 1[y = k] − π, −π(1 − π), −π(1 − π)(1 − 2π)."""
+        p = softmax(f, axis=-1)
+        q = np.where(p > 0.5, 0.0, 1.0 - p)
+        for k in range(f.shape[-1]):  # 1 − π without cancelling where π is nearly one
+            rest = np.delete(p, k, axis=-1).sum(axis=-1)
+            q[..., k] = np.where(p[..., k] > 0.5, rest, q[..., k])
+        heard = np.arange(f.shape[-1]) == _codes(y)
+        return np.where(heard, q, -p), -p * q, p * q * (p - q)
+
+    def curvature_vjp(self, y, f, W_bar):
+        """∂W_c/∂f_k = π_c(1 − 2π_c)(1[c = k] − π_k)."""
+        p = softmax(f, axis=-1)
+        t = W_bar * p * (1.0 - 2.0 * p)
+        return t - p * t.sum(axis=-1, keepdims=True)
+
+    def inverse_link(self, f):
+        """Probabilities of the classes."""
+        return softmax(f, axis=-1)
+
+    def probability(self, m, v):
+        """p(y = k), f_k ~ N(m_k, v_k) independent: m, v (n, K) -> (n, K).
+
+        Softmax is the chance that f_k + G_k is the largest, G independent Gumbels. With
+        Fⱼ(t) = E[exp(−e^(fⱼ − t))] the distribution function of fⱼ + Gⱼ, that is
+        p_k = ∫ F_k′(t) Π_{j≠k} Fⱼ(t) dt: integrals in one dimension only.
+        """
+        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.minimum(v, LARGEST))
+        p = np.empty(m.shape)
+        x = STEP * np.arange(FIRST, LAST)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+        _probabilities(
+            np.ascontiguousarray(m), np.ascontiguousarray(v), np.exp(-np.exp(-x)),
+            np.exp(-x - np.exp(-x)), FIRST, nodes, weights / weights.sum(), p,
+        )  # fmt: skip
+        return p / p.sum(axis=1, keepdims=True)
+
+    def log_predictive(self, y, m, v):
+        p = np.take_along_axis(self.probability(m, v), _codes(y), axis=-1)[..., 0]
+        return np.log(np.maximum(p, np.finfo(float).tiny))
+
+
+def _codes(y):
+    return y[..., :1].astype(int)
+
+
+@njit(nogil=True, cache=True)
+def _probabilities(m, v, table, slope, first, nodes, weights, out):
+    """`table` and `slope`: Gumbel's distribution function and density at (first + r) STEP; it is
+    nothing before and one after."""
+    K = m.shape[1]
+    for i in range(m.shape[0]):
+        low, high = -np.inf, -np.inf
+        for k in range(K):  # below `low` some F is nothing; above `high` all are one
+            reach = ENDS * np.sqrt(v[i, k])
+            low = max(low, m[i, k] - reach + first * STEP)
+            high = max(high, m[i, k] + reach + (first + table.size) * STEP)
+        points = int((high - low) / STEP) + 2
+        F, D = np.empty((K, points)), np.empty((K, points))
+        for k in range(K):
+            s = np.sqrt(v[i, k])
+            if s > NARROW:
+                _on_lattice(m[i, k], s, low, table, slope, first, F[k], D[k])
+            else:
+                _by_nodes(m[i, k] + s * nodes, weights, low, F[k], D[k])
+        out[i] = 0.0
+        for j in range(points):
+            together = STEP
+            for k in range(K):
+                together *= F[k, j]
+            if together > 0.0:
+                for k in range(K):
+                    out[i, k] += together * D[k, j] / F[k, j]
+
+
+@njit(nogil=True, cache=True)
+def _by_nodes(f, weights, low, F, D):
+    """F(t) and F′(t) of a narrow normal, by Gauss–Hermite nodes f."""
+    for j in range(F.size):
+        t, total, density = low + j * STEP, 0.0, 0.0
+        for i in range(f.size):
+            rate = np.exp(min(f[i] - t, 50.0))
+            p = weights[i] * np.exp(-rate)
+            total += p
+            density += p * rate
+        F[j], D[j] = total, density
+
+
+@njit(nogil=True, cache=True)
+def _on_lattice(m, s, low, table, slope, first, F, D):
+    """The same of a wide one, by a trapezoidal rule with nodes on the lattice of t."""
+    start = int(np.floor((m - ENDS * s - low) / STEP))
+    count = int(2.0 * ENDS * s / STEP) + 2
+    w = np.empty(count)
+    below = np.zeros(count + 1)  # Σ of the first weights
+    for i in range(count):
+        z = (low + (start + i) * STEP - m) / s
+        w[i] = STEP / (s * ROOT_2PI) * np.exp(-0.5 * z * z)
+        below[i + 1] = below[i] + w[i]
+    for j in range(F.size):
+        last = j - first - start  # node i is at r = last − i of the table
+        done = min(max(last - table.size + 1, 0), count)
+        total, density = below[done], 0.0
+        for i in range(done, min(last + 1, count)):
+            total += w[i] * table[last - i]
+            density += w[i] * slope[last - i]
+        F[j], D[j] = total, density

@@ -1,0 +1,44 @@
+"""Small problems with non-Gaussian targets: weights, exposures, unequal chunks, ARD."""
+
+import numpy as np
+
+from collegium.core.chunk import Chunk
+from collegium.core.kernels import Matern12
+from collegium.core.observation import Gaussian, Logit, Poisson, Probit, StudentT
+
+KERNEL = Matern12(2.3, [1.1, 1.9])
+LIKELIHOODS = {
+    "logit": Logit(),
+    "probit": Probit(),
+    "poisson": Poisson(),
+    "student": StudentT(3.7, 0.08),
+    "gaussian": Gaussian(0.21),
+}
+
+
+def targets(likelihood, f, rng):
+    """y (n, c) drawn given f; three outliers where y is a number."""
+    n = f.shape[0]
+    if likelihood.support == "signs":
+        return np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * f)), 1.0, -1.0)[:, None]
+    if likelihood.support == "classes":
+        return rng.integers(0, likelihood.latents, n)[:, None].astype(float)
+    if likelihood.support == "counts":
+        exposure = rng.uniform(0.3, 4.0, n)
+        return np.stack([rng.poisson(exposure * np.exp(f)).astype(float), exposure], axis=1)
+    y = f + 0.3 * rng.normal(size=n)
+    y[:3] += [4.0, -5.0, 3.0]
+    return y[:, None]
+
+
+def draw(likelihood, sizes=(13, 1, 18, 9), *, seed=5, m=7, q=6, weighted=True, kernel=KERNEL):
+    """Chunks, anchors and queries."""
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    X = rng.uniform(-2, 2, (n, 2))
+    f = np.linalg.cholesky(kernel.value(X) + 1e-9 * np.eye(n)) @ rng.normal(size=n)
+    y = targets(likelihood, f, rng)
+    w = rng.uniform(0.5, 2.5, n) if weighted else np.ones(n)
+    groups = np.split(np.arange(n), np.cumsum(sizes)[:-1])
+    chunks = [Chunk(i, X[g], y[g], w[g]) for i, g in enumerate(groups)]
+    return chunks, rng.uniform(-2, 2, (m, 2)), rng.uniform(-2, 2, (q, 2))
