@@ -1,0 +1,159 @@
+"""Hyperparameters of latent functions, by the Laplace evidence of independent chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import kernels, partition
+from .chunk import Chunk, cut
+from .clock import Clock
+from .kernels import Kernel
+from .laplace_evidence import factorised
+from .local import Rows
+from .observation.base import Observation
+from .optimise import Learnt, Objective, Prior, Scales, maximise
+from .scales import Metric
+
+Array = np.ndarray
+#: Tried where no kernel is given, roughest first; a rougher one is kept unless the evidence of a
+#: smoother one is better by so much a row.
+FAMILIES, BETTER = ("Matern32", "Matern52", "RBF"), 0.002
+#: Prior of the log variance of a latent function: log rates and log odds are of order one.
+SIZE, SIZE_SPREAD = 4.0, 1.5
+
+
+@dataclass(frozen=True)
+class LatentEffort:
+    """How many rows learning looks at."""
+
+    rough_rows: int = 400
+    chunks: int = 8
+    size: int = 400
+    max_iter: int = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Targets of one likelihood: several of them share a kernel (classes against the rest)."""
+
+    likelihood: Observation
+    y: Array  # (n, c)
+
+
+@dataclass(frozen=True, eq=False)
+class LearntLatent:
+    """A kernel, and likelihoods with their own parameters."""
+
+    kernel: Kernel
+    likelihoods: tuple[Observation, ...]
+
+
+def learn_latent(
+    rows: Rows, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
+    engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> LearntLatent:  # fmt: skip
+    """Roughly on random rows, then on clusters in the metric found; `kernel` gives family and
+    start. Only X and w of `rows` are read.
+    """
+    effort, clock = effort or LatentEffort(), clock or Clock()
+    learner = _Learner(rows, tuple(problems), rng, engine, effort, clock, say)
+    return learner.run(kernel)
+
+
+@dataclass(eq=False)
+class _Learner:
+    rows: Rows
+    problems: tuple[Problem, ...]
+    rng: np.random.Generator
+    engine: Any
+    effort: LatentEffort
+    clock: Clock
+    say: Callable[[str], None]
+
+    def run(self, kernel: Kernel | None) -> LearntLatent:
+        n, e = self.rows.X.shape[0], self.effort
+        self.scales = Scales.of(self.rows.X)
+        sample = np.sort(self.rng.permutation(n)[: e.rough_rows])
+        noise = self._noise()
+        if kernel is not None:
+            found = self._fit(kernel, noise, [sample])
+        else:
+            found = self._family(noise, [sample])
+        if n > e.rough_rows and not self.clock.out():
+            groups = self._clusters(found.kernel)
+            found = self._fit(found.kernel, found.noise, groups)
+        self.say(f"learnt {found.kernel!r}{self._words(found)}")
+        return LearntLatent(
+            found.kernel, tuple(_with_noise(p.likelihood, found.noise) for p in self.problems)
+        )
+
+    def _family(self, noise: float, groups: list[Array]) -> Learnt:
+        """The roughest family that is about as good as the best, by evidence."""
+        scale, d = self.scales.columns, self.rows.X.shape[1]
+        tried = []
+        for name in FAMILIES:
+            start = getattr(kernels, name)(SIZE, scale * np.sqrt(d))
+            tried.append(self._fit(start, noise, groups))
+            self.say(f"{name}: log evidence a row {tried[-1].value:.3f}")
+            if self.clock.out():
+                break
+        best = max(found.value for found in tried)
+        return next(found for found in tried if found.value >= best - BETTER)
+
+    def _fit(self, kernel: Kernel, noise: float, groups: list[Array]) -> Learnt:
+        X, w = self.rows.X, self.rows.w
+        chunks = [cut(X, problem.y, w, groups) for problem in self.problems]
+        weight = sum(float(w[group].sum()) for group in groups) * len(self.problems)
+        return maximise(
+            self._objective(chunks), kernel, noise, self._prior(kernel, noise), weight,
+            noise_fixed=not self._noisy(), max_iter=self.effort.max_iter, stop=self.clock.out,
+        )  # fmt: skip
+
+    def _objective(self, chunks: list[list[Chunk]]) -> Objective:
+        def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
+            total, gradient = 0.0, np.zeros(kernel.theta.size + 1)
+            for problem, own in zip(self.problems, chunks):
+                likelihood = _with_noise(problem.likelihood, noise)
+                value, slope = factorised(kernel, likelihood, own, self.engine)
+                total += value
+                gradient[: slope.size] += slope
+            return total, gradient
+
+        return at
+
+    def _prior(self, kernel: Kernel, noise: float) -> Prior:
+        """As for targets of unit variance, but for the size of a latent function."""
+        prior = self.scales.prior(kernel)
+        if self._noisy():  # the targets are in units of their own scale
+            return prior
+        sizes = np.array([kind == "variance" for kind, _ in kernel.labels] + [False])
+        return replace(
+            prior,
+            centre=np.where(sizes, np.log(SIZE), prior.centre),
+            spread=np.where(sizes, SIZE_SPREAD, prior.spread),
+        )
+
+    def _clusters(self, kernel: Kernel) -> list[Array]:
+        X, e = self.rows.X, self.effort
+        groups = partition.balanced(Metric.of(kernel, X).forward(X), e.size, self.rng)
+        pick = self.rng.choice(len(groups), min(e.chunks, len(groups)), replace=False)
+        return [groups[i] for i in np.sort(pick)]
+
+    def _noisy(self) -> bool:
+        return bool(self.problems[0].likelihood.theta.size)
+
+    def _noise(self) -> float:
+        theta = self.problems[0].likelihood.theta
+        return float(np.exp(theta[0])) if theta.size else 1.0
+
+    def _words(self, found: Learnt) -> str:
+        return f", noise {found.noise:.3g} (scaled targets)" if self._noisy() else ""
+
+
+def _with_noise(likelihood: Observation, noise: float) -> Observation:
+    return likelihood.with_theta(np.log([noise])) if likelihood.theta.size else likelihood
