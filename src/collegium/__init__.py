@@ -17,6 +17,7 @@ from .core.message import Belief, Message, normalise
 if TYPE_CHECKING:
     from . import bases, combination, densities, dof, plots, priors, selection
     from .estimators import (
+        CommitteeClassifier,
         CommitteeOf,
         CommitteeRegressor,
         NystromRegressor,
@@ -33,6 +34,7 @@ __all__ = [
     "Belief",
     "Block",
     "Chunk",
+    "CommitteeClassifier",
     "CommitteeOf",
     "CommitteeRegressor",
     "Diagonal",

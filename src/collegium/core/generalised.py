@@ -248,8 +248,12 @@ class Generalised:
     def predictors(self, n_local: int) -> tuple[Predictor, ...]:
         """Answers about each latent function: exact with one chunk, else by the n_local rows
         nearest to a query; 0: by the anchors alone."""
-        latents = [self.latent(k) for k in range(self.likelihood.latents)]
-        first = predictor(latents[0], n_local)
-        if isinstance(first, Local):
-            return (first, *(first.about(latent) for latent in latents[1:]))
-        return tuple(predictor(latent, n_local) for latent in latents)
+        return about_latents([self.latent(k) for k in range(self.likelihood.latents)], n_local)
+
+
+def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:
+    """Answers about latent functions of the same rows and anchors, which share the design."""
+    first = predictor(latents[0], n_local)
+    if isinstance(first, Local):
+        return (first, *(first.about(latent) for latent in latents[1:]))
+    return (first, *(predictor(latent, n_local) for latent in latents[1:]))

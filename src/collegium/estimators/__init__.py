@@ -1,5 +1,6 @@
 """The scikit-learn layer: validate, translate, name. No mathematics."""
 
+from .classifier import CommitteeClassifier
 from .committee import CommitteeRegressor
 from .committee_of import CommitteeOf
 from .nystrom import NystromRegressor
@@ -9,6 +10,7 @@ from .regression_filter import RegressionFilter
 from .sparse import SparseGPRegressor
 
 __all__ = [
+    "CommitteeClassifier",
     "CommitteeOf",
     "CommitteeRegressor",
     "NystromRegressor",

@@ -37,7 +37,7 @@ class WithKernel(GaussianRegressor):
         return float(noise[0]) if np.ptp(noise) == 0.0 else noise
 
 
-class Answering(WithKernel):
+class Cached:
     """Answers come from a `_answers.get(fitted)` that is made once, and never stored."""
 
     def _forget_answers(self) -> None:
@@ -51,6 +51,10 @@ class Answering(WithKernel):
     def __setstate__(self, state):
         super().__setstate__(state)
         self._forget_answers()
+
+
+class Answering(Cached, WithKernel):
+    """Both."""
 
 
 class FittedCommittee(Answering):

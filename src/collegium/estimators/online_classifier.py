@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.kernels import Kernel
 from ..core.likelihoods import Probit
@@ -16,6 +15,7 @@ from ..core.online import OnlineGP
 from ..core.online_learning import default_kernel, search
 from ..engines import single_threaded
 from .data import all_or_nothing, check_queries, generator
+from .labels import LabelClassifier, signs
 from .online import Options, Waiting, first_rows, repeated, shuffled
 from .progress import Progress
 
@@ -39,11 +39,6 @@ class LabelStream:
         return replace(self, gps=gps)
 
 
-def signs(codes: Array, n_gps: int) -> list[Array]:
-    """±1 for each GP: the second class of two, or each class against the rest."""
-    return [np.where(codes == own, 1.0, -1.0) for own in ([1] if n_gps == 1 else range(n_gps))]
-
-
 def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelStream:
     """Before any row is heard: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
@@ -63,7 +58,7 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
     return LabelStream(start(kernel), None, 0)
 
 
-class OnlineGPClassifier(ClassifierMixin, BaseEstimator):
+class OnlineGPClassifier(LabelClassifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
     A latent function decides by a probit, p(y = 1) = Φ(f); rows are heard one after the other,
@@ -232,37 +227,6 @@ class OnlineGPClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("learn=False needs a kernel")
         return options
 
-    def _check(self, X, y, *, reset):
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1
-        )
-        check_classification_targets(y)
-        return X, y
-
-    def _known(self, classes, first: bool) -> Array:
-        if classes is None:
-            if first:
-                raise ValueError("classes must be given in the first call of partial_fit")
-            return self.classes_
-        known = unique_labels(classes)
-        if not first and not np.array_equal(known, self.classes_):
-            raise ValueError(f"classes={classes!r} differ from those of the first call")
-        return known
-
-    def _coded(self, X, y, classes, sample_weight) -> tuple[Rows, Array]:
-        """Rows with positions among the classes as y, those of weight zero left out."""
-        unknown = np.setdiff1d(y, classes)
-        if unknown.size:
-            raise ValueError(f"y has labels that are not among the classes: {unknown[:5]}")
-        w = np.ones(X.shape[0])
-        if sample_weight is not None:
-            w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        heard = w > 0
-        codes = np.searchsorted(classes, y).astype(float)
-        if classes.size < 2 or not heard.any():
-            raise ValueError("there is one class only: give rows of at least two")
-        return Rows(X[heard], codes[heard, None], w[heard]), classes
-
     # -- answers ------------------------------------------------------------------------------
 
     def predict_proba(self, X):
@@ -289,21 +253,6 @@ class OnlineGPClassifier(ClassifierMixin, BaseEstimator):
         table = np.column_stack(logs)
         table = np.exp(table - table.max(axis=1, keepdims=True))
         return table / table.sum(axis=1, keepdims=True)
-
-    def predict(self, X):
-        """The most probable class of each query.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Queries.
-
-        Returns
-        -------
-        label : array of shape (n,)
-        """
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     # -- what was found -----------------------------------------------------------------------
 

@@ -1,0 +1,77 @@
+"""The generalised committee about the queries themselves: u = f at the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from . import local, partition
+from .basis import Anchors
+from .generalised import Generalised, Stack
+from .local import Prediction
+from .scales import Metric
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class JointLatents:
+    """Answers batches of queries with committees of all chunks, heard anew for each batch."""
+
+    committees: tuple[Generalised, ...]  # their anchors serve as padding
+    metric: Metric
+    tree: cKDTree
+    X: Array  # inputs of all chunks  (n, d)
+    size: int  # query points of one batch, padding included
+    sweeps: int
+    tolerance: float
+
+    @classmethod
+    def of(
+        cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float
+    ) -> JointLatents:
+        first = committees[0]
+        X = np.concatenate([one.chunk.load()[0] for one in first.heard])
+        metric = Metric.of(first.basis.kernel, X)
+        tree = cKDTree(metric.forward(X))
+        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance)
+
+    def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
+        """Of each latent function."""
+        distinct, where = partition.distinct(Xs)
+        batches = partition.balanced(
+            self.metric.forward(distinct), self.size, np.random.default_rng(0)
+        )
+        order = np.argsort(np.concatenate(batches))
+        answers = [self._answer(distinct[batch], engine) for batch in batches]
+        return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
+
+    def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
+        found = []
+        for committee in self.committees:
+            kernel, K = committee.basis.kernel, committee.likelihood.latents
+            points, _ = partition.distinct(np.concatenate([Q, self._padding(Q)]))
+            basis = Anchors.at(kernel, points)
+            start = replace(
+                committee, basis=basis, past=Stack(tuple(basis.prior() for _ in range(K))),
+                heard=(), sweeps=0, change=np.inf,
+            )  # fmt: skip
+            heard = start.join([one.chunk for one in committee.heard]).settle(
+                engine, tolerance=self.tolerance, max_sweeps=self.sweeps
+            )
+            found += [local.predict_global(basis, belief, Q) for belief in heard.beliefs]
+        return found
+
+    def _padding(self, Q: Array) -> Array:
+        """Training inputs near the queries, and anchors, up to `size` points."""
+        room = self.size - Q.shape[0]
+        if room <= 0:
+            return np.empty((0, Q.shape[1]))
+        Z = self.committees[0].basis.Z
+        k = max(1, min(self.tree.n, room // Q.shape[0]))
+        near = np.unique(self.tree.query(self.metric.forward(Q), k=[*range(1, k + 1)])[1])
+        return np.concatenate([self.X[near], Z])[:room]

@@ -1,0 +1,241 @@
+"""Building models of latent functions: likelihoods that are not Gaussian, or classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core.chunk import cut
+from ..core.generalised import Generalised, about_latents
+from ..core.generalised_joint import JointLatents
+from ..core.kernels import Kernel
+from ..core.latent_learning import Problem, learn_latent
+from ..core.local import Prediction, Rows
+from ..core.observation.base import Observation
+from ..core.scales import Metric
+from ..core.selection import RULES, Stop
+from .checking import chunk_groups
+from .data import for_learning
+from .progress import Progress
+from .settings import Settings, number, whole_number
+
+Array = np.ndarray
+SCHEDULES = ("parallel", "sequence")
+#: Sweeps, at most, where they go on until no message moves.
+MOST_SWEEPS = 50
+#: Noise that stands for a site's where anchors are selected.
+TYPICAL_NOISE = 4.0
+#: Arguments of a committee that mean nothing here.
+ELSEWHERE = {
+    "combination": "bcm", "screening": 0.0, "refine": None, "refine_tol": 1e-2,
+    "refine_max_iter": 1, "n_starts": 1, "memory_limit": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeping:
+    """How often chunks are heard, and how."""
+
+    most: int
+    settle: bool  # whether it should come to rest
+    sequential: bool
+    tolerance: float
+
+    @classmethod
+    def of(cls, e) -> Sweeping:
+        most = whole_number(e.sweeps, "sweeps")
+        if not isinstance(e.schedule, str) or e.schedule not in SCHEDULES:
+            raise ValueError(f"schedule={e.schedule!r}: give one of {SCHEDULES}")
+        tolerance = number(e.tol, "tol", lambda v: v >= 0.0, "at least 0")
+        return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
+
+
+def latent_settings(estimator, *, n_local: int) -> Settings:
+    """The arguments that latent models share with committees; `n_local` by default."""
+    given = estimator.get_params(deep=False)
+    learn = given.get("learn", True)
+    if not isinstance(learn, (bool, np.bool_)):
+        raise ValueError(f"learn={learn!r}: give True or False")
+    if not learn and given.get("kernel") is None:
+        raise ValueError("learn=False needs a kernel")
+    settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": 1.0}))
+    if settings.n_local is None and not settings.transductive:
+        settings = replace(settings, n_local=n_local)
+    return settings
+
+
+@dataclass(frozen=True, eq=False)
+class LatentBuilt:
+    """A fitted model: records of arrays, numbers and strings."""
+
+    committees: tuple[Generalised, ...]  # of one likelihood each, with the same rows and anchors
+    n_local: int
+    query_size: int  # 0: inductive
+    chunk_size: int
+    n_chunks: int
+    total_weight: float
+    waiting: Rows | None  # the rows of a stream that is too short for anchors
+    learnt_at: int
+    sweeping: Sweeping
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.committees[0].basis.kernel
+
+    @property
+    def likelihoods(self) -> tuple[Observation, ...]:
+        return tuple(one.likelihood for one in self.committees)
+
+    @property
+    def sweeps(self) -> int:
+        return max(one.sweeps for one in self.committees)
+
+    @property
+    def change(self) -> float:
+        return max(one.change for one in self.committees)
+
+    def log_evidence(self) -> float:
+        return sum(replace(one).log_evidence for one in self.committees)
+
+    def predictor(self) -> LatentPredictor:
+        fresh = [replace(one) for one in self.committees]  # what it caches is not stored
+        if self.query_size and self.n_chunks > 1:
+            s = self.sweeping
+            return LatentPredictor((), JointLatents.of(fresh, self.query_size, s.most, s.tolerance))
+        latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+        return LatentPredictor(about_latents(latents, self.n_local), None)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPredictor:
+    """Moments of every latent function."""
+
+    each: tuple[Any, ...]
+    together: JointLatents | None
+
+    def predict(self, X: Array, engine: Any) -> list[Prediction]:
+        if self.together is not None:
+            return self.together.predict(X, engine)
+        return [one.predict(X, engine) for one in self.each]
+
+    def mean(self, X: Array, engine: Any) -> list[Array]:
+        if self.together is not None:
+            return [found.mean for found in self.together.predict(X, engine)]
+        return [one.mean(X, engine) for one in self.each]
+
+    def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        return [one.joint(X, engine) for one in self.each]
+
+
+def build_latent(
+    rows: Rows, problems: Sequence[Problem], labels: Array | None, settings: Settings,
+    sweeping: Sweeping, rng: np.random.Generator, say: Progress, *, streaming: bool = False,
+    earlier: LatentBuilt | None = None,
+) -> LatentBuilt:  # fmt: skip
+    """Learn a kernel, cut rows into chunks, choose anchors, let chunks be heard.
+
+    `problems`: targets of the same rows, each under its likelihood.
+    """
+    n, d = rows.X.shape
+    size = settings.chunk_rows(n, streaming=streaming)
+    settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
+    settings = replace(settings, engine=say.watch(settings.engine))
+    kernel, likelihoods, learnt_at = _hyperparameters(rows, problems, settings, rng, say, earlier)
+    groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
+    waits = streaming and n < settings.enough()
+    alone = waits or (len(groups) == 1 and settings.keeps_rows)
+    Z = np.empty((0, d)) if alone else _anchors(kernel, rows, settings, rng)
+    groups = [np.arange(n)] if alone else groups
+    words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
+    say(f"{n} rows: {words}")
+    committees = []
+    for problem, likelihood in zip(problems, likelihoods):
+        start = Generalised.start(kernel, likelihood, Z)
+        heard = start.join(cut(rows.X, problem.y, rows.w, groups)).settle(
+            settings.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
+            max_sweeps=1 if alone else sweeping.most,
+        )  # fmt: skip
+        committees.append(heard if settings.keeps_rows else _without_rows(heard))
+    built = LatentBuilt(
+        committees=tuple(replace(one) for one in committees),
+        n_local=settings.local_rows(d),
+        query_size=settings.query_points(np.inf),
+        chunk_size=size,
+        n_chunks=len(groups),
+        total_weight=float(rows.w.sum()),
+        waiting=rows if waits else None,
+        learnt_at=learnt_at,
+        sweeping=sweeping,
+    )
+    if not alone:
+        _report(built, say)
+    return built
+
+
+def add_latent(
+    built: LatentBuilt, rows: Rows, targets: Sequence[Array], settings: Settings,
+    rng: np.random.Generator,
+) -> LatentBuilt:  # fmt: skip
+    """More rows in chunks of their own, each of which meets the present belief once."""
+    size = settings.chunk_rows(rows.X.shape[0], streaming=True)
+    metric = Metric.of(built.kernel, rows.X)
+    groups = chunk_groups(metric.forward(rows.X), None, settings, size, rng)
+    committees = tuple(
+        replace(
+            one.add(
+                cut(rows.X, y, rows.w, groups, first_id=built.n_chunks), keep=settings.keeps_rows
+            )
+        )
+        for one, y in zip(built.committees, targets)
+    )
+    return replace(
+        built, committees=committees, n_chunks=built.n_chunks + len(groups),
+        total_weight=built.total_weight + float(rows.w.sum()),
+    )  # fmt: skip
+
+
+def _without_rows(committee: Generalised) -> Generalised:
+    """What was said is kept, who said it is not."""
+    return replace(committee, past=committee.total, heard=())
+
+
+def _hyperparameters(
+    rows: Rows, problems: Sequence[Problem], settings: Settings, rng: np.random.Generator,
+    say: Progress, earlier: LatentBuilt | None,
+) -> tuple[Kernel, tuple[Observation, ...], int]:  # fmt: skip
+    n, d = rows.X.shape
+    kernel = None if settings.kernel is None else settings.kernel.for_width(d)
+    if not settings.learn:
+        assert kernel is not None
+        return kernel, tuple(problem.likelihood for problem in problems), 0
+    if earlier is not None and n < min(2 * earlier.learnt_at, settings.enough()):
+        return earlier.kernel, earlier.likelihoods, earlier.learnt_at
+    found = learn_latent(
+        for_learning(rows), problems, kernel, rng, settings.engine, clock=settings.clock, say=say
+    )
+    return found.kernel, found.likelihoods, n
+
+
+def _anchors(kernel: Kernel, rows: Rows, settings: Settings, rng: np.random.Generator) -> Array:
+    if settings.anchors is not None:
+        return settings.anchors
+    stop = Stop(min(settings.anchor_count(rows.X.shape[0]), rows.X.shape[0]))
+    return RULES[settings.selection](kernel, TYPICAL_NOISE, rows, stop, rng).Z
+
+
+def _report(built: LatentBuilt, say: Progress) -> None:
+    s, change = built.sweeping, built.change
+    say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
+    if s.settle and change > max(s.tolerance, 1e-3):
+        warnings.warn(
+            f"messages still moved by {change:.1e} after {s.most} sweeps: give "
+            "schedule='sequence', larger chunks, or sweeps=1",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
