@@ -61,6 +61,7 @@ class _View:
     w: Array
     V: Array  # (m, n)
     Q: Array  # (n, n)
+    diagonal: bool  # whether Q is
     sites: Sites
 
     @classmethod
@@ -69,8 +70,9 @@ class _View:
         X, y, w = one.chunk.load()
         V = committee.basis.design(X)
         Q = left_over(committee.expert.residual(committee.basis, X, V))
-        dense = Q.C if isinstance(Q, Dense) else np.diag(Q.d)
-        return cls(X, y, w, V, dense, one.sites)
+        if isinstance(Q, Dense):
+            return cls(X, y, w, V, Q.C, False, one.sites)
+        return cls(X, y, w, V, np.diag(Q.d), True, one.sites)
 
     @property
     def f(self) -> Array:
@@ -95,13 +97,13 @@ def evidence(committee: Generalised, engine: Any) -> tuple[float, Array]:
     """log evidence and its gradient in (θ of the kernel, θ of the likelihood), at rest."""
     if committee.likelihood.latents > 1:
         raise ValueError("the gradient with anchors is that of one latent function")
-    basis = committee.basis
+    basis, value = committee.basis, committee.log_evidence
     nothing = Pull(np.zeros(basis.m), np.eye(basis.m))
     pull = engine.sum(partial(_pull, committee), committee.heard, nothing)
     z = linalg.solve_square(pull.bend, pull.response)
     silent = Reply(basis.no_gradient(), np.zeros(committee.likelihood.theta.size))
     total = engine.sum(partial(_reply, committee, z=z), committee.heard, silent)
-    return committee.log_evidence, np.append(basis.finish(total.kernel), total.likelihood)
+    return value, np.append(basis.finish(total.kernel), total.likelihood)
 
 
 def _slope(committee: Generalised, view: _View, A: Array) -> tuple[Array, Array]:
@@ -130,17 +132,13 @@ def _reply(committee: Generalised, one: Heard, z: Array) -> Reply:
     VA = V @ A
     spread = belief.spread(VA)  # A − Ãᵢᵢ is its Gram matrix
     Q_bar = 0.5 * (np.outer(g, g) + np.outer(u, g) + np.outer(g, u) - A + linalg.gram(spread.T))
-    diagonal = committee.expert.residual(basis, view.X, V).ndim == 1
-    theta, V_bar = committee.expert.residual_vjp(
-        basis, view.X, V, Q_bar.diagonal() if diagonal else Q_bar
-    )
+    Q_bar = Q_bar.diagonal() if view.diagonal else Q_bar
+    theta, V_bar = committee.expert.residual_vjp(basis, view.X, V, Q_bar)
     mean = belief.mean[:, 0]
     V_bar = V_bar + np.outer(mean + z, g) + np.outer(mean, u)
     V_bar -= linalg.solve_upper(belief.factor, spread)
     through_V = basis.design_vjp(view.X, V, V_bar)
     own = Gradient(theta + through_V.theta, 0.0, through_V.factor)
     moved = V.T @ z + view.Q @ u  # K̃u
-    return Reply(
-        own,
-        likelihood_part(committee.likelihood, view.y, view.w, view.sites, variance, moved),
-    )
+    rest = likelihood_part(committee.likelihood, view.y, view.w, view.sites, variance, moved)
+    return Reply(own, rest)
