@@ -7,10 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
+from collegium.core.evidence import anchored
+from collegium.core.experts import Block, Diagonal, Projected
 from collegium.core.generalised import Generalised
+from collegium.core.generalised_evidence import evidence
 from collegium.core.kernels import RBF, Constant, Linear, Matern12, Matern32, White
 from collegium.core.laplace_evidence import factorised, objective
-from collegium.core.observation import Logit, Poisson, Softmax, StudentT
+from collegium.core.observation import Gaussian, Logit, Poisson, Softmax, StudentT
 from collegium.core.optimise import Scales, maximise
 from collegium.engines import Serial, Threads
 from site_cases import KERNEL, LIKELIHOODS, draw
@@ -74,6 +77,52 @@ def test_the_student_gradient_holds_where_rows_bend_the_wrong_way():
     theta = np.append(kernel.theta, likelihood.theta)
     numeric = reference.gradient(lambda t: f(t)[0], theta, step=1e-5)
     assert_allclose(f(theta)[1], numeric, rtol=1e-6, atol=1e-6 * np.abs(numeric).max())
+
+
+# --- with anchors ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("expert", [Block, Diagonal, Projected], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
+def test_the_gradient_with_anchors_is_the_derivative(likelihood, expert):
+    chunks, Z, _ = draw(likelihood, (17, 1, 12))
+
+    def at(theta):
+        kernel, own = KERNEL.with_theta(theta[:3]), likelihood.with_theta(theta[3:])
+        start = Generalised.start(kernel, own, Z, expert).join(chunks)
+        return start.settle(Serial(), tolerance=1e-13)
+
+    theta = np.append(KERNEL.theta, likelihood.theta)
+    value, found = evidence(at(theta), Serial())
+    numeric = reference.gradient(lambda t: at(t).log_evidence, theta, step=1e-4)
+    assert value == at(theta).log_evidence
+    assert_allclose(found, numeric, rtol=1e-6, atol=1e-7 * np.abs(numeric).max())
+
+
+def test_the_gaussian_gradient_with_anchors_is_that_of_the_committee():
+    chunks, Z, _ = draw(Gaussian(0.21))
+    rest = Generalised.start(KERNEL, Gaussian(0.21), Z).join(chunks).settle(Serial())
+    value, gradient = evidence(rest, Serial())
+    expected = anchored(KERNEL, 0.21, Z, chunks, Serial())
+    assert_allclose(value, expected[0], rtol=1e-10)
+    assert_allclose(gradient, expected[1], rtol=1e-7)
+
+
+def test_without_anchors_both_gradients_are_one():
+    chunks, _, _ = draw(StudentT(3.7, 0.08))
+    none = Generalised.start(KERNEL, StudentT(3.7, 0.08), np.empty((0, 2))).join(chunks)
+    found = evidence(none.sweep(Serial()), Serial())
+    expected = factorised(KERNEL, StudentT(3.7, 0.08), chunks, Serial())
+    assert_allclose(found[0], expected[0], rtol=1e-10)
+    assert_allclose(found[1], expected[1], rtol=1e-7)
+
+
+def test_the_gradient_with_anchors_is_of_one_latent_function():
+    with pytest.raises(ValueError, match="one latent"):
+        evidence(Generalised.start(KERNEL, Softmax(3), np.zeros((1, 2))), Serial())
+
+
+# --- engines and learning -------------------------------------------------------------------------
 
 
 def test_the_gradient_is_the_same_to_the_bit_on_every_engine():

@@ -288,8 +288,8 @@ def test_queries_at_rows_belong_to_the_chunk_of_the_row(before):
     if before:
         model.partial_fit(X[24:], y[24:])
     own = model.built_.predictor()
-    for i, chunk in enumerate(own.chunks):
-        assert (own._owners(chunk.X) == i).all()
+    for i, part in enumerate(own.parts):
+        assert (own._owners(part.X) == i).all()
 
 
 def test_targets_beyond_the_scale_of_the_first_are_refused():

@@ -82,6 +82,10 @@ class Heard:
     said: Stack
     sites: Sites | None = None  # None: it was not asked yet
 
+    @property
+    def id(self) -> int:
+        return self.chunk.id
+
 
 @dataclass(frozen=True, eq=False)
 class Latent:
@@ -135,7 +139,7 @@ class Generalised:
         """With chunks that have said nothing yet; sweeps go through them by their numbers."""
         silent = Stack.silent(self.basis.m, self.likelihood.latents)
         members = [*self.heard, *(Heard(chunk, silent) for chunk in chunks)]
-        ordered = tuple(sorted(members, key=lambda one: one.chunk.id))
+        ordered = tuple(sorted(members, key=lambda one: one.id))
         return replace(self, heard=ordered, change=np.inf)
 
     def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> Generalised:

@@ -113,7 +113,7 @@ class Single:
         P, r = self.priors[0], uphill[:, 0]
         bound = self.w * self.likelihood.bound(self.y, f[:, 0])
         step = r - P.meet(bound).solve(P.times(r))
-        if r @ P.times(step) < NEAR and self._bend(f).min(initial=0.0) < 0.0:
+        if r @ P.times(step) < NEAR and (bound > self._bend(f)).any():
             full = self.respond(f, uphill)[:, 0]
             step = full if r @ P.times(full) > 0.0 else step
         return step[:, None]

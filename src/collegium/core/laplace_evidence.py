@@ -83,11 +83,13 @@ def own_evidence(kernel: Kernel, likelihood: Observation, chunk: Chunk) -> Term:
     known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
     variance = np.stack([K.C.diagonal() - part for part in known], axis=1)
     u = _through_mode(hill, sites, variance)
-    G, U = sites.g, u
-    K_bar = 0.5 * (G @ G.T + U @ G.T + G @ U.T)
+    g = sites.g
+    K_bar = 0.5 * (g @ g.T + u @ g.T + g @ u.T)
     for one in met:
         K_bar -= 0.5 * one.matrix()
-    return Term(value, kernel.vjp(X, None, K_bar), _likelihood_part(hill, sites, variance, u))
+    moved = hill.latent(u)[:, 0]
+    own = likelihood_part(likelihood, y, w, sites, variance[:, 0], moved)
+    return Term(value, kernel.vjp(X, None, K_bar), own)
 
 
 def _through_mode(hill: Single, sites: Sites, variance: Array) -> Array:
@@ -98,11 +100,13 @@ def _through_mode(hill: Single, sites: Sites, variance: Array) -> Array:
     return hill.respond(sites.f, s)
 
 
-def _likelihood_part(hill: Single, sites: Sites, variance: Array, u: Array) -> Array:
-    """∂ log Z/∂θ: through log p, through W, and through the mode, ∂f̂ = (I − K∂² log p)⁻¹K ∂g."""
-    log_p, slope, second = hill.likelihood.theta_derivatives(hill.y, hill.shaped(sites.f))
-    if not len(log_p):
+def likelihood_part(
+    likelihood: Observation, y: Array, w: Array, sites: Sites, variance: Array, moved: Array
+) -> Array:
+    """∂ log Z/∂θ of the likelihood's own θ: through log p, through W, and through the mode, whose
+    slope changes by ∂g; moved = Ku  (n,)."""
+    if not likelihood.theta.size:
         return np.zeros(0)
+    log_p, slope, second = likelihood.theta_derivatives(y, sites.f[:, 0])
     W_theta = np.where(sites.W[:, 0] > 0.0, -second, 0.0)
-    moved = hill.latent(u)[:, 0]  # Ku
-    return (log_p - 0.5 * variance[:, 0] * W_theta + moved * slope) @ hill.w
+    return (log_p - 0.5 * variance * W_theta + moved * slope) @ w
