@@ -1,6 +1,7 @@
 """RegressionFilter: what it promises on batches, streams and nasty rows."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from collegium import RegressionFilter, kernels
 from collegium.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
 from collegium.densities import Empirical, Normal, UniformBox
+from collegium.estimators.regression_filter import OutsideWarning
 
 SPLINES = LinearSplines((np.linspace(-2, 2, 12),))
 BUMPS = GaussianBumps(np.random.default_rng(0).uniform(-2, 2, (20, 2)), np.array([1.0, 1.5]))
@@ -112,6 +114,56 @@ def test_forgetting_is_a_weight_and_drift_follows_the_world():
         model.fit(X, y)
         errors[name] = rmse(model.predict(np.linspace(-2, 2, 30)[:, None]), now)
     assert errors["drift"] < 0.25 * errors["still"] and errors["fade"] < 0.25 * errors["still"]
+
+
+def test_a_stream_that_wanders_is_told_so_and_spoils_nothing():
+    rng = np.random.default_rng(0)
+    model = RegressionFilter(random_state=0)
+    X = rng.uniform(0, 1, (600, 1))
+    model.partial_fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600))
+    inside = np.linspace(0, 1, 20)[:, None]
+    before = model.predict(inside)
+    X = rng.uniform(1.2, 2, (600, 1))
+    with pytest.warns(OutsideWarning, match=r"600 of 1200 rows.*density="):
+        model.partial_fit(X, np.sin(2 * X[:, 0]))
+    assert model.n_outside_ == 600 and model.n_seen_ == 1200
+    assert_allclose(model.predict(inside), before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, np.sin(2 * X[:, 0]))  # said once
+    box = RegressionFilter(density=UniformBox(0, 2), random_state=0)
+    for low in (0, 1):
+        X = rng.uniform(low, low + 1, (600, 1))
+        box.partial_fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600))
+    assert box.n_outside_ == 0
+    assert rmse(box.predict(2 * inside), np.sin(4 * inside[:, 0])) < 0.05
+
+
+def test_one_glitch_among_the_first_rows_does_no_harm():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (600, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600)
+    X[5] = 1e6
+    model = RegressionFilter(random_state=0).fit(X, y)
+    inside = np.linspace(-2.9, 2.9, 30)[:, None]
+    assert rmse(model.predict(inside), np.sin(2 * inside[:, 0])) < 0.05
+    assert model.n_outside_ == 1
+
+
+def test_small_bases_have_honest_bars():
+    """Powers of x, few waves: 95 % intervals of y hold about so many."""
+    rng = np.random.default_rng(0)
+    X, Xs = rng.uniform(-3, 3, (400, 1)), rng.uniform(-3, 3, (2_000, 1))
+
+    def noisy(X):
+        return np.sin(2 * X[:, 0]) + 0.3 * X[:, 0] + 0.2 * rng.normal(size=len(X))
+
+    y, ys = noisy(X), noisy(Xs)
+    for given in ({"basis": lambda X: X ** np.arange(10)}, {"basis": "fourier", "n_basis": 16}):
+        model = RegressionFilter(random_state=0, **given).fit(X, y)
+        lower, upper = model.predict_interval(Xs)
+        assert 0.92 < np.mean((ys > lower) & (ys < upper)) < 0.98
+        assert_allclose(np.sqrt(model.noise_), 0.2, rtol=0.25)
 
 
 def test_the_first_rows_of_a_stream_are_answered_for():
@@ -336,9 +388,9 @@ def test_arguments_that_do_not_fit_each_other_are_refused():
     X, y = rows(20, d=4)
     for arguments, message in (
         ({"basis": "splines"}, "splines"),
-        ({"basis": BUMPS}, "GaussianBumps does not fit"),
-        ({"basis": Cosines(np.zeros(2), np.ones(2), np.ones((3, 2)))}, "Cosines does not fit"),
-        ({"basis": RandomFourier(np.ones((3, 2)))}, "RandomFourier does not fit"),
+        ({"basis": BUMPS}, "GaussianBumps is for 2"),
+        ({"basis": Cosines(np.zeros(2), np.ones(2), np.ones((3, 2)))}, "Cosines is for 2"),
+        ({"basis": RandomFourier(np.ones((3, 2)))}, "RandomFourier is for 2"),
         ({"basis": lambda X: X[:, 0]}, "basis gives"),
         ({"density": UniformBox(np.zeros(2), np.ones(2))}, "density is for"),
         ({"density": Empirical(np.zeros((5, 3)))}, "density is for"),

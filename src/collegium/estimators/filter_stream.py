@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.filter.densities import typical
 from ..core.filter.evidence import relearnt
 from ..core.filter.kalman import Drifting
 from ..core.filter.model import FilterModel, Linear, Posterior
@@ -43,11 +44,13 @@ class FilterStream:
     scaling: Scaling
     waiting: Waiting | None
     n_seen: int
+    n_outside: int  # rows that were not heard
     learnt_at: float  # rows when hyperparameters were last learnt
 
     def heard(self, rows: Rows) -> FilterStream:
         """y without the prior mean, in the units of the user."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
+        self = replace(self, n_outside=self.n_outside + n - int(self.model.heard(rows.X).sum()))
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
             return replace(self, drifting=drifting)
@@ -63,13 +66,17 @@ class FilterStream:
         return self.learns and self.drifting is None and self.sums.weight >= 2.0 * self.learnt_at
 
     @property
+    def outside(self) -> float:
+        """The share of rows that were not heard."""
+        return self.n_outside / max(self.n_seen, 1)
+
+    @property
     def total_weight(self) -> float:
         return self.sums.weight if self.drifting is None else self.drifting.weight
 
     def relearnt(self, say: Progress) -> FilterStream:
         """Hyperparameters anew from the sums; no row is needed again."""
-        prior = self.scales.prior(self.model.kernel)
-        model, _ = relearnt(self.model, self.sums, prior, noise_fixed=self.keep_noise)
+        model = relearnt(self.model, self.sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
         return replace(self, model=model, learnt_at=self.sums.weight)
 
@@ -86,8 +93,8 @@ def begin(
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         scaling = Scaling(np.zeros_like(scaling.centre), scaling.scale)
+    rows, p = rows.take(typical(rows.X)), rows.y.shape[1]
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    p = rows.y.shape[1]
     linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
     density = options.density_for(rows.X, rng)
@@ -100,7 +107,7 @@ def begin(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, scaling=scaling,
-        waiting=None, n_seen=0, learnt_at=0.0,
+        waiting=None, n_seen=0, n_outside=0, learnt_at=0.0,
     )  # fmt: skip
 
 
@@ -114,7 +121,7 @@ def settled(
     if options.drift == 0.0:
         return stream
     start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
-    return replace(stream, drifting=start, sums=Sums.start(0, 0)).heard(rows)
+    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_outside=0).heard(rows)
 
 
 def _hyperparameters(

@@ -34,7 +34,8 @@ class Drifting:
 
     def add(self, model: FilterModel, X: Array, Y: Array, w: Array, drift: float) -> Drifting:
         columns = model.columns(X)
-        noise = model.row_noise / (w * model.heard(X, columns))
+        with np.errstate(divide="ignore"):
+            noise = model.row_noise / (w * model.heard(X))
         mean, covariance = self.mean.copy(), self.covariance.copy()
         log_evidence = self.log_evidence.copy()
         V = np.ascontiguousarray(columns @ model.weights)
@@ -53,6 +54,8 @@ def _hear(V, Y, noise, drift, mean, S, log_evidence):
     for t in range(V.shape[0]):
         for i in range(r):
             S[i, i] += drift
+        if not np.isfinite(noise[t]):  # not heard
+            continue
         SV = S @ V[t]
         total = max(V[t] @ SV, 0.0) + noise[t]
         for j in range(p):

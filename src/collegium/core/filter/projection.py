@@ -18,7 +18,7 @@ import numpy as np
 from ..kernels import Kernel
 from .bases import FilterBasis
 from .densities import Density, Empirical
-from .rules import NODES, Nodes, Rule, rule_for
+from .rules import Nodes, Rule, rule_for
 
 Array = np.ndarray
 #: Directions whose prior variance is below this share of the largest say nothing but rounding.
@@ -33,7 +33,6 @@ class Projection:
     kernel: Kernel
     features: Array  # EQΛ^½  (m, r)
     cross: Array  # EQΛ^−½  (m, r)
-    carried: float  # E_p var[P_M f] = tr Λ
 
     @classmethod
     def of(cls, rule: Rule, kernel: Kernel, cut: float) -> Projection:
@@ -41,7 +40,7 @@ class Projection:
         variances, Q = np.linalg.eigh(_symmetric(rule.covariance(kernel, E)))
         keep = variances > LEAST_VARIANCE * max(float(variances[-1:].sum()), 1e-300)
         root, EQ = np.sqrt(variances[keep]), E @ Q[:, keep]
-        return cls(rule, kernel, EQ * root, EQ / root, float(variances[keep].sum()))
+        return cls(rule, kernel, EQ * root, EQ / root)
 
     @property
     def r(self) -> int:
@@ -60,12 +59,6 @@ class Projection:
         V = Phi @ self.features
         a = self.conditional(X)
         return self.left(X, a) + ((a - V) ** 2).sum(axis=1)
-
-
-def mean_variance(kernel: Kernel, density: Density) -> float:
-    """E_p V₀(x, x)."""
-    points, weights = density.nodes(NODES)
-    return float(weights @ kernel.diag(points))
 
 
 def _symmetric(A: Array) -> Array:
