@@ -23,7 +23,17 @@ from collegium.core.filter.rules import Closed, Kronecker, Nodes, Panels, rule_f
 from collegium.core.filter.sums import Sums
 from collegium.core.optimise import Scales
 from collegium.core.threads import single_threaded
-from collegium.kernels import RBF, Constant, Hat, Matern12, Matern32, Matern52
+from collegium.kernels import (
+    RBF,
+    Constant,
+    Filtered,
+    Hat,
+    LaplaceFilter,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+)
 from collegium.kernels import Linear as LinearKernel
 
 BOX = UniformBox(np.array([-2.0]), np.array([3.0]))
@@ -101,6 +111,23 @@ def test_every_basis_is_made_finite_and_of_about_the_size_asked(name, d):
     assert basis.m == 36
     far = np.vstack([X, 1e6 * X, np.full((1, d), 1e150)])
     assert basis(far).shape == (161, 36) and np.isfinite(basis(far)).all()
+
+
+def test_what_bases_are_made_from():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 2)) * [1.0, 10.0]
+    for kernel, tail in ((RBF(1.0, [0.5, 4.0]), 0.0455), (Matern32(1.0, [0.5, 4.0]), 0.1394)):
+        place = Place(kernel, X, X.min(0), X.max(0), np.random.default_rng(1))
+        z = BASES["fourier"](place, 6_000).frequencies * [0.5, 4.0]
+        assert_allclose(np.mean(np.abs(z) > 2.0), tail, atol=0.01)  # normal, or t with 3
+    place = Place(RBF(1.0, [0.5, 20.0]), X, X.min(0), X.max(0), np.random.default_rng(1))
+    orders = BASES["harmonics"](place, 60).orders
+    assert orders[:, 0].max() > 2 * orders[:, 1].max()  # finer where the kernel is shorter
+    narrow, wide = (BASES["bumps"](place, m).widths for m in (3_000, 20))
+    assert (narrow <= [0.5, 20.0]).all() and wide[0] == 0.5
+    assert narrow[0] < wide[0]
+    flat = Place(RBF(1.0, [0.5, 1e4]), X, X.min(0), X.max(0), np.random.default_rng(1))
+    assert BASES["bumps"](flat, 50).widths[1] == 1e4  # a column without influence
 
 
 def test_bases_and_densities_take_lists_and_refuse_nonsense():
@@ -229,6 +256,37 @@ def test_products_over_columns_are_kronecker(kernel):
     assert_allclose(rule.cross(kernel, X), c, rtol=2e-3, atol=1e-5)
     E = rule.orthonormal(1e-12)
     assert_allclose(E.T @ np.kron(*grams) @ E, np.eye(12), atol=1e-5)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_nodes_have_the_moments_of_their_density(d):
+    low, high = np.arange(d) - 1.0, np.arange(d) + 2.0 * np.arange(1, d + 1)
+    for density, mean, variance in (
+        (UniformBox(low, high), 0.5 * (low + high), (high - low) ** 2 / 12.0),
+        (Normal(low, high - low), low, (high - low) ** 2),
+    ):
+        points, weights = density.nodes(2_000)
+        assert_allclose(weights.sum(), 1.0)
+        assert_allclose(weights @ points, mean, atol=0.01 * (high - low).max())
+        assert_allclose(weights @ (points - mean) ** 2, variance, rtol=0.02)
+        cube = np.prod((points - mean) / np.sqrt(variance), axis=1) if d > 1 else np.zeros(1)
+        assert abs((weights[: cube.size] * cube).sum()) < 0.02  # columns are independent
+
+
+@pytest.mark.parametrize("kernel", [
+    Periodic(1.0, 0.3, 0.2), Matern12(1.0, 0.005), Filtered(LaplaceFilter(0.05), -5, 6),
+    Hat(0.5, 0.9) + RBF(0.5, 0.3), Constant(0.3) + Matern32(1.0, 0.8), LinearKernel(1.3),
+], ids=repr)  # fmt: skip
+def test_no_kernel_leaves_less_than_nothing_open(kernel):
+    """V₀(x, x) − a(x)ᵀa(x) ≥ 0, and joint covariances are positive semidefinite."""
+    basis = LinearSplines((np.linspace(-2, 3, 40),))
+    projection = Projection.of(rule_for(basis, BOX, kernel), kernel, 1e-9)
+    x = np.linspace(-3, 4, 301)[:, None]
+    a = projection.conditional(x)
+    left = kernel.diag(x) - (a * a).sum(axis=1)
+    assert left.min() > -2e-4 * kernel.diag(x).max()
+    joint = kernel.value(x, x) - a @ a.T
+    assert np.linalg.eigvalsh(joint).min() > -2e-3 * kernel.diag(x).max()
 
 
 def test_the_error_of_integrals_is_seen():
@@ -410,16 +468,17 @@ def test_any_order_and_any_batches_give_the_same_sums():
         assert_allclose(sums.weight, w.sum())
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-5, 1e-4])
 @pytest.mark.parametrize("block", [1, 100, 5_000])
-def test_small_directions_survive_many_rows(block):
-    """Columns that differ by 1e-6: sums of squares in double precision lose the difference of
-    nearly all digits, their square root does not. Against long doubles.
+def test_small_directions_survive_many_rows(block, gap):
+    """Columns that differ little: sums of squares in double precision lose many digits of the
+    difference, their square root does not. Against long doubles.
     """
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("no extended precision here")
     rng = np.random.default_rng(0)
     x = rng.normal(size=20_000) + 10.0
-    Phi = np.column_stack([x, x + 1e-6 * rng.normal(size=x.size), np.ones(x.size)])
+    Phi = np.column_stack([x, x + gap * rng.normal(size=x.size), np.ones(x.size)])
     Y = np.zeros((x.size, 0))
     sums = Sums.start(3, 0)
     for i in range(0, x.size, block):
@@ -434,9 +493,11 @@ def test_small_directions_survive_many_rows(block):
         R[j, j] = np.sqrt(Q[:, j] @ Q[:, j])
         Q[:, j] /= R[j, j]
     expected = np.abs(R.astype(float))
-    assert_allclose(np.abs(sums.triangle), expected, rtol=1e-6, atol=1e-9)
+    found = np.abs(sums.triangle)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert abs(found[1, 1] / expected[1, 1] - 1.0) < 1e-14 / gap
     plain = np.linalg.cholesky(Phi.T @ Phi).T
-    assert np.abs(plain[1, 1] / expected[1, 1] - 1.0) > 1e-4
+    assert abs(plain[1, 1] / expected[1, 1] - 1.0) > 1e-16 / gap**2
 
 
 def test_a_faded_past_counts_less():
@@ -450,6 +511,19 @@ def test_a_faded_past_counts_less():
 # -- hyperparameters --------------------------------------------------------------------------
 
 BUMPS = GaussianBumps(np.linspace(-2, 3, 9)[:, None], np.array([0.9]))
+
+
+def test_the_gradient_of_a_sum_on_panels():
+    X, Y = data(50)
+    kernel = RBF(1.3, np.array([0.8])) + Matern12(0.4, np.array([1.7]))
+    model = model_of(kernel, 0.15, LinearSplines((np.linspace(-2, 3, 12),)), BOX)
+    evidence = Evidence(model, model.add(Sums.start(model.k), X, Y, np.ones(50)))
+    assert isinstance(model.projection.rule, Panels)
+    _, gradient = evidence(kernel, 0.15)
+    for i in range(4):
+        step = 1e-4 * np.eye(4)[i]
+        up, down = (evidence(kernel.with_theta(kernel.theta + s), 0.15)[0] for s in (step, -step))
+        assert_allclose(gradient[i], (up - down) / 2e-4, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -519,6 +593,7 @@ def test_drift_is_the_random_walk_of_the_weights():
         total = v @ S @ v + 0.1 / one
         e = y - v @ mean
         evidence -= 0.5 * (np.log(2 * np.pi * total) + e**2 / total)
+        evidence -= 0.5 * ((one - 1) * np.log(2 * np.pi * 0.1) + np.log(one))  # w equal rows
         precision = np.linalg.inv(S) + np.outer(v, v) * one / 0.1
         mean = np.linalg.solve(precision, np.linalg.inv(S) @ mean + np.outer(v, y) * one / 0.1)
         S = np.linalg.inv(precision)
@@ -527,6 +602,12 @@ def test_drift_is_the_random_walk_of_the_weights():
     assert_allclose(found.mean, mean, rtol=1e-7, atol=1e-9)
     assert_allclose(found.covariance, S, rtol=1e-6, atol=1e-9)
     assert_allclose(found.log_evidence, evidence, rtol=1e-9)
+    assert_allclose(found.weight, w.sum())
+    twice = Drifting.start(r, 2).add(model, X, Y, np.full(30, 2.0), 0.0)
+    again = Drifting.start(r, 2).add(
+        model, np.repeat(X, 2, 0), np.repeat(Y, 2, 0), np.ones(60), 0.0
+    )
+    assert_allclose(twice.log_evidence, again.log_evidence, rtol=1e-9)
 
 
 def test_no_drift_is_the_filter_itself():

@@ -176,6 +176,49 @@ def test_the_first_rows_of_a_stream_are_answered_for():
     assert rmse(model.predict(X), y) < 2.0
 
 
+@pytest.mark.parametrize("given", [{}, {"forgetting": 0.99}])
+def test_a_stream_learns_that_its_noise_has_changed(given):
+    rng = np.random.default_rng(0)
+    model = RegressionFilter(random_state=0, start_rows=100, **given)
+    for i in range(60):
+        X = rng.uniform(-2, 2, (100, 1))
+        noise = 0.5 if i < 1 else 0.05
+        model.partial_fit(X, np.sin(2 * X[:, 0]) + noise * rng.normal(size=100))
+    assert model.stream_.learnt_at > 2_000
+    assert np.sqrt(model.noise_) < (0.06 if given else 0.1)
+
+
+@pytest.mark.parametrize("w", [10.0, 1_000.0])
+def test_equal_copies_are_no_proof_that_there_is_no_noise(w):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
+    once = RegressionFilter(random_state=0).fit(X, y)
+    often = RegressionFilter(random_state=0).fit(X, y, np.full(60, w))
+    assert_allclose(often.noise_, once.noise_, rtol=0.1)
+    copies = RegressionFilter(random_state=0)
+    copies.partial_fit(np.repeat(X, 10, axis=0), np.repeat(y, 10))
+    assert_allclose(copies.noise_, once.noise_, rtol=0.1)
+
+
+def test_a_prior_mean_far_from_the_data_is_overruled():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (400, 1))
+    y = 1_000.0 + np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
+    for linear in (True, False):
+        model = RegressionFilter(prior_mean=0.0, linear=linear, random_state=0).fit(X, y)
+        inside = np.linspace(-2.8, 2.8, 40)[:, None]
+        assert rmse(model.predict(inside), 1_000.0 + np.sin(2 * inside[:, 0])) < 0.1
+
+
+def test_samples_far_away_are_finite():
+    X, y = rows(60, d=1)
+    model = RegressionFilter(random_state=0).fit(X, y)
+    for level in ("model", "function", "observation"):
+        far = 1e7 * np.arange(1.0, 5.0)[:, None]
+        assert np.isfinite(model.sample_y(far, 3, level=level)).all()
+
+
 def test_learning_goes_on_from_the_sums():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (4_000, 1))

@@ -226,8 +226,9 @@ class RegressionFilter(Answering):
         if not first:
             check_outputs(rows, self.scaling_)
         n = int((rows.w > 0).sum())
-        rows = residual_rows(rows.take(rows.w > 0), options)
-        say = Progress(self.verbose)
+        rows = rows.take(rows.w > 0)
+        rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
+        rows, say = residual_rows(rows, options), Progress(self.verbose)
         with single_threaded():
             if first:
                 stream, seen = self._wait(rows, Waiting(rows, 0), options, say), 0
@@ -238,10 +239,10 @@ class RegressionFilter(Answering):
                 stream, seen = self._wait(rows, waiting, options, say), self.n_seen_
             else:
                 stream, seen = self.stream_.heard(rows), self.n_seen_
-                if stream.due:
-                    stream = stream.relearnt(say)
-        before = 0.0 if first else self.stream_.outside
-        return self._heard(replace(stream, n_seen=seen + n), before)
+            stream = replace(stream, n_seen=seen + n)
+            if stream.waiting is None and stream.due:
+                stream = stream.relearnt(say)
+        return self._heard(stream, 0.0 if first else self.stream_.outside)
 
     def _heard(self, stream: FilterStream, before: float):
         """All has worked. A word where rows came from outside, when their share passes a line."""

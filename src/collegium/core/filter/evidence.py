@@ -71,7 +71,7 @@ def relearnt(
     max_iter: int = 50,
 ) -> FilterModel:  # fmt: skip
     """The filter with hyperparameters that the sums find likely; y in units of its own size."""
-    k = model.k
+    k, sums = model.k, sums.for_learning()
     size = float((sums.triangle[:, k:] ** 2).sum())
     unit = size / max(sums.weight * (sums.triangle.shape[0] - k), 1e-300)
     if not (np.isfinite(unit) and unit > 0.0):

@@ -40,6 +40,8 @@ class Drifting:
         log_evidence = self.log_evidence.copy()
         V = np.ascontiguousarray(columns @ model.weights)
         _hear(V, np.ascontiguousarray(Y), noise, drift, mean, covariance, log_evidence)
+        w = w[np.isfinite(noise)]
+        log_evidence -= 0.5 * ((w - 1.0) * (LOG_2PI + np.log(model.row_noise)) + np.log(w)).sum()
         return Drifting(mean, covariance, log_evidence, self.weight + float(w.sum()))
 
     def posterior(self) -> Posterior:

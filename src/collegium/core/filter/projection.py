@@ -21,8 +21,10 @@ from .densities import Density, Empirical
 from .rules import Nodes, Rule, rule_for
 
 Array = np.ndarray
-#: Directions whose prior variance is below this share of the largest say nothing but rounding.
+#: Directions whose prior variance is below this share of the largest say nothing about f beside
+#: the basis: a(x) there is a ratio of rounding errors.
 LEAST_VARIANCE = 1e-11
+ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +40,11 @@ class Projection:
     def of(cls, rule: Rule, kernel: Kernel, cut: float) -> Projection:
         E = rule.orthonormal(cut)
         variances, Q = np.linalg.eigh(_symmetric(rule.covariance(kernel, E)))
-        keep = variances > LEAST_VARIANCE * max(float(variances[-1:].sum()), 1e-300)
+        largest = max(float(variances[-1:].sum()), 1e-300)
+        keep = variances > variances.size * ROUNDING * largest
         root, EQ = np.sqrt(variances[keep]), E @ Q[:, keep]
-        return cls(rule, kernel, EQ * root, EQ / root)
+        sure = variances[keep] > LEAST_VARIANCE * largest
+        return cls(rule, kernel, EQ * root, EQ * np.where(sure, 1.0 / root, 0.0))
 
     @property
     def r(self) -> int:
