@@ -127,7 +127,7 @@ def test_what_bases_are_made_from():
     assert (narrow <= [0.5, 20.0]).all() and wide[0] == 0.5
     assert narrow[0] < wide[0]
     flat = Place(RBF(1.0, [0.5, 1e4]), X, X.min(0), X.max(0), np.random.default_rng(1))
-    assert BASES["bumps"](flat, 50).widths[1] == 1e4  # a column without influence
+    assert BASES["bumps"](flat, 50).widths[1] > 5e3  # a column without influence
 
 
 def test_bases_and_densities_take_lists_and_refuse_nonsense():
