@@ -25,6 +25,7 @@ class Told:
     """Answers with a mean and a standard deviation for each level."""
 
     std = {"model": 0.5, "function": 1.0, "observation": 2.0}
+    levels = ("observation", "function", "model")
 
     def predict(self, X, return_std=False, level="observation"):
         assert return_std

@@ -87,8 +87,9 @@ def plot_fit(
     low=None,
     high=None,
     ax=None,
-    levels=("model", "function", "observation"),
+    levels=None,
     width=1.96,
+    legend=True,
 ):
     """Draw a regression of one input: mean, error bars as nested bands, data.
 
@@ -105,11 +106,11 @@ def plot_fit(
         Where the curve begins and ends; None: a little beyond the data.
     ax : matplotlib Axes, default=None
         Where to draw; None: a new figure.
-    levels : sequence of str
-        The bars, innermost first: of the model's projection of f (`RegressionFilter` alone has
-        it), of f, of y. For other regressors give ("function", "observation").
+    levels : sequence of str, default=None
+        The bars, innermost first; None: of all the levels that the model has.
     width : float, default=1.96
         Half the height of a band, in standard deviations.
+    legend : bool, default=True
 
     Returns
     -------
@@ -123,8 +124,11 @@ def plot_fit(
     >>> X = np.linspace(0, 5, 40)[:, None]
     >>> y = np.sin(2 * X[:, 0])
     >>> model = CommitteeRegressor(random_state=0).fit(X, y)
-    >>> ax = plot_fit(model, X, y, levels=("function", "observation"))
+    >>> ax = plot_fit(model, X, y)
     """
+    if levels is None:
+        known = getattr(model, "levels", ("observation", "function"))
+        levels = [level for level in BANDS if level in known]
     levels = (levels,) if isinstance(levels, str) else tuple(levels)
     if len(levels) not in SHADES:
         raise ValueError(f"levels={levels!r}: give one, two or three")
@@ -135,6 +139,8 @@ def plot_fit(
     if truth is not None and not callable(truth):
         raise ValueError(f"truth={truth!r}: give a function of X")
     data = None if X is None else (_one_column(X, "X")[:, 0], np.asarray(y, dtype=float))
+    if getattr(model, "n_features_in_", 1) != 1:
+        raise ValueError(f"model has {model.n_features_in_} inputs: pictures are of one")
     x = _grid(*_ends(*_around(low, high, data)))
     said = [model.predict(x, return_std=True, level=level) for level in levels]
     if np.ndim(said[0][0]) != 1:
@@ -143,6 +149,11 @@ def plot_fit(
     for level, (mean, std), shade in reversed(list(zip(levels, said, SHADES[len(levels)]))):
         label = f"±{width:g} sd {BANDS.get(level, level)}"
         ends = mean - width * std, mean + width * std
+        if level == "model" and hasattr(
+            model, "density_"
+        ):  # a projection means nothing where no input was expected
+            known = model.density_.covers(x)
+            ends = tuple(np.where(known, end, np.nan) for end in ends)
         ax.fill_between(x[:, 0], *ends, fc=(LINE, shade), ec="white", lw=0.7, label=label)
     ax.plot(x[:, 0], said[-1][0], color=LINE, lw=1.5, label="mean")
     if truth is not None:
@@ -150,6 +161,8 @@ def plot_fit(
     if data is not None:
         ax.plot(*data, ".", color=DOTS, ms=4, label="data")
     ax.set(xlim=(x[0, 0], x[-1, 0]), xlabel="x", ylabel="y")
+    if legend:
+        ax.legend(fontsize="small")
     return ax
 
 

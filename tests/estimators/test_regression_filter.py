@@ -1,6 +1,7 @@
 """RegressionFilter: what it promises on batches, streams and nasty rows."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from collegium import RegressionFilter, kernels
 from collegium.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
 from collegium.densities import Empirical, Normal, UniformBox
+from collegium.estimators.regression_filter import OutsideWarning
 
 SPLINES = LinearSplines((np.linspace(-2, 2, 12),))
 BUMPS = GaussianBumps(np.random.default_rng(0).uniform(-2, 2, (20, 2)), np.array([1.0, 1.5]))
@@ -114,6 +116,56 @@ def test_forgetting_is_a_weight_and_drift_follows_the_world():
     assert errors["drift"] < 0.25 * errors["still"] and errors["fade"] < 0.25 * errors["still"]
 
 
+def test_a_stream_that_wanders_is_told_so_and_spoils_nothing():
+    rng = np.random.default_rng(0)
+    model = RegressionFilter(random_state=0)
+    X = rng.uniform(0, 1, (600, 1))
+    model.partial_fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600))
+    inside = np.linspace(0, 1, 20)[:, None]
+    before = model.predict(inside)
+    X = rng.uniform(1.2, 2, (600, 1))
+    with pytest.warns(OutsideWarning, match=r"600 of 1200 rows.*density="):
+        model.partial_fit(X, np.sin(2 * X[:, 0]))
+    assert model.n_outside_ == 600 and model.n_seen_ == 1200
+    assert_allclose(model.predict(inside), before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, np.sin(2 * X[:, 0]))  # said once
+    box = RegressionFilter(density=UniformBox(0, 2), random_state=0)
+    for low in (0, 1):
+        X = rng.uniform(low, low + 1, (600, 1))
+        box.partial_fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600))
+    assert box.n_outside_ == 0
+    assert rmse(box.predict(2 * inside), np.sin(4 * inside[:, 0])) < 0.05
+
+
+def test_one_glitch_among_the_first_rows_does_no_harm():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (600, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600)
+    X[5] = 1e6
+    model = RegressionFilter(random_state=0).fit(X, y)
+    inside = np.linspace(-2.9, 2.9, 30)[:, None]
+    assert rmse(model.predict(inside), np.sin(2 * inside[:, 0])) < 0.05
+    assert model.n_outside_ == 1
+
+
+def test_small_bases_have_honest_bars():
+    """Powers of x, few waves: 95 % intervals of y hold about so many."""
+    rng = np.random.default_rng(0)
+    X, Xs = rng.uniform(-3, 3, (400, 1)), rng.uniform(-3, 3, (2_000, 1))
+
+    def noisy(X):
+        return np.sin(2 * X[:, 0]) + 0.3 * X[:, 0] + 0.2 * rng.normal(size=len(X))
+
+    y, ys = noisy(X), noisy(Xs)
+    for given in ({"basis": lambda X: X ** np.arange(10)}, {"basis": "fourier", "n_basis": 16}):
+        model = RegressionFilter(random_state=0, **given).fit(X, y)
+        lower, upper = model.predict_interval(Xs)
+        assert 0.92 < np.mean((ys > lower) & (ys < upper)) < 0.98
+        assert_allclose(np.sqrt(model.noise_), 0.2, rtol=0.25)
+
+
 def test_the_first_rows_of_a_stream_are_answered_for():
     X, y = rows(60, d=1)
     model = RegressionFilter(random_state=0)
@@ -122,6 +174,48 @@ def test_the_first_rows_of_a_stream_are_answered_for():
         mean, std = model.predict(X[:5], return_std=True)
         assert np.isfinite(mean).all() and (std > 0).all()
     assert rmse(model.predict(X), y) < 2.0
+
+
+@pytest.mark.parametrize("given", [{}, {"forgetting": 0.99}])
+def test_a_stream_learns_that_its_noise_has_changed(given):
+    rng = np.random.default_rng(0)
+    model = RegressionFilter(random_state=0, start_rows=100, **given)
+    for i in range(60):
+        X = rng.uniform(-2, 2, (100, 1))
+        noise = 0.5 if i < 1 else 0.05
+        model.partial_fit(X, np.sin(2 * X[:, 0]) + noise * rng.normal(size=100))
+    assert model.stream_.learnt_at > 2_000
+    assert np.sqrt(model.noise_) < (0.06 if given else 0.1)
+
+
+@pytest.mark.parametrize("w", [10.0, 1_000.0])
+def test_equal_copies_are_no_proof_that_there_is_no_noise(w):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
+    once = RegressionFilter(random_state=0).fit(X, y)
+    often = RegressionFilter(random_state=0).fit(X, y, np.full(60, w))
+    assert_allclose(often.noise_, once.noise_, rtol=0.1)
+    copies = RegressionFilter(random_state=0)
+    copies.partial_fit(np.repeat(X, 10, axis=0), np.repeat(y, 10))
+    assert_allclose(copies.noise_, once.noise_, rtol=0.1)
+
+
+def test_a_prior_mean_far_from_the_data_is_overruled():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (400, 1))
+    y = 1_000.0 + np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
+    model = RegressionFilter(prior_mean=0.0, random_state=0).fit(X, y)
+    inside = np.linspace(-2.8, 2.8, 40)[:, None]
+    assert rmse(model.predict(inside), 1_000.0 + np.sin(2 * inside[:, 0])) < 0.1
+
+
+def test_samples_far_away_are_finite():
+    X, y = rows(60, d=1)
+    model = RegressionFilter(random_state=0).fit(X, y)
+    for level in ("model", "function", "observation"):
+        far = 1e7 * np.arange(1.0, 5.0)[:, None]
+        assert np.isfinite(model.sample_y(far, 3, level=level)).all()
 
 
 def test_learning_goes_on_from_the_sums():
@@ -336,9 +430,9 @@ def test_arguments_that_do_not_fit_each_other_are_refused():
     X, y = rows(20, d=4)
     for arguments, message in (
         ({"basis": "splines"}, "splines"),
-        ({"basis": BUMPS}, "GaussianBumps does not fit"),
-        ({"basis": Cosines(np.zeros(2), np.ones(2), np.ones((3, 2)))}, "Cosines does not fit"),
-        ({"basis": RandomFourier(np.ones((3, 2)))}, "RandomFourier does not fit"),
+        ({"basis": BUMPS}, "GaussianBumps is for 2"),
+        ({"basis": Cosines(np.zeros(2), np.ones(2), np.ones((3, 2)))}, "Cosines is for 2"),
+        ({"basis": RandomFourier(np.ones((3, 2)))}, "RandomFourier is for 2"),
         ({"basis": lambda X: X[:, 0]}, "basis gives"),
         ({"density": UniformBox(np.zeros(2), np.ones(2))}, "density is for"),
         ({"density": Empirical(np.zeros((5, 3)))}, "density is for"),

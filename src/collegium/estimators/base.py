@@ -96,7 +96,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
             found, covariance = self._at(level)._joint(X)
             if level == "observation":
                 covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
-            scale = self._prior_variance(X) or 1.0
+            scale = max(self._prior_variance(X), float(covariance.diagonal().max())) or 1.0
             L, _ = linalg.cholesky(covariance, scale, nugget=linalg.JITTERS[0], overwrite=True)
             n, p = found.mean.shape
             draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..core.filter.densities import typical
 from ..core.filter.evidence import relearnt
 from ..core.filter.kalman import Drifting
 from ..core.filter.model import FilterModel, Linear, Posterior
@@ -24,6 +25,8 @@ from .online import Waiting
 from .progress import Progress
 
 Array = np.ndarray
+#: A memory that fades is learnt from again after so many times its length.
+LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
 GUESS_ROWS = 500
 
@@ -43,11 +46,14 @@ class FilterStream:
     scaling: Scaling
     waiting: Waiting | None
     n_seen: int
-    learnt_at: float  # rows when hyperparameters were last learnt
+    n_outside: int  # rows that were not heard
+    learnt_at: int  # rows heard when hyperparameters were last learnt
 
     def heard(self, rows: Rows) -> FilterStream:
         """y without the prior mean, in the units of the user."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
+        outside = n - int(self.model.heard(rows.X).sum())
+        self = replace(self, n_seen=self.n_seen + n, n_outside=self.n_outside + outside)
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
             return replace(self, drifting=drifting)
@@ -59,8 +65,15 @@ class FilterStream:
 
     @property
     def due(self) -> bool:
-        """Whether to learn anew: when the rows have doubled since."""
-        return self.learns and self.drifting is None and self.sums.weight >= 2.0 * self.learnt_at
+        """Whether to learn anew: when the rows have doubled since, or most are forgotten."""
+        since = self.n_seen - self.n_outside - self.learnt_at
+        memory = LONG / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
+        return self.learns and self.drifting is None and since >= min(self.learnt_at, memory)
+
+    @property
+    def outside(self) -> float:
+        """The share of rows that were not heard."""
+        return self.n_outside / max(self.n_seen, 1)
 
     @property
     def total_weight(self) -> float:
@@ -68,10 +81,9 @@ class FilterStream:
 
     def relearnt(self, say: Progress) -> FilterStream:
         """Hyperparameters anew from the sums; no row is needed again."""
-        prior = self.scales.prior(self.model.kernel)
-        model, _ = relearnt(self.model, self.sums, prior, noise_fixed=self.keep_noise)
+        model = relearnt(self.model, self.sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
-        return replace(self, model=model, learnt_at=self.sums.weight)
+        return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
 
     def predictor(self) -> Posterior:
         if self.drifting is not None:
@@ -85,9 +97,10 @@ def begin(
     """Before a row is heard: y scaled, hyperparameters guessed, basis and density made."""
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
-        scaling = Scaling(np.zeros_like(scaling.centre), scaling.scale)
+        size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
+        scaling = Scaling(np.zeros_like(size), size)
+    rows, p = rows.take(typical(rows.X)), rows.y.shape[1]
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    p = rows.y.shape[1]
     linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
     density = options.density_for(rows.X, rng)
@@ -100,7 +113,7 @@ def begin(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, scaling=scaling,
-        waiting=None, n_seen=0, learnt_at=0.0,
+        waiting=None, n_seen=0, n_outside=0, learnt_at=0,
     )  # fmt: skip
 
 
@@ -114,7 +127,7 @@ def settled(
     if options.drift == 0.0:
         return stream
     start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
-    return replace(stream, drifting=start, sums=Sums.start(0, 0)).heard(rows)
+    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_seen=0, n_outside=0).heard(rows)
 
 
 def _hyperparameters(

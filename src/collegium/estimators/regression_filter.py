@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -35,6 +36,12 @@ Array = np.ndarray
 MODEL = "model"
 #: Queries answered at once.
 BATCH = 2_048
+#: Share of rows from outside that is worth a warning.
+MANY = 0.05
+
+
+class OutsideWarning(UserWarning):
+    """Rows of a stream come from where a filter expected none."""
 
 
 class RegressionFilter(Answering):
@@ -78,9 +85,9 @@ class RegressionFilter(Answering):
         Directions of the basis whose mean square is below this share of the largest are left
         out: a bound on its condition.
     misfit : bool, default=True
-        Whether what the basis cannot show of f counts as noise of the rows, by its mean under
-        the density. False: the update as published (eqs 2.10–2.11), which is surer of itself
-        than it should be where the basis is small.
+        Whether what the basis leaves open of f, var[f | w], is part of the noise of a row, by
+        its mean under the density. False: the update as published (eqs 2.10–2.11), whose learnt
+        noise has it too, so that it is counted twice in the bars of y.
     forgetting : float, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for worlds that change.
     drift : float, default=0.0
@@ -98,7 +105,9 @@ class RegressionFilter(Answering):
     ----------
     kernel_, noise_ : the kernel and noise used, in the units of X and y.
     basis_, density_ : as used.
-    n_seen_ : int, rows heard.
+    n_basis_ : int, functions of the basis.
+    n_seen_ : int, rows seen.
+    n_outside_ : int, those of them that were not heard.
     log_evidence_ : float, log p(y | X) of the filter.
     projection_error_ : float, how far the integrals of the projection are from those of a finer
         rule, relative to the largest.
@@ -109,8 +118,11 @@ class RegressionFilter(Answering):
     φ(x)ᵀSφ(x); "function" is that of f, with what the basis cannot show; "observation" that of
     a new y. For "function" and "observation" mean and variance are those of f given the weights,
     E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
-    their covariance. Outside the region where inputs were expected bars widen to the prior's,
-    and rows count less by what the basis cannot show there.
+    their covariance. Outside the region where inputs were expected bars widen to the prior's.
+    Rows from there are not heard, with a warning where they are many: the basis would answer
+    for them all with the same mistakes. A stream whose inputs wander wants a `density` that
+    says where they will come. Glitches among the first rows (inputs a hundred interquartile ranges
+    from the quartiles) do not set the region.
 
     Hyperparameters are learnt from the sums alone, whenever the rows have doubled in number:
     no row is needed twice. Noise below 1e-10 of the prior variance counts as that.
@@ -192,9 +204,7 @@ class RegressionFilter(Answering):
         rng, say = generator(self.random_state), Progress(self.verbose)
         with single_threaded():
             stream = settled(begin(rows, options, rng, say), rows, options, say)
-        self.stream_ = replace(stream, n_seen=n)
-        self._forget_answers()
-        return self
+        return self._heard(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
@@ -216,8 +226,9 @@ class RegressionFilter(Answering):
         if not first:
             check_outputs(rows, self.scaling_)
         n = int((rows.w > 0).sum())
-        rows = residual_rows(rows.take(rows.w > 0), options)
-        say = Progress(self.verbose)
+        rows = rows.take(rows.w > 0)
+        rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
+        rows, say = residual_rows(rows, options), Progress(self.verbose)
         with single_threaded():
             if first:
                 stream, seen = self._wait(rows, Waiting(rows, 0), options, say), 0
@@ -228,10 +239,24 @@ class RegressionFilter(Answering):
                 stream, seen = self._wait(rows, waiting, options, say), self.n_seen_
             else:
                 stream, seen = self.stream_.heard(rows), self.n_seen_
-                if stream.due:
-                    stream = stream.relearnt(say)
-        self.stream_ = replace(stream, n_seen=seen + n)
+            stream = replace(stream, n_seen=seen + n)
+            if stream.waiting is None and stream.due:
+                stream = stream.relearnt(say)
+        return self._heard(stream, 0.0 if first else self.stream_.outside)
+
+    def _heard(self, stream: FilterStream, before: float):
+        """All has worked. A word where rows came from outside, when their share passes a line."""
+        self.stream_ = stream
         self._forget_answers()
+        if stream.waiting is None and stream.outside > MANY >= before:
+            warnings.warn(
+                f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "
+                "rows and were not heard: say where inputs will come with "
+                "density=collegium.densities.UniformBox(low, high), or give a larger start_rows, "
+                "or call fit again",
+                OutsideWarning,
+                stacklevel=4,
+            )
         return self
 
     def _wait(
@@ -354,8 +379,16 @@ class RegressionFilter(Answering):
         return self._fitted().model.density
 
     @property
+    def n_basis_(self) -> int:
+        return self.basis_.m
+
+    @property
     def n_seen_(self) -> int:
         return self._fitted().n_seen
+
+    @property
+    def n_outside_(self) -> int:
+        return self._fitted().n_outside
 
     @property
     def projection_error_(self) -> float:

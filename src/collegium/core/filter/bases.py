@@ -18,6 +18,7 @@ from ..kernels.matern32 import Matern32
 from ..kernels.matern52 import Matern52
 from ..kernels.rbf import RBF
 from ..scales import column_scales
+from .densities import vectors
 
 Array = np.ndarray
 #: Inputs farther from a box than this many times its width count as if they were there.
@@ -46,6 +47,13 @@ class LinearSplines:
     """
 
     knots: tuple[Array, ...]  # of each column, increasing, at least two
+
+    def __post_init__(self) -> None:
+        one = not isinstance(self.knots, (tuple, list)) or np.ndim(self.knots[0]) == 0
+        knots = tuple(np.array(k, dtype=float) for k in ([self.knots] if one else self.knots))
+        if not all(k.ndim == 1 and k.size > 1 and (np.diff(k) > 0).all() for k in knots):
+            raise ValueError("knots of LinearSplines: one increasing array a column, two or more")
+        object.__setattr__(self, "knots", knots)
 
     @property
     def m(self) -> int:
@@ -77,6 +85,15 @@ class GaussianBumps:
     centres: Array  # c  (m, d)
     widths: Array  # b  (d,)
 
+    def __post_init__(self) -> None:
+        vectors(self, widths=self.widths)
+        centres = np.array(self.centres, dtype=float)
+        d = centres.shape[1] if centres.ndim == 2 else 0
+        if not d or self.widths.size not in (1, d) or not (self.widths > 0.0).all():
+            raise ValueError("centres of GaussianBumps (m, d), widths above 0, one a column")
+        object.__setattr__(self, "centres", centres)
+        object.__setattr__(self, "widths", np.broadcast_to(self.widths, (d,)).copy())
+
     @property
     def m(self) -> int:
         return self.centres.shape[0]
@@ -92,6 +109,15 @@ class Cosines:
     low: Array  # (d,)
     high: Array  # (d,)
     orders: Array  # o, whole numbers  (m, d)
+
+    def __post_init__(self) -> None:
+        vectors(self, low=self.low, high=self.high)
+        orders = np.array(self.orders)
+        if orders.ndim == 1:
+            orders = orders[:, None]
+        if orders.shape[1:] != self.low.shape or not (self.low < self.high).all():
+            raise ValueError("low below high of Cosines, one a column; orders (m, d)")
+        object.__setattr__(self, "orders", orders)
 
     @property
     def m(self) -> int:
@@ -111,6 +137,12 @@ class RandomFourier:
     """cos(ωᵢᵀx) and sin(ωᵢᵀx): first all cosines, then all sines."""
 
     frequencies: Array  # ω  (m/2, d)
+
+    def __post_init__(self) -> None:
+        found = np.array(self.frequencies, dtype=float)
+        if found.ndim != 2 or not np.isfinite(found).all():
+            raise ValueError("frequencies of RandomFourier must be finite, of shape (m/2, d)")
+        object.__setattr__(self, "frequencies", found)
 
     @property
     def m(self) -> int:
@@ -179,8 +211,9 @@ def splines(place: Place, m: int) -> LinearSplines:
 def bumps(place: Place, m: int) -> GaussianBumps:
     """Centres drawn from the inputs; at equal distances where there is one column.
 
-    Widths are the kernel's length scales, or `OVERLAP` m^(−1/d) standard deviations where that
-    is less: so neighbours overlap, and more of them show finer detail.
+    Widths are the kernel's length scales. In the d columns where these are below `OVERLAP`
+    standard deviations they are no more than `OVERLAP` m^(−1/d) of them: so neighbours overlap,
+    and more of them show finer detail.
     """
     d = place.low.size
     if d == 1:
@@ -188,8 +221,11 @@ def bumps(place: Place, m: int) -> GaussianBumps:
     else:
         X = np.unique(place.X, axis=0)
         centres = X[np.sort(place.rng.permutation(X.shape[0])[:m])]
-    fine = OVERLAP * centres.shape[0] ** (-1.0 / d) * column_scales(place.X)
-    return GaussianBumps(centres, np.minimum(lengths(place.kernel, place.X), fine))
+    widths, scales = lengths(place.kernel, place.X), column_scales(place.X)
+    seen = widths < OVERLAP * scales
+    among = max(int(seen.sum()), min(d, 2))  # centres at random leave gaps
+    fine = OVERLAP * centres.shape[0] ** (-1.0 / among) * scales
+    return GaussianBumps(centres, np.where(seen, np.minimum(widths, fine), widths))
 
 
 def harmonics(place: Place, m: int) -> Cosines:

@@ -14,6 +14,10 @@ from ..scales import column_scales
 Array = np.ndarray
 #: Standard deviations from the mean within which a normal density is taken to cover inputs.
 COVERED = 4.0
+#: How far beyond a sample, in parts of its range, inputs are like those in it.
+LIKE = 0.25
+#: Inputs that are more interquartile ranges away from the quartiles are glitches.
+FENCE = 100.0
 #: And outside of which there is nothing of it.
 WHOLE = 6.0
 #: Of the width of the inputs, what a box is wider on each side.
@@ -39,6 +43,11 @@ class UniformBox:
 
     low: Array  # (d,)
     high: Array  # (d,)
+
+    def __post_init__(self) -> None:
+        vectors(self, low=self.low, high=self.high)
+        if self.low.shape != self.high.shape or not (self.low < self.high).all():
+            raise ValueError("low must be below high of UniformBox, one number a column")
 
     @classmethod
     def around(cls, X: Array) -> UniformBox:
@@ -70,6 +79,11 @@ class Normal:
     mean: Array  # (d,)
     sd: Array  # (d,)
 
+    def __post_init__(self) -> None:
+        vectors(self, mean=self.mean, sd=self.sd)
+        if self.mean.shape != self.sd.shape or not (self.sd > 0.0).all():
+            raise ValueError("mean and sd of Normal: one number a column, sd above 0")
+
     @classmethod
     def around(cls, X: Array) -> Normal:
         return cls(X.mean(axis=0), column_scales(X))
@@ -98,6 +112,12 @@ class Empirical:
 
     points: Array  # (q, d)
 
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=float)
+        if points.ndim != 2 or not points.size or not np.isfinite(points).all():
+            raise ValueError("points of Empirical must be finite, of shape (q, d)")
+        object.__setattr__(self, "points", points)
+
     def nodes(self, q: int) -> tuple[Array, Array]:
         points = self.points
         if points.shape[0] > q:  # at equal distances in their order
@@ -106,13 +126,32 @@ class Empirical:
 
     def covers(self, X: Array) -> Array:
         low, high = self.points.min(axis=0), self.points.max(axis=0)
-        margin = MARGIN * (high - low)
+        margin = LIKE * (high - low)
         low, high = low - margin, high + margin
         return np.all((X >= low) & (X <= high), axis=1)
 
     def box(self) -> tuple[Array, Array]:
         found = UniformBox.around(self.points)
         return found.low, found.high
+
+
+def vectors(record, **given) -> None:
+    """Fields of a frozen record as finite vectors."""
+    for name, value in given.items():
+        array = np.atleast_1d(np.array(value, dtype=float))
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name} of {type(record).__name__} must be finite numbers, one a column"
+            )
+        object.__setattr__(record, name, array)
+
+
+def typical(X: Array) -> Array:
+    """Which rows are no glitches in any column; all, where that would leave out half  (n,)."""
+    low, high = np.quantile(X, [0.25, 0.75], axis=0)
+    reach = np.where(high > low, FENCE * (high - low), np.inf)
+    found = np.all((X >= low - reach) & (X <= high + reach), axis=1)
+    return found if 2 * found.sum() > X.shape[0] else np.ones(X.shape[0], dtype=bool)
 
 
 def legendre(edges: Array, order: int) -> tuple[Array, Array]:

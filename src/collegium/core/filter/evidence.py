@@ -6,19 +6,20 @@ With M = FᵀF/σ², h = Fᵀy/σ², Σ = (S⁻¹ + M)⁻¹ and ŵ = Σh,
 
     ∂/∂S = ½(ggᵀ − M + MΣM), g = h − Mŵ        ∂/∂σ² = ½|y − Fŵ|²/σ⁴ − ½(n − tr ΣM)/σ²
 
-σ² = σ₂², plus E_p V₀ − tr EᵀCE where the misfit counts as noise.
+σ² is the noise of a row: σ₂², and the misfit where it counts.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from .. import linalg
 from ..kernels import Kernel
 from ..message import LOG_2PI
-from ..optimise import Learnt, Prior, maximise
+from ..optimise import Scales, maximise
 from .model import FilterModel, with_linear
-from .rules import NODES
 from .sums import Sums
 
 Array = np.ndarray
@@ -28,8 +29,7 @@ class Evidence:
     """θ, σ² -> log evidence and its gradient, for a basis and its sums."""
 
     def __init__(self, model: FilterModel, sums: Sums):
-        self.rule, self.misfit = model.projection.rule, model.misfit is not None
-        self.points, self.weights = model.density.nodes(NODES)
+        self.rule = model.projection.rule
         self.E = self.rule.orthonormal(model.cut)
         k = model.k
         F = sums.triangle[:k, :k] @ with_linear(model.linear, self.E)
@@ -41,18 +41,9 @@ class Evidence:
 
     def __call__(self, kernel: Kernel, noise: float) -> tuple[float, Array]:
         S = self.rule.covariance(kernel, self.E)
-        lost = 0.0
-        if self.misfit:
-            lost = float(self.weights @ kernel.diag(self.points)) - float(np.trace(S))
-        value, S_bar, noise_bar = self._gaussian(S, noise + max(lost, 0.0))
-        own = noise * noise_bar
-        if lost <= 0.0:
-            return value, np.append(self.rule.covariance_vjp(kernel, self.E, S_bar), own)
-        S_bar.flat[:: S.shape[0] + 1] -= noise_bar
+        value, S_bar, noise_bar = self._gaussian(S, noise)
         theta_bar = self.rule.covariance_vjp(kernel, self.E, S_bar)
-        return value, np.append(
-            theta_bar + kernel.diag_vjp(self.points, noise_bar * self.weights), own
-        )
+        return value, np.append(theta_bar, noise * noise_bar)
 
     def _gaussian(self, S: Array, noise: float) -> tuple[float, Array, float]:
         """log N(y; 0, FSFᵀ + σ²I), and its derivatives with respect to EᵀCE and to σ²."""
@@ -76,11 +67,23 @@ class Evidence:
 
 
 def relearnt(
-    model: FilterModel, sums: Sums, prior: Prior, *, noise_fixed: bool = False, max_iter: int = 50
-) -> tuple[FilterModel, Learnt]:
-    """Hyperparameters that the sums find likely, and the filter with them."""
+    model: FilterModel, sums: Sums, scales: Scales, *, noise_fixed: bool = False,
+    max_iter: int = 50,
+) -> FilterModel:  # fmt: skip
+    """The filter with hyperparameters that the sums find likely; y in units of its own size."""
+    k, sums = model.k, sums.for_learning()
+    size = float((sums.triangle[:, k:] ** 2).sum())
+    unit = size / max(sums.weight * (sums.triangle.shape[0] - k), 1e-300)
+    if not (np.isfinite(unit) and unit > 0.0):
+        return model
+    triangle = sums.triangle.copy()
+    triangle[:, k:] /= np.sqrt(unit)
+    kernel = model.kernel.scaled(1.0 / unit)
     found = maximise(
-        Evidence(model, sums), model.kernel, model.noise, prior, max(sums.weight, 1.0),
-        noise_fixed=noise_fixed, max_iter=max_iter,
+        Evidence(model, replace(sums, triangle=triangle)), kernel, model.row_noise / unit,
+        scales.prior(kernel), max(sums.weight, 1.0), noise_fixed=noise_fixed, max_iter=max_iter,
     )  # fmt: skip
-    return model.reweighed(found.kernel, found.noise), found
+    best = found.kernel.scaled(unit)
+    if noise_fixed:
+        return model.reweighed(best, model.noise)
+    return model.with_row_noise(best, found.noise * unit)

@@ -34,11 +34,14 @@ class Drifting:
 
     def add(self, model: FilterModel, X: Array, Y: Array, w: Array, drift: float) -> Drifting:
         columns = model.columns(X)
-        noise = model.row_noise / (w * model.heard(X, columns))
+        with np.errstate(divide="ignore"):
+            noise = model.row_noise / (w * model.heard(X))
         mean, covariance = self.mean.copy(), self.covariance.copy()
         log_evidence = self.log_evidence.copy()
         V = np.ascontiguousarray(columns @ model.weights)
         _hear(V, np.ascontiguousarray(Y), noise, drift, mean, covariance, log_evidence)
+        w = w[np.isfinite(noise)]
+        log_evidence -= 0.5 * ((w - 1.0) * (LOG_2PI + np.log(model.row_noise)) + np.log(w)).sum()
         return Drifting(mean, covariance, log_evidence, self.weight + float(w.sum()))
 
     def posterior(self) -> Posterior:
@@ -53,6 +56,8 @@ def _hear(V, Y, noise, drift, mean, S, log_evidence):
     for t in range(V.shape[0]):
         for i in range(r):
             S[i, i] += drift
+        if not np.isfinite(noise[t]):  # not heard
+            continue
         SV = S @ V[t]
         total = max(V[t] @ SV, 0.0) + noise[t]
         for j in range(p):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from ..local import Prediction
 from ..message import LOG_2PI
 from .bases import FilterBasis
 from .densities import Density
-from .projection import Projection, mean_variance
+from .projection import Projection
 from .rules import rule_for
 from .sums import BLOCK, Sums
 
 Array = np.ndarray
 #: Prior standard deviation of the linear part's weights, in units of y and of each column.
 LINEAR_SD = 3.0
+#: Inputs at which the misfit is looked at.
+FEWER_NODES = 400
 #: Noise variance, relative to the prior's, that counts where less is given.
 LEAST_NOISE = 1e-10
 
@@ -54,7 +56,7 @@ class FilterModel:
     linear: Linear | None
     projection: Projection
     noise: float  # σ₂²
-    misfit: float | None  # E_p var[f − P_M f], where it counts as noise of the rows
+    misfit: float | None  # E_p var[f | v], where it counts as noise of the rows
     cut: float
 
     @classmethod
@@ -63,10 +65,11 @@ class FilterModel:
         linear: Linear | None, cut: float, *, misfit: bool = False,
     ) -> FilterModel:  # fmt: skip
         projection = Projection.of(rule_for(basis, density, kernel), kernel, cut)
-        variance = mean_variance(kernel, density)
-        lost = max(variance - projection.carried, 0.0) if misfit else None
-        noise = max(noise, LEAST_NOISE * variance, 1e-300)
-        return cls(basis, density, linear, projection, noise, lost, cut)
+        points, weights = density.nodes(FEWER_NODES)
+        lost = float(weights @ projection.left(points, projection.conditional(points)))
+        least = LEAST_NOISE * float(weights @ kernel.diag(points))
+        noise = max(noise, least, 1e-300)
+        return cls(basis, density, linear, projection, noise, lost if misfit else None, cut)
 
     def reweighed(self, kernel: Kernel, noise: float) -> FilterModel:
         """Another prior for the same basis: the sums over rows stay what they are."""
@@ -74,6 +77,12 @@ class FilterModel:
             kernel, noise, self.basis, self.density, self.linear, self.cut,
             misfit=self.misfit is not None,
         )  # fmt: skip
+
+    def with_row_noise(self, kernel: Kernel, row_noise: float) -> FilterModel:
+        """The same by the noise of a row: σ₂² is what the misfit leaves of it."""
+        found = self.reweighed(kernel, 0.0)
+        noise = max(row_noise - (found.misfit or 0.0), found.noise)
+        return replace(found, noise=noise)
 
     @property
     def row_noise(self) -> float:
@@ -104,24 +113,18 @@ class FilterModel:
         left = self.projection.left(X, a)
         return (np.hstack([self.linear.sd * self.linear(X), a]) if self.linear else a), left
 
-    def heard(self, X: Array, columns: Array) -> Array:
-        """How much of a row each row is: all of it where inputs were expected. Elsewhere
-        var[f − P_M f] is noise too, row noise/(σ₂² + var[f − P_M f])  (n,).
+    def heard(self, X: Array) -> Array:
+        """1 for rows where inputs were expected. Elsewhere the basis shows nothing of f, and its
+        errors at one row are those at the next: such rows are left out, 0.
         """
-        share = np.ones(X.shape[0])
-        out = np.flatnonzero(~self.density.covers(X))
-        if out.size:
-            Phi = columns[out, self.linear.m if self.linear else 0 :]
-            total = self.noise + self.projection.missed(X[out], Phi)
-            share[out] = np.minimum(self.row_noise / total, 1.0)
-        return share
+        return self.density.covers(X).astype(float)
 
     def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
         """The sums with some more rows, each seen w times."""
         for start in range(0, X.shape[0], BLOCK):
             part = slice(start, start + BLOCK)
             columns = self.columns(X[part])
-            sums = sums.add(columns, Y[part], w[part] * self.heard(X[part], columns))
+            sums = sums.add(columns, Y[part], w[part] * self.heard(X[part]))
         return sums
 
 

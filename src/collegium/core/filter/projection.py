@@ -18,11 +18,13 @@ import numpy as np
 from ..kernels import Kernel
 from .bases import FilterBasis
 from .densities import Density, Empirical
-from .rules import NODES, Nodes, Rule, rule_for
+from .rules import Nodes, Rule, rule_for
 
 Array = np.ndarray
-#: Directions whose prior variance is below this share of the largest say nothing but rounding.
+#: Directions whose prior variance is below this share of the largest say nothing about f beside
+#: the basis: a(x) there is a ratio of rounding errors.
 LEAST_VARIANCE = 1e-11
+ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +35,16 @@ class Projection:
     kernel: Kernel
     features: Array  # EQΛ^½  (m, r)
     cross: Array  # EQΛ^−½  (m, r)
-    carried: float  # E_p var[P_M f] = tr Λ
 
     @classmethod
     def of(cls, rule: Rule, kernel: Kernel, cut: float) -> Projection:
         E = rule.orthonormal(cut)
         variances, Q = np.linalg.eigh(_symmetric(rule.covariance(kernel, E)))
-        keep = variances > LEAST_VARIANCE * max(float(variances[-1:].sum()), 1e-300)
+        largest = max(float(variances[-1:].sum()), 1e-300)
+        keep = variances > variances.size * ROUNDING * largest
         root, EQ = np.sqrt(variances[keep]), E @ Q[:, keep]
-        return cls(rule, kernel, EQ * root, EQ / root, float(variances[keep].sum()))
+        sure = variances[keep] > LEAST_VARIANCE * largest
+        return cls(rule, kernel, EQ * root, EQ * np.where(sure, 1.0 / root, 0.0))
 
     @property
     def r(self) -> int:
@@ -60,12 +63,6 @@ class Projection:
         V = Phi @ self.features
         a = self.conditional(X)
         return self.left(X, a) + ((a - V) ** 2).sum(axis=1)
-
-
-def mean_variance(kernel: Kernel, density: Density) -> float:
-    """E_p V₀(x, x)."""
-    points, weights = density.nodes(NODES)
-    return float(weights @ kernel.diag(points))
 
 
 def _symmetric(A: Array) -> Array:

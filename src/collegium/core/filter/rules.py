@@ -14,16 +14,19 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.composite import Composite
+from ..kernels.constant import Constant
 from ..kernels.hat import Hat
 from ..kernels.rbf import RBF
 from ..kernels.stationary import Stationary
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals
-from .densities import Density, Normal, UniformBox, legendre
+from .densities import Density, Normal, UniformBox, legendre, tensor
 
 Array = np.ndarray
 #: Nodes of a quadrature, by default and for waves; Gauss–Legendre points on a panel.
 NODES, MOST_NODES, ORDER = 1_000, 3_000, 6
+ROUNDING = 2.0**-52
 STEP = 1e-3  # of a five-point derivative with respect to θ
 
 
@@ -271,7 +274,7 @@ def _lengths(kernel: RBF, rule: Closed) -> Array:
 def of_gram(H: Array, cut: float) -> Array:
     """E with EᵀHE = I, from the eigenvalues of H."""
     h, U = np.linalg.eigh(H)
-    keep = h > cut * h[-1]
+    keep = h > max(cut, h.size * ROUNDING) * h[-1]
     return U[:, keep] / np.sqrt(h[keep])
 
 
@@ -288,16 +291,9 @@ def pairs(kernel: Kernel, A: Array, B: Array, block: int = 32) -> Array:
 def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
     """In closed form or by panels where that is known, by nodes otherwise."""
     if isinstance(basis, LinearSplines) and isinstance(density, UniformBox):
-        same = all(
-            np.isclose(k[0], low) and np.isclose(k[-1], high)
-            for k, low, high in zip(basis.knots, density.low, density.high)
-        )
-        if same and len(basis.knots) == 1:
-            return _panels(basis.knots[0], kernel)
-        if same and isinstance(kernel, RBF | Hat):
-            return Kronecker(
-                tuple(_panels(k, part) for k, part in zip(basis.knots, _columns(kernel)))
-            )
+        ends = np.array([[k[0], k[-1]] for k in basis.knots])
+        if np.allclose(ends.T, [density.low, density.high]):
+            return _of_splines(basis, kernel)
     if isinstance(density, Normal) and isinstance(kernel, RBF):
         if isinstance(basis, GaussianBumps):
             return Closed(BumpIntegrals(density.mean, density.sd, basis.centres, basis.widths))
@@ -306,19 +302,48 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
     return Nodes.of(basis, density, _enough(basis))
 
 
+def _of_splines(basis: LinearSplines, kernel: Kernel) -> Rule:
+    """Panels where they resolve the kernel; else Gauss–Legendre nodes between the knots, the same
+    for C and c(x), so that var[f | v] is never below zero."""
+    if isinstance(kernel, RBF | Hat) and len(basis.knots) > 1:
+        columns = [_panels(k, part) for k, part in zip(basis.knots, _columns(kernel))]
+        if all(panels is not None for panels in columns):
+            return Kronecker(tuple(columns))  # type: ignore[arg-type]
+    if len(basis.knots) == 1:
+        panels = _panels(basis.knots[0], kernel)
+        if panels is not None:
+            return panels
+    d, gaps = len(basis.knots), np.prod([k.size - 1 for k in basis.knots], dtype=float)
+    order = int(np.clip((MOST_NODES / gaps) ** (1.0 / d), 2, 2 * ORDER))
+    points, weights = tensor([legendre(k, order) for k in basis.knots])
+    return Nodes(points, weights / weights.sum(), basis(points))
+
+
+def _panels(knots: Array, kernel: Kernel) -> Panels | None:
+    """Panels no longer than the shortest length scale of a stationary kernel; None where that
+    takes too many, or it is not one."""
+    shortest = _shortest(kernel)
+    if shortest is None:
+        return None
+    cuts = np.ceil(np.diff(knots).max() / shortest)
+    most = max(1, 2 * NODES // (ORDER * (knots.size - 1)))
+    return Panels(knots, int(max(cuts, 1))) if cuts <= most else None
+
+
+def _shortest(kernel: Kernel) -> float | None:
+    """The scale on which a kernel of one column bends away from where arguments meet."""
+    if isinstance(kernel, Composite):
+        parts = [_shortest(part) for part in kernel.parts if not isinstance(part, Constant)]
+        return None if None in parts or not parts else min(parts)  # type: ignore[type-var]
+    if not isinstance(kernel, Stationary):
+        return None
+    length = float(np.min(kernel.length_scale))
+    return length / 8.0 if isinstance(kernel, Hat) else length  # a kink at the length itself
+
+
 def _enough(basis: FilterBasis) -> int:
     """Nodes that tell the functions apart: some for each, and for each wave of a harmonic."""
     q = max(NODES, 4 * basis.m)
     if isinstance(basis, Cosines):
         q = max(q, int(min(np.prod(3.0 * basis.orders.max(axis=0) + 8.0), MOST_NODES)))
     return q
-
-
-def _panels(knots: Array, kernel: Kernel) -> Panels:
-    """Panels no longer than the kernel's length scale, as far as there are nodes for it."""
-    with np.errstate(divide="ignore", over="ignore"):
-        share = kernel.inverse_squares(1)[0] / max(float(kernel.diag(knots[:1, None])[0]), 1e-300)
-    kinks = 8.0 if isinstance(kernel, Hat) else 1.0  # one more at the length scale itself
-    wanted = kinks * float(np.diff(knots).max() * np.sqrt(share))
-    most = max(1, 2 * NODES // (ORDER * (knots.size - 1)))
-    return Panels(knots, int(np.clip(np.ceil(wanted), 1, most)) if np.isfinite(wanted) else most)

@@ -9,7 +9,7 @@ not lost below large ones after many rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -29,10 +29,11 @@ class Sums:
 
     triangle: Array  # T  (k + p, k + p)
     weight: float  # Σ w
+    count: float  # rows, whatever their weight
 
     @classmethod
     def start(cls, k: int, p: int = 1) -> Sums:
-        return cls(np.zeros((k + p, k + p)), 0.0)
+        return cls(np.zeros((k + p, k + p)), 0.0, 0.0)
 
     def add(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
         """Rows: Φ (n, k), Y (n, p), each seen w times."""
@@ -43,7 +44,7 @@ class Sums:
             if w is not None:
                 rows *= np.sqrt(w[part])[:, None]
             _rotate(T, rows if rows.shape[0] <= FEW else linalg.root(rows))
-        return replace(self, triangle=T, weight=self.weight + _total(w, Phi.shape[0]))
+        return self._with(T, Phi.shape[0], w)
 
     def add_rows(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
         """The same row by row: O(k²) each, to rounding in any order."""
@@ -52,21 +53,27 @@ class Sums:
             rows *= np.sqrt(w)[:, None]
         T = self.triangle.copy()
         _rotate(T, rows)
-        return replace(self, triangle=T, weight=self.weight + _total(w, Phi.shape[0]))
+        return self._with(T, Phi.shape[0], w)
+
+    def _with(self, T: Array, n: int, w: Array | None) -> Sums:
+        heard = n if w is None else int((w > 0).sum())
+        total = float(n) if w is None else float(w.sum())
+        return Sums(T, self.weight + total, self.count + heard)
 
     def __add__(self, other: Sums) -> Sums:
         """What two filters with the same basis have heard together."""
         T = self.triangle.copy()
         _rotate(T, other.triangle.copy())
-        return Sums(T, self.weight + other.weight)
+        return Sums(T, self.weight + other.weight, self.count + other.count)
 
     def faded(self, power: float) -> Sums:
         """All rows so far count `power` times."""
-        return Sums(np.sqrt(power) * self.triangle, power * self.weight)
+        return Sums(np.sqrt(power) * self.triangle, power * self.weight, power * self.count)
 
-
-def _total(w: Array | None, n: int) -> float:
-    return float(n) if w is None else float(w.sum())
+    def for_learning(self) -> Sums:
+        """With weights of mean one at most: equal rows that agree are no proof that there is no
+        noise."""
+        return self.faded(min(self.count / self.weight, 1.0)) if self.weight > 0.0 else self
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
