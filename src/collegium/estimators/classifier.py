@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.kernels import Kernel
 from ..core.latent_learning import Problem
 from ..core.local import Prediction, Rows
+from ..core.observation.base import Observation
 from ..core.observation.logit import Logit
 from ..core.observation.probit import Probit
 from ..core.observation.softmax import Softmax
@@ -19,7 +21,14 @@ from ..engines import single_threaded
 from .data import all_or_nothing, check_queries, generator, merged
 from .fitted import Cached
 from .labels import LabelClassifier, signs
-from .latent import LatentBuilt, Sweeping, add_latent, build_latent, latent_settings
+from .latent import (
+    LatentBuilt,
+    Sweeping,
+    add_latent,
+    build_latent,
+    checked,
+    latent_settings,
+)
 from .progress import Progress
 from .settings import choose_engine
 
@@ -206,14 +215,26 @@ class CommitteeClassifier(Cached, LabelClassifier):
     def _build(self, settings, rows: Rows, labels, *, streaming=False):
         rows, labels = merged(rows, labels, in_order=settings.in_order)
         earlier = getattr(self, "built_", None) if streaming else None
+        problems, rng, say = self._problems(rows.y), generator(self.random_state), self._say()
         with single_threaded():
-            self.built_ = build_latent(
-                rows, self._problems(rows.y), labels, settings, Sweeping.of(self),
-                generator(self.random_state), Progress(self.verbose), streaming=streaming,
-                earlier=earlier,
+            built = build_latent(
+                rows, problems, labels, settings, Sweeping.of(self), rng, say,
+                streaming=streaming, earlier=earlier,
             )  # fmt: skip
+            if settings.learn:
+                loss = partial(self._loss, rows.y[:, 0].astype(int), rows.w)
+                built = checked(built, rows, problems, settings, loss, rng, say)
+        self.built_ = built
         self._forget_answers()
         return self
+
+    def _say(self) -> Progress:
+        return Progress(self.verbose)
+
+    def _loss(self, codes: Array, w: Array, out: Array, found: list[Prediction]) -> float:
+        """Log loss of rows left out."""
+        table = log_probabilities(self._problems(codes[:1, None])[0].likelihood, found)
+        return -float(w[out] @ table[np.arange(out.size), codes[out]]) / float(w[out].sum())
 
     def _settings(self):
         if not isinstance(self.likelihood, str) or self.likelihood not in LINKS:
@@ -246,7 +267,7 @@ class CommitteeClassifier(Cached, LabelClassifier):
     def _latents(self, X) -> list[Prediction]:
         check_is_fitted(self)
         X = check_queries(self, X)
-        engine = Progress(self.verbose).watch(choose_engine(self.engine, self.n_jobs))
+        engine = self._say().watch(choose_engine(self.engine, self.n_jobs))
         with single_threaded():
             return self._answers.get(self.built_).predict(X, engine)
 
@@ -272,20 +293,7 @@ class CommitteeClassifier(Cached, LabelClassifier):
         log_probability : array of shape (n, n_classes)
         """
         found = self._latents(X)
-        likelihood = self.built_.likelihoods[0]
-        means = np.column_stack([one.mean[:, 0] for one in found])
-        variances = np.column_stack([one.variance for one in found])
-        if isinstance(likelihood, Softmax):
-            table = likelihood.probability(means, variances)
-            return np.log(np.maximum(table, np.finfo(float).tiny))
-        if len(found) == 1:
-            m, v = means[:, 0], variances[:, 0]
-            return np.column_stack(
-                [likelihood.log_probability(-m, v), likelihood.log_probability(m, v)]
-            )
-        table = likelihood.log_probability(means, variances)
-        top = table.max(axis=1, keepdims=True)
-        return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
+        return log_probabilities(self.built_.likelihoods[0], found)
 
     def decision_function(self, X):
         """Posterior means of the latent functions.
@@ -329,3 +337,18 @@ class CommitteeClassifier(Cached, LabelClassifier):
     def log_evidence_(self) -> float:
         with single_threaded():
             return self._fitted().log_evidence()
+
+
+def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
+    """Of each class, from what is known about its latent function, or about that of the second
+    of two  (n, classes)."""
+    m = np.column_stack([one.mean[:, 0] for one in found])
+    v = np.column_stack([one.variance for one in found])
+    if isinstance(likelihood, Softmax):
+        return np.log(np.maximum(likelihood.probability(m, v), np.finfo(float).tiny))
+    assert isinstance(likelihood, Logit | Probit)
+    if len(found) == 1:
+        m, v = np.hstack([-m, m]), np.hstack([v, v])
+    table = likelihood.log_probability(m, v)
+    top = table.max(axis=1, keepdims=True)
+    return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))

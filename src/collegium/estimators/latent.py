@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..core.chunk import cut
 from ..core.generalised import Generalised, about_latents
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel
+from ..core.latent_calibration import LatentScale, best_scale
 from ..core.latent_learning import Problem, learn_latent
 from ..core.local import Prediction, Rows
 from ..core.observation.base import Observation
@@ -29,6 +31,9 @@ Array = np.ndarray
 SCHEDULES = ("parallel", "sequence")
 #: Sweeps, at most, where they go on until no message moves.
 MOST_SWEEPS = 50
+#: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
+#: nearest rows used there.
+HELD_OUT, FEWEST, NEAR = 1_000, 100, 50
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
 #: Arguments of a committee that mean nothing here.
@@ -83,6 +88,7 @@ class LatentBuilt:
     waiting: Rows | None  # the rows of a stream that is too short for anchors
     learnt_at: int
     sweeping: Sweeping
+    scale: LatentScale
 
     @property
     def kernel(self) -> Kernel:
@@ -107,9 +113,10 @@ class LatentBuilt:
         fresh = [replace(one) for one in self.committees]  # what it caches is not stored
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
-            return LatentPredictor((), JointLatents.of(fresh, self.query_size, s.most, s.tolerance))
+            joint = JointLatents.of(fresh, self.query_size, s.most, s.tolerance)
+            return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
-        return LatentPredictor(about_latents(latents, self.n_local), None)
+        return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +125,19 @@ class LatentPredictor:
 
     each: tuple[Any, ...]
     together: JointLatents | None
+    scale: LatentScale
 
     def predict(self, X: Array, engine: Any) -> list[Prediction]:
         if self.together is not None:
-            return self.together.predict(X, engine)
-        return [one.predict(X, engine) for one in self.each]
+            found = self.together.predict(X, engine)
+        else:
+            found = [one.predict(X, engine) for one in self.each]
+        return [self.scale.of(one) for one in found]
 
     def mean(self, X: Array, engine: Any) -> list[Array]:
         if self.together is not None:
-            return [found.mean for found in self.together.predict(X, engine)]
-        return [one.mean(X, engine) for one in self.each]
+            return [found.mean for found in self.predict(X, engine)]
+        return [self.scale.mean * one.mean(X, engine) for one in self.each]
 
     def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
         return [one.joint(X, engine) for one in self.each]
@@ -172,10 +182,41 @@ def build_latent(
         waiting=rows if waits else None,
         learnt_at=learnt_at,
         sweeping=sweeping,
+        scale=LatentScale(),
     )
     if not alone:
         _report(built, say)
     return built
+
+
+def checked(
+    built: LatentBuilt, rows: Rows, problems: Sequence[Problem], settings: Settings,
+    loss: Callable[[Array, list[Prediction]], float], rng: np.random.Generator, say: Progress,
+) -> LatentBuilt:  # fmt: skip
+    """The model, its latent functions scaled by how well the others answer for rows left out.
+
+    `loss`: of some rows' targets and what is said about them.
+    """
+    n = rows.X.shape[0]
+    if n < FEWEST or settings.clock.out():
+        return built
+    order = rng.permutation(n)
+    out, rest = np.sort(order[: min(n // 5, HELD_OUT)]), np.sort(order[min(n // 5, HELD_OUT) :])
+    given = replace(settings, kernel=built.kernel, learn=False, transductive=False, n_local=NEAR)
+    own = [
+        Problem(likelihood, problem.y[rest])
+        for problem, likelihood in zip(problems, built.likelihoods)
+    ]
+    once = replace(built.sweeping, most=1, settle=False)
+    others = build_latent(rows.take(rest), own, None, given, once, rng, Progress(0))
+    found = others.predictor().predict(rows.X[out], settings.engine)
+    scale = best_scale(partial(loss, out), found)
+    before, after = loss(out, found), loss(out, [scale.of(one) for one in found])
+    say(
+        f"rows left out: loss {before:.3f} -> {after:.3f} with latent means x {scale.mean:.3g} "
+        f"and variances x {scale.mean**2 * scale.variance:.3g}"
+    )
+    return replace(built, scale=scale)
 
 
 def add_latent(
