@@ -141,7 +141,8 @@ class _Learner:
     def _clusters(self, kernel: Kernel) -> list[Array]:
         X, e = self.rows.X, self.effort
         groups = partition.balanced(Metric.of(kernel, X).forward(X), e.size, self.rng)
-        pick = self.rng.choice(len(groups), min(e.chunks, len(groups)), replace=False)
+        few = max(2, e.chunks // (1 + len(self.problems) // 3))  # of many problems each says less
+        pick = self.rng.choice(len(groups), min(few, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
 
     def _noisy(self) -> bool:
