@@ -175,7 +175,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from more rows; each new chunk meets the present belief once.
 
-        Rows wait in one chunk until there are enough for anchors and a kernel.
+        Rows wait in one chunk until there are enough for anchors and a kernel. Transductive
+        answers hear all chunks again, as after `fit`.
 
         Parameters
         ----------
@@ -188,8 +189,6 @@ class CommitteeClassifier(Cached, LabelClassifier):
         self
         """
         first, settings = not hasattr(self, "built_"), self._settings()
-        if settings.transductive:
-            raise ValueError("partial_fit needs inference='inductive': call fit, or leave it out")
         if self._balanced():
             raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
         X, y = self._check(X, y, reset=first)

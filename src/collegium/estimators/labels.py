@@ -65,7 +65,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             return np.ones(X.shape[0])
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not (w > 0).any():
-            raise ValueError("sample_weight is zero for every row of every class: give some more")
+            raise ValueError("sample_weight is zero for every row: give at least one a weight")
         return w
 
 

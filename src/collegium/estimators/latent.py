@@ -29,6 +29,8 @@ Array = np.ndarray
 SCHEDULES = ("parallel", "sequence")
 #: Sweeps, at most, where they go on until no message moves.
 MOST_SWEEPS = 50
+#: Messages that move by less, relative to their sum, are at rest but for rounding.
+ROUNDING = 1e-9
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
 #: Arguments of a committee that mean nothing here.
@@ -243,7 +245,7 @@ def _anchors(
 def _report(built: LatentBuilt, say: Progress) -> None:
     s, change = built.sweeping, built.change
     say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
-    if s.settle and change > max(s.tolerance, 1e-3):
+    if s.settle and change > max(s.tolerance, ROUNDING):
         warnings.warn(
             f"messages still moved by {change:.1e} after {s.most} sweeps: give "
             "schedule='sequence', larger chunks, or sweeps=1",
