@@ -14,6 +14,7 @@ from .basis import Anchors
 from .generalised import Generalised, Stack
 from .local import Prediction
 from .scales import Metric
+from .transductive import padding
 
 Array = np.ndarray
 
@@ -29,16 +30,18 @@ class JointLatents:
     size: int  # query points of one batch, padding included
     sweeps: int
     tolerance: float
+    sequential: bool = False
 
     @classmethod
     def of(
-        cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float
-    ) -> JointLatents:
+        cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
+        sequential: bool = False,
+    ) -> JointLatents:  # fmt: skip
         first = committees[0]
         X = np.concatenate([one.chunk.load()[0] for one in first.heard])
         metric = Metric.of(first.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
-        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance)
+        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential)
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
         """Of each latent function."""
@@ -51,27 +54,19 @@ class JointLatents:
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
     def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
-        found = []
+        first = self.committees[0].basis
+        pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
+        points, _ = partition.distinct(np.concatenate([Q, pad]))
+        basis, found = Anchors.at(first.kernel, points), []
         for committee in self.committees:
-            kernel, K = committee.basis.kernel, committee.likelihood.latents
-            points, _ = partition.distinct(np.concatenate([Q, self._padding(Q)]))
-            basis = Anchors.at(kernel, points)
+            K = committee.likelihood.latents
             start = replace(
                 committee, basis=basis, past=Stack(tuple(basis.prior() for _ in range(K))),
                 heard=(), sweeps=0, change=np.inf,
             )  # fmt: skip
             heard = start.join([one.chunk for one in committee.heard]).settle(
-                engine, tolerance=self.tolerance, max_sweeps=self.sweeps
-            )
+                engine, sequential=self.sequential, tolerance=self.tolerance,
+                max_sweeps=self.sweeps,
+            )  # fmt: skip
             found += [local.predict_global(basis, belief, Q) for belief in heard.beliefs]
         return found
-
-    def _padding(self, Q: Array) -> Array:
-        """Training inputs near the queries, and anchors, up to `size` points."""
-        room = self.size - Q.shape[0]
-        if room <= 0:
-            return np.empty((0, Q.shape[1]))
-        Z = self.committees[0].basis.Z
-        k = max(1, min(self.tree.n, room // Q.shape[0]))
-        near = np.unique(self.tree.query(self.metric.forward(Q), k=[*range(1, k + 1)])[1])
-        return np.concatenate([self.X[near], Z])[:room]

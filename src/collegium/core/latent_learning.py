@@ -43,6 +43,12 @@ class Problem:
     likelihood: Observation
     y: Array  # (n, c)
 
+    def pull(self) -> Array:
+        """∂ log p(y | f)/∂f at f = 0  (n, K): where each row would have f go."""
+        n, K = self.y.shape[0], self.likelihood.latents
+        f = np.zeros(n) if K == 1 else np.zeros((n, K))
+        return self.likelihood.derivatives(self.y, f)[0].reshape(n, K)
+
 
 @dataclass(frozen=True, eq=False)
 class LearntLatent:

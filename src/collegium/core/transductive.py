@@ -85,18 +85,20 @@ class Joint(Predictor):
         )
 
     def padding(self, Q: Array) -> Array:
-        """Training inputs near the queries, then anchors near them, up to `size` points."""
-        room = self.size - Q.shape[0]
-        if room <= 0:
-            return np.empty((0, Q.shape[1]))
-        n = self.tree.n
-        Qs = self.metric.forward(Q)
-        distance, index = self.tree.query(Qs, k=[*range(1, min(n, room) + 1)])
-        ranked = index.T[distance.T > 0.0]  # nearest of every query first
-        _, first = np.unique(ranked, return_index=True)
-        near = ranked[np.sort(first)][: max(room - self.committee.basis.m, room // 2)]
-        centre = Qs.mean(axis=0)
         Z = self.committee.basis.Z
-        order = np.argsort(((self.metric.forward(Z) - centre) ** 2).sum(axis=1), kind="stable")
-        pad = np.concatenate([self.X[near], Z[order]])
-        return pad[:room]
+        return padding(Q, self.size, self.X, Z, self.metric, self.tree)
+
+
+def padding(Q: Array, size: int, X: Array, Z: Array, metric: Metric, tree: cKDTree) -> Array:
+    """Training inputs near the queries, then anchors near them, up to `size` points in all."""
+    room = size - Q.shape[0]
+    if room <= 0:
+        return np.empty((0, Q.shape[1]))
+    Qs = metric.forward(Q)
+    distance, index = tree.query(Qs, k=[*range(1, min(tree.n, room) + 1)])
+    ranked = index.T[distance.T > 0.0]  # nearest of every query first
+    _, first = np.unique(ranked, return_index=True)
+    near = ranked[np.sort(first)][: max(room - Z.shape[0], room // 2)]
+    centre = Qs.mean(axis=0)
+    order = np.argsort(((metric.forward(Z) - centre) ** 2).sum(axis=1), kind="stable")
+    return np.concatenate([X[near], Z[order]])[:room]

@@ -65,7 +65,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
     tol : float, default=1e-3
         Change of messages, relative to their sum, at which sweeps end.
     class_weight : dict, "balanced" or None
-        Weights of the classes: a row of weight w counts as w equal rows.
+        Weights of the classes: a row of weight w counts as w equal rows. "balanced" gives all
+        classes the same weight together, and needs `fit`.
     partition : {"balanced", "kmeans", "random", "time"} or array of labels
         How rows are cut into chunks.
     chunk_size, n_anchors : int or "auto"
@@ -74,8 +75,9 @@ class CommitteeClassifier(Cached, LabelClassifier):
         Rule for anchors; see `collegium.selection`.
     anchors : array-like of shape (m, d), default=None
         Anchors to use instead.
-    n_local : int, default=100
-        Rows next to a query that correct what the anchors say. 0: none, and no row is kept.
+    n_local : int or "auto", default="auto"
+        Rows next to a query that correct what the anchors say, 100 by default. 0: none, and no
+        row is kept.
     query_size : int or "auto"
         Query points of one transductive batch.
     learn : bool, default=True
@@ -173,16 +175,17 @@ class CommitteeClassifier(Cached, LabelClassifier):
         settings = self._settings()
         X, y = self._check(X, y, reset=True)
         labels = settings.labels(X.shape[0])
-        heard = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
-        rows, self.classes_ = self._coded(X, y, unique_labels(y), sample_weight)
-        labels = None if labels is None else np.unique(labels[heard], return_inverse=True)[1]
+        w = self._weights(X, sample_weight)
+        rows, self.classes_ = self._coded(X[w > 0], y[w > 0], unique_labels(y[w > 0]), w[w > 0])
+        labels = None if labels is None else labels[w > 0]
         return self._build(settings, self._weighted(rows), labels)
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from more rows; each new chunk meets the present belief once.
 
-        Rows wait in one chunk until there are enough for anchors and a kernel.
+        Rows wait in one chunk until there are enough for anchors and a kernel. Transductive
+        answers hear all chunks again, as after `fit`.
 
         Parameters
         ----------
@@ -195,8 +198,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
         self
         """
         first, settings = not hasattr(self, "built_"), self._settings()
-        if settings.transductive:
-            raise ValueError("partial_fit needs inference='inductive': call fit, or leave it out")
+        if self._balanced():
+            raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
         X, y = self._check(X, y, reset=first)
         rows, self.classes_ = self._coded(X, y, self._known(classes, first), sample_weight)
         rows = self._weighted(rows)
@@ -248,19 +251,26 @@ class CommitteeClassifier(Cached, LabelClassifier):
         link = LINKS[self.likelihood]()
         return [Problem(link, sign) for sign in signs(codes, 1 if n == 2 else n)]
 
+    def _balanced(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced"
+
     def _weighted(self, rows: Rows) -> Rows:
-        """With the weights of the classes, of those that are there."""
-        codes, n = rows.y[:, 0].astype(int), self.classes_.size
-        if self.class_weight is None:
-            return rows
-        there, labels = np.unique(codes), self.classes_[codes]
-        try:
-            found = compute_class_weight(self.class_weight, classes=self.classes_[there], y=labels)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"class_weight={self.class_weight!r}: {error}") from error
-        weights = np.ones(n)
-        weights[there] = found
-        return Rows(rows.X, rows.y, rows.w * weights[codes])
+        """With the weights of the classes; "balanced": all have the same weight together."""
+        codes, given = rows.y[:, 0].astype(int), self.class_weight
+        if self._balanced():
+            total = np.bincount(codes, rows.w)
+            weights = total.sum() / (total.size * total)
+        else:
+            try:
+                weights = compute_class_weight(given, classes=self.classes_, y=self.classes_)
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ValueError(f"class_weight={given!r}: {error}") from error
+        w = rows.w * weights[codes]
+        if not ((weights >= 0).all() and np.isfinite(w).all() and (w > 0).any()):
+            raise ValueError(
+                f"class_weight={given!r}: give weights of at least 0, some of them more"
+            )
+        return Rows(rows.X, rows.y, w)
 
     # -- answers ------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
         order="C", ensure_min_samples=1,
     )  # fmt: skip
     y = _numbers(y)
-    _check_range(X, "X")
+    check_range(X, "X")
     w = np.ones(X.shape[0])
     if sample_weight is not None:
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -62,11 +62,11 @@ def _numbers(y) -> Array:
     if issparse(y):
         raise ValueError("y is sparse: give a dense array")
     y = np.asarray(y, dtype=np.float64)
-    _check_range(y, "y")
+    check_range(y, "y")
     return y
 
 
-def _check_range(values: Array, name: str) -> None:
+def check_range(values: Array, name: str) -> None:
     if max(values.max(), -values.min()) > LARGEST:
         raise ValueError(f"{name} has values beyond {LARGEST:.0e}: give it in other units")
 

@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..core.local import Rows
+from .data import check_range
 
 Array = np.ndarray
 
@@ -35,6 +36,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1
         )
         check_classification_targets(y)
+        check_range(X, "X")
         return X, y
 
     def _known(self, classes, first: bool) -> Array:
@@ -52,14 +54,19 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         unknown = np.setdiff1d(y, classes)
         if unknown.size:
             raise ValueError(f"y has labels that are not among the classes: {unknown[:5]}")
-        w = np.ones(X.shape[0])
-        if sample_weight is not None:
-            w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        heard = w > 0
-        codes = np.searchsorted(classes, y).astype(float)
-        if classes.size < 2 or not heard.any():
+        if classes.size < 2:
             raise ValueError("there is one class only: give rows of at least two")
-        return Rows(X[heard], codes[heard, None], w[heard]), classes
+        w = self._weights(X, sample_weight)
+        codes = np.searchsorted(classes, y).astype(float)
+        return Rows(X, codes[:, None], w).take(w > 0), classes
+
+    def _weights(self, X, sample_weight) -> Array:
+        if sample_weight is None:
+            return np.ones(X.shape[0])
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not (w > 0).any():
+            raise ValueError("sample_weight is zero for every row: give at least one a weight")
+        return w
 
 
 def signs(codes: Array, n_problems: int) -> list[Array]:

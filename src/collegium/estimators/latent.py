@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.chunk import cut
 from ..core.generalised import Generalised, about_latents
 from ..core.generalised_joint import JointLatents
-from ..core.kernels import Kernel
+from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale
 from ..core.latent_learning import Problem, learn_latent
 from ..core.local import Prediction, Rows
@@ -34,6 +34,8 @@ MOST_SWEEPS = 50
 #: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
 #: nearest rows used there.
 HELD_OUT, FEWEST, NEAR = 1_000, 100, 50
+#: Messages that move by less, relative to their sum, are at rest but for rounding.
+ROUNDING = 1e-9
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
 #: Arguments of a committee that mean nothing here.
@@ -69,6 +71,8 @@ def latent_settings(estimator, *, n_local: int) -> Settings:
         raise ValueError(f"learn={learn!r}: give True or False")
     if not learn and given.get("kernel") is None:
         raise ValueError("learn=False needs a kernel")
+    if given.get("kernel") is not None and split_white(as_kernel(given["kernel"]))[1] is not None:
+        raise ValueError("kernel has white noise, but the likelihood has its own: leave it out")
     settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": 1.0}))
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
@@ -85,7 +89,7 @@ class LatentBuilt:
     chunk_size: int
     n_chunks: int
     total_weight: float
-    waiting: Rows | None  # the rows of a stream that is too short for anchors
+    waiting: Rows | None  # all rows, where they are one chunk: more may ask for anchors
     learnt_at: int
     sweeping: Sweeping
     scale: LatentScale
@@ -113,7 +117,9 @@ class LatentBuilt:
         fresh = [replace(one) for one in self.committees]  # what it caches is not stored
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
-            joint = JointLatents.of(fresh, self.query_size, s.most, s.tolerance)
+            joint = JointLatents.of(
+                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential
+            )
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
         return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
@@ -158,9 +164,9 @@ def build_latent(
     settings = replace(settings, engine=say.watch(settings.engine))
     kernel, likelihoods, learnt_at = _hyperparameters(rows, problems, settings, rng, say, earlier)
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
-    waits = streaming and n < settings.enough()
-    alone = waits or (len(groups) == 1 and settings.keeps_rows)
-    Z = np.empty((0, d)) if alone else _anchors(kernel, rows, settings, rng)
+    alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
+    alone = alone or (streaming and n < settings.enough())
+    Z = np.empty((0, d)) if alone else _anchors(kernel, rows, problems, settings, rng)
     groups = [np.arange(n)] if alone else groups
     words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
     say(f"{n} rows: {words}")
@@ -171,7 +177,8 @@ def build_latent(
             settings.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
             max_sweeps=1 if alone else sweeping.most,
         )  # fmt: skip
-        committees.append(heard if settings.keeps_rows else _without_rows(heard))
+        keep = alone or settings.keeps_rows
+        committees.append(heard if keep else _without_rows(heard))
     built = LatentBuilt(
         committees=tuple(replace(one) for one in committees),
         n_local=settings.local_rows(d),
@@ -179,7 +186,7 @@ def build_latent(
         chunk_size=size,
         n_chunks=len(groups),
         total_weight=float(rows.w.sum()),
-        waiting=rows if waits else None,
+        waiting=rows if alone else None,
         learnt_at=learnt_at,
         sweeping=sweeping,
         scale=LatentScale(),
@@ -263,17 +270,22 @@ def _hyperparameters(
     return found.kernel, found.likelihoods, n
 
 
-def _anchors(kernel: Kernel, rows: Rows, settings: Settings, rng: np.random.Generator) -> Array:
+def _anchors(
+    kernel: Kernel, rows: Rows, problems: Sequence[Problem], settings: Settings,
+    rng: np.random.Generator,
+) -> Array:  # fmt: skip
     if settings.anchors is not None:
         return settings.anchors
     stop = Stop(min(settings.anchor_count(rows.X.shape[0]), rows.X.shape[0]))
+    pull = np.column_stack([problem.pull() for problem in problems])
+    rows = Rows(rows.X, TYPICAL_NOISE * pull, rows.w)
     return RULES[settings.selection](kernel, TYPICAL_NOISE, rows, stop, rng).Z
 
 
 def _report(built: LatentBuilt, say: Progress) -> None:
     s, change = built.sweeping, built.change
     say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
-    if s.settle and change > max(s.tolerance, 1e-3):
+    if s.settle and change > max(s.tolerance, ROUNDING):
         warnings.warn(
             f"messages still moved by {change:.1e} after {s.most} sweeps: give "
             "schedule='sequence', larger chunks, or sweeps=1",
