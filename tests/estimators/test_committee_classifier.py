@@ -82,14 +82,14 @@ def assert_sound(model, Xs):
 
 # --- scikit-learn's rules -------------------------------------------------------------------------
 
-GIVEN_ONE = {"kernel": kernels.Matern12(30.0, 15.0), "learn": False, "random_state": 0}
+GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 0}
 MANY = {"chunk_size": 30, "n_anchors": 6}
 CHECKED = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
     CommitteeClassifier(**GIVEN_ONE),
-    CommitteeClassifier(chunk_size=8, n_anchors=5, sweeps=2, **GIVEN_ONE),
-    CommitteeClassifier(likelihood="softmax", **MANY, **GIVEN_ONE),
-    CommitteeClassifier(likelihood="probit", **MANY, **GIVEN_ONE),
+    CommitteeClassifier(chunk_size=8, n_anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
+    CommitteeClassifier(likelihood="softmax", n_local=9, **MANY, **GIVEN_ONE),
+    CommitteeClassifier(likelihood="probit", n_local=9, **MANY, **GIVEN_ONE),
     CommitteeClassifier(n_local=0, schedule="sequence", **MANY, **GIVEN_ONE),
     CommitteeClassifier(inference="transductive", sweeps=2, **MANY, **GIVEN_ONE),
 ]
