@@ -81,7 +81,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
     query_size : int or "auto"
         Query points of one transductive batch.
     learn : bool, default=True
-        Learn the kernel by the Laplace evidence. False: take it as it is.
+        Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
+        of rows left out. False: take the kernel as it is.
     time_limit : float or None
         Seconds after which learning goes on with what it has.
     engine, n_jobs : as in CommitteeRegressor
@@ -96,6 +97,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
     anchors_ : array of shape (m, d); empty where all rows are one chunk.
     n_chunks_, n_sweeps_ : int, chunks, and how often they were heard.
     change_ : float, by how much messages moved in the last sweep.
+    calibration_ : (float, float), factors of the latent means and variances that rows left out
+        asked for; (1, 1) with learn=False.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
 
     Examples
@@ -306,16 +309,35 @@ class CommitteeClassifier(Cached, LabelClassifier):
         return log_probabilities(self.built_.likelihoods[0], found)
 
     def decision_function(self, X):
-        """Posterior means of the latent functions.
+        """Log odds of the second of two classes, or log probabilities of several.
 
         Returns
         -------
-        score : array of shape (n,) with two classes (positive: the second), else (n, n_classes)
+        score : array of shape (n,) with two classes, else (n, n_classes)
         """
-        found = np.column_stack([one.mean[:, 0] for one in self._latents(X)])
-        if self.classes_.size > 2:
-            return found
-        return found[:, 0] if found.shape[1] == 1 else found[:, 1] - found[:, 0]
+        table = self.predict_log_proba(X)
+        return table if self.classes_.size > 2 else table[:, 1] - table[:, 0]
+
+    def predict_latent(self, X, return_std=False):
+        """Posterior means of the latent functions, with their standard deviations on request.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+        return_std : bool
+
+        Returns
+        -------
+        mean : array of shape (n,) with two classes (softmax: (n, 2)), else (n, n_classes)
+        std : array of the same shape
+        """
+        found = self._latents(X)
+        mean = np.column_stack([one.mean[:, 0] for one in found])
+        std = np.sqrt(np.column_stack([one.variance for one in found]))
+        if mean.shape[1] == 1:
+            mean, std = mean[:, 0], std[:, 0]
+        return (mean, std) if return_std else mean
 
     # -- what was found -----------------------------------------------------------------------
 
@@ -342,6 +364,12 @@ class CommitteeClassifier(Cached, LabelClassifier):
     @property
     def change_(self) -> float:
         return self._fitted().change
+
+    @property
+    def calibration_(self) -> tuple[float, float]:
+        """Factors of latent means and of latent variances, by rows left out."""
+        scale = self._fitted().scale
+        return scale.mean, scale.mean**2 * scale.variance
 
     @property
     def log_evidence_(self) -> float:
