@@ -13,6 +13,7 @@ from . import local, partition
 from .basis import Anchors
 from .generalised import Generalised, Stack
 from .local import Prediction
+from .message import Belief
 from .scales import Metric
 
 Array = np.ndarray
@@ -50,8 +51,21 @@ class JointLatents:
         answers = [self._answer(distinct[batch], engine) for batch in batches]
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
-    def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
+    def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        """Moments and covariances of all queries, asked as one batch."""
+        distinct, where = partition.distinct(Xs)
         found = []
+        for basis, belief in self._believe(distinct, engine):
+            covariance = local.covariance_global(basis, belief, distinct)
+            own = local.predict_global(basis, belief, distinct).take(where)
+            found.append((own, covariance[np.ix_(where, where)]))
+        return found
+
+    def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
+        return [local.predict_global(*one, Q) for one in self._believe(Q, engine)]
+
+    def _believe(self, Q: Array, engine: Any) -> list[tuple[Anchors, Belief]]:
+        found: list[tuple[Anchors, Belief]] = []
         for committee in self.committees:
             kernel, K = committee.basis.kernel, committee.likelihood.latents
             points, _ = partition.distinct(np.concatenate([Q, self._padding(Q)]))
@@ -63,7 +77,7 @@ class JointLatents:
             heard = start.join([one.chunk for one in committee.heard]).settle(
                 engine, tolerance=self.tolerance, max_sweeps=self.sweeps
             )
-            found += [local.predict_global(basis, belief, Q) for belief in heard.beliefs]
+            found += [(basis, belief) for belief in heard.beliefs]
         return found
 
     def _padding(self, Q: Array) -> Array:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.chunk import cut
 from ..core.generalised import Generalised, about_latents
 from ..core.generalised_joint import JointLatents
-from ..core.kernels import Kernel
+from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_learning import Problem, learn_latent
 from ..core.local import Prediction, Rows
 from ..core.observation.base import Observation
@@ -56,15 +56,21 @@ class Sweeping:
         return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
 
 
-def latent_settings(estimator, *, n_local: int) -> Settings:
-    """The arguments that latent models share with committees; `n_local` by default."""
+def latent_settings(
+    estimator, *, n_local: int | None = None, noise: Any = 1.0, noisy: bool = False
+) -> Settings:
+    """The arguments that latent models share with committees; `n_local` by default, `noise`
+    where y has some."""
     given = estimator.get_params(deep=False)
     learn = given.get("learn", True)
     if not isinstance(learn, (bool, np.bool_)):
         raise ValueError(f"learn={learn!r}: give True or False")
     if not learn and given.get("kernel") is None:
-        raise ValueError("learn=False needs a kernel")
-    settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": 1.0}))
+        raise ValueError("learn=False needs a kernel" + " and noise" * noisy)
+    if not noisy and given["kernel"] is not None:
+        if split_white(as_kernel(given["kernel"]))[1] is not None:
+            raise ValueError("the kernel of a latent function has White noise: leave it out")
+    settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": noise}))
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -130,6 +136,8 @@ class LatentPredictor:
         return [one.mean(X, engine) for one in self.each]
 
     def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        if self.together is not None:
+            return self.together.joint(X, engine)
         return [one.joint(X, engine) for one in self.each]
 
 
@@ -150,7 +158,9 @@ def build_latent(
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     waits = streaming and n < settings.enough()
     alone = waits or (len(groups) == 1 and settings.keeps_rows)
-    Z = np.empty((0, d)) if alone else _anchors(kernel, rows, settings, rng)
+    noise = getattr(likelihoods[0], "noise", TYPICAL_NOISE)
+    seen = Rows(rows.X, np.column_stack([problem.y[:, 0] for problem in problems]), rows.w)
+    Z = np.empty((0, d)) if alone else _anchors(kernel, noise, seen, settings, rng)
     groups = [np.arange(n)] if alone else groups
     words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
     say(f"{n} rows: {words}")
@@ -200,6 +210,11 @@ def add_latent(
     )  # fmt: skip
 
 
+def due(earlier: LatentBuilt, n: int, settings: Settings) -> bool:
+    """Whether a stream that has come to n rows learns from them anew."""
+    return n >= min(2 * earlier.learnt_at, settings.enough())
+
+
 def _without_rows(committee: Generalised) -> Generalised:
     """What was said is kept, who said it is not."""
     return replace(committee, past=committee.total, heard=())
@@ -214,7 +229,7 @@ def _hyperparameters(
     if not settings.learn:
         assert kernel is not None
         return kernel, tuple(problem.likelihood for problem in problems), 0
-    if earlier is not None and n < min(2 * earlier.learnt_at, settings.enough()):
+    if earlier is not None and not due(earlier, n, settings):
         return earlier.kernel, earlier.likelihoods, earlier.learnt_at
     found = learn_latent(
         for_learning(rows), problems, kernel, rng, settings.engine, clock=settings.clock, say=say
@@ -222,11 +237,13 @@ def _hyperparameters(
     return found.kernel, found.likelihoods, n
 
 
-def _anchors(kernel: Kernel, rows: Rows, settings: Settings, rng: np.random.Generator) -> Array:
+def _anchors(
+    kernel: Kernel, noise: float, rows: Rows, settings: Settings, rng: np.random.Generator
+) -> Array:
     if settings.anchors is not None:
         return settings.anchors
     stop = Stop(min(settings.anchor_count(rows.X.shape[0]), rows.X.shape[0]))
-    return RULES[settings.selection](kernel, TYPICAL_NOISE, rows, stop, rng).Z
+    return RULES[settings.selection](kernel, noise, rows, stop, rng).Z
 
 
 def _report(built: LatentBuilt, say: Progress) -> None:
