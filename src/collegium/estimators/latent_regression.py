@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import column_or_1d
 
 from ..core.generalised import Generalised
@@ -98,14 +97,14 @@ def check_latent_rows(
     estimator, likelihood: Scalar, X, y, sample_weight, exposure, *, reset: bool
 ) -> Rows:
     """Validated rows: y (n, 1), or counts and exposures (n, 2)."""
-    if y is not None and not issparse(y):
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            raise ValueError(
-                f"y has {np.shape(y)[1]} outputs, but with likelihood={estimator.likelihood!r} "
-                "it has one: fit one model each"
-            )
-        y = column_or_1d(y, warn=True)
-    rows, _ = check_rows(estimator, X, y, sample_weight, reset=reset)
+    rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
+    if rows.y.shape[1] > 1:
+        raise ValueError(
+            f"y has {rows.y.shape[1]} outputs, but with likelihood={estimator.likelihood!r} it has "
+            "one: fit one model each"
+        )
+    if y_ndim == 2:
+        column_or_1d(rows.y, warn=True)
     if not isinstance(likelihood, Poisson):
         check_exposure(exposure, rows.X.shape[0], likelihood)
         likelihood.check(rows.y)
