@@ -198,7 +198,7 @@ def add_latent(
     groups = chunk_groups(metric.forward(rows.X), None, settings, size, rng)
     committees = tuple(
         replace(
-            one.add(
+            replace(one).add(  # what it caches is not stored
                 cut(rows.X, y, rows.w, groups, first_id=built.n_chunks), keep=settings.keeps_rows
             )
         )
