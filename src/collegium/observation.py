@@ -1,19 +1,7 @@
 """Likelihoods p(y | f), for the argument `likelihood` of `CommitteeRegressor`.
 
-Derive from `Scalar` for one of your own; see CONTRIBUTING.
+Everything in `collegium.core.observation`; derive from `Scalar` for one of your own.
 """
 
-from .core.observation import (
-    Gaussian,
-    Logit,
-    Observation,
-    Poisson,
-    Probit,
-    Scalar,
-    Softmax,
-    StudentT,
-)
-
-__all__ = [
-    "Gaussian", "Logit", "Observation", "Poisson", "Probit", "Scalar", "Softmax", "StudentT",
-]  # fmt: skip
+from .core.observation import *  # noqa: F403
+from .core.observation import __all__  # noqa: F401

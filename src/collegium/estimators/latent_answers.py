@@ -156,7 +156,7 @@ class LatentAnswers(FittedCommittee):
     # -- what was found -------------------------------------------------------------------------
 
     @property
-    def noise_(self) -> float | Array | None:
+    def noise_(self) -> float | Array | None:  # type: ignore[override]
         """The noise variance in the units of y; one an output where these differ in scale, None
         where the likelihood has no noise."""
         fit = self._latent()
@@ -172,7 +172,7 @@ class LatentAnswers(FittedCommittee):
         if fit is None:
             raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
         noise = self.noise_
-        return fit.likelihood if noise is None else replace(fit.likelihood, noise=noise)
+        return fit.likelihood if noise is None else replace(fit.likelihood, **{"noise": noise})
 
     @property
     def log_evidence_(self) -> float:

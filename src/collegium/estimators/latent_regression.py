@@ -29,7 +29,9 @@ from .settings import Settings
 
 Array = np.ndarray
 #: None: Gaussian noise, which the committee knows in closed form.
-LIKELIHOODS = {"gaussian": None, "poisson": Poisson(), "student-t": StudentT()}
+LIKELIHOODS: dict[str, Scalar | None] = {
+    "gaussian": None, "poisson": Poisson(), "student-t": StudentT(),
+}  # fmt: skip
 #: Noise to start learning from, of y scaled.
 FIRST_NOISE = 0.1
 #: Counts that stand for none at all.
@@ -62,12 +64,10 @@ def regression_settings(estimator, likelihood: Scalar) -> Settings:
     """The arguments, those that mean nothing with this likelihood refused."""
     e, name = estimator, f"likelihood={estimator.likelihood!r}"
     robust, noise = isinstance(likelihood, StudentT), e.noise
-    if robust and "noise" in likelihood.fixed and noise is not None:
-        raise ValueError("noise is given twice: drop it, or the fixed one of likelihood")
     if not robust and noise is not None:
         raise ValueError(f"noise means nothing with {name}: leave it out")
-    if robust and noise is None and _brings_noise(e, likelihood):
-        noise = likelihood.noise
+    if isinstance(likelihood, StudentT):
+        noise = _given_noise(e, likelihood)
     if isinstance(e.learn, str) and e.learn == "anchored":
         raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")
     settings = latent_settings(e, noise=noise if robust else 1.0, noisy=robust)
@@ -86,11 +86,15 @@ def regression_settings(estimator, likelihood: Scalar) -> Settings:
     return settings
 
 
-def _brings_noise(e, likelihood: StudentT) -> bool:
-    """Whether a likelihood given as an object says what the noise is."""
+def _given_noise(e, likelihood: StudentT):
+    """The noise to keep, by argument or as that of an object that is not to be learnt."""
+    fixed = "noise" in likelihood.fixed
+    if fixed and e.noise is not None:
+        raise ValueError("noise is given twice: drop it, or the fixed one of likelihood")
     white = e.kernel is not None and split_white(as_kernel(e.kernel))[1] is not None
-    given = not isinstance(e.likelihood, str) and not e.learn and not white
-    return given or "noise" in likelihood.fixed
+    if fixed or not (isinstance(e.likelihood, str) or e.learn or white):
+        return likelihood.noise if e.noise is None else e.noise
+    return e.noise
 
 
 def check_latent_rows(
