@@ -15,7 +15,7 @@ from .core.experts import Block, Diagonal, Projected
 from .core.message import Belief, Message, normalise
 
 if TYPE_CHECKING:
-    from . import bases, combination, densities, dof, plots, priors, selection
+    from . import bases, combination, densities, dof, observation, plots, priors, selection
     from .estimators import (
         CommitteeClassifier,
         CommitteeOf,
@@ -52,14 +52,15 @@ __all__ = [
     "dof",
     "kernels",
     "normalise",
+    "observation",
     "plots",
     "priors",
     "selection",
 ]
 #: Imported when first asked for.
 MODULES = (
-    "bases", "combination", "densities", "dof", "engines", "estimators", "plots", "priors",
-    "selection",
+    "bases", "combination", "densities", "dof", "engines", "estimators", "observation", "plots",
+    "priors", "selection",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as sk
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, kernels, observation
 from collegium.engines import Serial
 
 X, Y = rows(30)
@@ -16,6 +16,7 @@ NO_SIZES = ["five", 0, -1, 2.5, None, True, np.nan, [3]]
 BAD = {
     "kernel": ["rbf", 3.0, kernels.RBF, sk.Matern(nu=0.7), [KERNEL]],
     "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive")],
+    "likelihood": ["normal", None, 1, ["poisson"], observation.Softmax(), observation.Poisson],
     "combination": ["mean", None, 1, ["bcm"], "BCM", "independent"],
     "partition": [
         "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
@@ -29,6 +30,9 @@ BAD = {
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],
     "noise": [-1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
+    "sweeps": ["five", 0, 2.5, None, 3],  # 3: means nothing where messages do not move
+    "schedule": ["both", None, ["parallel"], "sequence"],
+    "tol": [-1.0, "auto", None, np.nan, 0.5],
     "n_local": ["five", -1, 2.5, None, True, np.nan, [3]],
     "query_size": [50, "five", 0, None],
     "screening": [-1e-3, 1.0, np.nan, None, "auto", True, [0.1]],

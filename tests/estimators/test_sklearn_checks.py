@@ -3,9 +3,10 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, kernels, observation
 
 COMMITTEE = {"chunk_size": 5, "n_anchors": 5, "random_state": 0}
+GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
 VARIANTS = [
     CommitteeRegressor(random_state=0),
     CommitteeRegressor(chunk_size=1, n_anchors=5, random_state=0),
@@ -14,6 +15,12 @@ VARIANTS = [
     CommitteeRegressor(inference="transductive", **COMMITTEE),
     CommitteeRegressor(inference="transductive", query_size=8, **COMMITTEE),
     CommitteeRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, **COMMITTEE),
+    CommitteeRegressor(likelihood="poisson", random_state=0),
+    CommitteeRegressor(likelihood="poisson", **COMMITTEE),
+    CommitteeRegressor(likelihood="student-t", random_state=0),
+    CommitteeRegressor(likelihood="student-t", noise=0.5, learn=False, **GIVEN, **COMMITTEE),
+    CommitteeRegressor(likelihood="student-t", noise=0.5, inference="transductive", **COMMITTEE),
+    CommitteeRegressor(likelihood=observation.Gaussian(0.3), n_local=0, **COMMITTEE),
     CommitteeRegressor(combination="grbcm", **COMMITTEE),
     CommitteeRegressor(combination="rbcm", chunk_size=5, random_state=0),
     CommitteeRegressor(combination="npae", chunk_size=5, random_state=0),

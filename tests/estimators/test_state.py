@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from estimator_cases import VARIANTS, committee, leaves, queries, rows, state
 
-from collegium import CommitteeRegressor, NystromRegressor, SparseGPRegressor, kernels
+from collegium import CommitteeRegressor, NystromRegressor, SparseGPRegressor, kernels, observation
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 ALLOWED = (Number, np.bool_, str, type(None))
@@ -63,6 +63,11 @@ def test_the_walk_finds_what_does_not_belong():
     SparseGPRegressor(method="vfe", n_anchors=8, random_state=0),
     SparseGPRegressor(method="dtc", transductive=True, chunk_size=20, random_state=0),
     NystromRegressor(n_anchors=30, noise=0.5, random_state=0),
+    *(
+        CommitteeRegressor(**{"likelihood": one, "chunk_size": 20, "n_anchors": 9, **way})
+        for one in ("poisson", "student-t", observation.Gaussian())
+        for way in ({}, {"n_local": 0}, {"inference": "transductive"}, {"chunk_size": 80})
+    ),
     CommitteeRegressor(combination="grbcm", chunk_size=10, random_state=0),
     CommitteeRegressor(combination="npae", chunk_size=10, random_state=0),
 ], ids=repr)  # fmt: skip
@@ -71,3 +76,7 @@ def test_other_models_are_trees_of_plain_records_too(model):
     X, y = rows(60)
     model.fit(X, y).predict(queries(), return_std=True)
     assert_plain(model)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X, y).predict(queries())
+        assert model.log_evidence_
+        assert_plain(model)

@@ -13,6 +13,7 @@ from . import local, partition
 from .basis import Anchors
 from .generalised import Generalised, Stack
 from .local import Prediction
+from .message import Belief
 from .scales import Metric
 from .transductive import padding
 
@@ -53,11 +54,25 @@ class JointLatents:
         answers = [self._answer(distinct[batch], engine) for batch in batches]
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
+    def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        """Moments and covariances of all queries, asked as one batch."""
+        distinct, where = partition.distinct(Xs)
+        found = []
+        for basis, belief in self._believe(distinct, engine):
+            covariance = local.covariance_global(basis, belief, distinct)
+            own = local.predict_global(basis, belief, distinct).take(where)
+            found.append((own, covariance[np.ix_(where, where)]))
+        return found
+
     def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
+        return [local.predict_global(*one, Q) for one in self._believe(Q, engine)]
+
+    def _believe(self, Q: Array, engine: Any) -> list[tuple[Anchors, Belief]]:
         first = self.committees[0].basis
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))
-        basis, found = Anchors.at(first.kernel, points), []
+        basis = Anchors.at(first.kernel, points)
+        found: list[tuple[Anchors, Belief]] = []
         for committee in self.committees:
             K = committee.likelihood.latents
             start = replace(
@@ -68,5 +83,5 @@ class JointLatents:
                 engine, sequential=self.sequential, tolerance=self.tolerance,
                 max_sweeps=self.sweeps,
             )  # fmt: skip
-            found += [local.predict_global(basis, belief, Q) for belief in heard.beliefs]
+            found += [(basis, belief) for belief in heard.beliefs]
         return found

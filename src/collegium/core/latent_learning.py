@@ -42,6 +42,7 @@ class Problem:
 
     likelihood: Observation
     y: Array  # (n, c)
+    unit: float = 1.0  # of squared targets, where these are numbers: sizes are relative to it
 
     def pull(self) -> Array:
         """∂ log p(y | f)/∂f at f = 0  (n, K): where each row would have f go."""
@@ -101,9 +102,10 @@ class _Learner:
     def _family(self, noise: float, groups: list[Array]) -> Learnt:
         """The roughest family that is about as good as the best, by evidence."""
         scale, d = self.scales.columns, self.rows.X.shape[1]
+        size = self.problems[0].unit if self._measured() else SIZE
         tried = []
         for name in FAMILIES:
-            start = getattr(kernels, name)(SIZE, scale * np.sqrt(d))
+            start = getattr(kernels, name)(size, scale * np.sqrt(d))
             tried.append(self._fit(start, noise, groups))
             self.say(f"{name}: log evidence a row {tried[-1].value:.3f}")
             if self.clock.out():
@@ -135,8 +137,8 @@ class _Learner:
     def _prior(self, kernel: Kernel, noise: float) -> Prior:
         """As for targets of unit variance, but for the size of a latent function."""
         prior = self.scales.prior(kernel)
-        if self._noisy():  # the targets are in units of their own scale
-            return prior
+        if self._measured():
+            return _in_units(prior, kernel, self.problems[0].unit)
         sizes = np.array([kind == "variance" for kind, _ in kernel.labels] + [False])
         return replace(
             prior,
@@ -151,6 +153,10 @@ class _Learner:
         pick = self.rng.choice(len(groups), min(few, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
 
+    def _measured(self) -> bool:
+        """Whether the function is in the units of y."""
+        return self.problems[0].likelihood.support == "reals"
+
     def _noisy(self) -> bool:
         return bool(self.problems[0].likelihood.theta.size)
 
@@ -160,6 +166,13 @@ class _Learner:
 
     def _words(self, found: Learnt) -> str:
         return f", noise {found.noise:.3g} (scaled targets)" if self._noisy() else ""
+
+
+def _in_units(prior: Prior, kernel: Kernel, unit: float) -> Prior:
+    """Of targets whose squares are of this size; slopes are lengths, 1/√ of a variance."""
+    powers = {"variance": 1.0, "slope": -0.5}
+    moved = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [1.0]) * np.log(unit)
+    return Prior(prior.centre + moved, prior.spread, prior.low + moved, prior.high + moved)
 
 
 def _with_noise(likelihood: Observation, noise: float) -> Observation:

@@ -16,9 +16,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numba import njit
-from scipy.special import log_ndtr, ndtr, pdtr
+from scipy.special import log_ndtr, ndtr
 
 from .message import LOG_2PI
+from .quantiles import LARGEST_EXPONENT, count_quantile
 
 Array = np.ndarray
 exact_leaf: Any = njit(nogil=True, cache=True)
@@ -27,8 +28,6 @@ GAUSSIAN, PROBIT, POISSON = 0, 1, 2
 #: Points of the trapezoidal rule, at least, and its longest step on the scale of log rates: the
 #: edge that e^−rate cuts there is resolved to 1e-10.
 POINTS, LONGEST_STEP = 128, 0.4
-#: Exponents of rates stay where the squares of rates are finite.
-LARGEST_EXPONENT = 300.0
 _HALF_LOG_2PI = 0.5 * LOG_2PI
 
 
@@ -134,23 +133,7 @@ class Poisson:
 
     def quantile(self, level: float, m: Array, v: Array) -> Array:
         """The smallest count whose distribution function reaches `level`."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-        weights = weights / weights.sum()
-        exponent = self.offset + m[:, None] + np.sqrt(v)[:, None] * nodes
-        rates = np.exp(np.minimum(exponent, LARGEST_EXPONENT))  # (n, nodes)
-
-        def reached(count: Array) -> Array:
-            return pdtr(count[:, None], rates) @ weights >= level
-
-        top = rates[:, -1]
-        low, high = np.full(m.shape[0], -1.0), np.ceil(top + 40.0 * np.sqrt(top) + 40.0)
-        for _ in range(1100):  # low < quantile ≤ high
-            middle = np.floor(0.5 * (low + high))
-            if not ((middle > low) & (middle < high)).any():
-                break
-            enough = reached(middle)
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return high
+        return count_quantile(level, self.offset + m, v)
 
 
 def _log_expm1(v: Array) -> Array:

@@ -72,8 +72,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         -------
         lower, upper : arrays of the shape of the mean
         """
-        if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
-            raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
+        check_coverage(coverage)
         mean, std = self.predict(X, return_std=True, level=level)
         z = ndtri(0.5 + 0.5 * coverage)
         return mean - z * std, mean + z * std
@@ -87,11 +86,17 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_level(level, self.levels)
+        rng = check_random_state(random_state)
+        samples = self.scaling_.centre[:, None] + self.scaling_.scale[:, None] * self._draws(
+            check_queries(self, X), n_samples, rng, level
+        )
+        return samples[:, 0] if self.y_ndim_ == 1 else samples
+
+    def _draws(self, X: Array, n_samples, rng, level: str) -> Array:
+        """Of scaled y, jointly  (n, p, n_samples)."""
         if not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
-        X = check_queries(self, X)
         check_square(X.shape[0], "sample_y")
-        rng = check_random_state(random_state)
         with single_threaded():
             found, covariance = self._at(level)._joint(X)
             if level == "observation":
@@ -100,10 +105,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
             L, _ = linalg.cholesky(covariance, scale, nugget=linalg.JITTERS[0], overwrite=True)
             n, p = found.mean.shape
             draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)
-        samples = self.scaling_.centre[:, None] + self.scaling_.scale[:, None] * (
-            found.mean[:, :, None] + draws
-        )
-        return samples[:, 0] if self.y_ndim_ == 1 else samples
+        return found.mean[:, :, None] + draws
 
     def _mean(self, scaled: Array) -> Array:
         mean = self.scaling_.mean(scaled)
@@ -124,6 +126,11 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def check_coverage(coverage) -> None:
+    if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
+        raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
 
 
 def check_level(level, levels=LEVELS) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,14 +12,24 @@ from ..engines import single_threaded
 from .building import add_rows, build
 from .checking import degrees_of_freedom
 from .data import all_or_nothing, check_outputs, check_rows, generator, merged
-from .fitted import FittedCommittee
+from .latent import Sweeping
+from .latent_answers import LatentAnswers
+from .latent_regression import (
+    LatentFit,
+    check_exposure,
+    check_latent_rows,
+    chosen,
+    fit_latent,
+    hear_more,
+    regression_settings,
+)
 from .progress import Progress
 from .settings import Settings
 
 Array = np.ndarray
 
 
-class CommitteeRegressor(FittedCommittee):
+class CommitteeRegressor(LatentAnswers):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -36,6 +48,13 @@ class CommitteeRegressor(FittedCommittee):
     inference : {"inductive", "transductive"}, default="inductive"
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them).
+    likelihood : {"gaussian", "poisson", "student-t"} or a likelihood of `collegium.observation`
+        Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
+        rate, and the prior expects the mean rate. "student-t": noise with heavy tails, so that
+        outliers count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others);
+        y is centred and scaled by medians. One of your own, derived from `observation.Scalar`,
+        sees y as it is, with a prior mean of zero; of its parameters a free `noise` is learnt.
+        All but "gaussian" are Laplace approximations, for one output.
     combination : {"bcm", "poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter"}
         "bcm": chunks send messages, which add up jointly. By the others every chunk answers as
         a GP of its own, and the answers are combined query by query, as published: products of
@@ -58,6 +77,13 @@ class CommitteeRegressor(FittedCommittee):
     noise : float or array of p, default=None
         Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
         array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
+    sweeps : int or "auto", default="auto"
+        With likelihoods other than "gaussian", how often chunks are heard, at most: 1 is the
+        Bayesian committee machine. "auto": until no message moves by more than `tol`.
+    schedule : {"parallel", "sequence"}
+        Whether chunks are heard all at once or one after the other within a sweep.
+    tol : float, default=1e-3
+        Change of messages, relative to their sum, at which sweeps end.
     n_local : int or "auto"
         Nearest rows that correct a prediction. 0: anchors only, and no raw rows are kept.
         "auto": 100 + 50 per input column, at most 400.
@@ -104,7 +130,10 @@ class CommitteeRegressor(FittedCommittee):
 
     Attributes
     ----------
-    kernel_, noise_ : the kernel and noise used, in the units of X and y.
+    kernel_, noise_ : the kernel and noise used, in the units of X and y (of counts the kernel is
+        of the log rate, and there is no noise; with "student-t" the noise is σ²).
+    likelihood_ : the likelihood used, where that is not "gaussian".
+    n_sweeps_, change_ : how often chunks were heard, and by how much messages moved at last.
     anchors_ : array of shape (m, d); none where the model is an exact GP, or experts answer
         whole. Transductive: points that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
@@ -154,6 +183,7 @@ class CommitteeRegressor(FittedCommittee):
         kernel=None,
         *,
         inference="inductive",
+        likelihood="gaussian",
         combination="bcm",
         partition="balanced",
         chunk_size="auto",
@@ -161,6 +191,9 @@ class CommitteeRegressor(FittedCommittee):
         selection="kmeans",
         anchors=None,
         noise=None,
+        sweeps="auto",
+        schedule="parallel",
+        tol=1e-3,
         n_local="auto",
         query_size="auto",
         screening=1e-3,
@@ -178,6 +211,7 @@ class CommitteeRegressor(FittedCommittee):
     ):
         self.kernel = kernel
         self.inference = inference
+        self.likelihood = likelihood
         self.combination = combination
         self.partition = partition
         self.chunk_size = chunk_size
@@ -185,6 +219,9 @@ class CommitteeRegressor(FittedCommittee):
         self.selection = selection
         self.anchors = anchors
         self.noise = noise
+        self.sweeps = sweeps
+        self.schedule = schedule
+        self.tol = tol
         self.n_local = n_local
         self.query_size = query_size
         self.screening = screening
@@ -201,7 +238,7 @@ class CommitteeRegressor(FittedCommittee):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, exposure=None):
         """Learn from rows.
 
         Parameters
@@ -210,48 +247,54 @@ class CommitteeRegressor(FittedCommittee):
         y : array-like of shape (n,) or (n, p)
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
+        exposure : array-like of shape (n,), default=None
+            Of counts: the time or area in which each was counted; their rate is for one of it.
 
         Returns
         -------
         self
         """
-        settings = Settings.of(self)
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=True)
+        likelihood = chosen(self)
+        settings = self._settings(likelihood)
+        rows, y_ndim = self._check(likelihood, X, y, sample_weight, exposure, reset=True)
         labels = settings.labels(rows.X.shape[0])
-        return self._rebuild(settings, rows, labels, y_ndim)
+        return self._rebuild(settings, rows, labels, y_ndim, likelihood)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X, y, sample_weight=None, *, exposure=None):
         """Learn from more rows; earlier ones count as before.
 
         Rows wait, answered by an exact GP, until there are enough for anchors and
         hyperparameters (unless these are given). From then on each call adds chunks, and the
         result is that of `fit` on the same chunks with the same kernel, noise, anchors and
         scaling of y. Arguments changed since the first call take effect with the next `fit`.
+        With other likelihoods than "gaussian" each new chunk meets the present belief once.
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`
+        X, y, sample_weight, exposure : as in `fit`
 
         Returns
         -------
         self
         """
         first = not hasattr(self, "built_")
-        settings = Settings.of(self)
+        likelihood = chosen(self) if first else self._given()
+        settings = self._settings(likelihood)
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
+        rows, y_ndim = self._check(likelihood, X, y, sample_weight, exposure, reset=first)
         if first:
-            return self._rebuild(settings, rows, None, y_ndim, streaming=True)
+            return self._rebuild(settings, rows, None, y_ndim, likelihood, streaming=True)
+        if likelihood is None:
+            check_outputs(rows, self.scaling_)
         if self.built_.waiting:
             rows = self._kept() + rows
-            return self._rebuild(settings, rows, None, self.y_ndim_, streaming=True)
+            return self._rebuild(settings, rows, None, self.y_ndim_, likelihood, streaming=True)
+        add = add_rows if likelihood is None else hear_more
         with single_threaded():
             rows, _ = merged(rows, None, in_order=settings.in_order)
-            self.built_ = add_rows(self.built_, rows, settings, generator(self.random_state))
+            self.built_ = add(self.built_, rows, settings, generator(self.random_state))
         self._forget_answers()
         return self
 
@@ -264,29 +307,49 @@ class CommitteeRegressor(FittedCommittee):
         self
         """
         check_is_fitted(self)
-        if not self.built_.committee.sizes:
+        likelihood = self._given()
+        sizes = self.built_.committee.sizes if likelihood is None else self.built_.sizes
+        if not sizes:
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
             )
-        settings = Settings.of(self)
-        sizes = self.built_.committee.sizes
+        settings = self._settings(likelihood)
         labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
-        return self._rebuild(settings, self._kept(), labels, self.y_ndim_)
+        return self._rebuild(settings, self._kept(), labels, self.y_ndim_, likelihood)
 
-    def _rebuild(self, settings, rows, labels, y_ndim, *, streaming=False):
+    def _rebuild(self, settings, rows, labels, y_ndim, likelihood, *, streaming=False):
         """All or nothing: the fitted state changes when everything has worked."""
         earlier = getattr(self, "built_", None) if streaming else None
         rows, labels = merged(rows, labels, in_order=settings.in_order)
+        make = partial(build, rows, labels, settings)
+        if likelihood is not None:
+            make = partial(fit_latent, rows, labels, likelihood, settings, Sweeping.of(self))
         with single_threaded():
-            built = build(
-                rows, labels, settings, generator(self.random_state), Progress(self.verbose),
-                streaming=streaming, earlier=earlier,
+            built = make(
+                generator(self.random_state), Progress(self.verbose), streaming=streaming,
+                earlier=earlier,
             )  # fmt: skip
         self.built_, self.y_ndim_ = built, y_ndim
         self._forget_answers()
         return self
 
+    def _settings(self, likelihood) -> Settings:
+        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
+
+    def _check(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
+        if likelihood is not None:
+            rows = check_latent_rows(self, likelihood, X, y, sample_weight, exposure, reset=reset)
+            return rows, 1
+        check_exposure(exposure, 0, None)
+        return check_rows(self, X, y, sample_weight, reset=reset)
+
+    def _given(self):
+        """The likelihood of a fitted model; None: Gaussian noise."""
+        return self.built_.given if isinstance(self.built_, LatentFit) else None
+
     def _kept(self) -> Rows:
+        if isinstance(self.built_, LatentFit):
+            return self.built_.rows()
         kept = self.built_.committee.rows()
         return Rows(kept.X, self.scaling_.mean(kept.y), kept.w)
 
@@ -312,6 +375,8 @@ class CommitteeRegressor(FittedCommittee):
     @property
     def effective_dof_(self) -> float:
         built = self._fitted()
+        if isinstance(built, LatentFit):
+            raise AttributeError("effective_dof_ is of likelihood='gaussian' only")
         if built.dof > 0.0:
             return built.dof
         c, rows = built.committee, built.committee.rows()

@@ -142,6 +142,24 @@ class Scaling:
         sd[sd <= 1e-13] = 1.0  # constant to rounding
         return cls(mean * size, np.maximum(sd * size, 1.0 / LARGEST))
 
+    @classmethod
+    def robust(cls, y: Array, w: Array) -> Scaling:
+        """Weighted median and median absolute deviation of one output, as a normal's; where more
+        than half are equal the mean absolute deviation."""
+        size = float(np.abs(y).max()) or 1.0
+        unit = y[:, 0] / size
+        middle = _median(unit, w)
+        away = np.abs(unit - middle)
+        spread = 1.4826 * _median(away, w)
+        if spread <= 1e-13:
+            spread = 1.2533 * float(away @ w) / float(w.sum())
+        spread = spread if spread > 1e-13 else 1.0
+        return cls(np.array([middle * size]), np.array([max(spread * size, 1.0 / LARGEST)]))
+
+    @classmethod
+    def none(cls) -> Scaling:
+        return cls(np.zeros(1), np.ones(1))
+
     def forward(self, y: Array) -> Array:
         with np.errstate(over="ignore"):
             scaled = (y - self.centre) / self.scale
@@ -159,3 +177,13 @@ class Scaling:
         """One scale for all outputs, but for the given ratios to the first."""
         own = self.scale / ratios
         return Scaling(self.centre, np.exp(np.log(own).mean()) * ratios)
+
+
+def _median(values: Array, w: Array) -> float:
+    """Half of the weight lies on either side."""
+    order = np.argsort(values, kind="stable")
+    ranked, share = values[order], np.cumsum(w[order])
+    half = 0.5 * share[-1]
+    low = np.searchsorted(share, half * (1.0 - 1e-12))
+    high = np.searchsorted(share, half * (1.0 + 1e-12))
+    return 0.5 * float(ranked[low] + ranked[min(high, ranked.size - 1)])

@@ -63,17 +63,21 @@ class Sweeping:
         return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
 
 
-def latent_settings(estimator, *, n_local: int) -> Settings:
-    """The arguments that latent models share with committees; `n_local` by default."""
+def latent_settings(
+    estimator, *, n_local: int | None = None, noise: Any = 1.0, noisy: bool = False
+) -> Settings:
+    """The arguments that latent models share with committees; `n_local` by default, `noise`
+    where y has some."""
     given = estimator.get_params(deep=False)
     learn = given.get("learn", True)
     if not isinstance(learn, (bool, np.bool_)):
         raise ValueError(f"learn={learn!r}: give True or False")
     if not learn and given.get("kernel") is None:
-        raise ValueError("learn=False needs a kernel")
-    if given.get("kernel") is not None and split_white(as_kernel(given["kernel"]))[1] is not None:
-        raise ValueError("kernel has white noise, but the likelihood has its own: leave it out")
-    settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": 1.0}))
+        raise ValueError("learn=False needs a kernel" + " and noise" * noisy)
+    if not noisy and given["kernel"] is not None:
+        if split_white(as_kernel(given["kernel"]))[1] is not None:
+            raise ValueError("the kernel of a latent function has White noise: leave it out")
+    settings = Settings.of(SimpleNamespace(**{**ELSEWHERE, **given, "noise": noise}))
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -146,6 +150,8 @@ class LatentPredictor:
         return [self.scale.mean * one.mean(X, engine) for one in self.each]
 
     def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        if self.together is not None:
+            return self.together.joint(X, engine)
         return [one.joint(X, engine) for one in self.each]
 
 
@@ -166,7 +172,8 @@ def build_latent(
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
     alone = alone or (streaming and n < settings.enough())
-    Z = np.empty((0, d)) if alone else _anchors(kernel, rows, problems, settings, rng)
+    noise = getattr(likelihoods[0], "noise", TYPICAL_NOISE)
+    Z = np.empty((0, d)) if alone else _anchors(kernel, noise, rows, problems, settings, rng)
     groups = [np.arange(n)] if alone else groups
     words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
     say(f"{n} rows: {words}")
@@ -236,7 +243,7 @@ def add_latent(
     groups = chunk_groups(metric.forward(rows.X), None, settings, size, rng)
     committees = tuple(
         replace(
-            one.add(
+            replace(one).add(  # what it caches is not stored
                 cut(rows.X, y, rows.w, groups, first_id=built.n_chunks), keep=settings.keeps_rows
             )
         )
@@ -246,6 +253,11 @@ def add_latent(
         built, committees=committees, n_chunks=built.n_chunks + len(groups),
         total_weight=built.total_weight + float(rows.w.sum()),
     )  # fmt: skip
+
+
+def due(earlier: LatentBuilt, n: int, settings: Settings) -> bool:
+    """Whether a stream that has come to n rows learns from them anew."""
+    return n >= min(2 * earlier.learnt_at, settings.enough())
 
 
 def _without_rows(committee: Generalised) -> Generalised:
@@ -262,7 +274,7 @@ def _hyperparameters(
     if not settings.learn:
         assert kernel is not None
         return kernel, tuple(problem.likelihood for problem in problems), 0
-    if earlier is not None and n < min(2 * earlier.learnt_at, settings.enough()):
+    if earlier is not None and not due(earlier, n, settings):
         return earlier.kernel, earlier.likelihoods, earlier.learnt_at
     found = learn_latent(
         for_learning(rows), problems, kernel, rng, settings.engine, clock=settings.clock, say=say
@@ -271,15 +283,15 @@ def _hyperparameters(
 
 
 def _anchors(
-    kernel: Kernel, rows: Rows, problems: Sequence[Problem], settings: Settings,
+    kernel: Kernel, noise: float, rows: Rows, problems: Sequence[Problem], settings: Settings,
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
     if settings.anchors is not None:
         return settings.anchors
     stop = Stop(min(settings.anchor_count(rows.X.shape[0]), rows.X.shape[0]))
     pull = np.column_stack([problem.pull() for problem in problems])
-    rows = Rows(rows.X, TYPICAL_NOISE * pull, rows.w)
-    return RULES[settings.selection](kernel, TYPICAL_NOISE, rows, stop, rng).Z
+    rows = Rows(rows.X, noise * pull, rows.w)
+    return RULES[settings.selection](kernel, noise, rows, stop, rng).Z
 
 
 def _report(built: LatentBuilt, say: Progress) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from .quadrature import expect
 
@@ -110,7 +111,12 @@ class Observation:
 
 @dataclass(frozen=True)
 class Scalar(Observation):
-    """A row with one latent number f, and a y that has moments."""
+    """A row with one latent number f, and a y that has moments.
+
+    Of a new y a subclass need say no more than `mean` and `variance`, the first not falling in f.
+    """
+
+    identity: ClassVar[bool] = False  # whether E[y | f] is f itself
 
     def mean(self, f: Array) -> Array:
         """E[y | f]: the inverse link."""
@@ -126,6 +132,31 @@ class Scalar(Observation):
         mean = expect(self.mean, m, v)
         about = expect(lambda f, c: self.variance(f) + (self.mean(f) - c) ** 2, m, v, mean)
         return mean, about
+
+    def function(self, m: Array, v: Array) -> tuple[Array, Array]:
+        """Mean and variance of E[y | f], f ~ N(m, v)."""
+        mean = expect(self.mean, m, v)
+        return mean, expect(lambda f, c: (self.mean(f) - c) ** 2, m, v, mean)
+
+    def covariance(self, m: Array, v: Array, C: Array) -> Array:
+        """Of E[y | f] at several points, cov f = C with diagonal v: by the correlations of f,
+        where nothing better is known."""
+        ratio = np.sqrt(self.function(m, v)[1] / np.where(v > 0.0, v, 1.0))
+        return ratio[:, None] * C * ratio
+
+    def quantile(self, level: float, m: Array, v: Array) -> Array:
+        """The smallest y whose distribution function reaches `level`, f ~ N(m, v); by the normal
+        with the moments of y, where nothing better is known."""
+        mean, variance = self.predict(m, v)
+        if self.support == "signs":
+            return np.where(0.5 - 0.5 * mean >= level, -1.0, 1.0)
+        return mean + np.sqrt(variance) * ndtri(level)
+
+    def draw(self, f: Array, rng: Any) -> Array:
+        """A y of each f; of the normal with its moments, where nothing better is known."""
+        if self.support == "signs":
+            return np.where(rng.uniform(size=f.shape) < 0.5 + 0.5 * self.mean(f), 1.0, -1.0)
+        return self.mean(f) + np.sqrt(self.variance(f)) * rng.standard_normal(f.shape)
 
     def log_predictive(self, y: Array, m: Array, v: Array) -> Array:
         """log E[p(y | f)] of each row, f ~ N(m, v), where p bends on a scale of one or more."""

@@ -16,6 +16,7 @@ class Gaussian(Scalar):
 
     support = "reals"
     free = ("noise",)
+    identity = True
 
     def log_density(self, y, f):
         return -0.5 * ((y[..., 0] - f) ** 2 / self.noise + np.log(self.noise) + LOG_2PI)
@@ -37,6 +38,9 @@ class Gaussian(Scalar):
 
     def predict(self, m, v):
         return m, v + self.noise
+
+    def function(self, m, v):
+        return m, v
 
     def log_predictive(self, y, m, v):
         total = v + self.noise

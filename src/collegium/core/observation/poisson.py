@@ -13,6 +13,8 @@ from .base import Scalar
 _POISSON = likelihoods.Poisson()
 #: Counts above this are large.
 STIRLING = 16.0
+#: Rates beyond are drawn from as if they were this.
+LARGEST_COUNT = 1e15
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,19 @@ class Poisson(Scalar):
     def predict(self, m, v):
         """Rates are log-normal: mean e^(m + v/2), variance mean + mean²(e^v − 1)."""
         return _POISSON.predict(m, v)
+
+    def function(self, m, v):
+        """Of the rate."""
+        return _POISSON.rate(m, v)
+
+    def covariance(self, m, v, C):
+        return _POISSON.rate_covariance(m, v, C)
+
+    def quantile(self, level, m, v):
+        return _POISSON.quantile(level, m, v)
+
+    def draw(self, f, rng):
+        return rng.poisson(np.minimum(self.mean(f), LARGEST_COUNT)).astype(float)
 
     def log_predictive(self, y, m, v):
         return _POISSON.log_probability(y[..., 0], m + _log_exposure(y), v)

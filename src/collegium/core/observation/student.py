@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtrit
 
 from ..message import LOG_2PI
 from .base import Scalar
 
 #: Step of the rule in log τ, for ν ≤ 2; numbers that are held at a time.
 STEP, BLOCK = 0.3, 1_000_000
+#: Halvings of a bracket, to rounding.
+HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class StudentT(Scalar):
 
     support = "reals"
     free = ("noise",)
+    identity = True
 
     def _parts(self, y, f):
         """ν + 1, s, r, s + r²."""
@@ -65,16 +68,47 @@ class StudentT(Scalar):
     def predict(self, m, v):
         return m, v + self._spread()
 
-    def log_predictive(self, y, m, v):
-        """Student's t is N(f, σ²/τ), τ ~ Gamma(ν/2, ν/2): log E_τ[N(y; m, v + σ²/τ)], by a
-        trapezoidal rule in x = log τ, as good for any v and ν."""
-        a, out = 0.5 * self.dof, np.empty(np.shape(m))
-        r2 = (y[..., 0] - m) ** 2
+    def function(self, m, v):
+        return m, v
+
+    def _mixture(self, far):
+        """Student's t is N(f, σ²/τ), τ ~ Gamma(ν/2, ν/2): nodes of x = log τ, and logs of their
+        weights; `far` more of them for small τ."""
+        a = 0.5 * self.dof
         step = STEP * min(1.0, np.sqrt(1.0 / a))
         high = min(np.sqrt(45.0 / a), np.log1p(45.0 / a)) + 1.0
-        far = np.log1p(r2.max(initial=0.0) / self.noise)  # outliers speak for a small τ
         x = np.arange(-45.0 / a - far - 1.0, high, step)
-        prior = a * (np.log(a) + x - np.exp(x)) - gammaln(a) + np.log(step)
+        return x, a * (np.log(a) + x - np.exp(x)) - gammaln(a) + np.log(step)
+
+    def quantile(self, level, m, v):
+        """Of the normal and Student's t added up: P(y > m + q) = E_τ[Φ(−q/√(v + σ²/τ))], which
+        is solved for q ≥ 0 by halving; elsewhere by symmetry."""
+        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
+        tail, x = min(level, 1.0 - level), self._mixture(0.0)
+        kept = x[1] > -50.0
+        noises, weights = self.noise * np.exp(-x[0][kept]), np.exp(x[1][kept])
+        weights /= weights.sum()
+        # each of the two exceeds its part with half that probability
+        far = -np.sqrt(self.noise) * stdtrit(self.dof, 0.5 * tail)
+        high, low = far - np.sqrt(v) * ndtri(0.5 * tail), np.zeros(m.shape)
+        for part in np.array_split(np.arange(m.size), 1 + m.size * noises.size // BLOCK):
+            s = np.sqrt(v[part, None] + noises)
+            for _ in range(HALVINGS):
+                middle = 0.5 * (low[part] + high[part])
+                beyond = ndtr(-middle[:, None] / s) @ weights > tail
+                low[part] = np.where(beyond, middle, low[part])
+                high[part] = np.where(beyond, high[part], middle)
+        q = np.where(tail == 0.5, 0.0, 0.5 * (low + high))
+        return m + q if level > 0.5 else m - q
+
+    def draw(self, f, rng):
+        return f + np.sqrt(self.noise) * rng.standard_t(self.dof, size=f.shape)
+
+    def log_predictive(self, y, m, v):
+        """log E_τ[N(y; m, v + σ²/τ)], by a trapezoidal rule in log τ, as good for any v and ν."""
+        out, r2 = np.empty(np.shape(m)), (y[..., 0] - m) ** 2
+        far = np.log1p(r2.max(initial=0.0) / self.noise)  # outliers speak for a small τ
+        x, prior = self._mixture(far)
         for part in np.array_split(np.arange(out.size), 1 + out.size * x.size // BLOCK):
             total = np.broadcast_to(v, m.shape)[part, None] + self.noise * np.exp(-x)
             terms = prior - 0.5 * (r2[part, None] / total + np.log(total) + LOG_2PI)
