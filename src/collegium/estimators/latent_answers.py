@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -171,8 +172,8 @@ class LatentAnswers(FittedCommittee):
         fit = self._latent()
         if fit is None:
             raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
-        noise = self.noise_
-        return fit.likelihood if noise is None else replace(fit.likelihood, **{"noise": noise})
+        own: dict[str, Any] = {} if self.noise_ is None else {"noise": self.noise_}
+        return replace(fit.likelihood, **own)
 
     @property
     def log_evidence_(self) -> float:
