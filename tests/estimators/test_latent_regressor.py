@@ -148,6 +148,8 @@ def test_schedules_rest_at_the_same_place_and_one_sweep_does_not(given):
     once = CommitteeRegressor(**given, **SETTLED, sweeps=1).fit(X, y)
     assert once.n_sweeps_ == 1
     assert np.abs(answers(once, queries()) - first).max() > 1e-4
+    turns = CommitteeRegressor(**given, **SETTLED, sweeps=1, schedule="sequence").fit(X, y)
+    assert np.abs(answers(turns, queries()) - answers(once, queries())).max() > 1e-4
 
 
 @every_variant
