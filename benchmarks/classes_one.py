@@ -15,14 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+
 from classes_plan import CLASSES, COUNTS, METHODS
 from classes_scores import of_classes, of_counts
 from classes_sets import RULE, task
+from collegium import CommitteeRegressor
 from common import Meter, Split, peak_gigabytes, scores
 from one import PACKAGES, costs
 from plan import Method
-
-from collegium import CommitteeRegressor
 
 
 def measure(options: argparse.Namespace, method: Method) -> dict:

@@ -7,9 +7,10 @@ dimensions. The CPU time is that of the last fit, not of the search for its size
 """
 
 import numpy as np
-from common import Meter
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
+
+from common import Meter
 
 FIRST = 125
 #: A fit of twice the rows takes at least so many times longer, where it was not seen.
