@@ -176,7 +176,8 @@ def drive(survey: Survey, options: argparse.Namespace) -> None:
                 print(f"{name:17} {method:31} not run: needs another result first", flush=True)
                 continue
             row = run(options.folder, name, method, options)
-            store(path, results | {method: row | {"machine": machine()}}, survey.methods)
+            # read again: another run may have stored something meanwhile
+            store(path, stored(path) | {method: row | {"machine": machine()}}, survey.methods)
             print(f"{name:17} {method:31} {survey.words(row)}", flush=True)
 
 
