@@ -8,6 +8,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator, NullFormatter
 
 STYLES = {
     "collegium": ("#c1272d", "o"),
@@ -21,8 +22,8 @@ STYLES = {
 }
 #: Whose reliability is drawn.
 DRAWN = ("collegium", "collegium softmax", "scikit-learn GP", "logistic regression", "LightGBM")
-#: Bins with a smaller share of the rows say little.
-LEAST_SHARE = 0.005
+#: Bins with fewer rows say little.
+LEAST_ROWS = 10
 
 
 def draw(found: dict[str, dict], folder: Path) -> list[str]:
@@ -73,19 +74,20 @@ def _times(axis, results: dict) -> None:
             time = row["fit_cpu_s"] + row["predict_cpu_s"]
             axis.plot(time, row["log_loss"], marker, color=colour, label=name, markersize=6)
     axis.margins(0.14, 0.12)
-    axis.yaxis.set_major_formatter(_plain)
-    axis.yaxis.set_minor_formatter(_plain)
-    axis.tick_params(axis="y", which="both", labelsize=7)
-
-
-def _plain(value: float, _position: int) -> str:
-    return f"{value:.3g}" if str(value).lstrip("0.")[:1] in "125" else ""
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.tick_params(axis="y", labelsize=7)
 
 
 def _reliability(axis, results: dict) -> None:
     axis.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1)
     for name in DRAWN:
-        bins = [b for b in results.get(name, {}).get("reliability", []) if b["share"] > LEAST_SHARE]
+        row = results.get(name, {})
+        bins = [
+            b for b in row.get("reliability", []) if b["share"] * row["n_test"] >= LEAST_ROWS - 0.5
+        ]
         if bins:
             colour, marker = STYLES[name]
             said, right = [b["said"] for b in bins], [b["right"] for b in bins]
