@@ -10,7 +10,7 @@ SETS    ?=
 METHODS ?=
 ARGS    ?=
 
-.PHONY: help demo test test-slow check bench bench-accuracy bench-committees bench-online bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-classes bench-accuracy bench-committees bench-online bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-slow       the tests that take long"
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
+	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
@@ -60,6 +61,10 @@ bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/bench.py $(DATA) \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 	$(BENCH)/bin/python benchmarks/render.py
+
+bench-classes: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/classes.py $(DATA) \
+		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 
 bench-accuracy: $(VENV)/.installed
 	$(BIN)/python benchmarks/accuracy.py $(DATA)

@@ -17,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from plan import FILES, METHODS, SETS, chosen
+from plan import FILES, METHODS, SETS, Method, chosen
 
 HERE = Path(__file__).parent
 #: Threads of every library that has a say in it; read when these are imported.
@@ -30,13 +32,27 @@ THREADS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What is measured, and the script that measures one method on one set."""
+
+    sets: tuple[str, ...]
+    methods: Mapping[str, Method]
+    files: Mapping[str, str | None]  # of sets that are not named as their file; None: no file
+    words: Callable[[dict], str]  # a result in a line
+    worker: str = "one.py"
+    given: Callable[[str, dict], list[str] | None] = lambda method, results: []
+    # further arguments of the worker, from what is known of a set; None: not yet
+
+
 def run(folder: str, set_name: str, method: str, options: argparse.Namespace) -> dict:
     """One process, stopped where it takes too long or too much memory."""
     environment = os.environ | {name: str(options.threads) for name in THREADS}
     with tempfile.TemporaryDirectory() as scratch:
         out, log = Path(scratch) / "result.json", Path(scratch) / "log"
-        command = [sys.executable, str(HERE / "one.py"), folder, set_name, method, str(out)]
-        command += ["--seed", str(options.seed), "--threads", str(options.threads)]
+        command = [sys.executable, str(HERE / options.worker), folder, set_name, method]
+        command += [str(out), "--seed", str(options.seed), "--threads", str(options.threads)]
+        command += options.given
         with log.open("w") as stream:
             process = subprocess.Popen(
                 command, env=environment, stdout=stream, stderr=stream, start_new_session=True
@@ -108,10 +124,10 @@ def stored(path: Path) -> dict:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def store(path: Path, results: dict) -> None:
+def store(path: Path, results: dict, order: Mapping[str, Method] = METHODS) -> None:
     """Written whole, then moved: a run that is stopped leaves the last state."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    ordered = {name: results[name] for name in METHODS if name in results}
+    ordered = {name: results[name] for name in order if name in results}
     part = path.with_suffix(".part")
     part.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
     part.replace(path)
@@ -126,8 +142,8 @@ def words(row: dict) -> str:
     )
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser(words: str | None, out: Path) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=words)
     parser.add_argument("folder", nargs="?", default="../shared/data")
     parser.add_argument("--sets", nargs="+")
     parser.add_argument("--methods", nargs="+")
@@ -136,27 +152,37 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=1800, help="wall seconds of one run")
     parser.add_argument("--memory", type=float, default=0.8 * total_gigabytes(), help="in GB")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the JSON")
-    return parser.parse_args()
+    parser.add_argument("--out", type=Path, default=out, help="folder of the JSON")
+    return parser
 
 
-def main() -> None:
+def drive(survey: Survey, options: argparse.Namespace) -> None:
+    """Every method on every set that was asked for."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `watch` ends its process
-    options = arguments()
-    names, methods = chosen(options.sets, SETS), chosen(options.methods, tuple(METHODS))
+    names = chosen(options.sets, survey.sets)
+    methods = chosen(options.methods, tuple(survey.methods))
     for name in names:
-        file = FILES.get(name, name)
-        if not (Path(options.folder) / f"{file}.npz").exists():
+        file = survey.files.get(name, name)
+        if file is not None and not (Path(options.folder) / f"{file}.npz").exists():
             print(f"skipped: no {file}.npz in {options.folder}; give the data folder (DATA=)")
             continue
         path = options.out / f"{name}.json"
-        for method in (m for m in methods if METHODS[m].runs_on(name)):
+        for method in (m for m in methods if survey.methods[m].runs_on(name)):
             results = stored(path)
-            if method in results and not options.again:
+            if method in results and "missing" not in results[method] and not options.again:
+                continue
+            options.worker, options.given = survey.worker, survey.given(method, results)
+            if options.given is None:
+                print(f"{name:17} {method:31} not run: needs another result first", flush=True)
                 continue
             row = run(options.folder, name, method, options)
-            store(path, results | {method: row | {"machine": machine()}})
-            print(f"{name:17} {method:31} {words(row)}", flush=True)
+            # read again: another run may have stored something meanwhile
+            store(path, stored(path) | {method: row | {"machine": machine()}}, survey.methods)
+            print(f"{name:17} {method:31} {survey.words(row)}", flush=True)
+
+
+def main() -> None:
+    drive(Survey(SETS, METHODS, FILES, words), parser(__doc__, HERE / "results").parse_args())
 
 
 if __name__ == "__main__":

@@ -37,13 +37,13 @@ def measure(folder: str, set_name: str, method: Method, seed: int, threads: int)
         model.fit(split.X, split.y)
     with Meter() as predict:
         mean, std = model.predict(split.X_test)
-    row = {**scores(split.y_test, mean, std), **_costs(fit, predict, baseline)}
+    row = {**scores(split.y_test, mean, std), **costs(fit, predict, baseline)}
     row |= {"n_train": split.y.size, "n_available": n_all, "n_test": split.y_test.size}
     row |= {"d": split.X.shape[1], "found": getattr(model, "found", "")}
     return row | _original(set_name, data, row["RMSE"])
 
 
-def _costs(fit: Meter, predict: Meter, baseline: float) -> dict:
+def costs(fit: Meter, predict: Meter, baseline: float) -> dict:
     return {
         "fit_cpu_s": fit.cpu,
         "predict_cpu_s": predict.cpu,

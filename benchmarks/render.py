@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from plan import METHODS, SETS
+from plan import METHODS, SETS, Method
 
 HERE = Path(__file__).parent
 HEAD = """\
@@ -37,9 +38,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def load(folder: Path) -> dict[str, dict]:
+def load(folder: Path, sets: Sequence[str] = SETS) -> dict[str, dict]:
     """Results by set, in the plan's order."""
-    files = {name: folder / f"{name}.json" for name in SETS}
+    files = {name: folder / f"{name}.json" for name in sets}
     return {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
 
 
@@ -97,11 +98,11 @@ def about(module: str) -> str:
     return " ".join(" ".join(paragraphs).split())
 
 
-def what_was_run(found: dict[str, dict]) -> str:
+def what_was_run(found: dict[str, dict], methods: Mapping[str, Method] = METHODS) -> str:
     run = {name for results in found.values() for name in results}
     lines = []
-    for name in (n for n in METHODS if n in run):
-        method = METHODS[name]
+    for name in (n for n in methods if n in run):
+        method = methods[name]
         given = ", ".join(f"{k}={v!r}" for k, v in method.arguments.items())
         most = f" At most {method.max_rows:,} random rows." if method.max_rows else ""
         lines.append(f"- {name}: {about(method.module)}{f' ({given})' if given else ''}{most}")
