@@ -20,6 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import RegressionFilter, kernels
 from collegium.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
+from collegium.core.filter.bases import BASES
+from collegium.core.filter.densities import DENSITIES
 from collegium.densities import Empirical, Normal, UniformBox
 from collegium.estimators.regression_filter import OutsideWarning
 
@@ -330,8 +332,8 @@ def test_defaults_of_the_paper():
     assert_allclose(model.noise_, 0.01 * model.kernel_.variance, rtol=1e-9)
 
 
-@pytest.mark.parametrize("basis", ["splines", "bumps", "harmonics", "fourier"])
-@pytest.mark.parametrize("density", ["uniform", "gaussian", "empirical"])
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("density", DENSITIES)
 def test_every_basis_with_every_density(basis, density):
     X, y = rows(200)
     model = RegressionFilter(basis=basis, density=density, n_basis=100, random_state=0).fit(X, y)

@@ -14,17 +14,19 @@ from ..core.filter.sums import Sums
 from ..core.kernels import Kernel
 from ..core.kernels.rbf import RBF
 from ..core.learning import learn
-from ..core.local import Rows
+from ..core.local import Prediction, Rows
 from ..core.optimise import Scales
 from ..core.scales import column_scales
 from ..engines import engine_for
 from .building import choose_scaling
-from .data import Scaling, for_learning
+from .data import Scaling, for_learning, merged
 from .filter_options import FilterOptions
 from .online import Waiting
 from .progress import Progress
 
 Array = np.ndarray
+#: Queries answered at once.
+BATCH = 2_048
 #: A memory that fades is learnt from again after so many times its length.
 LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
@@ -170,3 +172,31 @@ def _residuals(linear: Linear, scaled: Rows) -> Array:
     few = np.vstack([root * F, 1e-6 * np.eye(linear.m)])
     target = np.vstack([root * scaled.y, np.zeros((linear.m, scaled.y.shape[1]))])
     return scaled.y - F @ np.linalg.lstsq(few, target, rcond=None)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FilterAnswers:
+    """The answers at a level, in batches."""
+
+    model: FilterModel
+    posterior: Posterior
+    of_model: bool
+
+    def _moments(self, X: Array) -> Prediction:
+        ask = self.posterior.of_model if self.of_model else self.posterior.of_function
+        return Prediction.joined(
+            [ask(self.model, X[i : i + BATCH]) for i in range(0, X.shape[0], BATCH)]
+        )
+
+    def _means(self, X: Array) -> Array:
+        return self._moments(X).mean
+
+    def _joint(self, X: Array) -> tuple[Prediction, Array]:
+        return self._moments(X), self.posterior.joint(self.model, X, of_model=self.of_model)
+
+
+def ordered(rows: Rows, options: FilterOptions) -> Rows:
+    """Rows of one `fit`: where order means nothing sorted, equal ones as one."""
+    if options.in_order:
+        return rows.take(rows.w > 0)
+    return merged(rows, None, in_order=False)[0]

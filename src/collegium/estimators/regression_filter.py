@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.filter.bases import FilterBasis
 from ..core.filter.densities import Density
-from ..core.filter.model import FilterModel, Posterior
 from ..core.filter.projection import error
 from ..core.kernels import Kernel
-from ..core.local import Prediction, Rows
+from ..core.local import Rows
 from ..engines import single_threaded
 from .base import LEVELS
 from .data import (
@@ -26,7 +25,7 @@ from .data import (
     merged,
 )
 from .filter_options import FilterOptions, residual_rows
-from .filter_stream import FilterStream, begin, settled
+from .filter_stream import FilterAnswers, FilterStream, begin, ordered, settled
 from .fitted import Answering
 from .online import Waiting
 from .progress import Progress
@@ -34,8 +33,6 @@ from .settings import check_square
 
 Array = np.ndarray
 MODEL = "model"
-#: Queries answered at once.
-BATCH = 2_048
 #: Share of rows from outside that is worth a warning.
 MANY = 0.05
 
@@ -200,7 +197,7 @@ class RegressionFilter(Answering):
         options = FilterOptions.of(self)
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
-        rows = residual_rows(_ordered(rows, options), options)
+        rows = residual_rows(ordered(rows, options), options)
         rng, say = generator(self.random_state), Progress(self.verbose)
         with single_threaded():
             stream = settled(begin(rows, options, rng, say), rows, options, say)
@@ -352,8 +349,8 @@ class RegressionFilter(Answering):
             return 0.0
         return FilterOptions.of(self).mean(check_queries(self, X))
 
-    def _at(self, level) -> _Level:
-        return _Level(self.stream_.model, self._answers.get(self.stream_), level == MODEL)
+    def _at(self, level) -> FilterAnswers:
+        return FilterAnswers(self.stream_.model, self._answers.get(self.stream_), level == MODEL)
 
     def _kernel_scaled(self) -> Kernel:
         return self.stream_.model.kernel
@@ -403,31 +400,3 @@ class RegressionFilter(Answering):
         with single_threaded():
             found = self._answers.get(stream).log_evidence
         return float((found - stream.total_weight * np.log(self.scaling_.scale)).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Level:
-    """The answers at a level, in batches."""
-
-    model: FilterModel
-    posterior: Posterior
-    of_model: bool
-
-    def _moments(self, X: Array) -> Prediction:
-        ask = self.posterior.of_model if self.of_model else self.posterior.of_function
-        return Prediction.joined(
-            [ask(self.model, X[i : i + BATCH]) for i in range(0, X.shape[0], BATCH)]
-        )
-
-    def _means(self, X: Array) -> Array:
-        return self._moments(X).mean
-
-    def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        return self._moments(X), self.posterior.joint(self.model, X, of_model=self.of_model)
-
-
-def _ordered(rows: Rows, options: FilterOptions) -> Rows:
-    """Rows of one `fit`: where order means nothing sorted, equal ones as one."""
-    if options.in_order:
-        return rows.take(rows.w > 0)
-    return merged(rows, None, in_order=False)[0]
