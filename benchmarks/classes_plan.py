@@ -46,7 +46,9 @@ COUNTING: dict[str, Method] = {
     "LightGBM Poisson": Method("counts_lightgbm", {}, COUNTS, packages=("lightgbm",)),
 }
 ROBUST: dict[str, Method] = {
-    "collegium, Student-t noise": Method("ours", {"likelihood": "student"}, OUTLIERS, group="ours"),
+    "collegium, Student-t noise": Method(
+        "ours", {"likelihood": "student-t"}, OUTLIERS, group="ours"
+    ),
     "collegium, Gaussian noise": Method("ours", {}, OUTLIERS, group="ours"),
 }
 METHODS: dict[str, Method] = {**OURS, **PEERS, **COUNTING, **ROBUST}

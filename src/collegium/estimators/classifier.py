@@ -26,7 +26,6 @@ from .latent import (
     Sweeping,
     add_latent,
     build_latent,
-    checked,
     latent_settings,
 )
 from .progress import Progress
@@ -222,25 +221,17 @@ class CommitteeClassifier(Cached, LabelClassifier):
         rows, labels = merged(rows, labels, in_order=settings.in_order)
         earlier = getattr(self, "built_", None) if streaming else None
         problems, rng, say = self._problems(rows.y), generator(self.random_state), self._say()
+        loss = partial(log_loss, problems[0].likelihood) if settings.learn else None
         with single_threaded():
-            built = build_latent(
+            self.built_ = build_latent(
                 rows, problems, labels, settings, Sweeping.of(self), rng, say,
-                streaming=streaming, earlier=earlier,
+                streaming=streaming, earlier=earlier, loss=loss,
             )  # fmt: skip
-            if settings.learn:
-                loss = partial(self._loss, rows.y[:, 0].astype(int), rows.w)
-                built = checked(built, rows, problems, settings, loss, rng, say)
-        self.built_ = built
         self._forget_answers()
         return self
 
     def _say(self) -> Progress:
         return Progress(self.verbose)
-
-    def _loss(self, codes: Array, w: Array, out: Array, found: list[Prediction]) -> float:
-        """Log loss of rows left out."""
-        table = log_probabilities(self._problems(codes[:1, None])[0].likelihood, found)
-        return -float(w[out] @ table[np.arange(out.size), codes[out]]) / float(w[out].sum())
 
     def _settings(self):
         if not isinstance(self.likelihood, str) or self.likelihood not in LINKS:
@@ -390,3 +381,13 @@ def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array
     table = likelihood.log_probability(m, v)
     top = table.max(axis=1, keepdims=True)
     return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
+
+
+def log_loss(likelihood: Observation, y: list[Array], w: Array, found: list[Prediction]) -> float:
+    """Mean −log probability of the classes that came; y as the problems have them."""
+    if isinstance(likelihood, Softmax):
+        codes = y[0][:, 0].astype(int)
+    else:
+        codes = np.hstack(y).argmax(axis=1) if len(y) > 1 else (y[0][:, 0] > 0).astype(int)
+    table = log_probabilities(likelihood, found)
+    return -float(w @ table[np.arange(codes.size), codes]) / float(w.sum())

@@ -16,7 +16,7 @@ from ..core.chunk import cut
 from ..core.generalised import Generalised, about_latents
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel, as_kernel, split_white
-from ..core.latent_calibration import LatentScale, best_scale
+from ..core.latent_calibration import LatentScale, best_scale, left_out
 from ..core.latent_learning import Problem, learn_latent
 from ..core.local import Prediction, Rows
 from ..core.observation.base import Observation
@@ -33,7 +33,7 @@ SCHEDULES = ("parallel", "sequence")
 MOST_SWEEPS = 50
 #: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
 #: nearest rows used there.
-HELD_OUT, FEWEST, NEAR = 1_000, 100, 50
+CHECKED, FEWEST, NEAR = 1_000, 100, 100
 #: Messages that move by less, relative to their sum, are at rest but for rounding.
 ROUNDING = 1e-9
 #: Noise that stands for a site's where anchors are selected.
@@ -158,9 +158,9 @@ class LatentPredictor:
 def build_latent(
     rows: Rows, problems: Sequence[Problem], labels: Array | None, settings: Settings,
     sweeping: Sweeping, rng: np.random.Generator, say: Progress, *, streaming: bool = False,
-    earlier: LatentBuilt | None = None,
+    earlier: LatentBuilt | None = None, loss: Loss | None = None,
 ) -> LatentBuilt:  # fmt: skip
-    """Learn a kernel, cut rows into chunks, choose anchors, let chunks be heard.
+    """Learn a kernel, cut rows into chunks, choose anchors, let chunks be heard; check by `loss`.
 
     `problems`: targets of the same rows, each under its likelihood.
     """
@@ -184,8 +184,7 @@ def build_latent(
             settings.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
             max_sweeps=1 if alone else sweeping.most,
         )  # fmt: skip
-        keep = alone or settings.keeps_rows
-        committees.append(heard if keep else _without_rows(heard))
+        committees.append(heard)
     built = LatentBuilt(
         committees=tuple(replace(one) for one in committees),
         n_local=settings.local_rows(d),
@@ -200,35 +199,41 @@ def build_latent(
     )
     if not alone:
         _report(built, say)
-    return built
+    if loss is not None:
+        built = checked(built, loss, settings, rng, say)
+    if alone or settings.keeps_rows:
+        return built
+    return replace(built, committees=tuple(map(_without_rows, built.committees)))
+
+
+Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
 
 def checked(
-    built: LatentBuilt, rows: Rows, problems: Sequence[Problem], settings: Settings,
-    loss: Callable[[Array, list[Prediction]], float], rng: np.random.Generator, say: Progress,
-) -> LatentBuilt:  # fmt: skip
-    """The model, its latent functions scaled by how well the others answer for rows left out.
+    built: LatentBuilt, loss: Loss, settings: Settings, rng: np.random.Generator, say: Progress
+) -> LatentBuilt:
+    """The model, its latent functions scaled by rows left out one at a time.
 
-    `loss`: of some rows' targets and what is said about them.
+    `loss`: of targets (one array a problem), weights, and what is said about the rows.
     """
-    n = rows.X.shape[0]
+    fresh = [replace(one) for one in built.committees]
+    latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+    rows = [latent.rows() for latent in latents]
+    n = rows[0].X.shape[0]
     if n < FEWEST or settings.clock.out():
         return built
-    order = rng.permutation(n)
-    out, rest = np.sort(order[: min(n // 5, HELD_OUT)]), np.sort(order[min(n // 5, HELD_OUT) :])
-    given = replace(settings, kernel=built.kernel, learn=False, transductive=False, n_local=NEAR)
-    own = [
-        Problem(likelihood, problem.y[rest])
-        for problem, likelihood in zip(problems, built.likelihoods)
+    some = np.sort(rng.permutation(n)[:CHECKED])
+    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].heard])[some]
+    y = [np.concatenate([part.chunk.load()[1] for part in one.heard])[some] for one in fresh]
+    found = [
+        left_out(one.predict(own.X[some], settings.engine), own.take(some))
+        for one, own in zip(about_latents(latents, NEAR), rows)
     ]
-    once = replace(built.sweeping, most=1, settle=False)
-    others = build_latent(rows.take(rest), own, None, given, once, rng, Progress(0))
-    found = others.predictor().predict(rows.X[out], settings.engine)
-    scale = best_scale(partial(loss, out), found)
-    before, after = loss(out, found), loss(out, [scale.of(one) for one in found])
+    scale = best_scale(partial(loss, y, w), found)
+    after = loss(y, w, [scale.of(one) for one in found])
     say(
-        f"rows left out: loss {before:.3f} -> {after:.3f} with latent means x {scale.mean:.3g} "
-        f"and variances x {scale.mean**2 * scale.variance:.3g}"
+        f"rows left out: loss {loss(y, w, found):.3f} -> {after:.3f} with latent means x "
+        f"{scale.mean:.3g} and variances x {scale.mean**2 * scale.variance:.3g}"
     )
     return replace(built, scale=scale)
 
