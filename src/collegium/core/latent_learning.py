@@ -149,7 +149,7 @@ class _Learner:
     def _clusters(self, kernel: Kernel) -> list[Array]:
         X, e = self.rows.X, self.effort
         groups = partition.balanced(Metric.of(kernel, X).forward(X), e.size, self.rng)
-        few = max(2, e.chunks // (1 + len(self.problems) // 3))  # of many problems each says less
+        few = max(4, e.chunks // (1 + len(self.problems) // 6))  # many problems take longer
         pick = self.rng.choice(len(groups), min(few, len(groups)), replace=False)
         return [groups[i] for i in np.sort(pick)]
 
