@@ -126,12 +126,7 @@ def plot_fit(
     >>> model = CommitteeRegressor(random_state=0).fit(X, y)
     >>> ax = plot_fit(model, X, y)
     """
-    if levels is None:
-        known = getattr(model, "levels", ("observation", "function"))
-        levels = [level for level in BANDS if level in known]
-    levels = (levels,) if isinstance(levels, str) else tuple(levels)
-    if len(levels) not in SHADES:
-        raise ValueError(f"levels={levels!r}: give one, two or three")
+    levels = _levels(model, levels)
     if not (isinstance(width, Real) and np.isfinite(width) and width > 0):
         raise ValueError(f"width={width!r}: give a positive number of standard deviations")
     if (X is None) != (y is None):
@@ -164,6 +159,17 @@ def plot_fit(
     if legend:
         ax.legend(fontsize="small")
     return ax
+
+
+def _levels(model, levels):
+    """Those asked for; else all that the model has, innermost first."""
+    if levels is None:
+        known = getattr(model, "levels", ("observation", "function"))
+        levels = [level for level in BANDS if level in known]
+    levels = (levels,) if isinstance(levels, str) else tuple(levels)
+    if len(levels) not in SHADES:
+        raise ValueError(f"levels={levels!r}: give one, two or three")
+    return levels
 
 
 def _axes(ax):

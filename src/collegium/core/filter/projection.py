@@ -58,12 +58,6 @@ class Projection:
         """var[f(x) | v], never negative  (n,)."""
         return np.maximum(self.kernel.diag(X) - (a * a).sum(axis=1), 0.0)
 
-    def missed(self, X: Array, Phi: Array) -> Array:
-        """var[f(x) − P_M f(x)] = V₀ − 2a(x)ᵀV(x) + V(x)ᵀV(x)  (n,)."""
-        V = Phi @ self.features
-        a = self.conditional(X)
-        return self.left(X, a) + ((a - V) ** 2).sum(axis=1)
-
 
 def _symmetric(A: Array) -> Array:
     return 0.5 * (A + A.T)
