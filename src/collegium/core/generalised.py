@@ -15,9 +15,9 @@ each other is left out, which keeps K m² numbers, not K²m², and leaves the mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,9 @@ from .chunk import Chunk
 from .committee import Local, Predictor, predictor
 from .experts import Block, Expert
 from .kernels import Kernel
-from .laplace import Sites, find_sites
+from .laplace import TOLERANCE, Sites, find_sites
 from .local import SiteRows
-from .meeting import left_over
+from .meeting import Left, left_over
 from .message import Belief, Message, normalise
 from .observation.base import Observation
 from .threads import single_threaded
@@ -38,6 +38,8 @@ from .tree import Tree
 Array = np.ndarray
 #: A sweep's messages are taken by half, a quarter, … while changes grow, no less than this.
 LEAST_STEP = 1.0 / 16.0
+#: Modes are found to so much of what messages moved by in the last sweep.
+CARE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,14 @@ class Heard:
 
 
 @dataclass(frozen=True, eq=False)
+class Seen:
+    """A chunk as the anchors see it: f | v ~ N(Vᵀv, Q)."""
+
+    V: Array  # (m, n)
+    Q: Left
+
+
+@dataclass(frozen=True, eq=False)
 class Latent:
     """One latent function of a committee with sites, as predictors want it."""
 
@@ -131,7 +141,12 @@ class Generalised:
     def start(
         cls, kernel: Kernel, likelihood: Observation, Z: Array, expert: type[Expert] = Block
     ) -> Generalised:
-        basis = Anchors.at(kernel, Z)
+        return cls.about(Anchors.at(kernel, Z), likelihood, expert)
+
+    @classmethod
+    def about(
+        cls, basis: Anchors, likelihood: Observation, expert: type[Expert] = Block
+    ) -> Generalised:
         prior = Stack(tuple(basis.prior() for _ in range(likelihood.latents)))
         return cls(basis, likelihood, expert(0.0), prior)
 
@@ -146,9 +161,10 @@ class Generalised:
         """Each new chunk meets the present belief once: online learning, no data kept if not
         asked for."""
         grown, total = self, self.total
+        silent = Stack.silent(self.basis.m, self.likelihood.latents)
         with single_threaded():
             for chunk in sorted(chunks, key=lambda chunk: chunk.id):
-                one = self._ask(chunk, total, None)
+                one = self.ask(self.see(chunk), Heard(chunk, silent), total, TOLERANCE)
                 total = total + one.said
                 if keep:
                     grown = replace(grown, heard=(*grown.heard, one))
@@ -160,23 +176,7 @@ class Generalised:
 
     def sweep(self, engine: Any, *, sequential: bool = False, step: float = 1.0) -> Generalised:
         """Every chunk once: against the others' new messages, or all against the old ones."""
-        if sequential:
-            return self._in_sequence(step)
-        total = self.total
-
-        def ask(one: Heard) -> Heard:
-            return self._ask(one.chunk, total - one.said, one.sites)
-
-        return self._moved(engine.map(ask, self.heard), step)
-
-    def _in_sequence(self, step: float) -> Generalised:
-        total, asked = self.total, []
-        with single_threaded():
-            for one in self.heard:
-                cavity = total - one.said
-                asked.append(self._ask(one.chunk, cavity, one.sites))
-                total = cavity + one.said + step * (asked[-1].said - one.said)
-        return self._moved(asked, step)
+        return sweep_together([self], [step], engine, sequential=sequential)[0]
 
     def settle(
         self, engine: Any, *, sequential: bool = False, tolerance: float = 1e-8,
@@ -184,27 +184,29 @@ class Generalised:
     ) -> Generalised:  # fmt: skip
         """Sweeps until no message moves by more than the tolerance; `sweeps` and `change` say
         how that went. Steps are shortened while the change grows, and only then."""
-        now, step = self, 1.0
-        for _ in range(max_sweeps):
-            new = now.sweep(engine, sequential=sequential, step=step)
-            step = max(0.5 * step, LEAST_STEP) if new.change > now.change else min(1.5 * step, 1.0)
-            now = new
-            if now.change <= tolerance:
-                break
-        return now
 
-    def _ask(self, chunk: Chunk, cavity: Stack, sites: Sites | None) -> Heard:
-        X, y, w = chunk.load()
+        def sweep(now: Sequence[Generalised], steps: Sequence[float]) -> list[Generalised]:
+            return [now[0].sweep(engine, sequential=sequential, step=steps[0])]
+
+        return _rest([self], sweep, tolerance, max_sweeps)[0]
+
+    def see(self, chunk: Chunk) -> Seen:
+        X, _, _ = chunk.load()
         V = self.basis.design(X)
-        Q = left_over(self.expert.residual(self.basis, X, V))
-        beliefs = cavity.beliefs()
-        means = np.concatenate([V.T @ belief.mean for belief in beliefs], axis=1)
-        priors = [Q.plus(belief.spread(V)) for belief in beliefs]
-        start = None if sites is None else sites.g
-        found = find_sites(self.likelihood, y, w, means, priors, start)
-        return Heard(chunk, Stack(found.message(V, Q)), found)
+        return Seen(V, left_over(self.expert.residual(self.basis, X, V)))
 
-    def _moved(self, asked: Sequence[Heard], step: float) -> Generalised:
+    def ask(self, seen: Seen, one: Heard, cavity: Stack, tolerance: float) -> Heard:
+        """The chunk, and what it says where the others say this."""
+        _, y, w = one.chunk.load()
+        beliefs = cavity.beliefs()
+        means = np.concatenate([seen.V.T @ belief.mean for belief in beliefs], axis=1)
+        priors = [seen.Q.plus(belief.spread(seen.V)) for belief in beliefs]
+        start = None if one.sites is None else one.sites.g
+        found = find_sites(self.likelihood, y, w, means, priors, start, tolerance)
+        return Heard(one.chunk, Stack(found.message(seen.V, seen.Q)), found)
+
+    def moved(self, asked: Sequence[Heard], step: float) -> Generalised:
+        """After a sweep, of which so much is taken."""
         total = self.total
         change = max(
             (new.said.change(old.said, total) for new, old in zip(asked, self.heard)), default=0.0
@@ -253,6 +255,74 @@ class Generalised:
         """Answers about each latent function: exact with one chunk, else by the n_local rows
         nearest to a query; 0: by the anchors alone."""
         return about_latents([self.latent(k) for k in range(self.likelihood.latents)], n_local)
+
+
+def settle_together(
+    committees: Sequence[Generalised], engine: Any, *, sequential: bool, tolerance: float,
+    max_sweeps: int,
+) -> list[Generalised]:  # fmt: skip
+    """Each as by `settle` alone, with the work shared that is the same for all: committees of
+    the same rows in the same chunks, and of the same anchors."""
+    sweep = partial(sweep_together, engine=engine, sequential=sequential)
+    return _rest(committees, sweep, tolerance, max_sweeps)
+
+
+def sweep_together(
+    committees: Sequence[Generalised], steps: Sequence[float], engine: Any, *, sequential: bool
+) -> list[Generalised]:
+    """Every chunk is looked at once, and asked by each committee."""
+    first = committees[0]
+    totals = [one.total for one in committees]
+    care = [_mode_tolerance(one.change) for one in committees]
+
+    def ask(i: int) -> list[Heard]:
+        seen = first.see(first.heard[i].chunk)
+        asked = []
+        for one, total, tolerance in zip(committees, totals, care):
+            own = one.heard[i]
+            asked.append(one.ask(seen, own, total - own.said, tolerance))
+        return asked
+
+    def ask_in_turn(i: int) -> list[Heard]:
+        asked = ask(i)
+        for k, (one, new) in enumerate(zip(committees, asked)):
+            totals[k] = totals[k] + steps[k] * (new.said - one.heard[i].said)
+        return asked
+
+    places = range(len(first.heard))
+    if sequential:
+        with single_threaded():
+            found = [ask_in_turn(i) for i in places]
+    else:
+        found = engine.map(ask, places)
+    return [
+        one.moved([asked[k] for asked in found], step)
+        for k, (one, step) in enumerate(zip(committees, steps))
+    ]
+
+
+def _mode_tolerance(change: float) -> float:
+    """Of a first sweep, which may be the only one, to rounding."""
+    return TOLERANCE if change == np.inf else max((CARE * min(change, 1.0)) ** 2, TOLERANCE)
+
+
+def _rest(
+    committees: Sequence[Generalised],
+    sweep: Callable[[Sequence[Generalised], Sequence[float]], list[Generalised]],
+    tolerance: float, max_sweeps: int,
+) -> list[Generalised]:  # fmt: skip
+    """Sweeps of those that still move; see `Generalised.settle`."""
+    now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
+    for _ in range(max_sweeps):
+        new = sweep([now[k] for k in moving], [steps[k] for k in moving])
+        for k, one in zip(moving, new):
+            grows = one.change > now[k].change
+            steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
+            now[k] = one
+        moving = [k for k in moving if now[k].change > tolerance]
+        if not moving:
+            break
+    return now
 
 
 def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:

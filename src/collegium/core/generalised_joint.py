@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from . import local, partition
 from .basis import Anchors
-from .generalised import Generalised, Stack
+from .generalised import Generalised, Stack, settle_together
 from .local import Prediction
 from .message import Belief
 from .scales import Metric
@@ -72,16 +72,13 @@ class JointLatents:
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))
         basis = Anchors.at(first.kernel, points)
-        found: list[tuple[Anchors, Belief]] = []
-        for committee in self.committees:
-            K = committee.likelihood.latents
-            start = replace(
-                committee, basis=basis, past=Stack(tuple(basis.prior() for _ in range(K))),
-                heard=(), sweeps=0, change=np.inf,
-            )  # fmt: skip
-            heard = start.join([one.chunk for one in committee.heard]).settle(
-                engine, sequential=self.sequential, tolerance=self.tolerance,
-                max_sweeps=self.sweeps,
-            )  # fmt: skip
-            found += [(basis, belief) for belief in heard.beliefs]
-        return found
+        starts = []
+        for one in self.committees:
+            prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
+            start = replace(one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf)
+            starts.append(start.join([part.chunk for part in one.heard]))
+        heard = settle_together(
+            starts, engine, sequential=self.sequential, tolerance=self.tolerance,
+            max_sweeps=self.sweeps,
+        )  # fmt: skip
+        return [(basis, belief) for one in heard for belief in one.beliefs]

@@ -66,13 +66,13 @@ def _message(V: Array, Q: Left, f: Array, g: Array, W: Array, log_p: float) -> M
 
 def find_sites(
     likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior],
-    start: Array | None = None,
+    start: Array | None = None, tolerance: float = TOLERANCE,
 ) -> Sites:  # fmt: skip
     """Sites at the mode, f_k ~ N(means[:, k], priors[k]) of K latent functions.
 
     `start`: a first guess of g  (n, K), as of a mode found before.
     """
-    return _climb(hill_of(likelihood, y, w, means, priors), start)
+    return _climb(hill_of(likelihood, y, w, means, priors), start, tolerance)
 
 
 def hill_of(
@@ -168,7 +168,7 @@ class Coupled(Single):
         return f
 
 
-def _climb(hill: Single, start: Array | None) -> Sites:
+def _climb(hill: Single, start: Array | None, tolerance: float) -> Sites:
     a, Pa, value = _begin(hill, start)
     converged, late = False, 0
     for _ in range(MAX_ITER):
@@ -180,7 +180,7 @@ def _climb(hill: Single, start: Array | None) -> Sites:
         found = _halved(hill, a, Pa, value, step, P_step, worth) if worth > 0.0 else None
         size = 1.0 + abs(value)
         late += worth < 100.0 * ROUNDING * size  # ψ shows no gain any more, but f̂ may move
-        converged = found is None or late > LATE or worth <= TOLERANCE * size
+        converged = found is None or late > LATE or worth <= tolerance * size
         a, Pa, value = found or (a, Pa, value)
         if converged:
             break
@@ -204,11 +204,25 @@ def _begin(hill: Single, start: Array | None) -> tuple[Array, Array, float]:
 def _halved(
     hill: Single, a: Array, Pa: Array, value: float, step: Array, P_step: Array, worth: float
 ) -> tuple[Array, Array, float] | None:
-    """The longest of the steps 1, ½, ¼, … that gains what its slope promises."""
+    """The longest of the steps 1, ½, ¼, … that gains what its slope promises, or a longer one
+    that gains more than the step of 1: far from the mode steps are too short."""
     slack = ROUNDING * (1.0 + abs(value))
-    for size in 0.5 ** np.arange(HALVINGS):
+
+    def go(size: float) -> tuple[Array, Array, float]:
         a_new, Pa_new = a + size * step, Pa + size * P_step
         new = hill.log_density(hill.means + Pa_new) - 0.5 * float((a_new * Pa_new).sum())
-        if new >= value + GAIN * size * worth - slack:  # not so where it is not a number
-            return a_new, Pa_new, new
-    return None
+        return a_new, Pa_new, new
+
+    for size in 0.5 ** np.arange(HALVINGS):
+        best = go(size)
+        if best[2] >= value + GAIN * size * worth - slack:  # not so where it is not a number
+            break
+    else:
+        return None
+    while size >= 1.0 and worth > NEAR:
+        size *= 2.0
+        longer = go(size)
+        if not longer[2] > best[2]:
+            break
+        best = longer
+    return best

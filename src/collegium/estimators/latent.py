@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..core.basis import Anchors
 from ..core.chunk import cut
-from ..core.generalised import Generalised, about_latents
+from ..core.generalised import Generalised, about_latents, settle_together
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
@@ -177,14 +178,15 @@ def build_latent(
     groups = [np.arange(n)] if alone else groups
     words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
     say(f"{n} rows: {words}")
-    committees = []
-    for problem, likelihood in zip(problems, likelihoods):
-        start = Generalised.start(kernel, likelihood, Z)
-        heard = start.join(cut(rows.X, problem.y, rows.w, groups)).settle(
-            settings.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
-            max_sweeps=1 if alone else sweeping.most,
-        )  # fmt: skip
-        committees.append(heard)
+    basis = Anchors.at(kernel, Z)
+    starts = [
+        Generalised.about(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
+        for problem, likelihood in zip(problems, likelihoods)
+    ]
+    committees = settle_together(
+        starts, settings.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
+        max_sweeps=1 if alone else sweeping.most,
+    )  # fmt: skip
     built = LatentBuilt(
         committees=tuple(replace(one) for one in committees),
         n_local=settings.local_rows(d),
