@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import linalg
-from .meeting import Left, Prior
+from .meeting import Left, Met, Prior
 from .message import Message
 from .observation.base import Observation
 from .observation.softmax import Softmax
@@ -53,15 +53,25 @@ class Sites:
         columns = zip(self.f.T, self.g.T, self.W.T, logs)
         return tuple(_message(V, Q, *column) for column in columns)
 
+    def log_evidence(self, Q: Left, met: Sequence[Met]) -> float:
+        """Σ c of those messages; `met`: Q and W of each latent function."""
+        columns = zip(met, self.f.T, self.g.T)
+        return self.log_density + sum(_weigh(Q, *column)[1] for column in columns)
+
 
 def _message(V: Array, Q: Left, f: Array, g: Array, W: Array, log_p: float) -> Message:
     met = Q.meet(W)
+    Ae, log_scale = _weigh(Q, met, f, g)
+    S = met.whiten(V.T)  # SᵀS = VAVᵀ
+    return Message(linalg.gram(S.T), (V @ (g + Ae))[:, None], np.array([log_p + log_scale]))
+
+
+def _weigh(Q: Left, met: Met, f: Array, g: Array) -> tuple[Array, float]:
+    """Ae, and c without log p."""
     Qg = Q.times(g)
     e = f - Qg
     Ae = met.solve(e)
-    log_scale = log_p - g @ f + 0.5 * (g @ Qg - e @ Ae - met.log_det())
-    S = met.whiten(V.T)  # SᵀS = VAVᵀ
-    return Message(linalg.gram(S.T), (V @ (g + Ae))[:, None], np.array([log_scale]))
+    return Ae, -g @ f + 0.5 * (g @ Qg - e @ Ae - met.log_det())
 
 
 def find_sites(

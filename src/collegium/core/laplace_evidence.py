@@ -23,12 +23,16 @@ import numpy as np
 from . import linalg
 from .chunk import Chunk
 from .kernels import Kernel
-from .laplace import Single, Sites, find_sites, hill_of
+from .laplace import TOLERANCE, Single, Sites, find_sites, hill_of
 from .meeting import Dense
 from .observation.base import Observation
 from .optimise import Objective
 
 Array = np.ndarray
+
+
+#: Slopes at the modes of each chunk, one array (n, K) a likelihood, by the chunk's number.
+Slopes = dict[int, list[Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,22 +42,38 @@ class Term:
     value: float
     kernel: Array  # (q,)
     likelihood: Array
+    slopes: Slopes
 
     def __add__(self, other: Term) -> Term:
         return Term(
             self.value + other.value,
             self.kernel + other.kernel,
             self.likelihood + other.likelihood,
+            self.slopes | other.slopes,
         )
+
+    @property
+    def gradient(self) -> Array:
+        return np.append(self.kernel, self.likelihood)
 
 
 def factorised(
     kernel: Kernel, likelihood: Observation, chunks: Sequence[Chunk], engine: Any
 ) -> tuple[float, Array]:
     """Σᵢ log Zᵢ and its gradient in (θ of the kernel, θ of the likelihood)."""
-    nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihood.theta.size))
-    total = engine.sum(partial(own_evidence, kernel, likelihood), chunks, nothing)
-    return total.value, np.append(total.kernel, total.likelihood)
+    total = factorised_together(kernel, [likelihood], chunks, engine)
+    return total.value, total.gradient
+
+
+def factorised_together(
+    kernel: Kernel, likelihoods: Sequence[Observation], chunks: Sequence[Chunk], engine: Any,
+    slopes: Slopes | None = None, tolerance: float = TOLERANCE,
+) -> Term:  # fmt: skip
+    """The same, summed over likelihoods of one kind, each of its share of the columns of y and
+    all with the same θ. `slopes`: those found by another kernel, near this one."""
+    nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihoods[0].theta.size), {})
+    send = partial(own_evidence, kernel, likelihoods, slopes=slopes or {}, tolerance=tolerance)
+    return engine.sum(send, chunks, nothing)
 
 
 def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> Objective:
@@ -71,25 +91,34 @@ def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> 
     return at
 
 
-def own_evidence(kernel: Kernel, likelihood: Observation, chunk: Chunk) -> Term:
+def own_evidence(
+    kernel: Kernel, likelihoods: Sequence[Observation], chunk: Chunk, slopes: Slopes,
+    tolerance: float,
+) -> Term:  # fmt: skip
     """log Z of one chunk and its gradient."""
     X, y, w = chunk.load()
     K = Dense(linalg.mirror(kernel.value(X)))
-    priors = [K] * likelihood.latents
-    hill = hill_of(likelihood, y, w, np.zeros((X.shape[0], likelihood.latents)), priors)
-    sites = find_sites(likelihood, y, w, hill.means, priors)
-    value = sum(float(m.log_scale[0]) for m in sites.message(np.empty((0, X.shape[0])), K))
-    met = [K.meet(W) for W in sites.W.T]
-    known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
-    variance = np.stack([K.C.diagonal() - part for part in known], axis=1)
-    u = _through_mode(hill, sites, variance)
-    g = sites.g
-    K_bar = 0.5 * (g @ g.T + u @ g.T + g @ u.T)
-    for one in met:
-        K_bar -= 0.5 * one.matrix()
-    moved = hill.latent(u)[:, 0]
-    own = likelihood_part(likelihood, y, w, sites, variance[:, 0], moved)
-    return Term(value, kernel.vjp(X, None, K_bar), own)
+    value, A, own = 0.0, np.zeros_like(K.C), np.zeros(likelihoods[0].theta.size)
+    found, moves = [], []  # g and u
+    starts = slopes.get(chunk.id, [None] * len(likelihoods))
+    for likelihood, part, start in zip(likelihoods, np.hsplit(y, len(likelihoods)), starts):
+        priors = [K] * likelihood.latents
+        hill = hill_of(likelihood, part, w, np.zeros((X.shape[0], likelihood.latents)), priors)
+        sites = find_sites(likelihood, part, w, hill.means, priors, start, tolerance)
+        met = [K.meet(W) for W in sites.W.T]
+        known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
+        variance = np.stack([K.C.diagonal() - one for one in known], axis=1)
+        u = _through_mode(hill, sites, variance)
+        value += sites.log_evidence(K, met)
+        for one in met:
+            A += one.matrix()
+        own += likelihood_part(likelihood, part, w, sites, variance[:, 0], hill.latent(u)[:, 0])
+        found.append(sites.g)
+        moves.append(u)
+    g = np.hstack(found)
+    ug = np.hstack(moves) @ g.T
+    K_bar = 0.5 * (g @ g.T + ug + ug.T - A)
+    return Term(value, kernel.vjp(X, None, K_bar), own, {chunk.id: found})
 
 
 def _through_mode(hill: Single, sites: Sites, variance: Array) -> Array:

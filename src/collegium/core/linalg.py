@@ -95,6 +95,20 @@ def mirror(A):
     return A
 
 
+@njit(nogil=True, cache=True)
+def scaled(A, r):
+    """diag(r) A diag(r), both triangles, in blocks that fit the cache."""
+    n, b = A.shape[0], 32
+    C = np.empty((n, n))
+    for i0 in range(0, n, b):
+        for j0 in range(0, i0 + 1, b):
+            for i in range(i0, min(i0 + b, n)):
+                for j in range(j0, min(j0 + b, i + 1)):
+                    C[i, j] = A[i, j] * (r[i] * r[j])
+                    C[j, i] = C[i, j]
+    return C
+
+
 def solve_lower(L: Array, B: Array, *, overwrite: bool = False) -> Array:
     """L⁻¹B."""
     return _solve(L, B, False, overwrite)

@@ -36,7 +36,7 @@ class MetDense:
 
     def matrix(self) -> Array:
         """A  (n, n)."""
-        return linalg.mirror(linalg.inverse_posdef(self.L)) * np.outer(self.root, self.root)
+        return linalg.scaled(linalg.inverse_posdef(self.L), self.root)
 
     def log_det(self) -> float:
         """log|B|."""
@@ -54,7 +54,7 @@ class Dense:
 
     def meet(self, W: Array) -> MetDense:
         root = np.sqrt(W)
-        B = self.C * np.outer(root, root)
+        B = linalg.scaled(self.C, root)
         scale = 1.0 + float(B.diagonal().max(initial=0.0))
         B.flat[:: B.shape[0] + 1] += 1.0
         return MetDense(root, linalg.cholesky(B, scale, overwrite=True)[0])
