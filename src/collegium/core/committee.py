@@ -269,23 +269,30 @@ class Local(Predictor):
         return VT
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c, VT = self.committee, self.design
-        size = int(np.clip(BATCH_BYTES // (8 * self.k * max(c.basis.m, 1)), 1, 256))
-        batches = partition.balanced(self.metric.forward(Xs), size, np.random.default_rng(0))
-
-        def answer(batch: Array) -> Prediction:
-            X = Xs[batch]
-            neighbours = local.nearest(self.tree, self.metric.forward(X), self.k)
-            found = local.correct(c.basis, c.noise, self.rows, X, neighbours, VT)
-            return found.predict(c.basis, c.belief, X)
-
-        return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
+        return predict_each([self], Xs, engine)[0]
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
         neighbours = local.nearest(self.tree, self.metric.forward(Xs), self.k)
         found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours, self.design)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
+
+
+def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Prediction]:
+    """Answers about the same rows (see `Local.about`), whose neighbourhoods are formed once."""
+    first, kinds = answers[0], [one.rows for one in answers]
+    c, VT = first.committee, first.design
+    size = int(np.clip(BATCH_BYTES // (8 * first.k * max(c.basis.m, 1)), 1, 256))
+    batches = partition.balanced(first.metric.forward(Xs), size, np.random.default_rng(0))
+
+    def answer(batch: Array) -> list[Prediction]:
+        X = Xs[batch]
+        neighbours = local.nearest(first.tree, first.metric.forward(X), first.k)
+        found = local.correct_each(c.basis, c.noise, kinds, X, neighbours, VT)
+        return [part.predict(c.basis, one.committee.belief, X) for part, one in zip(found, answers)]
+
+    each = zip(*engine.map(answer, batches))
+    return [Prediction.joined(parts).take(_places(batches)) for parts in each]
 
 
 def predictor(committee: Informed, n_local: int) -> Predictor:

@@ -18,17 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .basis import Anchors
 from .chunk import Chunk
-from .committee import Local, Predictor, predictor
+from .committee import Local, Predictor, predict_each, predictor
 from .experts import Block, Expert
 from .kernels import Kernel
 from .laplace import TOLERANCE, Sites, find_sites
-from .local import SiteRows
+from .local import Prediction, SiteRows
 from .meeting import Left, left_over
 from .message import Belief, Message, normalise
 from .observation.base import Observation
@@ -331,3 +331,10 @@ def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, .
     if isinstance(first, Local):
         return (first, *(first.about(latent) for latent in latents[1:]))
     return (first, *(predictor(latent, n_local) for latent in latents[1:]))
+
+
+def predict_latents(answers: Sequence[Predictor], Xs: Array, engine: Any) -> list[Prediction]:
+    """Of each, with the neighbourhoods shared as well."""
+    if all(isinstance(one, Local) for one in answers):
+        return predict_each(cast(Sequence[Local], answers), Xs, engine)
+    return [one.predict(Xs, engine) for one in answers]

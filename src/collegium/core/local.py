@@ -275,46 +275,58 @@ def correct(
     is formed once; otherwise each query forms its own. VT: the design of all rows  (n, m),
     where it is known already. Sites bring their own noise.
     """
+    return correct_each(basis, noise, [rows], Xs, neighbours, VT)[0]
+
+
+def correct_each(
+    basis: Anchors, noise: float, kinds: Sequence[AnyRows], Xs: Array, neighbours: Array,
+    VT: Array | None = None,
+) -> list[Corrections]:  # fmt: skip
+    """The same for rows that differ in their sites alone."""
     q, k = neighbours.shape
     union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
     members = members.reshape(q, k)  # ascending in each row
-    near = rows.take(union)
-    VT = np.ascontiguousarray(basis.design(near.X).T) if VT is None else VT[union]
+    near = [rows.take(union) for rows in kinds]
+    X = near[0].X
+    VT = np.ascontiguousarray(basis.design(X).T) if VT is None else VT[union]
     V, Vs = VT.T, basis.design(Xs)
     shared = None
     if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
-        shared = basis.residual(near.X, V)
-    scale = max(basis.scale(Xs), basis.scale(near.X)) or 1.0
-    weights, noisy = np.empty((q, k)), np.empty((q, k))
-    left = basis.residual_diag(Xs, Vs)
+        shared = basis.residual(X, V)
+    scale = max(basis.scale(Xs), basis.scale(X)) or 1.0
+    weights, noisy = np.empty((len(kinds), q, k)), np.empty((len(kinds), q, k))
+    left = np.tile(basis.residual_diag(Xs, Vs), (len(kinds), 1))
     for i in range(q):
         at = members[i]
-        own, VN = near.take(at), VT[at]
+        VN = VT[at]
         if shared is None:
-            C = linalg.subtract_gram(basis.kernel.value(own.X), VN)
+            C = linalg.subtract_gram(basis.kernel.value(X[at]), VN)
         else:
             C = _lower_part(shared, at)
-        c = basis.kernel.value(own.X, Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
-        weights[i], noisy[i], known = _solve(C, c, own, noise, scale)
-        left[i] -= known
-    return Corrections(near, V, Vs, members, weights, left, noisy)
+        c = basis.kernel.value(X[at], Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
+        for j, rows in enumerate(near):
+            weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
+            left[j, i] -= known
+    each = zip(near, weights, left, noisy)
+    return [Corrections(rows, V, Vs, members, w, rest, Psiw) for rows, w, rest, Psiw in each]
 
 
 def _solve(
     C: Array, c: Array, rows: AnyRows, noise: float, scale: float
 ) -> tuple[Array, Array, float]:
-    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; C is used up."""
+    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; of C, no more than its lower triangle is kept."""
     if isinstance(rows, Rows):
-        L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+        L, _ = linalg.cholesky(_observe(C.copy(), rows, noise), scale, overwrite=True)
         a = linalg.solve_lower(L, c)
         w = linalg.solve_upper(L, a)
         return w, rows.psi(noise) * w, float(a @ a)
-    root, Q = np.sqrt(rows.W), linalg.mirror(C).copy()
-    scale = _observed_scale(scale, rows)
-    L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+    root = np.sqrt(rows.W)
+    B = linalg.scaled(C, root)
+    B.flat[:: B.shape[0] + 1] += 1.0
+    L, _ = linalg.cholesky(B, _observed_scale(scale, rows), overwrite=True)
     a = linalg.solve_lower(L, root * c)
     w = root * linalg.solve_upper(L, a)
-    return w, c - Q @ w, float(a @ a)
+    return w, c - linalg.mirror(C) @ w, float(a @ a)
 
 
 @njit(nogil=True, cache=True)

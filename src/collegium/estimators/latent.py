@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.basis import Anchors
 from ..core.chunk import cut
-from ..core.generalised import Generalised, about_latents, settle_together
+from ..core.generalised import Generalised, about_latents, predict_latents, settle_together
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
@@ -142,7 +142,7 @@ class LatentPredictor:
         if self.together is not None:
             found = self.together.predict(X, engine)
         else:
-            found = [one.predict(X, engine) for one in self.each]
+            found = predict_latents(self.each, X, engine)
         return [self.scale.of(one) for one in found]
 
     def mean(self, X: Array, engine: Any) -> list[Array]:
@@ -227,10 +227,8 @@ def checked(
     some = np.sort(rng.permutation(n)[:CHECKED])
     w = np.concatenate([part.chunk.load()[2] for part in fresh[0].heard])[some]
     y = [np.concatenate([part.chunk.load()[1] for part in one.heard])[some] for one in fresh]
-    found = [
-        left_out(one.predict(own.X[some], settings.engine), own.take(some))
-        for one, own in zip(about_latents(latents, NEAR), rows)
-    ]
+    known = predict_latents(about_latents(latents, NEAR), rows[0].X[some], settings.engine)
+    found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
     say(
