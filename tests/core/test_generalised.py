@@ -12,7 +12,7 @@ from collegium.core.chunk import Chunk
 from collegium.core.committee import Committee, Global, Local, Own
 from collegium.core.committee import predictor as predictor_of
 from collegium.core.experts import Block, Diagonal
-from collegium.core.generalised import Generalised, Heard, Stack
+from collegium.core.generalised import Generalised, Heard, Stack, predict_latents, settle_together
 from collegium.core.kernels import RBF
 from collegium.core.local import Rows, SiteRows, correct
 from collegium.core.observation import Gaussian, Logit, Poisson, Probit, Softmax, StudentT
@@ -230,6 +230,27 @@ def test_damped_sweeps_rest_at_the_same_place():
         assert_allclose(now.beliefs[0].mean, rest.beliefs[0].mean, rtol=1e-8, atol=1e-10)
 
 
+@both_orders
+def test_committees_that_share_a_look_at_chunks_hear_what_they_hear_alone(sequential):
+    chunks, Z, _ = draw(Logit())
+    basis = Anchors.at(KERNEL, Z)
+    turned = [Chunk(c.id, c.X, -c.y * (c.X[:, :1] > 0) + c.y * (c.X[:, :1] <= 0), c.w)
+              for c in chunks]  # fmt: skip
+    starts = [
+        Generalised.about(basis, Logit()).join(chunks),
+        Generalised.about(basis, Probit()).join(turned),
+        Generalised.about(basis, Gaussian(0.3)).join(chunks),
+    ]
+    rules = {"sequential": sequential, "tolerance": 1e-7, "max_sweeps": 30}
+    together = settle_together(starts, Serial(), **rules)
+    assert len({one.sweeps for one in together}) > 1  # those at rest are left alone
+    for start, found in zip(starts, together):
+        alone = start.settle(Serial(), **rules)
+        assert alone.sweeps == found.sweeps and alone.change == found.change
+        assert_array_equal(alone.beliefs[0].mean, found.beliefs[0].mean)
+        assert alone.log_evidence == found.log_evidence
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -266,6 +287,11 @@ def test_answers_about_several_latent_functions_share_what_they_can():
         assert_array_equal(left.variance, right.predict(Xs, Serial()).variance)
         assert answers[k].design is answers[0].design
     assert len(found.predictors(0)) == 3
+    for n_local in (5, 0):
+        answers = found.predictors(n_local)
+        for one, together in zip(answers, predict_latents(answers, Xs, Serial())):
+            assert_array_equal(together.mean, one.predict(Xs, Serial()).mean)
+            assert_array_equal(together.variance, one.predict(Xs, Serial()).variance)
 
 
 def test_answers_by_the_own_chunk_are_pic_of_pseudo_targets():

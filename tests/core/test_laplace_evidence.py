@@ -12,7 +12,7 @@ from collegium.core.experts import Block, Diagonal, Projected
 from collegium.core.generalised import Generalised
 from collegium.core.generalised_evidence import evidence
 from collegium.core.kernels import RBF, Constant, Linear, Matern12, Matern32, White
-from collegium.core.laplace_evidence import factorised, objective
+from collegium.core.laplace_evidence import factorised, factorised_together, objective
 from collegium.core.observation import Gaussian, Logit, Poisson, Softmax, StudentT
 from collegium.core.optimise import Scales, maximise
 from collegium.engines import Serial, Threads
@@ -45,6 +45,20 @@ def test_the_evidence_is_that_of_a_committee_without_anchors(likelihood):
     none = Generalised.start(KERNEL, likelihood, np.empty((0, 2))).join(chunks).sweep(Serial())
     value, _ = factorised(KERNEL, likelihood, chunks, Serial())
     assert_allclose(value, none.log_evidence, rtol=1e-10)
+
+
+@every
+def test_likelihoods_of_the_same_rows_add_up_from_wherever_they_start(likelihood):
+    chunks, _, _ = draw(likelihood)
+    others = [replace(c, y=c.y[::-1]) for c in chunks]
+    both = [replace(c, y=np.hstack([c.y, d.y])) for c, d in zip(chunks, others)]
+    one, two = (factorised(KERNEL, likelihood, part, Serial()) for part in (chunks, others))
+    near = KERNEL.with_theta(KERNEL.theta + 0.1)
+    first = factorised_together(near, [likelihood] * 2, both, Serial())
+    for slopes in (None, first.slopes):
+        found = factorised_together(KERNEL, [likelihood] * 2, both, Serial(), slopes)
+        assert_allclose(found.value, one[0] + two[0], rtol=1e-10)
+        assert_allclose(found.gradient, one[1] + two[1], rtol=1e-7, atol=1e-9)
 
 
 @every

@@ -421,6 +421,21 @@ def test_restless_messages_are_warned_of(monkeypatch):
         classifier(tol=10.0).fit(X, y)
 
 
+def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
+    X, y = labelled()
+    model = classifier("transductive", tol=1e-8, sweeps="auto")
+    with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
+        few.setattr("collegium.estimators.latent.MOST_SWEEPS", 3)
+        model.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps") as caught:
+        model.predict_proba(X[:45])
+    assert len(caught) == 1  # of several batches
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(sweeps=2).fit(X, y).predict_proba(X[:45])
+        model.set_params(sweeps="auto").fit(X, y).predict_proba(X[:45])
+
+
 def test_rounding_is_no_cause_for_a_warning():
     X, y = labelled()
     with warnings.catch_warnings():

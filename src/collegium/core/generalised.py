@@ -15,12 +15,14 @@ each other is left out, which keeps K m² numbers, not K²m², and leaves the mo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .basis import Anchors
 from .chunk import Chunk
@@ -40,6 +42,8 @@ Array = np.ndarray
 LEAST_STEP = 1.0 / 16.0
 #: Modes are found to so much of what messages moved by in the last sweep.
 CARE = 1e-2
+#: Messages that move by less, relative to their sum, are at rest but for rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +269,16 @@ def settle_together(
     the same rows in the same chunks, and of the same anchors."""
     sweep = partial(sweep_together, engine=engine, sequential=sequential)
     return _rest(committees, sweep, tolerance, max_sweeps)
+
+
+def warn_if_moving(change: float, tolerance: float, sweeps: int) -> None:
+    if change > max(tolerance, ROUNDING):
+        warnings.warn(
+            f"messages still moved by {change:.1e} after {sweeps} sweeps: give "
+            "schedule='sequence', larger chunks, or sweeps=1",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def sweep_together(

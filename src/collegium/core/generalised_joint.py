@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from . import local, partition
 from .basis import Anchors
-from .generalised import Generalised, Stack, settle_together
+from .generalised import Generalised, Stack, settle_together, warn_if_moving
 from .local import Prediction
 from .message import Belief
 from .scales import Metric
@@ -32,17 +32,20 @@ class JointLatents:
     sweeps: int
     tolerance: float
     sequential: bool = False
+    demanding: bool = False  # whether to warn where messages do not come to rest
 
     @classmethod
     def of(
         cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
-        sequential: bool = False,
+        sequential: bool = False, demanding: bool = False,
     ) -> JointLatents:  # fmt: skip
         first = committees[0]
         X = np.concatenate([one.chunk.load()[0] for one in first.heard])
         metric = Metric.of(first.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
-        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential)
+        return cls(
+            tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, demanding
+        )
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
         """Of each latent function."""
@@ -51,23 +54,31 @@ class JointLatents:
             self.metric.forward(distinct), self.size, np.random.default_rng(0)
         )
         order = np.argsort(np.concatenate(batches))
-        answers = [self._answer(distinct[batch], engine) for batch in batches]
+        answers, changes = zip(*[self._answer(distinct[batch], engine) for batch in batches])
+        self._report(max(changes))
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
     def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
         """Moments and covariances of all queries, asked as one batch."""
         distinct, where = partition.distinct(Xs)
-        found = []
-        for basis, belief in self._believe(distinct, engine):
+        found, (pairs, change) = [], self._believe(distinct, engine)
+        self._report(change)
+        for basis, belief in pairs:
             covariance = local.covariance_global(basis, belief, distinct)
             own = local.predict_global(basis, belief, distinct).take(where)
             found.append((own, covariance[np.ix_(where, where)]))
         return found
 
-    def _answer(self, Q: Array, engine: Any) -> list[Prediction]:
-        return [local.predict_global(*one, Q) for one in self._believe(Q, engine)]
+    def _report(self, change: float) -> None:
+        if self.demanding:
+            warn_if_moving(change, self.tolerance, self.sweeps)
 
-    def _believe(self, Q: Array, engine: Any) -> list[tuple[Anchors, Belief]]:
+    def _answer(self, Q: Array, engine: Any) -> tuple[list[Prediction], float]:
+        pairs, change = self._believe(Q, engine)
+        return [local.predict_global(*one, Q) for one in pairs], change
+
+    def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], float]:
+        """Anchors and beliefs of each latent function, and how much messages moved at last."""
         first = self.committees[0].basis
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))
@@ -81,4 +92,5 @@ class JointLatents:
             starts, engine, sequential=self.sequential, tolerance=self.tolerance,
             max_sweeps=self.sweeps,
         )  # fmt: skip
-        return [(basis, belief) for one in heard for belief in one.beliefs]
+        pairs = [(basis, belief) for one in heard for belief in one.beliefs]
+        return pairs, max(one.change for one in heard)

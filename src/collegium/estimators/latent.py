@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,11 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.basis import Anchors
 from ..core.chunk import cut
-from ..core.generalised import Generalised, about_latents, predict_latents, settle_together
+from ..core.generalised import (
+    Generalised,
+    about_latents,
+    predict_latents,
+    settle_together,
+    warn_if_moving,
+)
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
@@ -35,8 +39,6 @@ MOST_SWEEPS = 50
 #: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
 #: nearest rows used there.
 CHECKED, FEWEST, NEAR = 1_000, 100, 100
-#: Messages that move by less, relative to their sum, are at rest but for rounding.
-ROUNDING = 1e-9
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
 #: Arguments of a committee that mean nothing here.
@@ -123,8 +125,9 @@ class LatentBuilt:
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
             joint = JointLatents.of(
-                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential
-            )
+                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential,
+                demanding=s.settle,
+            )  # fmt: skip
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
         return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
@@ -302,10 +305,5 @@ def _anchors(
 def _report(built: LatentBuilt, say: Progress) -> None:
     s, change = built.sweeping, built.change
     say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
-    if s.settle and change > max(s.tolerance, ROUNDING):
-        warnings.warn(
-            f"messages still moved by {change:.1e} after {s.most} sweeps: give "
-            "schedule='sequence', larger chunks, or sweeps=1",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    if s.settle:
+        warn_if_moving(change, s.tolerance, s.most)
