@@ -80,6 +80,28 @@ def test_at_rest_softmax_is_at_its_joint_mode(sequential):
     assert len(found.past.parts) == 3 and found.past.parts[0].precision.shape == (7, 7)
 
 
+@both_experts
+@both_orders
+@pytest.mark.parametrize("size", [1e9, 1e15])
+def test_rough_counts_of_any_size_rest_at_their_joint_mode(size, expert, kind, sequential):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = rng.poisson(np.exp(1.0 + np.sin(X[:, 0]))).astype(float)
+    y = size * (y if size < 1e15 else y > np.median(y))[:, None]
+    y = np.hstack([y, np.full_like(y, y.mean())])
+    groups = np.array_split(np.argsort(X[:, 0]), 4)
+    chunks = [Chunk(i, X[g], y[g], np.ones(15)) for i, g in enumerate(groups)]
+    Z = X[:12] + 0.01
+    found = settled(Poisson(), chunks, Z, expert=expert, sequential=sequential, tolerance=1e-7)
+    assert found.modes_found and found.change <= 1e-7
+    _, y, w, _ = reference.stack(chunks)
+    C = reference.between_rows(kind, KERNEL, chunks, Z)
+    sites = all_sites(found)
+    f, _, _, evidence = reference.laplace(C, Poisson(), y, w, start=sites.f[:, 0] + 1e-3)
+    assert_allclose(sites.f[:, 0], f, rtol=1e-5, atol=1e-5)
+    assert_allclose(found.log_evidence, evidence, rtol=1e-8)
+
+
 @every
 def test_one_chunk_has_the_laplace_evidence_for_any_anchors(likelihood):
     chunks, Z, _ = draw(likelihood, (22,))

@@ -335,6 +335,17 @@ def test_softmax_of_two_is_the_logistic_function_of_their_difference(v):
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
 
 
+def test_softmax_densities_keep_their_digits():
+    f = np.array([[40.0, 1.0, -2.0], [0.3, 0.1, -0.2], [-800.0, 3.0, 2.0], [1e5, 0.0, 30.0]])
+    for code in range(3):
+        found = Softmax(3).log_density(np.full((4, 1), float(code)), f)
+        with mpmath.workdps(60):
+            rest = [mpmath.fsum(mpmath.exp(mpmath.mpf(v) - row[code])
+                                for j, v in enumerate(row) if j != code) for row in f]  # fmt: skip
+            exact = [float(-mpmath.log1p(r)) for r in rest]
+        assert_allclose(found, exact, rtol=1e-14)
+
+
 def test_softmax_probabilities_are_the_integral_over_all_latents():
     m, v = np.array([0.4, -0.9, 1.3]), np.array([0.1, 3.0, 0.9])
     z, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from .base import Observation
 
@@ -33,7 +33,12 @@ class Softmax(Observation):
         return self.classes
 
     def log_density(self, y, f):
-        return np.take_along_axis(log_softmax(f, axis=-1), _codes(y), axis=-1)[..., 0]
+        """−log(1 + Σ_{j≠y} e^(fⱼ − f_y)): with digits left where y is all but sure."""
+        gap = f - np.take_along_axis(f, _codes(y), axis=-1)
+        top = np.maximum(gap.max(axis=-1, keepdims=True), 0.0)
+        others = np.where(np.arange(f.shape[-1]) == _codes(y), 0.0, np.exp(gap - top)).sum(axis=-1)
+        top = top[..., 0]
+        return np.where(top > 0.0, -top - np.log(np.exp(-top) + others), -np.log1p(others))
 
     def derivatives(self, y, f):
         """In each f_k: 1[y = k] − π, −π(1 − π), −π(1 − π)(1 − 2π)."""
