@@ -1,6 +1,7 @@
 """Committees of counts, of heavy tails, and of likelihoods of your own."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_row
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import nbinom, poisson
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from collegium import CommitteeRegressor, kernels, observation
 
@@ -381,6 +383,52 @@ def test_exposures_of_any_size():
         assert_sound(model, queries(), exposure=asked)
         plain = CommitteeRegressor(**COUNTS).fit(X, y, exposure=e)
         assert_allclose(model.predict(queries(), exposure=asked), plain.predict(queries()))
+
+
+# -- what did not converge -----------------------------------------------------------------------
+
+
+@both
+@every_variant
+def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
+    X, y = rows_for(given)
+    model = CommitteeRegressor(**given, **VARIANTS[variant])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y).predict(queries())
+        stream = clone(model).set_params(anchors=queries(12, seed=9)).partial_fit(X, y)
+        stream.partial_fit(X, y)
+    with monkeypatch.context() as m:
+        m.setattr("collegium.core.laplace.MAX_ITER", 1)
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            clone(model).fit(X, y)
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            stream.partial_fit(X + 0.1, y)
+        if variant == "transductive":
+            model = pickle.loads(pickle.dumps(model))
+            for ask in (model.predict, lambda Xs: model.sample_y(Xs, 2)):
+                with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+                    ask(queries())
+    if variant == "anchors only":  # it is remembered of rows that were not kept
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            stream.partial_fit(X - 0.1, y)
+
+
+@both
+def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
+    X, y = rows_for(given)
+    chosen = {**given, **VARIANTS["transductive"], "tol": 1e-8}
+    monkeypatch.setattr("collegium.estimators.latent.MOST_SWEEPS", 3)
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model = CommitteeRegressor(**chosen).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model.predict(queries())
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model.predict(queries(), return_cov=True)
+    once = CommitteeRegressor(**chosen, sweeps=3)  # as asked for
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        once.fit(X, y).predict(queries())
 
 
 # -- weights, streams, state ----------------------------------------------------------------------

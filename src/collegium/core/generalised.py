@@ -88,6 +88,10 @@ class Heard:
     def id(self) -> int:
         return self.chunk.id
 
+    @property
+    def mode_found(self) -> bool:
+        return self.sites is None or self.sites.converged
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -136,6 +140,7 @@ class Generalised:
     heard: tuple[Heard, ...] = ()
     sweeps: int = 0
     change: float = np.inf  # of messages, in the last sweep
+    past_found: bool = True  # whether the modes of chunks that were not kept were
 
     @classmethod
     def start(
@@ -169,7 +174,8 @@ class Generalised:
                 if keep:
                     grown = replace(grown, heard=(*grown.heard, one))
                 else:
-                    grown = replace(grown, past=grown.past + one.said)
+                    found = grown.past_found and one.mode_found
+                    grown = replace(grown, past=grown.past + one.said, past_found=found)
         return grown
 
     # -- sweeps -----------------------------------------------------------------------------------
@@ -239,8 +245,8 @@ class Generalised:
 
     @property
     def modes_found(self) -> bool:
-        """Whether Newton's method came to an end in every chunk of the last sweep."""
-        return all(one.sites is None or one.sites.converged for one in self.heard)
+        """Whether Newton's method came to an end in every chunk when it was heard last."""
+        return self.past_found and all(one.mode_found for one in self.heard)
 
     def latent(self, k: int = 0) -> Latent:
         """The k-th latent function, with the sites of all rows that were kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from .scales import Metric
 from .transductive import padding
 
 Array = np.ndarray
+#: What is told of committees that were heard, whether or not they came to rest.
+Report = Callable[[Sequence[Generalised]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +34,18 @@ class JointLatents:
     sweeps: int
     tolerance: float
     sequential: bool = False
+    report: Report = lambda heard: None
 
     @classmethod
     def of(
         cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
-        sequential: bool = False,
+        sequential: bool = False, report: Report = lambda heard: None,
     ) -> JointLatents:  # fmt: skip
         first = committees[0]
         X = np.concatenate([one.chunk.load()[0] for one in first.heard])
         metric = Metric.of(first.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
-        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential)
+        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, report)
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
         """Of each latent function."""
@@ -75,10 +78,13 @@ class JointLatents:
         starts = []
         for one in self.committees:
             prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
-            start = replace(one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf)
+            start = replace(
+                one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf, past_found=True
+            )
             starts.append(start.join([part.chunk for part in one.heard]))
         heard = settle_together(
             starts, engine, sequential=self.sequential, tolerance=self.tolerance,
             max_sweeps=self.sweeps,
         )  # fmt: skip
+        self.report(heard)
         return [(basis, belief) for one in heard for belief in one.beliefs]

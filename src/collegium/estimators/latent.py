@@ -63,6 +63,28 @@ class Sweeping:
         tolerance = number(e.tol, "tol", lambda v: v >= 0.0, "at least 0")
         return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
 
+    def check(self, committees: Sequence[Generalised]) -> None:
+        """A warning where messages did not come to rest, or modes were not found."""
+        change = max(one.change for one in committees)
+        if self.settle and change > max(self.tolerance, ROUNDING):
+            warnings.warn(
+                f"messages still moved by {change:.1e} after {self.most} sweeps: give "
+                "schedule='sequence', larger chunks, or sweeps=1",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        check_modes(committees)
+
+
+def check_modes(committees: Sequence[Generalised]) -> None:
+    if not all(one.modes_found for one in committees):
+        warnings.warn(
+            "Newton's method did not find the mode of every chunk, and what these say may be "
+            "wrong: look for extreme targets or weights, or give a kernel of less variance",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
 
 def latent_settings(
     estimator, *, n_local: int | None = None, noise: Any = 1.0, noisy: bool = False
@@ -123,7 +145,7 @@ class LatentBuilt:
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
             joint = JointLatents.of(
-                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential
+                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential, report=s.check
             )
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
@@ -199,8 +221,11 @@ def build_latent(
         sweeping=sweeping,
         scale=LatentScale(),
     )
-    if not alone:
-        _report(built, say)
+    if alone:
+        check_modes(committees)
+    else:
+        say(f"{built.sweeps} sweeps, messages moved by {built.change:.1e} in the last")
+        sweeping.check(committees)
     if loss is not None:
         built = checked(built, loss, settings, rng, say)
     if alone or settings.keeps_rows:
@@ -256,6 +281,7 @@ def add_latent(
         )
         for one, y in zip(built.committees, targets)
     )
+    check_modes(committees)
     return replace(
         built, committees=committees, n_chunks=built.n_chunks + len(groups),
         total_weight=built.total_weight + float(rows.w.sum()),
@@ -269,7 +295,8 @@ def due(earlier: LatentBuilt, n: int, settings: Settings) -> bool:
 
 def _without_rows(committee: Generalised) -> Generalised:
     """What was said is kept, who said it is not."""
-    return replace(committee, past=committee.total, heard=())
+    found = committee.modes_found
+    return replace(committee, past=committee.total, heard=(), past_found=found)
 
 
 def _hyperparameters(
@@ -299,15 +326,3 @@ def _anchors(
     pull = np.column_stack([problem.pull() for problem in problems])
     rows = Rows(rows.X, noise * pull, rows.w)
     return RULES[settings.selection](kernel, noise, rows, stop, rng).Z
-
-
-def _report(built: LatentBuilt, say: Progress) -> None:
-    s, change = built.sweeping, built.change
-    say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
-    if s.settle and change > max(s.tolerance, ROUNDING):
-        warnings.warn(
-            f"messages still moved by {change:.1e} after {s.most} sweeps: give "
-            "schedule='sequence', larger chunks, or sweeps=1",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
