@@ -335,6 +335,41 @@ def test_softmax_of_two_is_the_logistic_function_of_their_difference(v):
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
 
 
+@pytest.mark.parametrize("v", [1e-6, 0.2, 0.9, 4.0, 10.0, 100.0, 1e3, 1e4])
+@pytest.mark.parametrize("share", [0.5, 0.1, 1.0 - 1e-6])
+def test_softmax_probabilities_keep_their_logs(v, share):
+    """Of two classes, against the logistic function of their difference; to the least numbers."""
+    for m in (-690.0, -300.0, -120.0, -50.0, -7.0, 0.3, 9.0):
+        expected = float(mpmath.log(logistic_mean(m, v))) if v < 100.0 else None
+        expected = expected or float(Logit().log_probability(m, v))
+        given = np.array([[m, 0.0]]), np.array([[share * v, v - share * v]])
+        assert_allclose(np.log(Softmax(2).probability(*given)[0, 0]), expected, atol=1e-9)
+        least = np.log(np.finfo(float).tiny)
+        found = Softmax(2).log_predictive(np.array([[0.0]]), *given)
+        assert_allclose(found, max(expected, least), atol=1e-9)
+
+
+def test_softmax_tails_of_several_classes():
+    """Far below the first, a class has e^(m + v/2) of its chance if the first is sure."""
+    m, v = np.array([[0.0, -60.0, -90.0, -400.0]]), np.array([[1e-12, 4.0, 0.1, 30.0]])
+    found = np.log(Softmax(4).probability(m, v)[0])
+    assert_allclose(found[1:], (m + 0.5 * v)[0, 1:], rtol=1e-9)
+
+
+def test_softmax_means_may_be_anywhere():
+    """Also where differences of means are beyond any lattice, or beyond numbers."""
+    m = np.array([[1e20, 0.0, 1e20], [-1e308, 1e308, 0.0], [-1e308, -1e308, -1e308]])
+    found = Softmax(3).probability(m, np.array([1.0, 0.01, 1.0]))
+    expected = [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], found[2]]
+    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(found[2], Softmax(3).probability(np.zeros((1, 3)), [1.0, 0.01, 1.0])[0])
+    wide = Softmax(2).probability(np.array([[3e5, 0.0]]), np.array([[1e9, 1e9]]))
+    assert_allclose(wide[0, 1], norm.cdf(-3e5 / np.sqrt(2e9)), rtol=1e-6)
+    for m, v in (([[np.nan, 0.0]], 1.0), ([[np.inf, 0.0]], 1.0), ([[1.0, 0.0]], np.nan)):
+        with pytest.raises(ValueError, match="finite"):
+            Softmax(2).probability(np.array(m), np.full((1, 2), v))
+
+
 def test_softmax_densities_keep_their_digits():
     f = np.array([[40.0, 1.0, -2.0], [0.3, 0.1, -0.2], [-800.0, 3.0, 2.0], [1e5, 0.0, 30.0]])
     for code in range(3):
