@@ -235,6 +235,41 @@ def test_steps_are_shortened_while_changes_grow_and_only_then():
     assert min(script["steps"]) == 1 / 16
 
 
+@both_orders
+def test_rows_that_bend_the_wrong_way_do_not_swing(sequential):
+    """Heavy tails at one place, and chunks of outliers to each other."""
+    rng = np.random.default_rng(0)
+    y = np.sort(np.sin(rng.normal(size=120)) + 0.1 * rng.standard_t(3, size=120))
+    X, likelihood = np.zeros((120, 2)), StudentT(4.0, 0.01)
+    groups = np.split(np.arange(120), 4)
+    chunks = [Chunk(i, X[g], y[g, None], np.ones(30)) for i, g in enumerate(groups)]
+    start = Generalised.start(KERNEL, likelihood, X[:1])
+    found = start.join(chunks).settle(
+        Serial(), sequential=sequential, tolerance=1e-6, max_sweeps=300
+    )
+    assert found.change <= 1e-6 and not found.bounded
+    f = all_sites(found).f
+    assert np.ptp(f) < 1e-5 and np.abs(f).max() < 1.0
+    for most in range(12, 30, 3):  # sane before it rests, too
+        early = start.join(chunks).settle(Serial(), sequential=sequential, max_sweeps=most)
+        assert np.abs(Global(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
+    never = start.join(chunks).settle(
+        Serial(), sequential=sequential, tolerance=0.0, max_sweeps=300
+    )
+    assert_allclose(never.log_evidence, found.log_evidence, rtol=1e-6)
+    slope = likelihood.derivatives(y[:, None], f[:, 0])[0].sum() - f[0, 0] / KERNEL.variance
+    assert abs(slope) < 0.01  # of curvatures of hundreds
+    (W,) = {float(all_sites(found).W.sum())}
+    belief = found.beliefs[0]
+    spread = belief.spread(found.basis.design(X[:1]))
+    assert_allclose((spread**2).sum(), 1.0 / (1.0 / KERNEL.variance + W), rtol=1e-6)
+    one = Chunk(0, X, y[:, None], np.ones(120))
+    guess = Heard(one, Stack.silent(1, 1), replace(found.heard[0].sites, g=all_sites(found).g))
+    whole = replace(start, heard=(guess,)).sweep(Serial())
+    assert_allclose(whole.heard[0].sites.f, f, atol=1e-4)
+    assert_allclose(found.log_evidence, whole.log_evidence, rtol=1e-6)
+
+
 def test_damped_sweeps_rest_at_the_same_place():
     chunks, Z, _ = draw(Poisson())
     start = Generalised.start(KERNEL, Poisson(), Z).join(chunks).sweep(Serial())

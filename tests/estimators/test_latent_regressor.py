@@ -375,6 +375,28 @@ def test_odd_targets_of_heavy_tails(y):
     assert_sound(few.fit(X, y), queries())
 
 
+@pytest.mark.parametrize("schedule", ["parallel", "sequence"])
+@pytest.mark.parametrize("inference", ["inductive", "transductive"])
+def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
+    """Chunks are then of rows in order of y: each is full of outliers to the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    rng.poisson(np.exp(1.0 + np.sin(X[:, 0])))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_t(3, size=120)
+    X, chosen = np.zeros((120, 2)), {"kernel": kernels.Matern32(1.0, [1.0, 1.0]), "noise": 0.01}
+    chosen |= {"likelihood": "student-t", "learn": False, "random_state": 0}
+    whole = CommitteeRegressor(**chosen).fit(X, y)
+    chosen |= {"schedule": schedule, "inference": inference}
+    model = CommitteeRegressor(**chosen, chunk_size=30, n_anchors=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (mean,), (std,) = model.fit(X, y).predict(X[:1], return_std=True)
+    assert model.n_chunks_ == 4 and model.n_sweeps_ < 50
+    expected = whole.predict(X[:1], return_std=True)
+    assert_allclose([mean, std], np.ravel(expected), rtol=0.02)
+    assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-4)
+
+
 def test_exposures_of_any_size():
     X, y, e = counts()
     for size in (1e-100, 1e100):

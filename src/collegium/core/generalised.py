@@ -38,6 +38,10 @@ from .tree import Tree
 Array = np.ndarray
 #: A sweep's messages are taken by half, a quarter, … while changes grow, no less than this.
 LEAST_STEP = 1.0 / 16.0
+#: Changes that have grown so often, to no less than this, will go on to.
+RESTLESS, SWING = 4, 1e-2
+#: Messages that move by less are at rest but for rounding.
+ROUNDING = 1e-9
 #: Modes are found to so much of what messages moved by in the last sweep.
 CARE = 1e-2
 
@@ -141,6 +145,7 @@ class Generalised:
     sweeps: int = 0
     change: float = np.inf  # of messages, in the last sweep
     past_found: bool = True  # whether the modes of chunks that were not kept were
+    bounded: bool = False  # whether messages have bounds in the place of curvatures
 
     @classmethod
     def start(
@@ -194,7 +199,7 @@ class Generalised:
         def sweep(now: Sequence[Generalised], steps: Sequence[float]) -> list[Generalised]:
             return [now[0].sweep(engine, sequential=sequential, step=steps[0])]
 
-        return _rest([self], sweep, tolerance, max_sweeps)[0]
+        return _rest([self], sweep, tolerance, max_sweeps, engine)[0]
 
     def see(self, chunk: Chunk) -> Seen:
         X, _, _ = chunk.load()
@@ -209,7 +214,23 @@ class Generalised:
         priors = [seen.Q.plus(belief.spread(seen.V)) for belief in beliefs]
         start = None if one.sites is None else one.sites.g
         found = find_sites(self.likelihood, y, w, means, priors, start, tolerance)
-        return Heard(one.chunk, Stack(found.message(seen.V, seen.Q)), found)
+        sites = found
+        if self.bounded:
+            f = found.f[:, 0] if self.likelihood.latents == 1 else found.f
+            W = w[:, None] * self.likelihood.bound(y, f).reshape(found.W.shape)
+            sites = replace(found, W=W)
+        return Heard(one.chunk, Stack(sites.message(seen.V, seen.Q)), found)
+
+    def unbounded(self, engine: Any) -> Generalised:
+        """With the curvatures at the modes of a committee at rest: these are modes whatever the
+        precision of the sites."""
+
+        def say(one: Heard) -> Heard:
+            assert one.sites is not None
+            seen = self.see(one.chunk)
+            return replace(one, said=Stack(one.sites.message(seen.V, seen.Q)))
+
+        return replace(self, heard=tuple(engine.map(say, self.heard)), bounded=False)
 
     def moved(self, asked: Sequence[Heard], step: float) -> Generalised:
         """After a sweep, of which so much is taken."""
@@ -270,7 +291,7 @@ def settle_together(
     """Each as by `settle` alone, with the work shared that is the same for all: committees of
     the same rows in the same chunks, and of the same anchors."""
     sweep = partial(sweep_together, engine=engine, sequential=sequential)
-    return _rest(committees, sweep, tolerance, max_sweeps)
+    return _rest(committees, sweep, tolerance, max_sweeps, engine)
 
 
 def sweep_together(
@@ -315,20 +336,28 @@ def _mode_tolerance(change: float) -> float:
 def _rest(
     committees: Sequence[Generalised],
     sweep: Callable[[Sequence[Generalised], Sequence[float]], list[Generalised]],
-    tolerance: float, max_sweeps: int,
+    tolerance: float, max_sweeps: int, engine: Any,
 ) -> list[Generalised]:  # fmt: skip
-    """Sweeps of those that still move; see `Generalised.settle`."""
+    """Sweeps of those that still move; see `Generalised.settle`.
+
+    Where p is not log-concave, rows that bend the wrong way pull with no precision at all, and
+    beliefs may swing wider and wider. Where short steps have not stilled them, sites have their
+    bounds for precisions until all rest (as in EM for Student's t), and then their own again.
+    """
     now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
+    growths = [0] * len(committees)
     for _ in range(max_sweeps):
         new = sweep([now[k] for k in moving], [steps[k] for k in moving])
         for k, one in zip(moving, new):
             grows = one.change > now[k].change
             steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
-            now[k] = one
+            growths[k] += grows and one.change > SWING
+            now[k] = replace(one, bounded=True) if growths[k] >= RESTLESS else one
         moving = [k for k in moving if now[k].change > tolerance]
         if not moving:
             break
-    return now
+    small = max(tolerance, ROUNDING)
+    return [one.unbounded(engine) if one.bounded and one.change <= small else one for one in now]
 
 
 def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.basis import Anchors
 from ..core.chunk import cut
-from ..core.generalised import Generalised, about_latents, settle_together
+from ..core.generalised import ROUNDING, Generalised, about_latents, settle_together
 from ..core.generalised_joint import JointLatents
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
@@ -35,8 +35,6 @@ MOST_SWEEPS = 50
 #: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
 #: nearest rows used there.
 CHECKED, FEWEST, NEAR = 1_000, 100, 100
-#: Messages that move by less, relative to their sum, are at rest but for rounding.
-ROUNDING = 1e-9
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
 #: Arguments of a committee that mean nothing here.
