@@ -286,3 +286,17 @@ def test_what_is_no_mode_is_not_said_to_be_one(monkeypatch):
     own = laplace.Single.direction
     monkeypatch.setattr(laplace.Single, "direction", lambda *a: tuple(-s for s in own(*a)))
     assert not found().converged
+
+
+def test_the_climb_begins_at_the_better_of_a_guess_and_the_mean():
+    chunks, _, _ = draw(Poisson(), (24,))
+    X, y, w = chunks[0].load()
+    P = prior_of(X, "dense")[0]
+    hill = laplace.hill_of(Poisson(), y, w, np.zeros((24, 1)), [P])
+    mode = find_sites(Poisson(), y, w, hill.means, [P]).g
+    for start, taken in ((mode, mode), (50.0 * np.ones((24, 1)), 0.0 * mode), (None, 0.0 * mode)):
+        a, Pa, value = laplace._begin(hill, start)
+        assert_allclose(a, taken)
+        assert_allclose(Pa, hill.latent(taken))
+        own = hill.log_density(Pa) - 0.5 * (a * Pa).sum()
+        assert_allclose(value, own, rtol=1e-12)

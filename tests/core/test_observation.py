@@ -425,6 +425,39 @@ def test_log_probabilities_of_counts_in_many_digits():
             assert_allclose(found, expected, rtol=1e-12, atol=1e-13 + blurred)
 
 
+@pytest.mark.parametrize("dof", [3.0, 150.0, 250.0, 1e5, 1e12])
+def test_student_densities_of_any_degree_in_many_digits(dof):
+    y, f, noise = np.array([[0.3], [2.0], [-9.0]]), np.array([0.1, -0.4, 1.0]), 0.37
+    with mpmath.workdps(50):
+        nu = mpmath.mpf(dof)
+        start = mpmath.loggamma((nu + 1) / 2) - mpmath.loggamma(nu / 2)
+        start -= mpmath.log(mpmath.pi * nu * noise) / 2
+        far = [(mpmath.mpf(a) - mpmath.mpf(b)) ** 2 / (nu * noise) for a, b in zip(y[:, 0], f)]
+        exact = [float(start - (nu + 1) / 2 * mpmath.log1p(r)) for r in far]
+    assert_allclose(StudentT(dof, noise).log_density(y, f), exact, rtol=1e-12)
+    assert_allclose(StudentT(dof, noise).log_predictive(y, f, 1e-15), exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("y", [3.0, 16.0, 1e4, 1e9, 1e12])
+def test_predictive_probabilities_of_large_counts(y):
+    """A belief narrower than what the count says: p(y | f) itself, at the mean."""
+    f, v = np.log(y) + 0.5 / np.sqrt(y), 1e-6 / y
+    found = Poisson().log_predictive(np.array([[y]]), np.array([f]), np.array([v]))
+    exact = Poisson().log_density(np.array([[y]]), np.array([f]))
+    assert_allclose(found, exact, atol=2e-6 + 1e-15 * np.sqrt(y) * f)
+
+
+def test_third_derivatives_of_probit_hold_in_the_tail():
+    for f in (-4.9, -5.1, -8.0, -40.0, -1e3):
+        with mpmath.workdps(60):
+            z = mpmath.mpf(f)
+            h = mpmath.npdf(z) / (mpmath.erfc(-z / mpmath.sqrt(2)) / 2)
+            exact = float(h * ((z + h) ** 2 + h * (z + h) - 1))
+        for sign in (1.0, -1.0):
+            third = Probit().derivatives(np.array([[sign]]), np.array([sign * f]))[2]
+            assert_allclose(third, sign * exact, rtol=1e-8, atol=1e-9 / abs(f))
+
+
 @pytest.mark.parametrize("v", [0.01, 3.0, 250.0, 260.0, 1e6])
 @pytest.mark.parametrize("m", [-4000.0, -30.0, 0.0, 2.0])
 def test_expectations_of_given_numbers_keep_their_places(v, m):

@@ -354,6 +354,24 @@ def test_huge_counts(variant, learn):
         assert ((low <= y) & (y <= high)).mean() > 0.9
 
 
+@every_variant
+@pytest.mark.parametrize("schedule", ["parallel", "sequence"])
+def test_huge_rough_counts(variant, schedule):
+    """Rates of no smooth function: rows are answered by what they say themselves."""
+    X, y, _ = counts()
+    y = 1e9 * y
+    chosen = {**COUNTS, **VARIANTS[variant], "kernel": kernels.Matern12(0.8, [1.1, 1.7])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = CommitteeRegressor(**chosen, schedule=schedule).fit(X, y)
+        assert_sound(model, queries())
+        found = model.predict(X)
+    assert found.max() < 3.0 * y.max()
+    if variant != "anchors only":
+        assert_allclose(found[y > 0], y[y > 0], rtol=1e-3)
+        assert (found[y == 0] < 1e7).all()
+
+
 @both
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_few_rows(given, rows):
