@@ -80,6 +80,28 @@ def test_at_rest_softmax_is_at_its_joint_mode(sequential):
     assert len(found.past.parts) == 3 and found.past.parts[0].precision.shape == (7, 7)
 
 
+@both_experts
+@both_orders
+@pytest.mark.parametrize("size", [1e9, 1e15])
+def test_rough_counts_of_any_size_rest_at_their_joint_mode(size, expert, kind, sequential):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = rng.poisson(np.exp(1.0 + np.sin(X[:, 0]))).astype(float)
+    y = size * (y if size < 1e15 else y > np.median(y))[:, None]
+    y = np.hstack([y, np.full_like(y, y.mean())])
+    groups = np.array_split(np.argsort(X[:, 0]), 4)
+    chunks = [Chunk(i, X[g], y[g], np.ones(15)) for i, g in enumerate(groups)]
+    Z = X[:12] + 0.01
+    found = settled(Poisson(), chunks, Z, expert=expert, sequential=sequential, tolerance=1e-7)
+    assert found.modes_found and found.change <= 1e-7
+    _, y, w, _ = reference.stack(chunks)
+    C = reference.between_rows(kind, KERNEL, chunks, Z)
+    sites = all_sites(found)
+    f, _, _, evidence = reference.laplace(C, Poisson(), y, w, start=sites.f[:, 0] + 1e-3)
+    assert_allclose(sites.f[:, 0], f, rtol=1e-5, atol=1e-5)
+    assert_allclose(found.log_evidence, evidence, rtol=1e-8)
+
+
 @every
 def test_one_chunk_has_the_laplace_evidence_for_any_anchors(likelihood):
     chunks, Z, _ = draw(likelihood, (22,))
@@ -211,6 +233,41 @@ def test_steps_are_shortened_while_changes_grow_and_only_then():
     script = {"steps": [], "changes": np.arange(1.0, 41.0)}
     assert start.settle(script, max_sweeps=40).sweeps == 40
     assert min(script["steps"]) == 1 / 16
+
+
+@both_orders
+def test_rows_that_bend_the_wrong_way_do_not_swing(sequential):
+    """Heavy tails at one place, and chunks of outliers to each other."""
+    rng = np.random.default_rng(0)
+    y = np.sort(np.sin(rng.normal(size=120)) + 0.1 * rng.standard_t(3, size=120))
+    X, likelihood = np.zeros((120, 2)), StudentT(4.0, 0.01)
+    groups = np.split(np.arange(120), 4)
+    chunks = [Chunk(i, X[g], y[g, None], np.ones(30)) for i, g in enumerate(groups)]
+    start = Generalised.start(KERNEL, likelihood, X[:1])
+    found = start.join(chunks).settle(
+        Serial(), sequential=sequential, tolerance=1e-6, max_sweeps=300
+    )
+    assert found.change <= 1e-6 and not found.bounded
+    f = all_sites(found).f
+    assert np.ptp(f) < 1e-5 and np.abs(f).max() < 1.0
+    for most in range(12, 30, 3):  # sane before it rests, too
+        early = start.join(chunks).settle(Serial(), sequential=sequential, max_sweeps=most)
+        assert np.abs(Global(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
+    never = start.join(chunks).settle(
+        Serial(), sequential=sequential, tolerance=0.0, max_sweeps=300
+    )
+    assert_allclose(never.log_evidence, found.log_evidence, rtol=1e-6)
+    slope = likelihood.derivatives(y[:, None], f[:, 0])[0].sum() - f[0, 0] / KERNEL.variance
+    assert abs(slope) < 0.01  # of curvatures of hundreds
+    (W,) = {float(all_sites(found).W.sum())}
+    belief = found.beliefs[0]
+    spread = belief.spread(found.basis.design(X[:1]))
+    assert_allclose((spread**2).sum(), 1.0 / (1.0 / KERNEL.variance + W), rtol=1e-6)
+    one = Chunk(0, X, y[:, None], np.ones(120))
+    guess = Heard(one, Stack.silent(1, 1), replace(found.heard[0].sites, g=all_sites(found).g))
+    whole = replace(start, heard=(guess,)).sweep(Serial())
+    assert_allclose(whole.heard[0].sites.f, f, atol=1e-4)
+    assert_allclose(found.log_evidence, whole.log_evidence, rtol=1e-6)
 
 
 def test_damped_sweeps_rest_at_the_same_place():
@@ -383,11 +440,13 @@ def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     found = Generalised.start(kernel, likelihood, Z, expert).join(chunks)
     found = found.settle(Serial(), max_sweeps=6)
     assert np.isfinite(found.log_evidence) and found.modes_found
+    size = {"reals": np.abs(y).max(), "counts": np.log1p(y.max())}.get(likelihood.support, 0.0)
+    most = 3.0 * size + 10.0 * np.sqrt(variance)  # latent means overshoot between rows
     Xs = np.concatenate([X[:5], [[0.0, 0.0], [50.0, -50.0]]])
     for k, answer in enumerate(found.predictors(8)):
         for one in (answer, Global(found.latent(k)), Own.of(found.latent(k))):
             moments = one.predict(Xs, Serial())
-            assert np.isfinite(moments.mean).all()
+            assert np.isfinite(moments.mean).all() and np.abs(moments.mean).max() < most
             assert (moments.variance >= 0.0).all() and np.isfinite(moments.variance).all()
             assert (moments.variance <= 1.001 * variance).all()
     for heard in found.heard:

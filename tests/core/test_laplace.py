@@ -1,5 +1,6 @@
 """Modes and sites of one chunk; messages without inverses of W."""
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,6 +8,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import reference
+from collegium.core import laplace
 from collegium.core.basis import Anchors
 from collegium.core.chunk import Chunk
 from collegium.core.experts import Block, Diagonal, Projected
@@ -44,12 +46,33 @@ def test_covariances_meet_sites(own, C):
     assert_allclose(met.solve(x), A @ x, rtol=1e-10, atol=1e-12)
     assert_allclose(met.matrix(), A, rtol=1e-10, atol=1e-12)
     assert_allclose(met.log_det(), np.linalg.slogdet(np.eye(9) + W[:, None] * C)[1], rtol=1e-12)
+    u, Cu = met.damp(x)
+    expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
+    assert_allclose(u, expected, rtol=1e-10, atol=1e-12)
+    assert_allclose(Cu, C @ expected, rtol=1e-10, atol=1e-12)
     if not isinstance(own, LowRank):
         assert_allclose(met.whiten(X).T @ met.whiten(X), X.T @ A @ X, rtol=1e-10, atol=1e-12)
     if isinstance(own, Dense):
         W[3] = -0.4
         expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
         assert_allclose(own.unbend(W, x), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("own, C", [case[1:] for case in covariances()],
+                         ids=[case[0] for case in covariances()])  # fmt: skip
+@pytest.mark.parametrize("power", [8, 16, 24])
+def test_pulls_are_damped_by_any_precision(own, C, power):
+    """(I + WC)⁻¹x, and C times it, where x − ACx has no digits left."""
+    rng = np.random.default_rng(1)
+    W, x = 10.0 ** rng.uniform(0.5 * power, power, 9), rng.normal(size=9)
+    with mpmath.workdps(80):
+        M = mpmath.eye(9) + mpmath.diag(W.tolist()) * mpmath.matrix(C.tolist())
+        exact = mpmath.lu_solve(M, mpmath.matrix(x.tolist()))
+        Cu_exact = mpmath.matrix(C.tolist()) * exact
+        exact, Cu_exact = (np.array(z.tolist(), dtype=float)[:, 0] for z in (exact, Cu_exact))
+    u, Cu = own.meet(W).damp(x)
+    assert_allclose(u, exact, rtol=1e-9, atol=1e-11 * np.abs(exact).max())
+    assert_allclose(Cu, Cu_exact, rtol=1e-9, atol=1e-11 * np.abs(Cu_exact).max())
 
 
 @every
@@ -196,3 +219,84 @@ def test_large_counts_are_heard_to_the_last_digit():
     assert sites.converged
     assert_allclose(sites.f, np.log(1e9), rtol=1e-7)
     assert_allclose(P.times(sites.g[:, 0]), sites.f[:, 0], rtol=1e-4)
+
+
+def rough(seed=0, n=24):
+    """Inputs, and counts that no smooth rate explains."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, rng.poisson(np.exp(1.0 + np.sin(X[:, 0]))).astype(float)
+
+
+@pytest.mark.parametrize("rank", ["dense", "low"])
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e15])
+def test_rough_counts_of_any_size_have_their_mode(size, rank):
+    X, y = rough()
+    y = size * (y if size < 1e15 else y > np.median(y))[:, None]
+    P, C = prior_of(X, rank)
+    y = np.hstack([y, np.full_like(y, y.mean())])
+    sites = find_sites(Poisson(), y, np.ones(24), np.zeros((24, 1)), [P])
+    f = reference.laplace(C, Poisson(), y, np.ones(24), start=sites.f[:, 0] + 1e-3)[0]
+    assert sites.converged
+    assert_allclose(sites.f[:, 0], f, rtol=1e-6, atol=1e-6)
+    far = find_sites(Poisson(), y, np.ones(24), np.zeros((24, 1)), [P], start=sites.g + 0.1)
+    assert_allclose(far.f, sites.f, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("rank", ["dense", "low"])
+@pytest.mark.parametrize("weight", [1e8, 1e12, 1e16])
+@pytest.mark.parametrize("likelihood", [*LIKELIHOODS.values(), Softmax(3)], ids=repr)
+def test_rows_of_any_weight_are_heard(likelihood, weight, rank):
+    """The slope of ψ at f̂ is zero: f̂ = P∇ log p, in units of posterior deviations."""
+    chunks, _, _ = draw(likelihood, (24,))
+    X, y, _ = chunks[0].load()
+    w = np.where(np.arange(24) % 5 < 2, weight, 1.0)
+    P, C = prior_of(X, rank)
+    K = likelihood.latents
+    sites = find_sites(likelihood, y, w, np.zeros((24, K)), [P] * K)
+    assert sites.converged
+    for k in range(K):
+        away = np.linalg.solve(C, sites.f[:, k]) - sites.g[:, k]
+        spread = np.linalg.inv(np.linalg.inv(C) + np.diag(sites.W[:, k]))
+        rounding = 1e-12 * (1.0 + abs(sites.log_density))
+        assert away @ spread @ away < 1e-7 + rounding
+    assert np.abs(sites.f).max() < 200.0
+
+
+def prior_of(X, rank):
+    if rank == "dense":
+        C = reference.covariance(KERNEL, X)
+        return Dense(C), C
+    T = Anchors.at(KERNEL, X[:5] + 0.1).design(X)
+    d = KERNEL.diag(X) - (T * T).sum(axis=0) + 0.01
+    return LowRank(d, T), np.diag(d) + T.T @ T
+
+
+def test_what_is_no_mode_is_not_said_to_be_one(monkeypatch):
+    X, y = rough()
+    P, w = prior_of(X, "dense")[0], np.ones(24)
+
+    def found():
+        return find_sites(Poisson(), 1e6 * y[:, None], w, np.zeros((24, 1)), [P])
+
+    assert found().converged
+    with monkeypatch.context() as m:
+        m.setattr(laplace, "MAX_ITER", 3)
+        assert not found().converged
+    own = laplace.Single.direction
+    monkeypatch.setattr(laplace.Single, "direction", lambda *a: tuple(-s for s in own(*a)))
+    assert not found().converged
+
+
+def test_the_climb_begins_at_the_better_of_a_guess_and_the_mean():
+    chunks, _, _ = draw(Poisson(), (24,))
+    X, y, w = chunks[0].load()
+    P = prior_of(X, "dense")[0]
+    hill = laplace.hill_of(Poisson(), y, w, np.zeros((24, 1)), [P])
+    mode = find_sites(Poisson(), y, w, hill.means, [P]).g
+    for start, taken in ((mode, mode), (50.0 * np.ones((24, 1)), 0.0 * mode), (None, 0.0 * mode)):
+        a, Pa, value = laplace._begin(hill, start)
+        assert_allclose(a, taken)
+        assert_allclose(Pa, hill.latent(taken))
+        own = hill.log_density(Pa) - 0.5 * (a * Pa).sum()
+        assert_allclose(value, own, rtol=1e-12)

@@ -12,6 +12,7 @@ from collegium.core.latent_learning import (
     SIZE_SPREAD,
     LatentEffort,
     Problem,
+    _in_units,
     learn_latent,
 )
 from collegium.core.local import Rows
@@ -151,3 +152,19 @@ def test_only_inputs_and_weights_of_the_rows_are_read():
 ], ids=["logit", "probit", "poisson", "softmax"])  # fmt: skip
 def test_where_rows_pull_the_latent_function(likelihood, y, expected):
     assert_allclose(Problem(likelihood, np.array(y)).pull(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [
+    kernels.RBF(2.0, [0.5, 3.0]), kernels.Linear(1.7),
+    kernels.Matern32(1.3, 0.7) + kernels.Linear(1.7),
+], ids=["rbf", "linear", "sum"])  # fmt: skip
+def test_priors_in_other_units_expect_covariances_in_these(kernel):
+    """k of θ at the moved centre is k at the centre, times the unit; so is the noise."""
+    X, _, _ = draw(12)
+    plain = Scales.of(X).prior(kernel)
+    moved = _in_units(plain, kernel, 37.0)
+    for one, other in ((plain.centre, moved.centre), (plain.low, moved.low)):
+        before, after = (kernel.with_theta(theta[:-1]).value(X) for theta in (one, other))
+        assert_allclose(after, 37.0 * before, rtol=1e-10)
+        assert_allclose(other[-1] - one[-1], np.log(37.0))
+    assert_allclose(moved.high - moved.low, plain.high - plain.low)

@@ -1,6 +1,7 @@
 """Committees of counts, of heavy tails, and of likelihoods of your own."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_row
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import nbinom, poisson
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from collegium import CommitteeRegressor, kernels, observation
 
@@ -352,6 +354,24 @@ def test_huge_counts(variant, learn):
         assert ((low <= y) & (y <= high)).mean() > 0.9
 
 
+@every_variant
+@pytest.mark.parametrize("schedule", ["parallel", "sequence"])
+def test_huge_rough_counts(variant, schedule):
+    """Rates of no smooth function: rows are answered by what they say themselves."""
+    X, y, _ = counts()
+    y = 1e9 * y
+    chosen = {**COUNTS, **VARIANTS[variant], "kernel": kernels.Matern12(0.8, [1.1, 1.7])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = CommitteeRegressor(**chosen, schedule=schedule).fit(X, y)
+        assert_sound(model, queries())
+        found = model.predict(X)
+    assert found.max() < 3.0 * y.max()
+    if variant != "anchors only":
+        assert_allclose(found[y > 0], y[y > 0], rtol=1e-3)
+        assert (found[y == 0] < 1e7).all()
+
+
 @both
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_few_rows(given, rows):
@@ -373,6 +393,28 @@ def test_odd_targets_of_heavy_tails(y):
     assert_sound(few.fit(X, y), queries())
 
 
+@pytest.mark.parametrize("schedule", ["parallel", "sequence"])
+@pytest.mark.parametrize("inference", ["inductive", "transductive"])
+def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
+    """Chunks are then of rows in order of y: each is full of outliers to the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    rng.poisson(np.exp(1.0 + np.sin(X[:, 0])))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_t(3, size=120)
+    X, chosen = np.zeros((120, 2)), {"kernel": kernels.Matern32(1.0, [1.0, 1.0]), "noise": 0.01}
+    chosen |= {"likelihood": "student-t", "learn": False, "random_state": 0}
+    whole = CommitteeRegressor(**chosen).fit(X, y)
+    chosen |= {"schedule": schedule, "inference": inference}
+    model = CommitteeRegressor(**chosen, chunk_size=30, n_anchors=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (mean,), (std,) = model.fit(X, y).predict(X[:1], return_std=True)
+    assert model.n_chunks_ == 4 and model.n_sweeps_ < 50
+    expected = whole.predict(X[:1], return_std=True)
+    assert_allclose([mean, std], np.ravel(expected), rtol=0.02)
+    assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-4)
+
+
 def test_exposures_of_any_size():
     X, y, e = counts()
     for size in (1e-100, 1e100):
@@ -381,6 +423,52 @@ def test_exposures_of_any_size():
         assert_sound(model, queries(), exposure=asked)
         plain = CommitteeRegressor(**COUNTS).fit(X, y, exposure=e)
         assert_allclose(model.predict(queries(), exposure=asked), plain.predict(queries()))
+
+
+# -- what did not converge -----------------------------------------------------------------------
+
+
+@both
+@every_variant
+def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
+    X, y = rows_for(given)
+    model = CommitteeRegressor(**given, **VARIANTS[variant])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y).predict(queries())
+        stream = clone(model).set_params(anchors=queries(12, seed=9)).partial_fit(X, y)
+        stream.partial_fit(X, y)
+    with monkeypatch.context() as m:
+        m.setattr("collegium.core.laplace.MAX_ITER", 1)
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            clone(model).fit(X, y)
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            stream.partial_fit(X + 0.1, y)
+        if variant == "transductive":
+            model = pickle.loads(pickle.dumps(model))
+            for ask in (model.predict, lambda Xs: model.sample_y(Xs, 2)):
+                with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+                    ask(queries())
+    if variant == "anchors only":  # it is remembered of rows that were not kept
+        with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
+            stream.partial_fit(X - 0.1, y)
+
+
+@both
+def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
+    X, y = rows_for(given)
+    chosen = {**given, **VARIANTS["transductive"], "tol": 1e-8}
+    monkeypatch.setattr("collegium.estimators.latent.MOST_SWEEPS", 3)
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model = CommitteeRegressor(**chosen).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model.predict(queries())
+    with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
+        model.predict(queries(), return_cov=True)
+    once = CommitteeRegressor(**chosen, sweeps=3)  # as asked for
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        once.fit(X, y).predict(queries())
 
 
 # -- weights, streams, state ----------------------------------------------------------------------

@@ -15,14 +15,12 @@ each other is left out, which keeps K m² numbers, not K²m², and leaves the mo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .basis import Anchors
 from .chunk import Chunk
@@ -40,6 +38,10 @@ from .tree import Tree
 Array = np.ndarray
 #: A sweep's messages are taken by half, a quarter, … while changes grow, no less than this.
 LEAST_STEP = 1.0 / 16.0
+#: Changes that have grown so often, to no less than this, will go on to.
+RESTLESS, SWING = 4, 1e-2
+#: Messages that move by less are at rest but for rounding.
+ROUNDING = 1e-9
 #: Modes are found to so much of what messages moved by in the last sweep.
 CARE = 1e-2
 #: Messages that move by less, relative to their sum, are at rest but for rounding.
@@ -92,6 +94,10 @@ class Heard:
     def id(self) -> int:
         return self.chunk.id
 
+    @property
+    def mode_found(self) -> bool:
+        return self.sites is None or self.sites.converged
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -140,6 +146,8 @@ class Generalised:
     heard: tuple[Heard, ...] = ()
     sweeps: int = 0
     change: float = np.inf  # of messages, in the last sweep
+    past_found: bool = True  # whether the modes of chunks that were not kept were
+    bounded: bool = False  # whether messages have bounds in the place of curvatures
 
     @classmethod
     def start(
@@ -173,7 +181,8 @@ class Generalised:
                 if keep:
                     grown = replace(grown, heard=(*grown.heard, one))
                 else:
-                    grown = replace(grown, past=grown.past + one.said)
+                    found = grown.past_found and one.mode_found
+                    grown = replace(grown, past=grown.past + one.said, past_found=found)
         return grown
 
     # -- sweeps -----------------------------------------------------------------------------------
@@ -192,7 +201,7 @@ class Generalised:
         def sweep(now: Sequence[Generalised], steps: Sequence[float]) -> list[Generalised]:
             return [now[0].sweep(engine, sequential=sequential, step=steps[0])]
 
-        return _rest([self], sweep, tolerance, max_sweeps)[0]
+        return _rest([self], sweep, tolerance, max_sweeps, engine)[0]
 
     def see(self, chunk: Chunk) -> Seen:
         X, _, _ = chunk.load()
@@ -207,7 +216,23 @@ class Generalised:
         priors = [seen.Q.plus(belief.spread(seen.V)) for belief in beliefs]
         start = None if one.sites is None else one.sites.g
         found = find_sites(self.likelihood, y, w, means, priors, start, tolerance)
-        return Heard(one.chunk, Stack(found.message(seen.V, seen.Q)), found)
+        sites = found
+        if self.bounded:
+            f = found.f[:, 0] if self.likelihood.latents == 1 else found.f
+            W = w[:, None] * self.likelihood.bound(y, f).reshape(found.W.shape)
+            sites = replace(found, W=W)
+        return Heard(one.chunk, Stack(sites.message(seen.V, seen.Q)), found)
+
+    def unbounded(self, engine: Any) -> Generalised:
+        """With the curvatures at the modes of a committee at rest: these are modes whatever the
+        precision of the sites."""
+
+        def say(one: Heard) -> Heard:
+            assert one.sites is not None
+            seen = self.see(one.chunk)
+            return replace(one, said=Stack(one.sites.message(seen.V, seen.Q)))
+
+        return replace(self, heard=tuple(engine.map(say, self.heard)), bounded=False)
 
     def moved(self, asked: Sequence[Heard], step: float) -> Generalised:
         """After a sweep, of which so much is taken."""
@@ -243,8 +268,8 @@ class Generalised:
 
     @property
     def modes_found(self) -> bool:
-        """Whether Newton's method came to an end in every chunk of the last sweep."""
-        return all(one.sites is None or one.sites.converged for one in self.heard)
+        """Whether Newton's method came to an end in every chunk when it was heard last."""
+        return self.past_found and all(one.mode_found for one in self.heard)
 
     def latent(self, k: int = 0) -> Latent:
         """The k-th latent function, with the sites of all rows that were kept."""
@@ -268,17 +293,7 @@ def settle_together(
     """Each as by `settle` alone, with the work shared that is the same for all: committees of
     the same rows in the same chunks, and of the same anchors."""
     sweep = partial(sweep_together, engine=engine, sequential=sequential)
-    return _rest(committees, sweep, tolerance, max_sweeps)
-
-
-def warn_if_moving(change: float, tolerance: float, sweeps: int) -> None:
-    if change > max(tolerance, ROUNDING):
-        warnings.warn(
-            f"messages still moved by {change:.1e} after {sweeps} sweeps: give "
-            "schedule='sequence', larger chunks, or sweeps=1",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    return _rest(committees, sweep, tolerance, max_sweeps, engine)
 
 
 def sweep_together(
@@ -323,20 +338,28 @@ def _mode_tolerance(change: float) -> float:
 def _rest(
     committees: Sequence[Generalised],
     sweep: Callable[[Sequence[Generalised], Sequence[float]], list[Generalised]],
-    tolerance: float, max_sweeps: int,
+    tolerance: float, max_sweeps: int, engine: Any,
 ) -> list[Generalised]:  # fmt: skip
-    """Sweeps of those that still move; see `Generalised.settle`."""
+    """Sweeps of those that still move; see `Generalised.settle`.
+
+    Where p is not log-concave, rows that bend the wrong way pull with no precision at all, and
+    beliefs may swing wider and wider. Where short steps have not stilled them, sites have their
+    bounds for precisions until all rest (as in EM for Student's t), and then their own again.
+    """
     now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
+    growths = [0] * len(committees)
     for _ in range(max_sweeps):
         new = sweep([now[k] for k in moving], [steps[k] for k in moving])
         for k, one in zip(moving, new):
             grows = one.change > now[k].change
             steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
-            now[k] = one
+            growths[k] += grows and one.change > SWING
+            now[k] = replace(one, bounded=True) if growths[k] >= RESTLESS else one
         moving = [k for k in moving if now[k].change > tolerance]
         if not moving:
             break
-    return now
+    small = max(tolerance, ROUNDING)
+    return [one.unbounded(engine) if one.bounded and one.change <= small else one for one in now]
 
 
 def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,24 @@ from scipy.spatial import cKDTree
 
 from . import local, partition
 from .basis import Anchors
-from .generalised import Generalised, Stack, settle_together, warn_if_moving
+from .generalised import Generalised, Stack, settle_together
 from .local import Prediction
 from .message import Belief
 from .scales import Metric
 from .transductive import padding
 
 Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a committee ended."""
+
+    change: float  # by which messages moved in the last sweep
+    modes_found: bool
+
+
+Report = Callable[[Sequence[Outcome]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +43,18 @@ class JointLatents:
     sweeps: int
     tolerance: float
     sequential: bool = False
-    demanding: bool = False  # whether to warn where messages do not come to rest
+    report: Report = lambda heard: None
 
     @classmethod
     def of(
         cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
-        sequential: bool = False, demanding: bool = False,
+        sequential: bool = False, report: Report = lambda heard: None,
     ) -> JointLatents:  # fmt: skip
         first = committees[0]
         X = np.concatenate([one.chunk.load()[0] for one in first.heard])
         metric = Metric.of(first.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
-        return cls(
-            tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, demanding
-        )
+        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, report)
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
         """Of each latent function."""
@@ -54,31 +63,27 @@ class JointLatents:
             self.metric.forward(distinct), self.size, np.random.default_rng(0)
         )
         order = np.argsort(np.concatenate(batches))
-        answers, changes = zip(*[self._answer(distinct[batch], engine) for batch in batches])
-        self._report(max(changes))
+        answers, ends = zip(*[self._answer(distinct[batch], engine) for batch in batches])
+        self.report([end for each in ends for end in each])
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
     def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
         """Moments and covariances of all queries, asked as one batch."""
         distinct, where = partition.distinct(Xs)
-        found, (pairs, change) = [], self._believe(distinct, engine)
-        self._report(change)
+        found, (pairs, ends) = [], self._believe(distinct, engine)
+        self.report(ends)
         for basis, belief in pairs:
             covariance = local.covariance_global(basis, belief, distinct)
             own = local.predict_global(basis, belief, distinct).take(where)
             found.append((own, covariance[np.ix_(where, where)]))
         return found
 
-    def _report(self, change: float) -> None:
-        if self.demanding:
-            warn_if_moving(change, self.tolerance, self.sweeps)
+    def _answer(self, Q: Array, engine: Any) -> tuple[list[Prediction], list[Outcome]]:
+        pairs, ends = self._believe(Q, engine)
+        return [local.predict_global(*one, Q) for one in pairs], ends
 
-    def _answer(self, Q: Array, engine: Any) -> tuple[list[Prediction], float]:
-        pairs, change = self._believe(Q, engine)
-        return [local.predict_global(*one, Q) for one in pairs], change
-
-    def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], float]:
-        """Anchors and beliefs of each latent function, and how much messages moved at last."""
+    def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], list[Outcome]]:
+        """Anchors and beliefs of each latent function, and how the committees ended."""
         first = self.committees[0].basis
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))
@@ -86,11 +91,13 @@ class JointLatents:
         starts = []
         for one in self.committees:
             prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
-            start = replace(one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf)
+            start = replace(
+                one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf, past_found=True
+            )
             starts.append(start.join([part.chunk for part in one.heard]))
         heard = settle_together(
             starts, engine, sequential=self.sequential, tolerance=self.tolerance,
             max_sweeps=self.sweeps,
         )  # fmt: skip
         pairs = [(basis, belief) for one in heard for belief in one.beliefs]
-        return pairs, max(one.change for one in heard)
+        return pairs, [Outcome(one.change, one.modes_found) for one in heard]

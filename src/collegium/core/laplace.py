@@ -3,10 +3,11 @@
 With f ~ N(m, P) and f = m + Pa, Newton's method climbs
 
     ψ(a) = log p(y | f) − ½ aᵀPa        g = ∂ log p,  W = −∂² log p
-    Δa = (I − AP)(g − a),   A = (P + W⁻¹)⁻¹
+    Δa = (I + WP)⁻¹(g − a) = (I − AP)(g − a),   A = (P + W⁻¹)⁻¹
 
-(Rasmussen & Williams 2006, Alg. 3.1 in another form: nothing of the size of W cancels), halving
-a step until ψ rises. At the mode a = g. A row of weight w is w equal rows.
+(Rasmussen & Williams 2006, Alg. 3.1 in another form), halving a step until ψ rises. The first of
+the two is what is computed (`meeting`): the difference has no digits left where WP > 1e16, as
+with counts of 1e9 under a vague prior. At the mode a = g. A row of weight w is w equal rows.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Sites:
     converged: bool = True
 
     def message(self, V: Array, Q: Left) -> tuple[Message, ...]:
-        """About v, f | v ~ N(Vᵀv, Q), one message a latent function; with e = f̂ − Qg
+        """About v, f | v ~ N(Vᵀv, Q), one message a latent function; with u = (I + WQ)⁻¹g
 
-            Λ = VAVᵀ    h = V(g + Ae)    c = log p(y | f̂) − gᵀf̂ + ½gᵀQg − ½eᵀAe − ½ log|B|
+            Λ = VAVᵀ    h = V(Af̂ + u)    c = log p(y | f̂) − ½f̂ᵀAf̂ − uᵀf̂ + ½gᵀQu − ½ log|B|
 
         A = (Q + W⁻¹)⁻¹. The first of K messages carries log p.
         """
@@ -53,25 +54,23 @@ class Sites:
         columns = zip(self.f.T, self.g.T, self.W.T, logs)
         return tuple(_message(V, Q, *column) for column in columns)
 
-    def log_evidence(self, Q: Left, met: Sequence[Met]) -> float:
+    def log_evidence(self, met: Sequence[Met]) -> float:
         """Σ c of those messages; `met`: Q and W of each latent function."""
         columns = zip(met, self.f.T, self.g.T)
-        return self.log_density + sum(_weigh(Q, *column)[1] for column in columns)
+        return self.log_density + sum(_weigh(*column)[1] for column in columns)
 
 
 def _message(V: Array, Q: Left, f: Array, g: Array, W: Array, log_p: float) -> Message:
     met = Q.meet(W)
-    Ae, log_scale = _weigh(Q, met, f, g)
+    pull, log_scale = _weigh(met, f, g)
     S = met.whiten(V.T)  # SᵀS = VAVᵀ
-    return Message(linalg.gram(S.T), (V @ (g + Ae))[:, None], np.array([log_p + log_scale]))
+    return Message(linalg.gram(S.T), (V @ pull)[:, None], np.array([log_p + log_scale]))
 
 
-def _weigh(Q: Left, met: Met, f: Array, g: Array) -> tuple[Array, float]:
-    """Ae, and c without log p."""
-    Qg = Q.times(g)
-    e = f - Qg
-    Ae = met.solve(e)
-    return Ae, -g @ f + 0.5 * (g @ Qg - e @ Ae - met.log_det())
+def _weigh(met: Met, f: Array, g: Array) -> tuple[Array, float]:
+    """Af̂ + u, and c without log p."""
+    Af, (u, Qu) = met.solve(f), met.damp(g)
+    return Af + u, 0.5 * (g @ Qu - f @ Af - met.log_det()) - f @ u
 
 
 def find_sites(
@@ -117,23 +116,25 @@ class Single:
         W = self.likelihood.curvature(self.y, f)[0].reshape(self.means.shape)
         return self.w[:, None] * first, self.w[:, None] * W
 
-    def direction(self, f: Array, uphill: Array) -> Array:
-        """Δa of Newton's method, uphill = g − a. Where p is not log-concave its place is taken by
-        a bound: sure to lead uphill, but slow at the end, where −∂² log p itself is used."""
+    def direction(self, f: Array, uphill: Array) -> tuple[Array, Array]:
+        """Δa of Newton's method and PΔa, uphill = g − a. Where p is not log-concave W's place is
+        taken by a bound: sure to lead uphill, but slow at the end, where −∂² log p is used."""
         P, r = self.priors[0], uphill[:, 0]
         bound = self.w * self.likelihood.bound(self.y, f[:, 0])
-        step = r - P.meet(bound).solve(P.times(r))
-        if r @ P.times(step) < NEAR and (bound > self._bend(f)).any():
+        step, P_step = P.meet(bound).damp(r)
+        if r @ P_step < NEAR and (bound > self._bend(f)).any():
             full = self.respond(f, uphill)[:, 0]
-            step = full if r @ P.times(full) > 0.0 else step
-        return step[:, None]
+            P_full = P.times(full)
+            if r @ P_full > 0.0:
+                step, P_step = full, P_full
+        return step[:, None], P_step[:, None]
 
     def respond(self, f: Array, x: Array) -> Array:
         """(I − ∂² log p · P)⁻¹x  (n, K): Δa of a mode f whose slope changes by x."""
         P, bend = self.priors[0], self._bend(f)
         if bend.min(initial=0.0) < 0.0:
             return P.unbend(bend, x[:, 0])[:, None]
-        return x - P.meet(np.maximum(bend, 0.0)).solve(P.times(x[:, 0]))[:, None]
+        return P.meet(np.maximum(bend, 0.0)).damp(x[:, 0])[0][:, None]
 
     def _bend(self, f: Array) -> Array:
         """−∂² log p, of any sign  (n,)."""
@@ -150,23 +151,32 @@ class Single:
 class Coupled(Single):
     """ψ of K latent functions that the likelihood alone ties together (softmax)."""
 
-    def direction(self, f: Array, uphill: Array) -> Array:
-        return self.respond(f, uphill)
+    def direction(self, f: Array, uphill: Array) -> tuple[Array, Array]:
+        step = self.respond(f, uphill)
+        return step, self.latent(step)
 
     def respond(self, f: Array, x: Array) -> Array:
-        """Rasmussen & Williams (2006), Alg. 3.3: −∂² log p = D − D𝟙w⁻¹𝟙ᵀD with D = wπ of a row,
+        """Rasmussen & Williams (2006), Alg. 3.3: −∂² log p = D − D𝟙w⁻¹𝟙ᵀD with D = wπ of a row;
+        slopes of a softmax, and x, have no sum over classes: with u_k = (I + D_kP_k)⁻¹x_k
 
-        Δa_k = x_k − A_kP_kx_k + A_k z,  z = (Σ A_k)⁻¹ Σ A_kP_kx_k,  A = (P + D⁻¹)⁻¹.
+        Δa_k = u_k − A_k z,  z = (Σ A_k)⁻¹ Σ u_k,  A_k = (P_k + D_k⁻¹)⁻¹.
+
+        K matrices A_k are held at once: to form them twice would take twice as long.
         """
         assert isinstance(self.likelihood, Softmax)
         D = self.w[:, None] * self.likelihood.inverse_link(f)
-        A = [P.meet(d).matrix() for P, d in zip(self.priors, D.T)]
-        Ar = [Ak @ P.times(r) for Ak, P, r in zip(A, self.priors, x.T)]
-        total = sum(A[1:], A[0])
-        L, _ = linalg.cholesky(total, float(total.diagonal().max(initial=0.0)) or 1.0)
-        z = linalg.solve_posdef(L, sum(Ar[1:], Ar[0]))
-        columns = [r - own + Ak @ z for r, own, Ak in zip(x.T, Ar, A)]
-        return np.stack(columns, axis=1)
+        A, total = [], np.zeros((x.shape[0], x.shape[0]))
+        u = np.empty_like(x)
+        for k, P in enumerate(self.priors):
+            met = P.meet(D[:, k])
+            u[:, k] = met.damp(x[:, k])[0]
+            A.append(met.matrix())
+            total += A[-1]
+        L, _ = linalg.cholesky(
+            total, float(total.diagonal().max(initial=0.0)) or 1.0, overwrite=True
+        )
+        z = linalg.solve_posdef(L, u.sum(axis=1))
+        return u - np.stack([Ak @ z for Ak in A], axis=1)
 
     def tangent(self, f: Array) -> Array:
         """Softmax is the same at f + s𝟙, and the sites' slopes too: any s will do. With equal
@@ -184,15 +194,15 @@ def _climb(hill: Single, start: Array | None, tolerance: float) -> Sites:
     for _ in range(MAX_ITER):
         f = hill.means + Pa
         uphill = hill.slopes(f)[0] - a
-        step = hill.direction(f, uphill)
-        P_step = hill.latent(step)
+        step, P_step = hill.direction(f, uphill)
         worth = float((uphill * P_step).sum())
         found = _halved(hill, a, Pa, value, step, P_step, worth) if worth > 0.0 else None
         size = 1.0 + abs(value)
-        late += worth < 100.0 * ROUNDING * size  # ψ shows no gain any more, but f̂ may move
-        converged = found is None or late > LATE or worth <= tolerance * size
+        small = abs(worth) < 100.0 * ROUNDING * size  # ψ shows no gain any more, but f̂ may move
+        late += small
+        converged = late > LATE or (small if found is None else worth <= tolerance * size)
         a, Pa, value = found or (a, Pa, value)
-        if converged:
+        if converged or found is None:
             break
     f = hill.tangent(hill.means + Pa)
     g, W = hill.slopes(f)

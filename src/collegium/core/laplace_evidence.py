@@ -109,7 +109,7 @@ def own_evidence(
         known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
         variance = np.stack([K.C.diagonal() - one for one in known], axis=1)
         u = _through_mode(hill, sites, variance)
-        value += sites.log_evidence(K, met)
+        value += sites.log_evidence(met)
         for one in met:
             A += one.matrix()
         own += likelihood_part(likelihood, part, w, sites, variance[:, 0], hill.latent(u)[:, 0])

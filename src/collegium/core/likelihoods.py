@@ -219,10 +219,20 @@ def poisson_site(y, m, v):
         r = g2 - g1 * g1 - curve
     away = mode - m
     log_z = (
-        y * mode - rate - math.lgamma(y + 1.0) - 0.5 * away * away / v
+        _log_poisson(y, mode, rate) - 0.5 * away * away / v
         - 0.5 * math.log(v) - _HALF_LOG_2PI + math.log(total * h)
     )  # fmt: skip
     return q, r, log_z
+
+
+@exact_leaf
+def _log_poisson(y, log_rate, rate):
+    """log p(y); of a large count by Stirling's series, where nothing of its size cancels."""
+    if y < 16.0:
+        return y * log_rate - rate - math.lgamma(y + 1.0)
+    gap, x = log_rate - math.log(y), 1.0 / (y * y)
+    series = (1 / 12 - x * (1 / 360 - x * (1 / 1260 - x * (1 / 1680 - x / 1188)))) / y
+    return -y * _beyond_line(gap, math.expm1(gap)) - 0.5 * math.log(y) - _HALF_LOG_2PI - series
 
 
 @exact_leaf

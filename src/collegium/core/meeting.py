@@ -4,8 +4,12 @@ A site of precision W ≥ 0 is an observation of f with noise W⁻¹. All that f
 
     A = (C + W⁻¹)⁻¹ = W^½ B⁻¹ W^½,   B = I + W^½CW^½   (Rasmussen & Williams 2006, eq. 3.27)
 
-and log|B|, never W⁻¹: a site of precision zero says nothing. Covariances differ in how B is
-factorised.
+and log|B|, never W⁻¹: a site of precision zero says nothing. What is left of a pull x,
+
+    u = (I + WC)⁻¹x = x − ACx,   Cu = (C⁻¹ + W)⁻¹x
+
+is asked for by `damp`: as that difference it would lose all digits where WC is beyond 1e16.
+Covariances differ in how B is factorised.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ Array = np.ndarray
 class MetDense:
     """B = LLᵀ."""
 
+    C: Array  # (n, n)
     root: Array  # W^½  (n,)
     L: Array  # (n, n)
 
@@ -33,6 +38,16 @@ class MetDense:
     def solve(self, x: Array) -> Array:
         """Ax  (n,)."""
         return self.root * linalg.solve_posdef(self.L, self.root * x)
+
+    def damp(self, x: Array) -> tuple[Array, Array]:
+        """u = W^½B⁻¹W^−½x, and Cu  (n,). Where W is zero u is x, and pulls at the others."""
+        silent = self.root == 0.0
+        u = np.where(silent, x, 0.0)
+        rest = np.divide(x, self.root, out=np.zeros_like(u), where=~silent)
+        if silent.any():
+            rest -= self.root * (self.C @ u)
+        u += self.root * linalg.solve_posdef(self.L, rest)
+        return u, self.C @ u
 
     def matrix(self) -> Array:
         """A  (n, n)."""
@@ -57,7 +72,7 @@ class Dense:
         B = linalg.scaled(self.C, root)
         scale = 1.0 + float(B.diagonal().max(initial=0.0))
         B.flat[:: B.shape[0] + 1] += 1.0
-        return MetDense(root, linalg.cholesky(B, scale, overwrite=True)[0])
+        return MetDense(self.C, root, linalg.cholesky(B, scale, overwrite=True)[0])
 
     def unbend(self, W: Array, x: Array) -> Array:
         """(I + WC)⁻¹x for W of any sign; = x − ACx where none is negative."""
@@ -74,6 +89,7 @@ class Dense:
 class MetDiagonal:
     """A = diag(a), B = diag(b)."""
 
+    d: Array  # (n,)
     a: Array  # W/(1 + Wd)  (n,)
     b: Array  # 1 + Wd  (n,)
 
@@ -82,6 +98,9 @@ class MetDiagonal:
 
     def solve(self, x: Array) -> Array:
         return self.a * x
+
+    def damp(self, x: Array) -> tuple[Array, Array]:
+        return x / self.b, self.d * x / self.b
 
     def matrix(self) -> Array:
         return np.diag(self.a)
@@ -101,7 +120,7 @@ class Diagonal:
 
     def meet(self, W: Array) -> MetDiagonal:
         b = 1.0 + W * self.d
-        return MetDiagonal(W / b, b)
+        return MetDiagonal(self.d, W / b, b)
 
     def plus(self, T: Array) -> LowRank:
         return LowRank(self.d, T)
@@ -118,6 +137,12 @@ class MetLowRank:
     def solve(self, x: Array) -> Array:
         ax = self.own.a * x
         return ax - self.own.a * (self.T.T @ linalg.solve_posdef(self.L, self.T @ ax))
+
+    def damp(self, x: Array) -> tuple[Array, Array]:
+        """With b = 1 + Wd and t = TᵀM⁻¹T(x/b): u = x/b − at, Cu = (dx + t)/b."""
+        y, Cy = self.own.damp(x)
+        t = self.T.T @ linalg.solve_posdef(self.L, self.T @ y)
+        return y - self.own.a * t, Cy + t / self.own.b
 
     def matrix(self) -> Array:
         S = linalg.solve_lower(self.L, self.T * self.own.a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,17 +10,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.basis import Anchors
 from ..core.chunk import cut
 from ..core.generalised import (
+    ROUNDING,
     Generalised,
     about_latents,
     predict_latents,
     settle_together,
-    warn_if_moving,
 )
-from ..core.generalised_joint import JointLatents
+from ..core.generalised_joint import JointLatents, Outcome
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
 from ..core.latent_learning import Problem, learn_latent
@@ -64,6 +66,28 @@ class Sweeping:
             raise ValueError(f"schedule={e.schedule!r}: give one of {SCHEDULES}")
         tolerance = number(e.tol, "tol", lambda v: v >= 0.0, "at least 0")
         return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
+
+    def check(self, committees: Sequence[Generalised | Outcome]) -> None:
+        """A warning where messages did not come to rest, or modes were not found."""
+        change = max(one.change for one in committees)
+        if self.settle and change > max(self.tolerance, ROUNDING):
+            warnings.warn(
+                f"messages still moved by {change:.1e} after {self.most} sweeps: give "
+                "schedule='sequence', larger chunks, or sweeps=1",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        check_modes(committees)
+
+
+def check_modes(committees: Sequence[Generalised | Outcome]) -> None:
+    if not all(one.modes_found for one in committees):
+        warnings.warn(
+            "Newton's method did not find the mode of every chunk, and what these say may be "
+            "wrong: look for extreme targets or weights, or give a kernel of less variance",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def latent_settings(
@@ -125,9 +149,8 @@ class LatentBuilt:
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
             joint = JointLatents.of(
-                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential,
-                demanding=s.settle,
-            )  # fmt: skip
+                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential, report=s.check
+            )
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
         return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
@@ -202,8 +225,11 @@ def build_latent(
         sweeping=sweeping,
         scale=LatentScale(),
     )
-    if not alone:
-        _report(built, say)
+    if alone:
+        check_modes(committees)
+    else:
+        say(f"{built.sweeps} sweeps, messages moved by {built.change:.1e} in the last")
+        sweeping.check(committees)
     if loss is not None:
         built = checked(built, loss, settings, rng, say)
     if alone or settings.keeps_rows:
@@ -257,6 +283,7 @@ def add_latent(
         )
         for one, y in zip(built.committees, targets)
     )
+    check_modes(committees)
     return replace(
         built, committees=committees, n_chunks=built.n_chunks + len(groups),
         total_weight=built.total_weight + float(rows.w.sum()),
@@ -270,7 +297,8 @@ def due(earlier: LatentBuilt, n: int, settings: Settings) -> bool:
 
 def _without_rows(committee: Generalised) -> Generalised:
     """What was said is kept, who said it is not."""
-    return replace(committee, past=committee.total, heard=())
+    found = committee.modes_found
+    return replace(committee, past=committee.total, heard=(), past_found=found)
 
 
 def _hyperparameters(
@@ -300,10 +328,3 @@ def _anchors(
     pull = np.column_stack([problem.pull() for problem in problems])
     rows = Rows(rows.X, noise * pull, rows.w)
     return RULES[settings.selection](kernel, noise, rows, stop, rng).Z
-
-
-def _report(built: LatentBuilt, say: Progress) -> None:
-    s, change = built.sweeping, built.change
-    say(f"{built.sweeps} sweeps, messages moved by {change:.1e} in the last")
-    if s.settle:
-        warn_if_moving(change, s.tolerance, s.most)

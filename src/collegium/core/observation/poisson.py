@@ -38,7 +38,7 @@ class Poisson(Scalar):
         many = y > STIRLING
         count = np.where(many, y, STIRLING)
         gap = np.minimum(log_rate - np.log(count), LARGEST_EXPONENT)
-        far = -count * (np.expm1(gap) - gap) - _log_stirling(count)
+        far = -count * (np.expm1(gap) - gap) - log_stirling(count)
         return np.where(many, far, y * log_rate - _POISSON.rate_at(log_rate) - gammaln(y + 1.0))
 
     def derivatives(self, y, f):
@@ -72,7 +72,7 @@ class Poisson(Scalar):
         return _POISSON.log_probability(y[..., 0], m + _log_exposure(y), v)
 
 
-def _log_stirling(y):
+def log_stirling(y):
     """log y! − y log y + y, y ≥ 16."""
     x = 1.0 / y**2
     series = (1 / 12 - x * (1 / 360 - x * (1 / 1260 - x * (1 / 1680 - x / 1188)))) / y

@@ -4,17 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from .base import Observation
 
 #: Steps of the trapezoidal rule: Gumbel's density is analytic in a strip of half-width π/2, so
 #: that its error is e^(−π²/step).
 STEP = 0.4
-#: Where exp(−e^−x) is neither nothing nor one, in steps.
-FIRST, LAST = -10, 95
-#: Deviations of a normal that count; the deviation up to which Gauss–Hermite nodes are used.
-ENDS, NARROW = 9.0, 0.5
+#: Where exp(−e^−x) is neither nothing nor one to 1e-11, in steps.
+FIRST, LAST = -10, 64
+#: Deviations of a normal that count, and all that numbers can tell from nothing; the deviation up
+#: to which Gauss–Hermite nodes are used.
+ENDS, FARTHEST, NARROW = 9.0, 39.0, 0.5
+#: Logs of probabilities below are those of nothing.
+NOTHING = -760.0
 #: Variances beyond are taken to be this: the lattice has a point every STEP.
 LARGEST = 1e10
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -33,7 +36,12 @@ class Softmax(Observation):
         return self.classes
 
     def log_density(self, y, f):
-        return np.take_along_axis(log_softmax(f, axis=-1), _codes(y), axis=-1)[..., 0]
+        """−log(1 + Σ_{j≠y} e^(fⱼ − f_y)): with digits left where y is all but sure."""
+        gap = f - np.take_along_axis(f, _codes(y), axis=-1)
+        top = np.maximum(gap.max(axis=-1, keepdims=True), 0.0)
+        others = np.where(np.arange(f.shape[-1]) == _codes(y), 0.0, np.exp(gap - top)).sum(axis=-1)
+        top = top[..., 0]
+        return np.where(top > 0.0, -top - np.log(np.exp(-top) + others), -np.log1p(others))
 
     def derivatives(self, y, f):
         """In each f_k: 1[y = k] − π, −π(1 − π), −π(1 − π)(1 − 2π)."""
@@ -60,10 +68,13 @@ class Softmax(Observation):
 
         Softmax is the chance that f_k + G_k is the largest, G independent Gumbels. With
         Fⱼ(t) = E[exp(−e^(fⱼ − t))] the distribution function of fⱼ + Gⱼ, that is
-        p_k = ∫ F_k′(t) Π_{j≠k} Fⱼ(t) dt: integrals in one dimension only.
+        p_k = ∫ F_k′(t) Π_{j≠k} Fⱼ(t) dt: integrals in one dimension only, and good to their
+        last digits down to the smallest of numbers.
         """
-        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.minimum(v, LARGEST))
-        p = np.empty(m.shape)
+        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.clip(v, 0.0, LARGEST))
+        if not (np.isfinite(m).all() and np.isfinite(v).all()):
+            raise ValueError("means and variances of latent functions must be finite")
+        m, p = _within_reach(m, v), np.empty(m.shape)
         x = STEP * np.arange(FIRST, LAST)
         nodes, weights = np.polynomial.hermite_e.hermegauss(24)
         _probabilities(
@@ -77,6 +88,22 @@ class Softmax(Observation):
         return np.log(np.maximum(p, np.finfo(float).tiny))
 
 
+def _within_reach(m, v):
+    """Means relative to the largest, −∞ of classes whose chance against some other is nothing.
+
+    With d ~ N(−g, v) the difference of two, E[1/(1 + e^−d)] ≤ E[e^λd] for all 0 ≤ λ ≤ 1.
+    """
+    with np.errstate(over="ignore"):
+        m = m - m.max(axis=1, keepdims=True)
+    m = np.maximum(m, -np.finfo(float).max)
+    log_chance = np.zeros(m.shape)
+    for j in range(m.shape[1]):
+        g, both = np.maximum(m[:, j : j + 1] - m, 0.0), v[:, j : j + 1] + v
+        power = np.minimum(g / np.maximum(both, 1e-300), 1.0)
+        log_chance = np.minimum(log_chance, power * (0.5 * power * both - g))
+    return np.where(log_chance < NOTHING, -np.inf, m)
+
+
 def _codes(y):
     return y[..., :1].astype(int)
 
@@ -87,17 +114,23 @@ def _probabilities(m, v, table, slope, first, nodes, weights, out):
     nothing before and one after."""
     K = m.shape[1]
     for i in range(m.shape[0]):
-        low, high = -np.inf, -np.inf
+        low, high, gap = -np.inf, -np.inf, 0.0
+        for k in range(K):
+            if m[i, k] > -np.inf:
+                gap = max(gap, -m[i, k])
         for k in range(K):  # below `low` some F is nothing; above `high` all are one
-            reach = ENDS * np.sqrt(v[i, k])
-            low = max(low, m[i, k] - reach + first * STEP)
-            high = max(high, m[i, k] + reach + (first + table.size) * STEP)
+            if m[i, k] > -np.inf:
+                far = _reach(v[i, k], gap)
+                low = max(low, m[i, k] - far + first * STEP)
+                high = max(high, m[i, k] + far + (first + table.size) * STEP)
         points = int((high - low) / STEP) + 2
         F, D = np.empty((K, points)), np.empty((K, points))
         for k in range(K):
             s = np.sqrt(v[i, k])
-            if s > NARROW:
-                _on_lattice(m[i, k], s, low, table, slope, first, F[k], D[k])
+            if m[i, k] == -np.inf:
+                F[k], D[k] = 1.0, 0.0
+            elif s > NARROW:
+                _on_lattice(m[i, k], s, _reach(v[i, k], gap), low, table, slope, first, F[k], D[k])
             else:
                 _by_nodes(m[i, k] + s * nodes, weights, low, F[k], D[k])
         out[i] = 0.0
@@ -108,6 +141,14 @@ def _probabilities(m, v, table, slope, first, nodes, weights, out):
             if together > 0.0:
                 for k in range(K):
                     out[i, k] += together * D[k, j] / F[k, j]
+
+
+@njit(nogil=True, cache=True)
+def _reach(v, gap):
+    """How far from its mean a normal counts, where means are so far apart: tails that fall as e^−t
+    meet e^(−t²/2v) where t = v."""
+    s = np.sqrt(v)
+    return min(ENDS * s + min(v, gap), FARTHEST * s)
 
 
 @njit(nogil=True, cache=True)
@@ -124,20 +165,27 @@ def _by_nodes(f, weights, low, F, D):
 
 
 @njit(nogil=True, cache=True)
-def _on_lattice(m, s, low, table, slope, first, F, D):
-    """The same of a wide one, by a trapezoidal rule with nodes on the lattice of t."""
-    start = int(np.floor((m - ENDS * s - low) / STEP))
-    count = int(2.0 * ENDS * s / STEP) + 2
+def _on_lattice(m, s, far, low, table, slope, first, F, D):
+    """The same of a wide one, by a trapezoidal rule with nodes on the lattice of t. Beyond the
+    table Gumbel's density is e^−x: its sum there, `rest`, falls by e^−STEP from one t to the next.
+    """
+    start = int(np.floor((m - far - low) / STEP))
+    count = int(2.0 * far / STEP) + 2
     w = np.empty(count)
     below = np.zeros(count + 1)  # Σ of the first weights
     for i in range(count):
         z = (low + (start + i) * STEP - m) / s
         w[i] = STEP / (s * ROOT_2PI) * np.exp(-0.5 * z * z)
         below[i + 1] = below[i] + w[i]
+    rest, counted = 0.0, 0
     for j in range(F.size):
         last = j - first - start  # node i is at r = last − i of the table
         done = min(max(last - table.size + 1, 0), count)
-        total, density = below[done], 0.0
+        rest *= np.exp(-STEP)
+        for i in range(counted, done):
+            rest += w[i] * np.exp(-STEP * (j - start - i))
+        counted = done
+        total, density = below[done], rest
         for i in range(done, min(last + 1, count)):
             total += w[i] * table[last - i]
             density += w[i] * slope[last - i]

@@ -7,6 +7,7 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtrit
 
 from ..message import LOG_2PI
 from .base import Scalar
+from .poisson import STIRLING, log_stirling
 
 #: Step of the rule in log τ, for ν ≤ 2; numbers that are held at a time.
 STEP, BLOCK = 0.3, 1_000_000
@@ -36,7 +37,7 @@ class StudentT(Scalar):
 
     def log_density(self, y, f):
         a, s, r, _ = self._parts(y, f)
-        constant = gammaln(0.5 * a) - gammaln(0.5 * self.dof) - 0.5 * np.log(np.pi * s)
+        constant = _half_step(0.5 * self.dof) - 0.5 * np.log(np.pi * s)
         return constant - 0.5 * a * np.log1p(r * r / s)
 
     def derivatives(self, y, f):
@@ -78,7 +79,11 @@ class StudentT(Scalar):
         step = STEP * min(1.0, np.sqrt(1.0 / a))
         high = min(np.sqrt(45.0 / a), np.log1p(45.0 / a)) + 1.0
         x = np.arange(-45.0 / a - far - 1.0, high, step)
-        return x, a * (np.log(a) + x - np.exp(x)) - gammaln(a) + np.log(step)
+        if a > STIRLING:
+            constant = np.log(a) - log_stirling(a)
+        else:
+            constant = a * (np.log(a) - 1.0) - gammaln(a)
+        return x, constant - a * (np.expm1(x) - x) + np.log(step)
 
     def quantile(self, level, m, v):
         """Of the normal and Student's t added up: P(y > m + q) = E_τ[Φ(−q/√(v + σ²/τ))], which
@@ -118,3 +123,10 @@ class StudentT(Scalar):
     def _spread(self):
         """νσ²/(ν − 2), infinite for ν ≤ 2."""
         return self.noise * self.dof / (self.dof - 2.0) if self.dof > 2.0 else np.inf
+
+
+def _half_step(x):
+    """log Γ(x + ½) − log Γ(x), by its series where the two would cancel."""
+    if x < 100.0:
+        return gammaln(x + 0.5) - gammaln(x)
+    return 0.5 * np.log(x) - (1.0 / 8.0 - (1.0 / 192.0 - 1.0 / (640.0 * x * x)) / (x * x)) / x
