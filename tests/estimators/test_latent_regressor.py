@@ -538,7 +538,7 @@ def test_arguments_that_mean_nothing_are_named(arguments, message, method):
 
 def test_exposures_and_counts_that_cannot_be_are_refused():
     model = CommitteeRegressor(**COUNTS)
-    for exposure in (np.ones(29), np.zeros(30), -np.ones(30), np.full(30, np.nan), "long", 2.0,
+    for exposure in (np.ones(29), np.zeros(30), -np.ones(30), np.full(30, np.nan), "long", 0.0,
                      np.ones((30, 1))):  # fmt: skip
         with pytest.raises(ValueError, match="exposure"):
             model.fit(X, Y, exposure=exposure)
