@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from collegium import CommitteeRegressor, kernels, observation
 
+pytestmark = pytest.mark.filterwarnings("ignore:the counts came with exposures")
 KERNEL = kernels.Matern52(0.8, [1.1, 1.7])
 COUNTS = {"likelihood": "poisson", "kernel": KERNEL, "learn": False, "random_state": 0}
 HEAVY = {"likelihood": "student-t", "kernel": KERNEL, "noise": 0.05, "learn": False,

@@ -196,7 +196,7 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         rows, self.classes_ = self._coded(X[w > 0], y[w > 0], distinct_labels(y[w > 0]), w[w > 0])
         labels = None if labels is None else labels[w > 0]
         self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
-        self.class_count_ = counts(rows, self.classes_.size)
+        self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
         warn_of_ids(self.class_count_)
         return self._build(settings, rows, labels)
 

@@ -115,7 +115,9 @@ class FittedCommittee(Answering):
 
 
 class FittedLatents(Cached):
-    """`built_` is a model of latent functions, `LatentBuilt`."""
+    """`built_` is a model of latent functions."""
+
+    built_: LatentBuilt
 
     def _fitted(self) -> LatentBuilt:
         check_is_fitted(self)

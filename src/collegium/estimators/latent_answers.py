@@ -164,7 +164,7 @@ class LatentAnswers(FittedCommittee):
             warnings.warn(
                 "the counts came with exposures, and these queries without: their exposure is "
                 "taken to be one; give exposure=1.0 if that is meant",
-                stacklevel=4,
+                stacklevel=3,
             )
         e = check_exposure(exposure, X.shape[0], fit.likelihood)
         return X, fit.units.log_rate + np.log(e)

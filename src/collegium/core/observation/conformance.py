@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -71,8 +72,9 @@ def examples(likelihood: Observation) -> tuple[Array, Array]:
     """y (n, 1) that can be observed, and f, (n,) or (n, K)."""
     K = likelihood.latents
     values = TRIED.get(likelihood.support, tuple(map(float, range(K))))
-    y, f = np.meshgrid([v for v in values if _possible(likelihood, v)], LATENT, indexing="ij")
-    y, f = y.reshape(-1, 1), f.ravel()
+    possible = [v for v in values if _possible(likelihood, v)]
+    y = np.repeat(np.array(possible, dtype=float), len(LATENT))[:, None]
+    f: Array = np.tile(LATENT, len(possible))
     if K > 1:
         f = f[:, None] + np.random.default_rng(4).normal(size=(f.size, K))
     return y, f
@@ -118,23 +120,30 @@ def _check_shapes(likelihood: Observation, y: Array, f: Array) -> None:
 
 
 def _check_derivatives(likelihood: Observation, y: Array, f: Array) -> None:
-    def of(k: int) -> Callable[[Array], Array]:
-        if k == 0:
-            return lambda f: likelihood.log_density(y, f)
-        return lambda f: likelihood.derivatives(y, f)[k - 1]
-
     for k, order in enumerate(ORDINALS):
-        if f.ndim == 1:
-            numeric = _slope(lambda t, k=k: of(k)(f + t))
-        else:
-            columns = []
-            for j in range(f.shape[1]):
-                one = _slope(lambda t, k=k, j=j: of(k)(f + t * (np.arange(f.shape[1]) == j)))
-                columns.append(one if one.ndim == 1 else one[:, j])
-            numeric = np.stack(columns, axis=1)
-        _compare(
-            f"the {order} derivative", likelihood, likelihood.derivatives(y, f)[k], numeric, y, f
-        )
+        found = likelihood.derivatives(y, f)[k]
+        numeric = _in_each(partial(_lower, likelihood, y, k), f)
+        _compare(f"the {order} derivative", likelihood, found, numeric, y, f)
+
+
+def _lower(likelihood: Observation, y: Array, k: int, f: Array) -> Array:
+    """What the derivative number k is of."""
+    return likelihood.derivatives(y, f)[k - 1] if k else likelihood.log_density(y, f)
+
+
+def _in_each(of: Callable[[Array], Array], f: Array) -> Array:
+    """∂/∂f by differences, in each latent number alone."""
+    if f.ndim == 1:
+        return _slope(lambda t: of(f + t))
+    columns = []
+    for j, own in enumerate(np.eye(f.shape[1])):
+        one = _slope(partial(_along, of, f, own))
+        columns.append(one if one.ndim == 1 else one[:, j])
+    return np.stack(columns, axis=1)
+
+
+def _along(of: Callable[[Array], Array], f: Array, direction: Array, t: float) -> Array:
+    return of(f + t * direction)
 
 
 def _check_parameters(likelihood: Observation, y: Array, f: Array) -> None:
@@ -142,8 +151,7 @@ def _check_parameters(likelihood: Observation, y: Array, f: Array) -> None:
     for k, found in enumerate(likelihood.theta_derivatives(y, f)):
 
         def at(t: float, k: int = k) -> Array:
-            other = likelihood.with_theta(theta + t)
-            return other.derivatives(y, f)[k - 1] if k else other.log_density(y, f)
+            return _lower(likelihood.with_theta(theta + t), y, k, f)
 
         what = ("log p", "∂ log p", "∂² log p")[k]
         _compare(
