@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import erf, ndtr, ndtri
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.base import is_classifier
+from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 __all__ = ["GaussianScorer", "calibration_error", "coverage", "coverage_scorer", "crps"]
 __all__ += ["crps_scorer", "interval_score", "interval_score_scorer", "nlpd", "nlpd_scorer", "pit"]
@@ -220,9 +221,17 @@ class GaussianScorer:
     loss: Callable[..., float]  # (y, mean, std) or (y, lower, upper, coverage=)
     coverage: float | None = None
     weight_request: bool | str | None = None  # metadata routing of sample_weight
+    exposure_request: bool | str | None = None  # and of exposure
 
-    def __call__(self, estimator, X, y, sample_weight=None):
-        y_mean, y_std = getattr(estimator, "best_estimator_", estimator).predict(X, return_std=True)
+    def __call__(self, estimator, X, y, sample_weight=None, exposure=None):
+        if is_classifier(estimator):
+            raise ValueError(
+                f"{type(estimator).__name__} is a classifier, and this scorer is of regressors: "
+                "give scoring='neg_log_loss' or 'neg_brier_score'"
+            )
+        given = {} if exposure is None else {"exposure": exposure}
+        model = getattr(estimator, "best_estimator_", estimator)
+        y_mean, y_std = model.predict(X, return_std=True, **given)
         y, mean, std = _columns(self.coverage, y_true=y, y_mean=y_mean, y_std=y_std)
         if self.coverage is None:
             return -self.loss(y, mean, std, sample_weight=sample_weight)
@@ -230,13 +239,15 @@ class GaussianScorer:
         options = {"coverage": self.coverage, "sample_weight": sample_weight}
         return -self.loss(y, mean - half, mean + half, **options)
 
-    def set_score_request(self, *, sample_weight):
-        """Return a copy that requests ``sample_weight``: True, False, None or an alias."""
-        return replace(self, weight_request=sample_weight)
+    def set_score_request(self, *, sample_weight=UNCHANGED, exposure=UNCHANGED):
+        """Return a copy that requests them: True, False, None or an alias."""
+        asked = {"weight_request": sample_weight, "exposure_request": exposure}
+        return replace(self, **{k: v for k, v in asked.items() if v != UNCHANGED})
 
     def get_metadata_routing(self):
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_weight", alias=self.weight_request)
+        request.score.add_request(param="exposure", alias=self.exposure_request)
         return request
 
     def _accept_sample_weight(self):  # asked by scikit-learn's searches without metadata routing

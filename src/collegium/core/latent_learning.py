@@ -26,6 +26,9 @@ FAMILIES, BETTER = ("Matern32", "Matern52", "RBF"), 0.002
 SIZE, SIZE_SPREAD = 4.0, 1.5
 #: Worth of the last of Newton's steps; see `laplace`.
 MODE_TOLERANCE = 1e-10
+#: Prior of the log of a parameter that a likelihood has of its own: spread and reach about the
+#: value it was given.
+OWN_SPREAD, OWN_REACH = 2.0, 7.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Problem:
 
     likelihood: Observation
     y: Array  # (n, c)
-    unit: float = 1.0  # of squared targets, where these are numbers: sizes are relative to it
+    unit: float = 1.0  # of squared functions in the units of y: sizes are relative to it
+    noise_unit: float = 1.0  # of squared targets about their mean
 
     def pull(self) -> Array:
         """∂ log p(y | f)/∂f at f = 0  (n, K): where each row would have f go."""
@@ -72,6 +76,11 @@ def learn_latent(
     effort, clock = effort or LatentEffort(), clock or Clock()
     learner = _Learner(rows, tuple(problems), rng, engine, effort, clock, say)
     return learner.run(kernel)
+
+
+def first_kernel(X: Array, size: float = SIZE, family: str = FAMILIES[0]) -> Kernel:
+    """What learning starts from."""
+    return getattr(kernels, family)(size, Scales.of(X).columns * np.sqrt(X.shape[1]))
 
 
 @dataclass(eq=False)
@@ -103,11 +112,10 @@ class _Learner:
 
     def _family(self, noise: float, groups: list[Array]) -> Learnt:
         """The roughest family that is about as good as the best, by evidence."""
-        scale, d = self.scales.columns, self.rows.X.shape[1]
         size = self.problems[0].unit if self._measured() else SIZE
         tried = []
         for name in FAMILIES:
-            start = getattr(kernels, name)(size, scale * np.sqrt(d))
+            start = first_kernel(self.rows.X, size, name)
             tried.append(self._fit(start, noise, groups))
             self.say(f"{name}: log evidence a row {tried[-1].value:.3f}")
             if self.clock.out():
@@ -142,9 +150,11 @@ class _Learner:
 
     def _prior(self, kernel: Kernel, noise: float) -> Prior:
         """As for targets of unit variance, but for the size of a latent function."""
-        prior = self.scales.prior(kernel)
+        prior, first = self.scales.prior(kernel), self.problems[0]
+        if not (self._measured() and "noise" in first.likelihood._names()):
+            prior = _own_parameter(prior, noise)
         if self._measured():
-            return _in_units(prior, kernel, self.problems[0].unit)
+            return _in_units(prior, kernel, first.unit, first.noise_unit)
         sizes = np.array([kind == "variance" for kind, _ in kernel.labels] + [False])
         return replace(
             prior,
@@ -161,7 +171,7 @@ class _Learner:
 
     def _measured(self) -> bool:
         """Whether the function is in the units of y."""
-        return self.problems[0].likelihood.support == "reals"
+        return getattr(self.problems[0].likelihood, "identity", False)
 
     def _noisy(self) -> bool:
         return bool(self.problems[0].likelihood.theta.size)
@@ -174,10 +184,18 @@ class _Learner:
         return f", noise {found.noise:.3g} (scaled targets)" if self._noisy() else ""
 
 
-def _in_units(prior: Prior, kernel: Kernel, unit: float) -> Prior:
+def _own_parameter(prior: Prior, value: float) -> Prior:
+    """About the given value of a parameter that is no noise in the units of y."""
+    t = np.log(value)
+    parts = (prior.centre, t), (prior.spread, OWN_SPREAD), (prior.low, t - OWN_REACH)
+    return Prior(*(np.append(a[:-1], own) for a, own in (*parts, (prior.high, t + OWN_REACH))))
+
+
+def _in_units(prior: Prior, kernel: Kernel, unit: float, noise_unit: float) -> Prior:
     """Of targets whose squares are of this size; slopes are lengths, 1/√ of a variance."""
     powers = {"variance": 1.0, "slope": -0.5}
-    moved = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [1.0]) * np.log(unit)
+    moved = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [0.0]) * np.log(unit)
+    moved[-1] = np.log(noise_unit)
     return Prior(prior.centre + moved, prior.spread, prior.low + moved, prior.high + moved)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.kernels import Kernel
 from ..core.latent_learning import Problem
 from ..core.local import Prediction, Rows
 from ..core.observation.base import Observation
@@ -18,11 +16,24 @@ from ..core.observation.logit import Logit
 from ..core.observation.probit import Probit
 from ..core.observation.softmax import Softmax
 from ..engines import single_threaded
+from .classes import (
+    by_sign,
+    chosen_link,
+    class_weights,
+    codes_of,
+    counts,
+    is_balanced,
+    kept_rows,
+    moved,
+    of_weight,
+    ripe,
+    warn_of_ids,
+    weighted,
+)
 from .data import all_or_nothing, check_queries, generator, merged
-from .fitted import Cached
-from .labels import LabelClassifier, signs
+from .fitted import FittedLatents
+from .labels import LabelClassifier, distinct_labels, signs
 from .latent import (
-    LatentBuilt,
     Sweeping,
     add_latent,
     build_latent,
@@ -32,12 +43,11 @@ from .progress import Progress
 from .settings import choose_engine
 
 Array = np.ndarray
-LINKS = {"logit": Logit, "probit": Probit, "softmax": Softmax}
 #: Rows next to a query that correct the anchors.
 NEAREST = 100
 
 
-class CommitteeClassifier(Cached, LabelClassifier):
+class CommitteeClassifier(FittedLatents, LabelClassifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
@@ -50,10 +60,10 @@ class CommitteeClassifier(Cached, LabelClassifier):
     kernel : kernel of collegium or scikit-learn, default=None
         Of the latent functions: family and starting point, in the units of X. None: a Matérn or
         squared exponential, chosen by evidence.
-    likelihood : {"logit", "probit", "softmax"}
+    likelihood : {"logit", "probit", "softmax"} or a likelihood of `collegium.observation`
         Of a label given the latent function. With more than two classes "logit" and "probit" are
         one class against the rest, "softmax" is all classes at once: slower, and where classes
-        overlap better.
+        overlap better. One of your own is of labels ±1, the second of two classes being 1.
     inference : {"inductive", "transductive"}
         "transductive": messages are about the latent functions at the queries themselves.
     sweeps : int or "auto", default="auto"
@@ -64,8 +74,9 @@ class CommitteeClassifier(Cached, LabelClassifier):
     tol : float, default=1e-3
         Change of messages, relative to their sum, at which sweeps end.
     class_weight : dict, "balanced" or None
-        Weights of the classes: a row of weight w counts as w equal rows. "balanced" gives all
-        classes the same weight together, and needs `fit`.
+        Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
+        without these weights. "balanced" gives all classes the same weight together, and needs
+        `fit`.
     partition : {"balanced", "kmeans", "random", "time"} or array of labels
         How rows are cut into chunks.
     chunk_size, n_anchors : int or "auto"
@@ -83,7 +94,9 @@ class CommitteeClassifier(Cached, LabelClassifier):
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of rows left out. False: take the kernel as it is.
     time_limit : float or None
-        Seconds after which learning goes on with what it has.
+        About how many seconds learning and the check on rows left out may take: learning ends
+        with what it has, and where no time is left for the check that is warned of. Chunks are
+        heard however long that takes.
     engine, n_jobs : as in CommitteeRegressor
     random_state : int, RandomState or None
     verbose : int, default=0
@@ -92,6 +105,8 @@ class CommitteeClassifier(Cached, LabelClassifier):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+    class_weight_, class_count_ : arrays of shape (n_classes,), weights of the classes, and how
+        many rows of each came.
     kernel_ : the kernel used.
     anchors_ : array of shape (m, d); empty where all rows are one chunk.
     n_chunks_, n_sweeps_ : int, chunks, and how often they were heard.
@@ -178,16 +193,21 @@ class CommitteeClassifier(Cached, LabelClassifier):
         X, y = self._check(X, y, reset=True)
         labels = settings.labels(X.shape[0])
         w = self._weights(X, sample_weight)
-        rows, self.classes_ = self._coded(X[w > 0], y[w > 0], unique_labels(y[w > 0]), w[w > 0])
+        rows, self.classes_ = self._coded(X[w > 0], y[w > 0], distinct_labels(y[w > 0]), w[w > 0])
         labels = None if labels is None else labels[w > 0]
-        return self._build(settings, self._weighted(rows), labels)
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
+        self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
+        warn_of_ids(self.class_count_)
+        return self._build(settings, rows, labels)
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from more rows; each new chunk meets the present belief once.
 
-        Rows wait in one chunk until there are enough for anchors and a kernel. Transductive
-        answers hear all chunks again, as after `fit`.
+        Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
+        from rows of one class, and kernel, anchors and scale are learnt anew, from the rows that
+        were kept, where classes come in other shares than before (with `n_local=0` no rows are
+        kept, and that is warned of). Transductive answers hear all chunks again, as after `fit`.
 
         Parameters
         ----------
@@ -200,16 +220,32 @@ class CommitteeClassifier(Cached, LabelClassifier):
         self
         """
         first, settings = not hasattr(self, "built_"), self._settings()
-        if self._balanced():
+        if not first and type(chosen_link(self.likelihood)) is not type(self.built_.likelihoods[0]):
+            raise ValueError(f"likelihood={self.likelihood!r} is not that of earlier calls: fit")
+        if is_balanced(self.class_weight):
             raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
         X, y = self._check(X, y, reset=first)
         rows, self.classes_ = self._coded(X, y, self._known(classes, first), sample_weight)
-        rows = self._weighted(rows)
+        count = counts(rows, self.classes_.size)
+        if first:
+            self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
+            self.class_count_ = self.learnt_count_ = np.zeros_like(count)
+        self.class_count_ = self.class_count_ + count
+        again = settings.learn and moved(self.learnt_count_, self.class_count_)
         if first:
             return self._build(settings, rows, None, streaming=True)
-        if self.built_.waiting is not None:
-            return self._build(settings, self.built_.waiting + rows, None, streaming=True)
+        kept = kept_rows(self.built_, self.class_weight_)
+        if self.built_.waiting is not None or (again and kept is not None):
+            rows = kept[0] + rows
+            return self._build(settings, rows, None, streaming=True, again=again)
+        if again:
+            warnings.warn(
+                "classes come in other shares than those the kernel was learnt from, and n_local=0 "
+                "keeps no rows to learn from anew: mix the stream, or give n_local above 0",
+                stacklevel=3,
+            )
         rows, _ = merged(rows, None, in_order=settings.in_order)
+        rows = weighted(rows.take(of_weight(rows, self.class_weight_)), self.class_weight_)
         targets = [problem.y for problem in self._problems(rows.y)]
         with single_threaded():
             rng = generator(self.random_state)
@@ -217,16 +253,41 @@ class CommitteeClassifier(Cached, LabelClassifier):
         self._forget_answers()
         return self
 
-    def _build(self, settings, rows: Rows, labels, *, streaming=False):
+    @all_or_nothing
+    def relearn(self):
+        """Learn kernel, anchors and scale anew from the rows that were kept.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        kept, settings = kept_rows(self.built_, self.class_weight_), self._settings()
+        if kept is None:
+            raise ValueError(
+                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
+            )
+        return self._build(settings, kept[0], kept[1] if settings.rule == "label" else None)
+
+    def _build(self, settings, rows: Rows, labels, *, streaming=False, again=False):
+        """`again`: learn anew, whatever an earlier part of the stream has taught."""
+        own = of_weight(rows, self.class_weight_)
+        if not own.any():
+            raise ValueError(f"class_weight={self.class_weight!r} is zero for all of these rows")
+        rows, labels = rows.take(own), None if labels is None else labels[own]
         rows, labels = merged(rows, labels, in_order=settings.in_order)
-        earlier = getattr(self, "built_", None) if streaming else None
+        learnable = not streaming or ripe(self.class_count_)
+        earlier = getattr(self, "built_", None) if streaming and not again else None
         problems, rng, say = self._problems(rows.y), generator(self.random_state), self._say()
         loss = partial(log_loss, problems[0].likelihood) if settings.learn else None
         with single_threaded():
             self.built_ = build_latent(
-                rows, problems, labels, settings, Sweeping.of(self), rng, say,
-                streaming=streaming, earlier=earlier, loss=loss,
+                weighted(rows, self.class_weight_), problems, labels, settings, Sweeping.of(self),
+                rng, say, streaming=streaming, earlier=earlier, loss=loss, plain=rows,
+                learnable=learnable,
             )  # fmt: skip
+        if self.built_.learnt_at == rows.X.shape[0]:
+            self.learnt_count_ = self.class_count_
         self._forget_answers()
         return self
 
@@ -234,37 +295,14 @@ class CommitteeClassifier(Cached, LabelClassifier):
         return Progress(self.verbose)
 
     def _settings(self):
-        if not isinstance(self.likelihood, str) or self.likelihood not in LINKS:
-            raise ValueError(f"likelihood={self.likelihood!r}: give one of {tuple(LINKS)}")
+        chosen_link(self.likelihood)
         return latent_settings(self, n_local=NEAREST)
 
     def _problems(self, codes: Array) -> Sequence[Problem]:
-        n = self.classes_.size
-        if self.likelihood == "softmax":
+        n, link = self.classes_.size, chosen_link(self.likelihood)
+        if isinstance(link, Softmax):
             return [Problem(Softmax(classes=n), codes)]
-        link = LINKS[self.likelihood]()
         return [Problem(link, sign) for sign in signs(codes, 1 if n == 2 else n)]
-
-    def _balanced(self) -> bool:
-        return isinstance(self.class_weight, str) and self.class_weight == "balanced"
-
-    def _weighted(self, rows: Rows) -> Rows:
-        """With the weights of the classes; "balanced": all have the same weight together."""
-        codes, given = rows.y[:, 0].astype(int), self.class_weight
-        if self._balanced():
-            total = np.bincount(codes, rows.w)
-            weights = total.sum() / (total.size * total)
-        else:
-            try:
-                weights = compute_class_weight(given, classes=self.classes_, y=self.classes_)
-            except (TypeError, ValueError, AttributeError) as error:
-                raise ValueError(f"class_weight={given!r}: {error}") from error
-        w = rows.w * weights[codes]
-        if not ((weights >= 0).all() and np.isfinite(w).all() and (w > 0).any()):
-            raise ValueError(
-                f"class_weight={given!r}: give weights of at least 0, some of them more"
-            )
-        return Rows(rows.X, rows.y, w)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -310,7 +348,7 @@ class CommitteeClassifier(Cached, LabelClassifier):
         return table if self.classes_.size > 2 else table[:, 1] - table[:, 0]
 
     def predict_latent(self, X, return_std=False):
-        """Posterior means of the latent functions, with their standard deviations on request.
+        """Means of the latent functions, scaled by `calibration_`, with standard deviations.
 
         Parameters
         ----------
@@ -330,43 +368,6 @@ class CommitteeClassifier(Cached, LabelClassifier):
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
 
-    # -- what was found -----------------------------------------------------------------------
-
-    def _fitted(self) -> LatentBuilt:
-        check_is_fitted(self)
-        return self.built_
-
-    @property
-    def kernel_(self) -> Kernel:
-        return self._fitted().kernel
-
-    @property
-    def anchors_(self) -> Array:
-        return self._fitted().committees[0].basis.Z
-
-    @property
-    def n_chunks_(self) -> int:
-        return self._fitted().n_chunks
-
-    @property
-    def n_sweeps_(self) -> int:
-        return self._fitted().sweeps
-
-    @property
-    def change_(self) -> float:
-        return self._fitted().change
-
-    @property
-    def calibration_(self) -> tuple[float, float]:
-        """Factors of latent means and of latent variances, by rows left out."""
-        scale = self._fitted().scale
-        return scale.mean, scale.mean**2 * scale.variance
-
-    @property
-    def log_evidence_(self) -> float:
-        with single_threaded():
-            return self._fitted().log_evidence()
-
 
 def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
     """Of each class, from what is known about its latent function, or about that of the second
@@ -375,19 +376,18 @@ def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array
     v = np.column_stack([one.variance for one in found])
     if isinstance(likelihood, Softmax):
         return np.log(np.maximum(likelihood.probability(m, v), np.finfo(float).tiny))
-    assert isinstance(likelihood, Logit | Probit)
-    if len(found) == 1:
-        m, v = np.hstack([-m, m]), np.hstack([v, v])
-    table = likelihood.log_probability(m, v)
+    if not isinstance(likelihood, Logit | Probit):
+        table = by_sign(likelihood, m, v)
+    else:
+        if len(found) == 1:
+            m, v = np.hstack([-m, m]), np.hstack([v, v])
+        table = likelihood.log_probability(m, v)
     top = table.max(axis=1, keepdims=True)
     return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
 
 
 def log_loss(likelihood: Observation, y: list[Array], w: Array, found: list[Prediction]) -> float:
     """Mean −log probability of the classes that came; y as the problems have them."""
-    if isinstance(likelihood, Softmax):
-        codes = y[0][:, 0].astype(int)
-    else:
-        codes = np.hstack(y).argmax(axis=1) if len(y) > 1 else (y[0][:, 0] > 0).astype(int)
+    codes = codes_of(likelihood, y)
     table = log_probabilities(likelihood, found)
     return -float(w @ table[np.arange(codes.size), codes]) / float(w.sum())

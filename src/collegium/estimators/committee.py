@@ -51,9 +51,11 @@ class CommitteeRegressor(LatentAnswers):
     likelihood : {"gaussian", "poisson", "student-t"} or a likelihood of `collegium.observation`
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "student-t": noise with heavy tails, so that
-        outliers count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others);
-        y is centred and scaled by medians. One of your own, derived from `observation.Scalar`,
-        sees y as it is, with a prior mean of zero; of its parameters a free `noise` is learnt.
+        outliers count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others, of
+        2 or less with infinite standard deviations, where intervals still hold); y is centred
+        and scaled by medians. One of your own, derived from `observation.Scalar`, sees y as it
+        is, with a prior mean of zero; a free parameter of it is learnt. Try it with
+        `observation.check` first.
         All but "gaussian" are Laplace approximations, for one output.
     combination : {"bcm", "poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter"}
         "bcm": chunks send messages, which add up jointly. By the others every chunk answers as
@@ -110,7 +112,8 @@ class CommitteeRegressor(LatentAnswers):
         The committee answers for what is left, so a residual of a few hundredths moves few
         means by more than a tenth of their error.
     time_limit : float, default=None
-        About how many seconds of wall time a call of `fit` may take: gives the best model that
+        About how many seconds of wall time a call of `fit` may take (with other likelihoods than
+        "gaussian": learning, and no more than that): gives the best model that
         fits them, by estimate and with an eye on the clock. Little time: fewer rows to learn
         from, fewer anchors, no check of the error bars. Time to spare: means refined as by
         `refine="cg"`, as far as it goes (not in a stream). What passes over all rows once is
@@ -131,7 +134,7 @@ class CommitteeRegressor(LatentAnswers):
     Attributes
     ----------
     kernel_, noise_ : the kernel and noise used, in the units of X and y (of counts the kernel is
-        of the log rate, and there is no noise; with "student-t" the noise is σ²).
+        of the log rate, and the noise is None; with "student-t" the noise is σ²).
     likelihood_ : the likelihood used, where that is not "gaussian".
     n_sweeps_, change_ : how often chunks were heard, and by how much messages moved at last.
     anchors_ : array of shape (m, d); none where the model is an exact GP, or experts answer
@@ -247,7 +250,7 @@ class CommitteeRegressor(LatentAnswers):
         y : array-like of shape (n,) or (n, p)
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
-        exposure : array-like of shape (n,), default=None
+        exposure : float or array-like of shape (n,), default=None
             Of counts: the time or area in which each was counted; their rate is for one of it.
 
         Returns
@@ -279,10 +282,17 @@ class CommitteeRegressor(LatentAnswers):
         self
         """
         first = not hasattr(self, "built_")
-        likelihood = chosen(self) if first else self._given()
+        likelihood = chosen(self)
+        if not first and likelihood != self._given():
+            raise ValueError(
+                f"likelihood={self.likelihood!r} is not that of earlier calls: give the same, or "
+                "call fit"
+            )
         settings = self._settings(likelihood)
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
+        if exposure is None and not first and likelihood is not None and self.built_.units.exposed:
+            raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")
         rows, y_ndim = self._check(likelihood, X, y, sample_weight, exposure, reset=first)
         if first:
             return self._rebuild(settings, rows, None, y_ndim, likelihood, streaming=True)

@@ -15,6 +15,11 @@ from ..core.local import Rows
 Array = np.ndarray
 #: Squares of values beyond this leave the range of floats, and so do those of its inverse.
 LARGEST = 1e152
+#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
+#: digits of the others.
+MOST_COPIES = 1e12
+#: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
+LARGEST_WEIGHT = 1e100
 
 
 def all_or_nothing(method):
@@ -35,6 +40,7 @@ def all_or_nothing(method):
 
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
+    _refuse_words(y)
     X, y = validate_data(
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
         order="C", ensure_min_samples=1,
@@ -45,9 +51,15 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     if sample_weight is not None:
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_consistent_length(X, w)
-        if not (w > 0).any():
-            raise ValueError("sample_weight is zero for every row: give at least one a weight")
+        check_weights(w)
     return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
+
+
+def check_weights(w: Array, most: float = LARGEST_WEIGHT) -> None:
+    if not (w > 0).any():
+        raise ValueError("sample_weight is zero for every row: give at least one a weight")
+    if w.max() > most:
+        raise ValueError(f"sample_weight has values beyond {most:.0e}: give smaller ones")
 
 
 def check_outputs(rows: Rows, scaling: Scaling) -> None:
@@ -56,6 +68,20 @@ def check_outputs(rows: Rows, scaling: Scaling) -> None:
         raise ValueError(
             f"y has {rows.y.shape[1]} outputs, but {scaling.scale.size} in earlier calls"
         )
+
+
+def _refuse_words(y) -> None:
+    if getattr(np.asarray(y), "dtype", np.dtype(float)).kind not in "OSU" or issparse(y):
+        return
+    try:
+        np.asarray(y, dtype=float)
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"y has words ({error}): for classes, use CommitteeClassifier"
+            ) from error
+    except TypeError:
+        pass
 
 
 def _numbers(y) -> Array:
@@ -151,9 +177,10 @@ class Scaling:
         middle = _median(unit, w)
         away = np.abs(unit - middle)
         spread = 1.4826 * _median(away, w)
-        if spread <= 1e-13:
+        rounding = 1e-13 * abs(middle)  # an outlier says nothing about the others' digits
+        if spread <= rounding:
             spread = 1.2533 * float(away @ w) / float(w.sum())
-        spread = spread if spread > 1e-13 else 1.0
+        spread = spread if spread > rounding else 1.0
         return cls(np.array([middle * size]), np.array([max(spread * size, 1.0 / LARGEST)]))
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +14,9 @@ from .base import GaussianRegressor
 from .data import Scaling
 from .progress import Progress
 from .settings import choose_engine
+
+if TYPE_CHECKING:
+    from .latent import LatentBuilt
 
 Array = np.ndarray
 
@@ -107,6 +112,47 @@ class FittedCommittee(Answering):
         with single_threaded():
             scaled = self._fitted().committee.log_evidence()
         return float((scaled - self._fitted().total_weight * np.log(self.scaling_.scale)).sum())
+
+
+class FittedLatents(Cached):
+    """`built_` is a model of latent functions."""
+
+    built_: LatentBuilt
+
+    def _fitted(self) -> LatentBuilt:
+        check_is_fitted(self)
+        return self.built_
+
+    @property
+    def kernel_(self) -> Kernel:
+        return self._fitted().kernel
+
+    @property
+    def anchors_(self) -> Array:
+        return self._fitted().committees[0].basis.Z
+
+    @property
+    def n_chunks_(self) -> int:
+        return self._fitted().n_chunks
+
+    @property
+    def n_sweeps_(self) -> int:
+        return self._fitted().sweeps
+
+    @property
+    def change_(self) -> float:
+        return self._fitted().change
+
+    @property
+    def calibration_(self) -> tuple[float, float]:
+        """Factors of latent means and of latent variances, by rows left out."""
+        scale = self._fitted().scale
+        return scale.mean, scale.mean**2 * scale.variance
+
+    @property
+    def log_evidence_(self) -> float:
+        with single_threaded():
+            return self._fitted().log_evidence()
 
 
 class _Answers:

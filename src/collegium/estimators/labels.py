@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..core.local import Rows
-from .data import check_range
+from .data import MOST_COPIES, check_range, check_weights
 
 Array = np.ndarray
 
@@ -44,7 +44,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             if first:
                 raise ValueError("classes must be given in the first call of partial_fit")
             return self.classes_
-        known = unique_labels(classes)
+        known = distinct_labels(classes)
         if not first and not np.array_equal(known, self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call")
         return known
@@ -64,9 +64,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             return np.ones(X.shape[0])
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not (w > 0).any():
-            raise ValueError("sample_weight is zero for every row: give at least one a weight")
+        check_weights(w, MOST_COPIES)
         return w
+
+
+def distinct_labels(y) -> Array:
+    """In order, objects as objects."""
+    found = unique_labels(y)
+    return found.astype(object) if np.asarray(y).dtype == object else found
 
 
 def signs(codes: Array, n_problems: int) -> list[Array]:

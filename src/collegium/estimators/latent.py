@@ -24,13 +24,14 @@ from ..core.generalised import (
 from ..core.generalised_joint import JointLatents, Outcome
 from ..core.kernels import Kernel, as_kernel, split_white
 from ..core.latent_calibration import LatentScale, best_scale, left_out
-from ..core.latent_learning import Problem, learn_latent
+from ..core.latent_learning import Problem, first_kernel, learn_latent
 from ..core.local import Prediction, Rows
 from ..core.observation.base import Observation
 from ..core.scales import Metric
 from ..core.selection import RULES, Stop
 from .checking import chunk_groups
 from .data import for_learning
+from .planning import LEARNING_AT_MOST
 from .progress import Progress
 from .settings import Settings, number, whole_number
 
@@ -39,7 +40,7 @@ SCHEDULES = ("parallel", "sequence")
 #: Sweeps, at most, where they go on until no message moves.
 MOST_SWEEPS = 50
 #: Rows left out to check probabilities, at most; rows, at least, to leave some out of; the
-#: nearest rows used there.
+#: nearest rows used there by transductive models.
 CHECKED, FEWEST, NEAR = 1_000, 100, 100
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
@@ -185,17 +186,23 @@ class LatentPredictor:
 def build_latent(
     rows: Rows, problems: Sequence[Problem], labels: Array | None, settings: Settings,
     sweeping: Sweeping, rng: np.random.Generator, say: Progress, *, streaming: bool = False,
-    earlier: LatentBuilt | None = None, loss: Loss | None = None,
+    earlier: LatentBuilt | None = None, loss: Loss | None = None, plain: Rows | None = None,
+    learnable: bool = True,
 ) -> LatentBuilt:  # fmt: skip
     """Learn a kernel, cut rows into chunks, choose anchors, let chunks be heard; check by `loss`.
 
-    `problems`: targets of the same rows, each under its likelihood.
+    `problems`: targets of the same rows, each under its likelihood. `plain`: the rows with the
+    weights to learn by, where these are others. Not `learnable`: the kernel stays what learning
+    would start from.
     """
+    plain = rows if plain is None else plain
     n, d = rows.X.shape
     size = settings.chunk_rows(n, streaming=streaming)
     settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
     settings = replace(settings, engine=say.watch(settings.engine))
-    kernel, likelihoods, learnt_at = _hyperparameters(rows, problems, settings, rng, say, earlier)
+    kernel, likelihoods, learnt_at = _hyperparameters(
+        plain, problems, settings, rng, say, earlier, learnable
+    )
     groups = chunk_groups(Metric.of(kernel, rows.X).forward(rows.X), labels, settings, size, rng)
     alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
     alone = alone or (streaming and n < settings.enough())
@@ -203,7 +210,7 @@ def build_latent(
     Z = np.empty((0, d)) if alone else _anchors(kernel, noise, rows, problems, settings, rng)
     groups = [np.arange(n)] if alone else groups
     words = "the Laplace GP" if alone else f"{len(groups)} chunks, {Z.shape[0]} anchors"
-    say(f"{n} rows: {words}")
+    say(f"{n} distinct rows: {words}")
     basis = Anchors.at(kernel, Z)
     starts = [
         Generalised.about(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
@@ -220,7 +227,7 @@ def build_latent(
         chunk_size=size,
         n_chunks=len(groups),
         total_weight=float(rows.w.sum()),
-        waiting=rows if alone else None,
+        waiting=plain if alone else None,
         learnt_at=learnt_at,
         sweeping=sweeping,
         scale=LatentScale(),
@@ -230,7 +237,7 @@ def build_latent(
     else:
         say(f"{built.sweeps} sweeps, messages moved by {built.change:.1e} in the last")
         sweeping.check(committees)
-    if loss is not None:
+    if loss is not None and learnable:
         built = checked(built, loss, settings, rng, say)
     if alone or settings.keeps_rows:
         return built
@@ -251,12 +258,20 @@ def checked(
     latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
     rows = [latent.rows() for latent in latents]
     n = rows[0].X.shape[0]
-    if n < FEWEST or settings.clock.out():
+    if n < FEWEST:
         return built
+    if settings.clock.out():
+        warnings.warn(
+            "time_limit left no time to check the probabilities on rows left out: they may be too "
+            "timid or too bold",
+            stacklevel=2,
+        )
+        return built
+    near = NEAR if built.query_size else max(built.n_local, 1)  # a row is next to itself
     some = np.sort(rng.permutation(n)[:CHECKED])
     w = np.concatenate([part.chunk.load()[2] for part in fresh[0].heard])[some]
     y = [np.concatenate([part.chunk.load()[1] for part in one.heard])[some] for one in fresh]
-    known = predict_latents(about_latents(latents, NEAR), rows[0].X[some], settings.engine)
+    known = predict_latents(about_latents(latents, near), rows[0].X[some], settings.engine)
     found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
@@ -303,18 +318,22 @@ def _without_rows(committee: Generalised) -> Generalised:
 
 def _hyperparameters(
     rows: Rows, problems: Sequence[Problem], settings: Settings, rng: np.random.Generator,
-    say: Progress, earlier: LatentBuilt | None,
+    say: Progress, earlier: LatentBuilt | None, learnable: bool,
 ) -> tuple[Kernel, tuple[Observation, ...], int]:  # fmt: skip
     n, d = rows.X.shape
     kernel = None if settings.kernel is None else settings.kernel.for_width(d)
     if not settings.learn:
         assert kernel is not None
         return kernel, tuple(problem.likelihood for problem in problems), 0
+    if not learnable:
+        kernel = first_kernel(rows.X) if kernel is None else kernel
+        return kernel, tuple(problem.likelihood for problem in problems), 0
     if earlier is not None and not due(earlier, n, settings):
         return earlier.kernel, earlier.likelihoods, earlier.learnt_at
     found = learn_latent(
-        for_learning(rows), problems, kernel, rng, settings.engine, clock=settings.clock, say=say
-    )
+        for_learning(rows), problems, kernel, rng, settings.engine,
+        clock=settings.clock.share(LEARNING_AT_MOST), say=say,
+    )  # fmt: skip
     return found.kernel, found.likelihoods, n
 
 

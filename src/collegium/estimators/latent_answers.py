@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -39,8 +40,9 @@ class LatentAnswers(FittedCommittee):
         level : {"observation", "function"}
             Of a new observation (noise included, the default) or of the function behind it (of
             counts: their rate).
-        exposure : array-like of shape (n,), default=None
-            Of counts: predict those of so much exposure; None: of one each.
+        exposure : float or array-like of shape (n,), default=None
+            Of counts: predict those of so much exposure; None: of one each, which is warned of
+            where the model was fitted with others.
 
         Returns
         -------
@@ -77,7 +79,8 @@ class LatentAnswers(FittedCommittee):
     def predict_interval(self, X, coverage=0.95, *, level="observation", exposure=None):
         """Central interval that holds y (or the function) with probability `coverage`.
 
-        Of counts: whole numbers, with at least that probability.
+        Of counts: whole numbers, with "poisson" of at least that probability (with a likelihood of
+        your own by its `quantile`, by default that of negative binomials with its moments).
 
         Parameters
         ----------
@@ -127,6 +130,24 @@ class LatentAnswers(FittedCommittee):
         f = self._draws(X, n_samples, rng, "function")[:, 0] + shift[:, None]
         return self.scaling_.mean(own.draw(f, rng) if level == OBSERVATION else own.mean(f))
 
+    def score(self, X, y, sample_weight=None, exposure=None):
+        """R² of the means.
+
+        Parameters
+        ----------
+        X, exposure : as in `predict`
+        y : array-like of shape (n,) or (n, p)
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        from sklearn.metrics import r2_score  # slow to load
+
+        own = {} if exposure is None else {"exposure": exposure}
+        return float(r2_score(y, self.predict(X, **own), sample_weight=sample_weight))
+
     # -- of the latent function -----------------------------------------------------------------
 
     def _latent(self, exposure=None) -> LatentFit | None:
@@ -139,6 +160,12 @@ class LatentAnswers(FittedCommittee):
     def _queries(self, X, exposure, fit: LatentFit) -> tuple[Array, Array]:
         """X, and what an exposure adds to a log rate."""
         X = check_queries(self, X)
+        if exposure is None and fit.units.exposed:
+            warnings.warn(
+                "the counts came with exposures, and these queries without: their exposure is "
+                "taken to be one; give exposure=1.0 if that is meant",
+                stacklevel=3,
+            )
         e = check_exposure(exposure, X.shape[0], fit.likelihood)
         return X, fit.units.log_rate + np.log(e)
 

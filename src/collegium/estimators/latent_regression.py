@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,10 +12,11 @@ from ..core.generalised import Generalised
 from ..core.kernels import as_kernel, split_white
 from ..core.latent_learning import Problem
 from ..core.local import Rows
-from ..core.observation.base import Scalar
+from ..core.observation.base import Observation, Scalar
+from ..core.observation.conformance import check_methods
 from ..core.observation.poisson import LARGEST_COUNT, Poisson
 from ..core.observation.student import StudentT
-from .data import LARGEST, Scaling, check_rows
+from .data import LARGEST, MOST_COPIES, Scaling, check_rows, check_weights
 from .latent import (
     LatentBuilt,
     LatentPredictor,
@@ -24,6 +26,7 @@ from .latent import (
     due,
     latent_settings,
 )
+from .planning import check_memory
 from .progress import Progress
 from .settings import Settings
 
@@ -34,6 +37,8 @@ LIKELIHOODS: dict[str, Scalar | None] = {
 }  # fmt: skip
 #: Noise to start learning from, of y scaled.
 FIRST_NOISE = 0.1
+#: Mean squares of y over its variance, from which on a prior mean of zero costs digits.
+FAR = 1e8
 #: Counts that stand for none at all.
 HALF_A_COUNT = 0.5
 
@@ -45,6 +50,9 @@ def chosen(estimator) -> Scalar | None:
         found = LIKELIHOODS[asked]
     elif isinstance(asked, Scalar) and asked.support:
         found = asked
+        check_methods(asked)
+    elif isinstance(asked, type) and issubclass(asked, Observation):
+        raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     else:
         raise ValueError(
             f"likelihood={asked!r}: give one of {tuple(LIKELIHOODS)}, or a likelihood of "
@@ -102,6 +110,7 @@ def check_latent_rows(
 ) -> Rows:
     """Validated rows: y (n, 1), or counts and exposures (n, 2)."""
     rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
+    check_weights(rows.w, MOST_COPIES)
     if rows.y.shape[1] > 1:
         raise ValueError(
             f"y has {rows.y.shape[1]} outputs, but with likelihood={estimator.likelihood!r} it has "
@@ -122,7 +131,7 @@ def check_latent_rows(
 
 
 def check_exposure(exposure, n: int, likelihood: Scalar | None) -> Array:
-    """One a row, ones by default  (n,)."""
+    """One a row, or of all rows; ones by default  (n,)."""
     if exposure is None:
         return np.ones(n)
     if not isinstance(likelihood, Poisson):
@@ -131,11 +140,18 @@ def check_exposure(exposure, n: int, likelihood: Scalar | None) -> Array:
         e = np.asarray(exposure, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"exposure must be numbers: {error}") from error
+    if e.ndim == 0:
+        e = np.full(n, float(e))
     if e.shape != (n,):
-        raise ValueError(f"exposure has shape {e.shape}: give one number a row, ({n},)")
+        raise ValueError(f"exposure has shape {e.shape}: give one number a row, ({n},), or one")
     if not ((e >= 1.0 / LARGEST) & (e <= LARGEST)).all():
         raise ValueError(f"exposure must be positive numbers, at most {LARGEST:.0e}")
     return e
+
+
+def exposed(rows: Rows) -> bool:
+    """Whether some count is of another exposure than one."""
+    return rows.y.shape[1] > 1 and bool((rows.y[:, 1] != 1.0).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +160,7 @@ class Units:
 
     scaling: Scaling
     log_rate: float = 0.0
+    exposed: bool = False  # whether some exposure was not one
 
     @classmethod
     def of(cls, likelihood: Scalar, rows: Rows) -> Units:
@@ -153,7 +170,8 @@ class Units:
             return cls(Scaling.none())
         w = rows.w / rows.w.max()
         y, e = (w[:, None] * rows.y).sum(axis=0)
-        return cls(Scaling.none(), float(np.log(y or HALF_A_COUNT / rows.w.max()) - np.log(e)))
+        log_rate = float(np.log(y or HALF_A_COUNT / rows.w.max()) - np.log(e))
+        return cls(Scaling.none(), log_rate, exposed(rows))
 
     def forward(self, y: Array, likelihood: Scalar) -> Array:
         if isinstance(likelihood, Poisson):
@@ -166,11 +184,9 @@ class Units:
         return self.scaling.mean(y)
 
     def likelihood(self, likelihood: Scalar, settings: Settings) -> Scalar:
-        """As y is seen, with the noise that is given or that learning starts from; other
-        parameters are kept."""
+        """As y is seen, with the noise that is given or that learning starts from."""
         if not isinstance(likelihood, StudentT):
-            kept = tuple(name for name in likelihood.free if name != "noise")
-            return replace(likelihood, fixed=(*likelihood.fixed, *kept))
+            return likelihood
         unit = 1.0 / float(self.scaling.scale[0] ** 2)
         if settings.noise is not None:
             return replace(likelihood, noise=float(settings.noise[0]) * unit, fixed=("noise",))
@@ -260,12 +276,18 @@ def fit_latent(
     earlier: LatentFit | None,
 ) -> LatentFit:  # fmt: skip
     """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
+    check_memory(settings, *rows.X.shape)
     again = earlier is not None and not due(earlier.latent, rows.X.shape[0], settings)
     units = earlier.units if earlier is not None and again else Units.of(likelihood, rows)
+    units = replace(units, exposed=exposed(rows))
     y = units.forward(rows.y, likelihood)
-    own = not isinstance(likelihood, (StudentT, Poisson))
-    size = float(np.mean(y[:, 0] ** 2)) if own else 1.0
-    problem = Problem(units.likelihood(likelihood, settings), y, size or 1.0)
+    squares = _squares(likelihood, y, rows.w)
+    if settings.learn and squares[0] > FAR * squares[1]:
+        warnings.warn(
+            "y lies far from zero, the prior mean with a likelihood of your own: subtract its mean",
+            stacklevel=2,
+        )
+    problem = Problem(units.likelihood(likelihood, settings), y, *squares)
     latent = build_latent(
         rows, [problem], labels, units.settings(settings), sweeping, rng, say,
         streaming=streaming, earlier=None if earlier is None else earlier.latent,
@@ -273,9 +295,21 @@ def fit_latent(
     return LatentFit(latent, units, likelihood)
 
 
+def _squares(likelihood: Scalar, y: Array, w: Array) -> tuple[float, float]:
+    """Mean squares of y as it is seen: about zero, where the prior mean is, and about its mean."""
+    if isinstance(likelihood, StudentT) or not likelihood.identity:
+        return 1.0, 1.0
+    share, size = w / w.sum(), float(np.abs(y[:, 0]).max()) or 1.0
+    unit = y[:, 0] / size
+    about = float(share @ (unit - share @ unit) ** 2)
+    about = about if about > 1e-26 else float(share @ unit**2)  # constant to rounding
+    return float(share @ unit**2) * size**2 or 1.0, about * size**2 or 1.0
+
+
 def hear_more(
     fit: LatentFit, rows: Rows, settings: Settings, rng: np.random.Generator
 ) -> LatentFit:
     """The model that has heard more rows, in chunks of their own."""
     y = fit.units.forward(rows.y, fit.given)
-    return replace(fit, latent=add_latent(fit.latent, rows, [y], settings, rng))
+    units = replace(fit.units, exposed=fit.units.exposed or exposed(rows))
+    return replace(fit, units=units, latent=add_latent(fit.latent, rows, [y], settings, rng))

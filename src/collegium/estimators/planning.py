@@ -105,15 +105,24 @@ class Plan:
 
     def announce(self, settings: Settings, say: Progress) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
-        if self.bytes > settings.memory_limit:
-            raise ValueError(
-                f"memory_limit: this fit would take {_size(self.bytes)}, and "
-                f"{_size(settings.memory_limit)} are allowed. Give n_local=0 (no rows are "
-                "kept), fewer n_anchors or a smaller chunk_size; or pass the rows in parts to "
-                "partial_fit"
-            )
+        _refuse_beyond(settings.memory_limit, self.bytes)
         words = f"{_size(self.bytes)} beyond the rows as given"
         say(f"expecting about {max(self.seconds, 1.0):.0f} s on an idle machine, and {words}")
+
+
+def check_memory(settings: Settings, n: int, d: int) -> None:
+    """Refuse a fit of one output that cannot keep the memory limit."""
+    work = _Work(settings, n, d, 1)
+    _refuse_beyond(settings.memory_limit, work.bytes(work.anchors(settings.memory_limit), False))
+
+
+def _refuse_beyond(memory_limit: float, needed: int) -> None:
+    if needed > memory_limit:
+        raise ValueError(
+            f"memory_limit: this fit would take {_size(needed)}, and {_size(memory_limit)} are "
+            "allowed. Give n_local=0 (no rows are kept), fewer n_anchors or a smaller chunk_size; "
+            "or pass the rows in parts to partial_fit"
+        )
 
 
 @dataclass(frozen=True)

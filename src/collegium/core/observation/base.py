@@ -12,9 +12,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import ndtri
 
+from . import counting
 from .quadrature import expect
 
 Array = np.ndarray
+#: What y may be.
+SUPPORTS: dict[str, Any] = {
+    "signs": lambda y, _: np.abs(y) == 1.0,
+    "classes": lambda y, own: (y >= 0) & (y < own.latents) & (y == np.floor(y)),
+    "counts": lambda y, _: (y >= 0) & (y == np.floor(y)),
+    "reals": lambda y, _: np.full(y.shape, True),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,11 @@ class Observation:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if cls.support:
+            if cls.support not in SUPPORTS:
+                raise ValueError(
+                    f"support={cls.support!r} of {cls.__name__}: give one of {tuple(SUPPORTS)}, "
+                    "and refuse other y by `check`"
+                )
             Observation.registry.append(cls)
 
     def __post_init__(self) -> None:
@@ -83,7 +96,7 @@ class Observation:
             raise ValueError(f"y must have shape (n, columns); got {y.shape}")
         if not np.isfinite(y).all():
             raise ValueError("y has values that are not finite")
-        wrong = ~_SUPPORTS[self.support](y[:, 0], self)
+        wrong = ~SUPPORTS[self.support](y[:, 0], self)
         if wrong.any():
             raise ValueError(
                 f"y of {type(self).__name__} must be {self.support}; got {y[wrong, 0][:5]}"
@@ -146,16 +159,22 @@ class Scalar(Observation):
 
     def quantile(self, level: float, m: Array, v: Array) -> Array:
         """The smallest y whose distribution function reaches `level`, f ~ N(m, v); by the normal
-        with the moments of y, where nothing better is known."""
+        with the moments of y (of counts the negative binomials with those given f), where
+        nothing better is known."""
+        if self.support == "counts":
+            return counting.quantile(level, m, v, self.mean, self.variance)
         mean, variance = self.predict(m, v)
         if self.support == "signs":
             return np.where(0.5 - 0.5 * mean >= level, -1.0, 1.0)
         return mean + np.sqrt(variance) * ndtri(level)
 
     def draw(self, f: Array, rng: Any) -> Array:
-        """A y of each f; of the normal with its moments, where nothing better is known."""
+        """A y of each f; of the normal (of counts the negative binomial) with its moments, where
+        nothing better is known."""
         if self.support == "signs":
             return np.where(rng.uniform(size=f.shape) < 0.5 + 0.5 * self.mean(f), 1.0, -1.0)
+        if self.support == "counts":
+            return counting.draw(self.mean(f), self.variance(f), rng)
         return self.mean(f) + np.sqrt(self.variance(f)) * rng.standard_normal(f.shape)
 
     def log_predictive(self, y: Array, m: Array, v: Array) -> Array:
@@ -167,11 +186,3 @@ class Scalar(Observation):
 
         with np.errstate(divide="ignore"):
             return np.log(expect(density, m, v, *columns))
-
-
-_SUPPORTS = {
-    "signs": lambda y, _: np.abs(y) == 1.0,
-    "classes": lambda y, own: (y >= 0) & (y < own.latents) & (y == np.floor(y)),
-    "counts": lambda y, _: (y >= 0) & (y == np.floor(y)),
-    "reals": lambda y, _: np.full(y.shape, True),
-}

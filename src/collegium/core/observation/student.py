@@ -20,7 +20,8 @@ class StudentT(Scalar):
     """y − f over σ is Student's t with ν degrees of freedom: robust regression.
 
     Not log-concave: with r = y − f and s = νσ², rows with r² > s have −∂² < 0, and W is zero
-    there (see `curvature`): an outlier pulls, but does not make the answer surer.
+    there (see `curvature`): an outlier pulls, but does not make the answer surer. With ν ≤ 2 the
+    variance of y is infinite; intervals are by quantiles, and hold.
     """
 
     dof: float = 4.0  # ν
