@@ -162,7 +162,7 @@ def test_priors_in_other_units_expect_covariances_in_these(kernel):
     """k of θ at the moved centre is k at the centre, times the unit; so is the noise."""
     X, _, _ = draw(12)
     plain = Scales.of(X).prior(kernel)
-    moved = _in_units(plain, kernel, 37.0)
+    moved = _in_units(plain, kernel, 37.0, 37.0)
     for one, other in ((plain.centre, moved.centre), (plain.low, moved.low)):
         before, after = (kernel.with_theta(theta[:-1]).value(X) for theta in (one, other))
         assert_allclose(after, 37.0 * before, rtol=1e-10)

@@ -109,6 +109,7 @@ def test_a_link_on_real_numbers_is_learnt_whatever_their_units():
     assert_allclose(1e3 * small.predict(X), one.predict(X), rtol=0.35)
 
 
+@pytest.mark.filterwarnings("ignore:Newton's method:UserWarning")  # noise 1e-14 of y²
 def test_noise_is_measured_about_the_mean_of_y():
     X, f = rows()
     y = f + 0.1 * np.random.default_rng(1).normal(size=300)
