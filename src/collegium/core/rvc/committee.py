@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .experts import Assumptions, Experts
-from .passing import answers, listen
+from .passing import answers, listen, weights
 
 Array = np.ndarray
 
@@ -21,7 +21,7 @@ class Habits:
     forgetting: float = 1.0
     grow: bool = True
     reach: float = 0.5  # a local expert joins where no other counts a row more than this
-    add_below: float = -2.5  # as published: where log p(y | committee) is below this
+    add_below: float = -1.5  # as published: where log p(y | committee) is below this
     alike: float = 0.05  # experts whose variances differ by less than this share are one
 
 
@@ -32,7 +32,8 @@ class Answer:
     mean: Array  # (n,)
     variance: Array  # (n,)  of a new y
     noise: Array  # (n,)  the part of it that is noise
-    slopes: Array  # (n, d)  of the mean
+    slopes: Array  # (n, d)
+    slope_variance: Array  # (n, d)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +70,47 @@ class LocalCommittee:
     def answer(self, X: Array) -> Answer:
         n, e = X.shape[0], self.experts
         if e.size == 0:
-            return Answer(np.zeros(n), np.ones(n), np.zeros(n), np.zeros(X.shape))
+            flat = np.zeros(X.shape)
+            return Answer(np.zeros(n), np.ones(n), np.zeros(n), flat, flat)
         mean, variance, noise = np.empty((3, n))
-        slopes = np.empty(X.shape)
+        slopes, slope_variance = np.empty((2, *X.shape))
         answers(
-            X, e.size, self.assumed.unit, self.assumed.local, e.centres, e.mu, e.factor, e.a, e.b,
-            e.c, e.d, mean, variance, noise, slopes,
+            X, e.size, self.assumed.unit, self.assumed.local, e.centres, e.mu, e.factor,
+            e.spread(), e.a, e.b, e.c, e.d, mean, variance, noise, slopes, slope_variance,
         )  # fmt: skip
         bars = self.factor_of_bars
-        return Answer(mean, bars * variance, bars * noise, slopes)
+        return Answer(mean, bars * variance, bars * noise, slopes, bars * slope_variance)
+
+    def correlation(self, X: Array) -> Array:
+        """Of the means at queries  (n, n): each is a weighted sum of the experts' lines."""
+        n, e, unit = X.shape[0], self.experts, self.assumed.unit
+        if e.size == 0:
+            return np.eye(n)
+        share = np.empty((n, e.size))
+        weights(
+            X, e.size, unit, self.assumed.local, e.centres, e.mu, e.factor, e.a, e.b, e.c, e.d,
+            share,
+        )  # fmt: skip
+        C = np.zeros((n, n))
+        for k, S in enumerate(e.covariance()):
+            near = np.flatnonzero(share[:, k])
+            x = np.column_stack([(X[near] - e.centres[k]) / unit, np.ones(near.size)])
+            x *= share[near, k, None]
+            C[np.ix_(near, near)] += x @ S @ x.T
+        sd = np.sqrt(C.diagonal())
+        sd[sd == 0.0] = 1.0
+        return C / np.outer(sd, sd)
+
+    def reach(self) -> Array:
+        """How far along each column experts are good, in units: where γ has grown by s.
+
+        (1 + t²)(1/h_D + t²/h_j) = 1/h_D + s; local experts count rows less beyond one unit too.
+        """
+        inverse, s = self.experts.misfit(), self.experts.noise()[:, None]
+        level, own = inverse[:, -1:], inverse[:, :-1]
+        both = level + own
+        t2 = 2.0 * s / (both + np.sqrt(both**2 + 4.0 * own * s))
+        return np.sqrt(t2 / (1.0 + t2) if self.assumed.local else t2)
 
     @property
     def factor_of_bars(self) -> float:

@@ -120,6 +120,13 @@ class Experts:
         U = np.triu(factor, 1) + np.eye(factor.shape[2])
         return np.einsum("kij,kj,klj->kil", U, v, U)
 
+    def spread(self) -> Array:
+        """Diagonals of S  (size, D)."""
+        factor = self.factor[: self.size]
+        if factor.shape[1] == 1:
+            return factor[:, 0].copy()
+        return np.einsum("kii->ki", self.covariance()).copy()
+
     def noise(self) -> Array:
         """s  (size,)."""
         return self.d[: self.size] / self.c[: self.size]

@@ -96,7 +96,10 @@ def votes(
 
 
 @_leaf
-def learn_local(row, y, weight, K, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x, f, g, base):  # fmt: skip
+def learn_local(
+    row, y, weight, K, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x,
+    f, g, base,
+):  # fmt: skip
     """One row for one local expert.
 
     The error e = y − xᵀμ has variance v = s + γ + xᵀSx before the row is heard. Each part of it
@@ -171,7 +174,10 @@ def _fade(keep, prior, factor, a, b, c, d):
 
 
 @_leaf
-def learn_published(row, y, weight, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x, base):  # fmt: skip
+def learn_published(
+    row, y, weight, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x,
+    base,
+):  # fmt: skip
     """One row for one expert as published: eqs 14–15 and 24–29, the prior fixed over sweeps."""
     D = x.size
     rho = inputs(row, centre, unit, x)

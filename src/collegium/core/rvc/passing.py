@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .loops import _leaf, inputs, learn_local, learn_published, misfit, quadratic, votes
+from .loops import FAINT, _leaf, inputs, learn_local, learn_published, misfit, quadratic, votes
 
 #: Normal quantile of the bars that are watched, and the share of rows that may lie outside.
 QUANTILE, OUTSIDE = 1.959963984540054, 0.05
@@ -118,7 +118,7 @@ def listen(
         for k in range(size):
             if local:
                 K = np.exp(-0.5 * (rho[k] - 1.0))
-                if K >= 1e-4:
+                if K >= FAINT:
                     learn_local(
                         row, y[i], w[i], K, unit, sweeps, forgetting, prior, centres[k], mu[k],
                         factor[k], a[k], b[k], c[k : k + 1], d[k : k + 1], heard[k : k + 1], x, f,
@@ -143,9 +143,14 @@ def listen(
 
 @_leaf
 def answers(
-    X, size, unit, local, centres, mu, factor, a, b, c, d, mean, variance, noise, slopes,
+    X, size, unit, local, centres, mu, factor, spread, a, b, c, d, mean, variance, noise, slopes,
+    slope_variance,
 ):  # fmt: skip
-    """The committee's mean, variance, the noise in it, and the slopes, at queries."""
+    """The committee's mean, variance, the noise in it, and the slopes, at queries.
+
+    spread: the diagonals of S  (size, D). Slopes vary as those of an expert drawn by its weight:
+    experts heard the same rows, so that many of them know no more than one.
+    """
     n, D = X.shape[0], mu.shape[1]
     x, f = np.empty(D), np.empty(D)
     rho, means, variances, share = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -158,7 +163,26 @@ def answers(
         variance[i] = total / total_precision if local else 1.0 / total
         noise[i] = variance[i] * min(total_noise / total, 1.0)
         for j in range(D - 1):
-            t = 0.0
+            t = square = 0.0
             for k in range(size):
                 t += share[k] * mu[k, j]
-            slopes[i, j] = t / (total * unit)
+            t /= total
+            for k in range(size):
+                square += share[k] * (spread[k, j] + (mu[k, j] - t) ** 2)
+            slopes[i, j] = t / unit
+            slope_variance[i, j] = square / (total * unit * unit)
+
+
+@_leaf
+def weights(X, size, unit, local, centres, mu, factor, a, b, c, d, found):
+    """Each expert's share of the mean at queries  (n, size)."""
+    D = mu.shape[1]
+    x, f = np.empty(D), np.empty(D)
+    rho, means, variances = np.empty(size), np.empty(size), np.empty(size)
+    for i in range(X.shape[0]):
+        total, _, _, _ = votes(
+            X[i], size, unit, local, centres, mu, factor, a, b, c, d, x, f, rho, means, variances,
+            found[i],
+        )  # fmt: skip
+        for k in range(size):
+            found[i, k] /= total

@@ -1,0 +1,125 @@
+"""Which width? Committees of several widths hear the same rows; the one that foretold them best
+answers. No row is stored for it.
+
+The best width falls as rows come in. So at every doubling the committees wider than the leader
+leave, and after some doublings all but the leader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .committee import LocalCommittee
+from .experts import Assumptions
+
+Array = np.ndarray
+#: Widths at the start, relative to the typical distance √(2d) of two rows.
+WIDTHS = tuple(0.05 * 2.0 ** (0.5 * i) for i in range(9))  # .05 … .8
+#: Units and b of experts as published, relative to the same and to the variance about a line.
+UNITS = (0.01, 0.03, 0.1)
+LARGENESS = (0.03, 0.3, 3.0)
+#: Committees that are narrower than the leader and go on with it.
+NARROWER = 3
+#: Doublings after which the leader stays alone.
+LAPS = 5
+#: Rows of a lap after which its own leader leads.
+ENOUGH = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Race:
+    """Committees, narrowest first, and what they gained in this lap: see `gain`."""
+
+    committees: tuple[LocalCommittee, ...]
+    gains: Array  # (number of committees,)
+    before: int  # the leader when this lap began
+    laps: int  # to come, this one included
+    lap_rows: int  # rows of this lap so far
+    lap_length: int
+
+    @classmethod
+    def start(
+        cls, committees: tuple[LocalCommittee, ...], first: int, lap_length: int, laps: int
+    ) -> Race:
+        """`first` leads until something is known."""
+        laps = 0 if len(committees) == 1 else laps
+        return cls(committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1))
+
+    def heard(self, X: Array, y: Array, w: Array) -> Race:
+        """After rows (n, d), (n,), (n,)."""
+        race, start = self, 0
+        while start < y.size:
+            stop = start + race.lap_length - race.lap_rows if race.laps else y.size
+            race = race._within_lap(X[start:stop], y[start:stop], w[start:stop])
+            start = stop
+        return race
+
+    def _within_lap(self, X: Array, y: Array, w: Array) -> Race:
+        found = [committee.heard(X, y, w) for committee in self.committees]
+        gains = self.gains + [w @ gain(y, mean, v, c.assumed.local) for c, mean, v in found]
+        race = replace(
+            self, committees=tuple(c for c, _, _ in found), gains=gains,
+            lap_rows=self.lap_rows + y.size,
+        )  # fmt: skip
+        return race._next_lap() if race.laps and race.lap_rows >= race.lap_length else race
+
+    def _next_lap(self) -> Race:
+        best, laps = self.leader, self.laps - 1
+        first = max(best - NARROWER, 0) if laps else best
+        kept = self.committees[first : best + 1]
+        return Race(kept, np.zeros(len(kept)), best - first, laps, 0, 2 * self.lap_length)
+
+    @property
+    def leader(self) -> int:
+        """The one before, until enough of this lap is done."""
+        enough = self.lap_rows >= min(ENOUGH, self.lap_length)
+        return int(np.argmax(self.gains)) if enough and self.laps else self.before
+
+    @property
+    def best(self) -> LocalCommittee:
+        return self.committees[self.leader]
+
+
+def gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
+    """Log densities; of experts as published, whose bars b sets, less the squared error."""
+    return log_density(y, mean, variance) if local else -((y - mean) ** 2)
+
+
+def log_density(y: Array, mean: Array, variance: Array) -> Array:
+    return -0.5 * ((y - mean) ** 2 / variance + np.log(2.0 * np.pi * variance))
+
+
+def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
+    """Slopes (d,) of a ridge regression of scaled rows, and the variance about it."""
+    A = np.column_stack([X, np.ones(y.size)])
+    penalty = np.append(np.ones(X.shape[1]), 1e-12)
+    weighted = A * w[:, None]
+    slopes = np.linalg.lstsq(weighted.T @ A + np.diag(penalty), weighted.T @ y, rcond=None)[0]
+    left = y - A @ slopes
+    return slopes[:-1], float(w @ left**2 / w.sum())
+
+
+def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
+    """Vague, in units of the variance about a line."""
+    unit = width * np.sqrt(2.0 * slope.size)
+    about = max(about, LEAST_ABOUT)
+    return Assumptions(
+        unit=unit, local=True, slope=slope, slope_variance=2.0 * about,
+        level_variance=2.0 * about, a0=1.0, b0=0.02 * about, c0=1.0, d0=0.2 * about,
+    )  # fmt: skip
+
+
+#: Least variance about a line that first guesses are made from, y having variance one.
+LEAST_ABOUT = 1e-6
+
+
+def published_assumptions(unit: float, b: float, d: int) -> Assumptions:
+    """Sec. 3.1: μ = 0, S = 1e6·I, a = 1, b given, c and d next to nothing (here 1e-3: a first
+    guess of the noise is needed, since c = d says nothing of it)."""
+    return Assumptions(
+        unit=unit * np.sqrt(2.0 * d), local=False, slope=np.zeros(d),
+        slope_variance=1e6 / (unit**2 * 2.0 * d), level_variance=1e6, a0=1.0, b0=b, c0=1e-3,
+        d0=1e-4,
+    )  # fmt: skip
