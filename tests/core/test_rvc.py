@@ -200,6 +200,21 @@ def test_local_fit_climbs_to_where_no_gradient_is_left(d):
             assert abs(up - down) / 2e-4 < 1e-4, (name, at)  # per unit of the log of a parameter
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e12])
+def test_local_lines_keep_what_rows_cannot_tell(weight):
+    """Of two equal columns only the sum is learnt, however heavy the rows."""
+    assumed, (X, y, _) = assumptions(2, True, slope_variance=1e6), rows(1)
+    heard = batch.Heard.of(X[:, [0, 0]], y, np.full(y.size, weight), np.full(2, 0.2), assumed)
+    prior = batch.Prior.of(assumed, np.zeros(3))
+    q = batch.lines(heard, prior, prior.posterior(True))
+    apart, together = (
+        np.sum((np.array(t) @ q.root) ** 2) / 2 for t in ([1.0, -1.0, 0.0], [1.0, 1.0, 0.0])
+    )
+    assert_allclose(apart, prior.variance[0], rtol=1e-6)
+    assert together < 1e-4 * apart
+    assert abs(q.mu[0] - q.mu[1]) < 0.05 * np.sqrt(2 * apart)
+
+
 @BOTH
 def test_a_row_of_weight_two_is_the_row_twice(local):
     assumed, (X, y, w) = assumptions(3, local), rows(3)
@@ -445,6 +460,7 @@ def _hard_rows():
     yield "weights 1e8", (X, y, 1e8 * ones)
     for size in (0.0, 1e-8, 1e8):
         yield f"weights {size} and others", (X, y, np.where(np.arange(60) % 7 == 3, size, w))
+    yield "copied columns", (X[:, [0, 0]], y, 1e8**(np.arange(60) % 3 - 1.0))
     yield "one row", (np.tile(X[:1], (10_000, 1)), np.full(10_000, y[0]), np.ones(10_000))
     yield "a jump", (X, jump, w)
     yield "far rows", (np.where(np.arange(60)[:, None] % 5 == 2, 1e6, 1.0) * X, y, w)
@@ -457,7 +473,7 @@ HARD = dict(_hard_rows())
 @pytest.mark.parametrize("case, data", HARD.items(), ids=HARD)
 def test_finite_rows_give_finite_answers(local, forgetting, case, data):
     habits = Habits(max_experts=5, sweeps=2, forgetting=forgetting)
-    committee, mean, variance = LocalCommittee.start(assumptions(2, local), habits).heard(*data)
+    committee, mean, variance = LocalCommittee.start(assumptions(2, local, slope_variance=1e6), habits).heard(*data)
     Xs = np.concatenate([data[0][:20], [[1e6, -1e6], [0.0, 3.0]]])
     found = committee.answer(Xs)
     for values in (mean, variance, found.mean, found.variance, found.noise, found.slopes):
