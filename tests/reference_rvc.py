@@ -158,3 +158,61 @@ def combined(xs, ps, unit, local):
     slopes = sum(a * p["mu"][:-1] for a, p in zip(alpha, ps, strict=True)) / alpha.sum() / unit
     noise = variance * (alpha * s / v).sum() / alpha.sum()
     return alpha @ m / alpha.sum(), variance, noise, slopes
+
+
+# -- records of the code as records of the reference ---------------------------------------------
+
+
+def of_prior(prior):
+    return dict(mu=prior.mu, S=np.diag(prior.variance), a=prior.a, b=prior.b, c=prior.c, d=prior.d)
+
+
+def of_posterior(q):
+    root = np.diag(q.root) if q.root.ndim == 1 else q.root
+    return dict(mu=q.mu, S=root @ root.T, a=q.a, b=q.b, c=q.c, d=q.d)
+
+
+def of_expert(e, k):
+    return dict(mu=e.mu[k], S=e.covariance()[k], a=e.a[k], b=e.b[k], c=e.c[k], d=e.d[k])
+
+
+def of_coefficients(heard, p):
+    found = [coefficients(x, y, p) for x, y in zip(heard.x, heard.y, strict=True)]
+    gains, Gs = map(np.array, zip(*found, strict=True))
+    return gains, Gs
+
+
+# -- for tests ----------------------------------------------------------------------------------
+
+
+def assert_a_maximum(F, blocks, rng, relative=1e-3):
+    """F(block arrays) falls both ways along random directions, evenly."""
+    top = F(*blocks)
+    for _ in range(4):
+        move = [relative * np.abs(z).max() * rng.standard_normal(np.shape(z)) for z in blocks]
+        move = [m + np.swapaxes(m, -1, -2) if np.ndim(m) >= 2 and _square(m) else m for m in move]
+        up, down = (F(*[z + t * m for z, m in zip(blocks, move, strict=True)]) for t in (1, -1))
+        assert up + down < 2 * top
+        assert abs(up - down) < 0.1 * (2 * top - up - down)
+
+
+def _square(m):
+    return m.shape[-1] == m.shape[-2]
+
+
+def hard_rows(X, y, w):
+    """Sixty plain rows made difficult; d = 2."""
+    ones = np.ones(60)
+    jump = np.where(np.arange(60) < 30, y, y + 1e6)
+    yield "constant rows", (0 * X + 0.3, y, w)
+    yield "copies", (X[np.arange(60) % 3], y[np.arange(60) % 3], w)
+    yield "constant y", (X, 0 * y + 0.7, w)
+    yield "zero y", (X, 0 * y, w)
+    yield "weights 1e-8", (X, y, 1e-8 * ones)
+    yield "weights 1e8", (X, y, 1e8 * ones)
+    for size in (0.0, 1e-8, 1e8):
+        yield f"weights {size} and others", (X, y, np.where(np.arange(60) % 7 == 3, size, w))
+    yield "copied columns", (X[:, [0, 0]], y, 1e8 ** (np.arange(60) % 3 - 1.0))
+    yield "one row", (np.tile(X[:1], (10_000, 1)), np.full(10_000, y[0]), np.ones(10_000))
+    yield "a jump", (X, jump, w)
+    yield "far rows", (np.where(np.arange(60)[:, None] % 5 == 2, 1e6, 1.0) * X, y, w)

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
 
 import reference_rvc as slow
 from collegium.core.rvc import batch
 from collegium.core.rvc.committee import Habits, LocalCommittee
 from collegium.core.rvc.experts import Assumptions, Experts
+from reference_rvc import assert_a_maximum, of_coefficients, of_expert, of_posterior, of_prior
 
 DIMENSIONS = pytest.mark.parametrize("d", [1, 3])
 BOTH = pytest.mark.parametrize("local", [False, True])
@@ -29,28 +31,6 @@ def rows(d, n=11, seed=0):
     return X, y, rng.uniform(0.4, 2.5, n)
 
 
-# -- records of the code as records of the reference ---------------------------------------------
-
-
-def of_prior(prior):
-    return dict(mu=prior.mu, S=np.diag(prior.variance), a=prior.a, b=prior.b, c=prior.c, d=prior.d)
-
-
-def of_posterior(q):
-    root = np.diag(q.root) if q.root.ndim == 1 else q.root
-    return dict(mu=q.mu, S=root @ root.T, a=q.a, b=q.b, c=q.c, d=q.d)
-
-
-def of_expert(e, k):
-    return dict(mu=e.mu[k], S=e.covariance()[k], a=e.a[k], b=e.b[k], c=e.c[k], d=e.d[k])
-
-
-def of_coefficients(heard, p):
-    found = [slow.coefficients(x, y, p) for x, y in zip(heard.x, heard.y, strict=True)]
-    gains, Gs = map(np.array, zip(*found, strict=True))
-    return gains, Gs
-
-
 def batch_problem(d, local):
     """One expert's rows, its prior, and a posterior that is nobody's optimum."""
     rng = np.random.default_rng(d)
@@ -64,21 +44,6 @@ def batch_problem(d, local):
         root = np.diag(root) + np.triu(0.2 * rng.standard_normal((d + 1, d + 1)), 1)
     a, b = rng.uniform(2, 5, d + 1), rng.uniform(0.05, 0.5, d + 1)
     return heard, prior, batch.Posterior(rng.standard_normal(d + 1), root, a, b, 3.1, 0.3)
-
-
-def assert_a_maximum(F, blocks, rng, relative=1e-3):
-    """F(block arrays) falls both ways along random directions, evenly."""
-    top = F(*blocks)
-    for _ in range(4):
-        move = [relative * np.abs(z).max() * rng.standard_normal(np.shape(z)) for z in blocks]
-        move = [m + np.swapaxes(m, -1, -2) if np.ndim(m) >= 2 and _square(m) else m for m in move]
-        up, down = (F(*[z + t * m for z, m in zip(blocks, move, strict=True)]) for t in (1, -1))
-        assert up + down < 2 * top
-        assert abs(up - down) < 0.1 * (2 * top - up - down)
-
-
-def _square(m):
-    return m.shape[-1] == m.shape[-2]
 
 
 # -- experts as published, all rows --------------------------------------------------------------
@@ -171,8 +136,6 @@ def test_local_bound_with_the_best_line_is_the_evidence(d, whole):
     none = replace(heard, x=heard.x[:0], y=heard.y[:0], rho=heard.rho[:0], weight=heard.weight[:0])
     as_before = replace(q, mu=prior.mu, root=np.diag(np.sqrt(prior.variance)))
     cost = batch.bound(none, prior, as_before)  # −KL(q(h)) − KL(q(σ²))
-    from scipy.special import digamma
-
     open_ = np.log(q.noise) - np.log(q.d) + digamma(q.c)
     open_ += (digamma(q.a) - np.log(q.b) + np.log(q.misfit)).sum()
     evidence = slow.log_evidence(heard.x, heard.y, heard.weight, of_posterior(q), of_prior(prior))
@@ -263,7 +226,9 @@ def test_rows_are_learnt_as_slowly(local, d, sweeps, forgetting):
         K = slow.locality(x[i]) if local else 1.0
         if local and K < 1e-4:
             continue
-        p = SLOW_ROW[local](x[i], y[i], w[i], slow.faded(p, prior, forgetting ** (w[i] * K)), sweeps)
+        p = SLOW_ROW[local](
+            x[i], y[i], w[i], slow.faded(p, prior, forgetting ** (w[i] * K)), sweeps
+        )
         after, *_ = committee.heard(X[: i + 1], y[: i + 1], w[: i + 1])
         for key in FIELDS:
             found = of_expert(after.experts, 0)[key]
@@ -340,7 +305,9 @@ def test_answers_are_products_of_the_experts(local, d):
         xs = [slow.inputs(row[None], e.centres[k], unit)[0] for k in range(e.size)]
         near = np.array([slow.locality(x) for x in xs])
         keep = [k for k in range(e.size) if not local or near[k] >= 1e-4 * near.max()]
-        m, v, noise, slopes = slow.combined([xs[k] for k in keep], [ps[k] for k in keep], unit, local)
+        m, v, noise, slopes = slow.combined(
+            [xs[k] for k in keep], [ps[k] for k in keep], unit, local
+        )
         assert_allclose(found.mean[i], m, rtol=1e-9)
         assert_allclose([found.variance[i], found.noise[i]], [bars * v, bars * noise], rtol=1e-9)
         assert_allclose(found.slopes[i], slopes, rtol=1e-9)
@@ -448,32 +415,17 @@ def test_forgetting_follows_a_jump(local):
 # -- nothing finite breaks them ------------------------------------------------------------------
 
 
-def _hard_rows():
-    X, y, w = rows(2, 60)
-    ones = np.ones(60)
-    jump = np.where(np.arange(60) < 30, y, y + 1e6)
-    yield "constant rows", (0 * X + 0.3, y, w)
-    yield "copies", (X[np.arange(60) % 3], y[np.arange(60) % 3], w)
-    yield "constant y", (X, 0 * y + 0.7, w)
-    yield "zero y", (X, 0 * y, w)
-    yield "weights 1e-8", (X, y, 1e-8 * ones)
-    yield "weights 1e8", (X, y, 1e8 * ones)
-    for size in (0.0, 1e-8, 1e8):
-        yield f"weights {size} and others", (X, y, np.where(np.arange(60) % 7 == 3, size, w))
-    yield "copied columns", (X[:, [0, 0]], y, 1e8**(np.arange(60) % 3 - 1.0))
-    yield "one row", (np.tile(X[:1], (10_000, 1)), np.full(10_000, y[0]), np.ones(10_000))
-    yield "a jump", (X, jump, w)
-    yield "far rows", (np.where(np.arange(60)[:, None] % 5 == 2, 1e6, 1.0) * X, y, w)
+HARD = dict(slow.hard_rows(*rows(2, 60)))
 
-
-HARD = dict(_hard_rows())
 
 @BOTH
 @pytest.mark.parametrize("forgetting", [1.0, 0.9])
 @pytest.mark.parametrize("case, data", HARD.items(), ids=HARD)
 def test_finite_rows_give_finite_answers(local, forgetting, case, data):
     habits = Habits(max_experts=5, sweeps=2, forgetting=forgetting)
-    committee, mean, variance = LocalCommittee.start(assumptions(2, local, slope_variance=1e6), habits).heard(*data)
+    committee, mean, variance = LocalCommittee.start(
+        assumptions(2, local, slope_variance=1e6), habits
+    ).heard(*data)
     Xs = np.concatenate([data[0][:20], [[1e6, -1e6], [0.0, 3.0]]])
     found = committee.answer(Xs)
     for values in (mean, variance, found.mean, found.variance, found.noise, found.slopes):
