@@ -34,7 +34,7 @@ def expected_normal(cov, second):
     return -0.5 * (np.linalg.slogdet(2 * np.pi * cov)[1] + np.trace(np.linalg.solve(cov, second)))
 
 
-def _of_parameters(p, prior):
+def of_parameters(p, prior):
     """E log p(β, h, σ²) + their entropies."""
     change = p["mu"] - prior["mu"]
     F = expected_normal(prior["S"], np.outer(change, change) + p["S"])
@@ -58,7 +58,7 @@ def _of_row(x, p, residual2, second, G):
 
 
 def published_bound(x, y, w, nu, Gs, p, prior):
-    F = _of_parameters(p, prior)
+    F = of_parameters(p, prior)
     for xi, yi, wi, n, G in zip(x, y, w, nu, Gs, strict=True):
         away = n - p["mu"]
         residual2 = (yi - n @ xi) ** 2 + xi @ G @ xi
@@ -68,7 +68,7 @@ def published_bound(x, y, w, nu, Gs, p, prior):
 
 def local_bound(x, y, w, gains, Gs, p, prior):
     """β_i = Aβ + ky + g, A = I − kxᵀ, g ~ N(0, G)."""
-    F, S = _of_parameters(p, prior), p["S"]
+    F, S = of_parameters(p, prior), p["S"]
     for xi, yi, wi, k, G in zip(x, y, w, gains, Gs, strict=True):
         A = np.eye(xi.size) - np.outer(k, xi)
         mean, cov = A @ p["mu"] + k * yi, A @ S @ A.T + G
@@ -198,6 +198,13 @@ def assert_a_maximum(F, blocks, rng, relative=1e-3):
 
 def _square(m):
     return m.shape[-1] == m.shape[-2]
+
+
+def rows(d, n=11, seed=0):
+    rng = np.random.default_rng(seed)
+    X = 0.6 * rng.standard_normal((n, d))
+    y = np.sin(2 * X.sum(axis=1)) + 0.2 * rng.standard_normal(n)
+    return X, y, rng.uniform(0.4, 2.5, n)
 
 
 def hard_rows(X, y, w):
