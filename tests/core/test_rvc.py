@@ -26,11 +26,8 @@ def assumptions(d, local, **changes):
 
 def batch_problem(d, local):
     """One expert's rows, its prior, and a posterior that is nobody's optimum."""
-    rng = np.random.default_rng(d)
-    assumed = assumptions(d, local)
-    X, y, w = rows(d)
-    centre = 0.2 * np.ones(d)
-    heard = batch.Heard.of(X, y, w, centre, assumed)
+    rng, assumed = np.random.default_rng(d), assumptions(d, local)
+    heard = batch.Heard.of(*rows(d), 0.2 * np.ones(d), assumed)
     prior = batch.Prior.of(assumed, rng.standard_normal(d + 1))
     root = rng.uniform(0.1, 0.5, d + 1)
     if local:
@@ -250,8 +247,8 @@ def test_many_rows_with_hardly_any_noise_leave_covariances_positive():
     committee = one_expert(3, True)
     X = 0.3 * np.random.default_rng(0).standard_normal((100_000, 3))
     after, mean, variance = committee.heard(X, X @ [1.0, -2.0, 0.5] + 0.7, np.ones(100_000))
-    S = after.experts.covariance()[0]
-    assert 0 < np.linalg.eigvalsh(S).min() < np.diag(S).max() < 1e-7
+    spread = np.linalg.eigvalsh(after.experts.covariance()[0])
+    assert 0 < spread.min() < spread.max() < 1e-7
     assert variance.min() > 0
     assert_allclose(after.experts.mu[0, :3] / committee.assumed.unit, [1.0, -2.0, 0.5], atol=1e-4)
 
@@ -268,9 +265,8 @@ def grown(d, local, n=120, **habits):
 @DIMENSIONS
 def test_answers_are_products_of_the_experts(local, d):
     committee = grown(d, local)
-    e, unit = committee.experts, committee.assumed.unit
+    e, unit, Xs = committee.experts, committee.assumed.unit, rows(d, 7, seed=9)[0]
     assert e.size > 1
-    Xs = rows(d, 7, seed=9)[0]
     found = committee.answer(Xs)
     bars = np.exp(2 * committee.scale[0]) if local else 1.0
     assert not local or bars != 1.0
