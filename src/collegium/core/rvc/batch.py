@@ -22,6 +22,8 @@ from .loops import FAINT
 
 Array = np.ndarray
 LOG_2PI = float(np.log(2.0 * np.pi))
+#: Largest eigenvalue, relative to the least, of products that are summed before they are factored.
+SQUARABLE = 1e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +106,16 @@ def lines(heard: Heard, prior: Prior, q: Posterior) -> Posterior:
     sd = np.sqrt(prior.variance)
     weight = heard.weight / (q.noise + heard.rho * (heard.x**2 @ q.misfit))
     scaled = heard.x * sd  # β = μ0 + sd·t, t ~ N(0, I)
-    precision = np.eye(sd.size) + (scaled * weight[:, None]).T @ scaled
     left = heard.y - heard.x @ prior.mu
-    L, _ = linalg.cholesky(precision, 1.0)
-    t = linalg.solve_posdef(L, (scaled.T @ (weight * left))[:, None])[:, 0]
+    precision = np.eye(sd.size) + (scaled * weight[:, None]).T @ scaled
+    if precision.diagonal().max() < SQUARABLE:
+        L, _ = linalg.cholesky(precision, 1.0)
+        t = linalg.solve_posdef(L, (scaled.T @ (weight * left))[:, None])[:, 0]
+    else:
+        tall = np.column_stack([scaled, left]) * np.sqrt(weight)[:, None]
+        R = linalg.triangle(np.concatenate([tall, np.eye(sd.size, sd.size + 1)]))
+        L = np.ascontiguousarray(R[: sd.size, : sd.size].T)
+        t = linalg.solve_upper(L, R[: sd.size, sd.size])
     root = sd[:, None] * linalg.solve_lower(L, np.eye(sd.size)).T  # diag(sd) L⁻ᵀ
     return replace(q, mu=prior.mu + sd * t, root=root)
 

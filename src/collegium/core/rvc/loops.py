@@ -12,7 +12,8 @@ from numba import njit
 FAINT = 1e-4
 #: Largest squared error, relative to its variance, that variances learn from.
 LARGEST_SURPRISE = 100.0
-#: Least variance of noise and misfit, relative to the first guess of the noise.
+#: Least variance of noise and misfit, relative to the first guess of the noise; and what is kept
+#: at least of what was known.
 LEAST = 1e-12
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -163,6 +164,7 @@ def _bound(prior, a, b, c, d):
 @_leaf
 def _fade(keep, prior, factor, a, b, c, d):
     """Counts return towards the prior's, S towards S0; prior = a0, b0, c0, d0, d0/c0, S0…"""
+    keep = max(keep, LEAST)
     c[0] = prior[2] + keep * (c[0] - prior[2])
     d[0] = prior[3] + keep * (d[0] - prior[3])
     for j in range(a.size):

@@ -95,11 +95,12 @@ def listen(
             mean[i], v = total_mean / total, 1.0 / total
         factor_of_bars = np.exp(2.0 * scale[0]) if local else 1.0
         variance[i] = v * factor_of_bars
+        if w[i] <= 0.0:
+            continue
         e = y[i] - mean[i]
         z2 = e * e / variance[i]
-        if size < room and (
-            nearest > reach if local else -0.5 * (z2 + np.log(2 * np.pi * variance[i])) < add_below
-        ):
+        low = -0.5 * (z2 + np.log(2 * np.pi * variance[i])) < add_below
+        if size < room and (size == 0 or (nearest > reach if local else low)):
             for j in range(D - 1):
                 local_slope[j] = slope[j]
             if local and size > 0:
