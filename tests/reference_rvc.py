@@ -90,14 +90,14 @@ def log_evidence(x, y, w, p, prior):
 
 
 def faded(p, prior, keep):
-    """Counts towards the prior's; of S = U diag(v) Uᵀ, v/keep as far as diag S0 allows."""
+    """All natural parameters towards the prior's."""
     p = dict(p)
     for key in "abcd":
         p[key] = prior[key] + keep * (p[key] - prior[key])
-    L = np.linalg.cholesky(p["S"][::-1, ::-1])[::-1, ::-1]  # upper, S = LLᵀ
-    v, most = np.diag(L) ** 2, np.diag(prior["S"])
-    U = L / np.diag(L)
-    p["S"] = U @ np.diag(np.minimum(v / keep, np.maximum(v, most))) @ U.T
+    now, first = np.linalg.inv(p["S"]), np.linalg.inv(prior["S"])
+    shift = keep * now @ p["mu"] + (1 - keep) * first @ prior["mu"]
+    p["S"] = np.linalg.inv(keep * now + (1 - keep) * first)
+    p["mu"] = p["S"] @ shift
     return p
 
 

@@ -15,6 +15,8 @@ LARGEST_SURPRISE = 100.0
 #: Least variance of noise and misfit, relative to the first guess of the noise; and what is kept
 #: at least of what was known.
 LEAST = 1e-12
+#: Least share of the past that one row may leave.
+LEAST_KEPT = 1e-6
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 
@@ -98,8 +100,8 @@ def votes(
 
 @_leaf
 def learn_local(
-    row, y, weight, K, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x,
-    f, g, base,
+    row, y, weight, K, unit, sweeps, forgetting, prior, start, centre, mu, factor, a, b, c, d,
+    heard, x, f, g, base,
 ):  # fmt: skip
     """One row for one local expert.
 
@@ -112,7 +114,9 @@ def learn_local(
     share = K * weight
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:
-        _fade(forgetting**share, prior, factor, a, b, c, d)
+        keep = max(forgetting**share, LEAST_KEPT)
+        _fade(keep, prior, a, b, c, d)
+        _fade_line(keep, prior, start, mu, factor, f, g)
     q = quadratic(factor, x, f)
     e = y
     for j in range(D):
@@ -133,6 +137,14 @@ def learn_local(
         d[0] = d_before + half * s * z2
     _bound(prior, a, b, c, d)
     noise = (d[0] / c[0] + misfit(x, rho, a, b)) / share
+    _hear(noise, e, f, mu, factor, g)
+    heard[0] += share
+
+
+@_leaf
+def _hear(noise, e, f, mu, factor, g):
+    """μ and S after e = y − xᵀμ, whose noise has this variance, f = Uᵀx (Bierman 1977)."""
+    D = mu.size
     alpha = noise
     for j in range(D):
         before = alpha
@@ -147,7 +159,6 @@ def learn_local(
             g[i] += gain * old
     for j in range(D):
         mu[j] += g[j] * e / alpha
-    heard[0] += share
 
 
 @_leaf
@@ -162,29 +173,45 @@ def _bound(prior, a, b, c, d):
 
 
 @_leaf
-def _fade(keep, prior, factor, a, b, c, d):
-    """Counts return towards the prior's, S towards S0; prior = a0, b0, c0, d0, d0/c0, S0…"""
-    keep = max(keep, LEAST)
+def _fade(keep, prior, a, b, c, d):
+    """Counts return towards the prior's: a0, b0, c0, d0, then d0/c0 and the diagonal of S0."""
     c[0] = prior[2] + keep * (c[0] - prior[2])
     d[0] = prior[3] + keep * (d[0] - prior[3])
     for j in range(a.size):
         a[j] = prior[0] + keep * (a[j] - prior[0])
         b[j] = prior[1] + keep * (b[j] - prior[1])
-        factor[j % factor.shape[0], j] = min(
-            factor[j % factor.shape[0], j] / keep, max(prior[5 + j], factor[j % factor.shape[0], j])
-        )
+
+
+@_leaf
+def _fade_line(keep, prior, start, mu, factor, f, g):
+    """S⁻¹ ← keep·S⁻¹ + (1 − keep)S0⁻¹, and so for S⁻¹μ: the prior is heard again, by its parts."""
+    D = mu.size
+    for j in range(D):
+        factor[j, j] /= keep
+    if keep == 1.0:  # to rounding
+        return
+    for j in range(D):
+        for i in range(D):
+            f[i] = factor[j, i] if i > j else 0.0
+        f[j] = 1.0
+        _hear(prior[5 + j] / (1.0 - keep), start[j] - mu[j], f, mu, factor, g)
 
 
 @_leaf
 def learn_published(
-    row, y, weight, unit, sweeps, forgetting, prior, centre, mu, factor, a, b, c, d, heard, x,
-    base,
+    row, y, weight, unit, sweeps, forgetting, prior, start, centre, mu, factor, a, b, c, d, heard,
+    x, base,
 ):  # fmt: skip
     """One row for one expert as published: eqs 14–15 and 24–29, the prior fixed over sweeps."""
     D = x.size
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:
-        _fade(forgetting**weight, prior, factor, a, b, c, d)
+        keep = max(forgetting**weight, LEAST_KEPT)
+        _fade(keep, prior, a, b, c, d)
+        for j in range(D):
+            old, prior_part = keep / factor[0, j], (1.0 - keep) / prior[5 + j]
+            factor[0, j] = 1.0 / (old + prior_part)
+            mu[j] = factor[0, j] * (old * mu[j] + prior_part * start[j])
     for j in range(D):
         base[0, j], base[1, j] = a[j], b[j]
         base[2, j], base[3, j] = mu[j], 1.0 / factor[0, j]

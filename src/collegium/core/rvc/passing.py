@@ -121,14 +121,15 @@ def listen(
                 K = np.exp(-0.5 * (rho[k] - 1.0))
                 if K >= FAINT:
                     learn_local(
-                        row, y[i], w[i], K, unit, sweeps, forgetting, prior, centres[k], mu[k],
-                        factor[k], a[k], b[k], c[k : k + 1], d[k : k + 1], heard[k : k + 1], x, f,
-                        g, base,
+                        row, y[i], w[i], K, unit, sweeps, forgetting, prior, start[k],
+                        centres[k], mu[k], factor[k], a[k], b[k], c[k : k + 1], d[k : k + 1],
+                        heard[k : k + 1], x, f, g, base,
                     )  # fmt: skip
             else:
                 learn_published(
-                    row, y[i], w[i], unit, sweeps, forgetting, prior, centres[k], mu[k], factor[k],
-                    a[k], b[k], c[k : k + 1], d[k : k + 1], heard[k : k + 1], x, base,
+                    row, y[i], w[i], unit, sweeps, forgetting, prior, start[k], centres[k],
+                    mu[k], factor[k], a[k], b[k], c[k : k + 1], d[k : k + 1], heard[k : k + 1],
+                    x, base,
                 )  # fmt: skip
         step = max(FIRST_STEP / (1.0 + scale[1] / FALLING), LAST_STEP)
         scale[0] += step * ((1.0 if z2 > QUANTILE * QUANTILE else 0.0) - OUTSIDE)
