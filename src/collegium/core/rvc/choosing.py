@@ -46,6 +46,10 @@ class Choice:
     max_iter: int
     tol: float
 
+    @property
+    def by_density(self) -> bool:
+        return self.local or self.centres is not None
+
 
 def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
     """All that come into question, narrowest first."""
@@ -55,7 +59,9 @@ def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
         slope, about = line(X, y, w)
         widths = WIDTHS if choice.width is None else (choice.width / diagonal,)
         found = [local_assumptions(width, slope, about) for width in widths]
-        return found if choice.b is None else [replace(each, b0=choice.b) for each in found]
+        if choice.b is None:
+            return found
+        return [replace(each, b0=each.a0 * choice.b) for each in found]
     units = UNITS if choice.width is None else (choice.width / diagonal,)
     sizes = LARGENESS if choice.b is None else (choice.b,)
     return [published_assumptions(unit, b, d) for unit in units for b in sizes]
@@ -66,7 +72,7 @@ def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race
     assumed = settings(choice, X, y, w)
     committees = tuple(LocalCommittee.start(a, choice.habits, choice.centres) for a in assumed)
     return Race.start(
-        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1
+        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1, choice.by_density
     )  # fmt: skip
 
 
@@ -155,7 +161,7 @@ class _Scores:
             answer = replace(found.committee, scale=np.zeros(3)).answer(X[out])
             mean[out], variance[out] = answer.mean, answer.variance
         factor = _spread((y - mean) ** 2 / variance, w) if assumed.local else 1.0
-        return float(w @ gain(y, mean, factor * variance, assumed.local)), factor
+        return float(w @ gain(y, mean, factor * variance, self.choice.by_density)), factor
 
 
 def _climbed(scores: _Scores, start: int, count: int) -> int:

@@ -19,7 +19,7 @@ Array = np.ndarray
 WIDTHS = tuple(0.05 * 2.0 ** (0.5 * i) for i in range(9))  # .05 … .8
 #: Units and b of experts as published, relative to the same and to the variance about a line.
 UNITS = (0.01, 0.03, 0.1)
-LARGENESS = (0.03, 0.3, 3.0)
+LARGENESS = (0.03, 0.1, 0.3, 1.0, 3.0)
 #: Committees that are narrower than the leader and go on with it.
 NARROWER = 3
 #: Doublings after which the leader stays alone.
@@ -38,14 +38,22 @@ class Race:
     laps: int  # to come, this one included
     lap_rows: int  # rows of this lap so far
     lap_length: int
+    by_density: bool  # see `gain`
 
     @classmethod
     def start(
-        cls, committees: tuple[LocalCommittee, ...], first: int, lap_length: int, laps: int
+        cls,
+        committees: tuple[LocalCommittee, ...],
+        first: int,
+        lap_length: int,
+        laps: int,
+        by_density: bool = True,
     ) -> Race:
         """`first` leads until something is known."""
         laps = 0 if len(committees) == 1 else laps
-        return cls(committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1))
+        return cls(
+            committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1), by_density
+        )
 
     def heard(self, X: Array, y: Array, w: Array) -> Race:
         """After rows (n, d), (n,), (n,)."""
@@ -58,7 +66,7 @@ class Race:
 
     def _within_lap(self, X: Array, y: Array, w: Array) -> Race:
         found = [committee.heard(X, y, w) for committee in self.committees]
-        gains = self.gains + [w @ gain(y, mean, v, c.assumed.local) for c, mean, v in found]
+        gains = self.gains + [w @ gain(y, mean, v, self.by_density) for _, mean, v in found]
         race = replace(
             self, committees=tuple(c for c, _, _ in found), gains=gains,
             lap_rows=self.lap_rows + y.size,
@@ -69,7 +77,10 @@ class Race:
         best, laps = self.leader, self.laps - 1
         first = max(best - NARROWER, 0) if laps else best
         kept = self.committees[first : best + 1]
-        return Race(kept, np.zeros(len(kept)), best - first, laps, 0, 2 * self.lap_length)
+        return replace(
+            self, committees=kept, gains=np.zeros(len(kept)), before=best - first, laps=laps,
+            lap_rows=0, lap_length=2 * self.lap_length,
+        )  # fmt: skip
 
     @property
     def leader(self) -> int:
@@ -82,9 +93,10 @@ class Race:
         return self.committees[self.leader]
 
 
-def gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
-    """Log densities; of experts as published, whose bars b sets, less the squared error."""
-    return log_density(y, mean, variance) if local else -((y - mean) ** 2)
+def gain(y: Array, mean: Array, variance: Array, by_density: bool) -> Array:
+    """Log densities, or less the squared errors: as published bars are wide where b is large, and
+    b must be large where few experts are to become many."""
+    return log_density(y, mean, variance) if by_density else -((y - mean) ** 2)
 
 
 def log_density(y: Array, mean: Array, variance: Array) -> Array:
@@ -107,10 +119,13 @@ def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
     about = max(about, LEAST_ABOUT)
     return Assumptions(
         unit=unit, local=True, slope=slope, slope_variance=2.0 * about,
-        level_variance=2.0 * about, a0=1.0, b0=0.02 * about, c0=1.0, d0=0.2 * about,
+        level_variance=2.0 * about, a0=FIRM, b0=FIRM * 0.02 * about, c0=FIRM,
+        d0=FIRM * 0.2 * about,
     )  # fmt: skip
 
 
+#: Rows that a first guess of noise or misfit counts for, halved.
+FIRM = 0.1
 #: Least variance about a line that first guesses are made from, y having variance one.
 LEAST_ABOUT = 1e-6
 
