@@ -125,7 +125,7 @@ def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
 
 
 #: Rows that a first guess of noise or misfit counts for, halved.
-FIRM = 0.1
+FIRM = 0.2
 #: Least variance about a line that first guesses are made from, y having variance one.
 LEAST_ABOUT = 1e-6
 
