@@ -129,12 +129,20 @@ class RVCStream:
     n_seen: int
 
     def heard(self, rows: Rows) -> RVCStream:
+        return self.foretold(rows)[0]
+
+    def foretold(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
+        """After rows; mean and variance (n, p) for each before it came, y scaled."""
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
-        races = tuple(
-            race.heard(X, np.ascontiguousarray(y), rows.w)
+        found = [
+            race.foretold(X, np.ascontiguousarray(y), rows.w)
             for race, y in zip(self.races, Y.T, strict=True)
+        ]
+        stream = replace(
+            self, races=tuple(race for race, _, _ in found), n_seen=self.n_seen + rows.w.size
         )
-        return replace(self, races=races, n_seen=self.n_seen + rows.w.size)
+        means, variances = (np.column_stack(each) for each in list(zip(*found, strict=True))[1:])
+        return stream, means, variances
 
     def answers(self, X: Array) -> list[Answer]:
         """One an output, y scaled."""

@@ -57,21 +57,35 @@ class Race:
 
     def heard(self, X: Array, y: Array, w: Array) -> Race:
         """After rows (n, d), (n,), (n,)."""
-        race, start = self, 0
+        return self.foretold(X, y, w)[0]
+
+    def foretold(self, X: Array, y: Array, w: Array) -> tuple[Race, Array, Array]:
+        """After rows; the mean and variance (n,) that the leader had for each before it came."""
+        race, start, mean, variance = self, 0, np.empty(y.size), np.empty(y.size)
         while start < y.size:
             stop = start + race.lap_length - race.lap_rows if race.laps else y.size
-            race = race._within_lap(X[start:stop], y[start:stop], w[start:stop])
+            rows = slice(start, stop)
+            race, mean[rows], variance[rows] = race._within_lap(X[rows], y[rows], w[rows])
             start = stop
-        return race
+        return race, mean, variance
 
-    def _within_lap(self, X: Array, y: Array, w: Array) -> Race:
+    def _within_lap(self, X: Array, y: Array, w: Array) -> tuple[Race, Array, Array]:
         found = [committee.heard(X, y, w) for committee in self.committees]
-        gains = self.gains + [w @ gain(y, mean, v, self.by_density) for _, mean, v in found]
+        means, variances = np.array([m for _, m, _ in found]), np.array([v for _, _, v in found])
+        each = w * gain(y, means, variances, self.by_density)
+        before = self.gains[:, None] + np.cumsum(each, axis=1) - each
+        rows = np.arange(y.size)
+        leader = np.where(self._enough(self.lap_rows + rows), before.argmax(axis=0), self.before)
         race = replace(
-            self, committees=tuple(c for c, _, _ in found), gains=gains,
+            self, committees=tuple(c for c, _, _ in found), gains=self.gains + each.sum(axis=1),
             lap_rows=self.lap_rows + y.size,
         )  # fmt: skip
-        return race._next_lap() if race.laps and race.lap_rows >= race.lap_length else race
+        done = race.laps and race.lap_rows >= race.lap_length
+        return race._next_lap() if done else race, means[leader, rows], variances[leader, rows]
+
+    def _enough(self, rows):
+        """Whether after so many rows of a lap its own leader leads."""
+        return (rows >= min(ENOUGH, self.lap_length)) & (self.laps > 0)
 
     def _next_lap(self) -> Race:
         best, laps = self.leader, self.laps - 1
@@ -85,8 +99,7 @@ class Race:
     @property
     def leader(self) -> int:
         """The one before, until enough of this lap is done."""
-        enough = self.lap_rows >= min(ENOUGH, self.lap_length)
-        return int(np.argmax(self.gains)) if enough and self.laps else self.before
+        return int(np.argmax(self.gains)) if self._enough(self.lap_rows) else self.before
 
     @property
     def best(self) -> LocalCommittee:
