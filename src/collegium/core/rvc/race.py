@@ -127,16 +127,22 @@ def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
 
 
 def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
-    """Vague, in units of the variance about a line."""
+    """Vague, in units of the variance about a line.
+
+    Where regions are small, slopes may be steep: across a unit f changes by STEEP of that at least.
+    """
     unit = width * np.sqrt(2.0 * slope.size)
     about = max(about, LEAST_ABOUT)
     return Assumptions(
-        unit=unit, local=True, slope=slope, slope_variance=2.0 * about,
+        unit=unit, local=True, slope=slope,
+        slope_variance=2.0 * about * max(1.0, STEEP / unit**2),
         level_variance=2.0 * about, a0=FIRM, b0=FIRM * 0.02 * about, c0=FIRM,
         d0=FIRM * 0.2 * about,
     )  # fmt: skip
 
 
+#: Least prior variance of the change across a unit, relative to that of the level.
+STEEP = 0.1
 #: Rows that a first guess of noise or misfit counts for, halved.
 FIRM = 0.2
 #: Least variance about a line that first guesses are made from, y having variance one.
