@@ -63,7 +63,7 @@ class RVCOptions:
             if centres not in ("grow", "grid"):
                 raise ValueError(f"centres={centres!r}: give 'grow', 'grid' or an array")
         else:
-            centres = np.asarray(centres, dtype=float)
+            centres = _numbers(centres)
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "a positive number or 'auto'")
@@ -77,7 +77,8 @@ class RVCOptions:
             add_below=number(e.add_below, "add_below", np.isfinite, "a finite number"),
             alike=number(e.prune, "prune", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1"),
         )
-        whole_number(int(e.verbose), "verbose", least=0, auto=False)
+        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
+        whole_number(verbose, "verbose", least=0, auto=False)
         return cls(
             local=e.mode == "local", habits=habits, centres=centres,
             width=None if _auto(e.width) else number(e.width, "width", *positive),
@@ -110,6 +111,14 @@ class RVCOptions:
             )
         axes = [np.linspace(low, high, side) for low, high in zip(X.min(0), X.max(0), strict=True)]
         return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+
+
+def _numbers(values) -> Array:
+    """Of real numbers; of no dimension where they are none."""
+    try:
+        return np.array(values, dtype=float) if not np.iscomplexobj(values) else np.empty(())
+    except (TypeError, ValueError):
+        return np.empty(())
 
 
 def _auto(value) -> bool:
