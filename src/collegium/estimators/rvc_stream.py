@@ -96,11 +96,12 @@ class RVCOptions:
         )  # fmt: skip
 
     def _centres(self, X: Array, inputs: InputScaling) -> Array | None:
+        """Scaled, each once: experts with the same centre are one where streams are merged."""
         d = X.shape[1]
         if isinstance(self.centres, np.ndarray):
             if self.centres.shape[1] != d:
                 raise ValueError(f"centres has {self.centres.shape[1]} columns, X has {d}")
-            return inputs.forward(self.centres)
+            return _each_once(inputs.forward(self.centres))
         if self.centres == "grow":
             return None
         side = int(np.floor(self.habits.max_experts ** (1.0 / d) + 1e-9))
@@ -110,7 +111,13 @@ class RVCOptions:
                 "more, or centres='grow'"
             )
         axes = [np.linspace(low, high, side) for low, high in zip(X.min(0), X.max(0), strict=True)]
-        return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+        mesh = np.meshgrid(*axes, indexing="ij")
+        return _each_once(np.column_stack([axis.ravel() for axis in mesh]))
+
+
+def _each_once(centres: Array) -> Array:
+    _, first = np.unique(centres, axis=0, return_index=True)
+    return centres[np.sort(first)]
 
 
 def _numbers(values) -> Array:
