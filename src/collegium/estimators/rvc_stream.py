@@ -19,8 +19,9 @@ from .settings import number, whole_number
 
 Array = np.ndarray
 MODES = ("local", "paper")
-#: Farthest that inputs may lie from those of the first rows, in their standard deviations.
-FARTHEST = 1e75
+#: Farthest that inputs may lie from those of the first rows, in their standard deviations: the
+#: variance grows with the fourth power of the distance in units, and its square stays finite.
+FARTHEST = 1e25
 
 
 @dataclass(frozen=True, eq=False)
