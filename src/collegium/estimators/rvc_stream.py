@@ -19,8 +19,9 @@ from .settings import number, whole_number
 
 Array = np.ndarray
 MODES = ("local", "paper")
-#: Farthest that inputs may lie from those of the first rows, in their standard deviations.
-FARTHEST = 1e75
+#: Farthest that inputs may lie from those of the first rows, in their standard deviations: the
+#: variance grows with the fourth power of the distance in units, and its square stays finite.
+FARTHEST = 1e25
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class RVCOptions:
             if centres not in ("grow", "grid"):
                 raise ValueError(f"centres={centres!r}: give 'grow', 'grid' or an array")
         else:
-            centres = np.asarray(centres, dtype=float)
+            centres = _numbers(centres)
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "a positive number or 'auto'")
@@ -77,7 +78,8 @@ class RVCOptions:
             add_below=number(e.add_below, "add_below", np.isfinite, "a finite number"),
             alike=number(e.prune, "prune", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1"),
         )
-        whole_number(int(e.verbose), "verbose", least=0, auto=False)
+        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
+        whole_number(verbose, "verbose", least=0, auto=False)
         return cls(
             local=e.mode == "local", habits=habits, centres=centres,
             width=None if _auto(e.width) else number(e.width, "width", *positive),
@@ -95,11 +97,12 @@ class RVCOptions:
         )  # fmt: skip
 
     def _centres(self, X: Array, inputs: InputScaling) -> Array | None:
+        """Scaled, each once: experts with the same centre are one where streams are merged."""
         d = X.shape[1]
         if isinstance(self.centres, np.ndarray):
             if self.centres.shape[1] != d:
                 raise ValueError(f"centres has {self.centres.shape[1]} columns, X has {d}")
-            return inputs.forward(self.centres)
+            return _each_once(inputs.forward(self.centres))
         if self.centres == "grow":
             return None
         side = int(np.floor(self.habits.max_experts ** (1.0 / d) + 1e-9))
@@ -109,7 +112,21 @@ class RVCOptions:
                 "more, or centres='grow'"
             )
         axes = [np.linspace(low, high, side) for low, high in zip(X.min(0), X.max(0), strict=True)]
-        return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+        mesh = np.meshgrid(*axes, indexing="ij")
+        return _each_once(np.column_stack([axis.ravel() for axis in mesh]))
+
+
+def _each_once(centres: Array) -> Array:
+    _, first = np.unique(centres, axis=0, return_index=True)
+    return centres[np.sort(first)]
+
+
+def _numbers(values) -> Array:
+    """Of real numbers; of no dimension where they are none."""
+    try:
+        return np.array(values, dtype=float) if not np.iscomplexobj(values) else np.empty(())
+    except (TypeError, ValueError):
+        return np.empty(())
 
 
 def _auto(value) -> bool:

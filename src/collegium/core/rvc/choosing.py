@@ -78,7 +78,8 @@ def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A committee after all rows, and the bounds its experts climbed, one a sweep."""
+    """A committee after all rows, and the bounds its experts climbed: one a sweep, and that of
+    local experts before the first."""
 
     committee: LocalCommittee
     bounds: list[list[float]]
@@ -90,7 +91,8 @@ class Fit:
 
     @property
     def sweeps(self) -> int:
-        return max(len(trace) for trace in self.bounds)
+        before = 1 if self.committee.assumed.local else 0
+        return max(len(trace) for trace in self.bounds) - before
 
 
 def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
