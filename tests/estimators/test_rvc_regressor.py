@@ -61,7 +61,6 @@ def line(n=600):
     return X, X @ slope, slope
 
 
-@pytest.mark.xfail(strict=True, reason="the first expert of a stream expects 0, not slopeᵀx")
 @WAYS
 @pytest.mark.parametrize("width", ["auto", 0.5])
 def test_a_line_is_found_in_its_own_units(way, width):

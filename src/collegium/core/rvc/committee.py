@@ -70,8 +70,10 @@ class LocalCommittee:
     def answer(self, X: Array) -> Answer:
         n, e = X.shape[0], self.experts
         if e.size == 0:
-            flat = np.zeros(X.shape)
-            return Answer(np.zeros(n), np.ones(n), np.zeros(n), flat, flat)
+            slopes = np.tile(self.assumed.slope, (n, 1))
+            return Answer(
+                X @ self.assumed.slope, np.ones(n), np.zeros(n), slopes, np.zeros(X.shape)
+            )
         mean, variance, noise = np.empty((3, n))
         slopes, slope_variance = np.empty((2, *X.shape))
         answers(

@@ -89,6 +89,8 @@ def listen(
             nearest = min(nearest, rho[k])
         if size == 0:
             mean[i], v = 0.0, 1.0
+            for j in range(D - 1):
+                mean[i] += slope[j] * row[j]
         elif local:
             mean[i], v = total_mean / total, total / total_precision
         else:
