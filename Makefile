@@ -10,7 +10,7 @@ SETS    ?=
 METHODS ?=
 ARGS    ?=
 
-.PHONY: help demo test test-slow check bench bench-classes bench-accuracy bench-committees bench-online bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
+	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
 	@echo "make bench-filters   rows a second of a regression filter, and of river's"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
@@ -75,6 +76,9 @@ bench-committees: $(VENV)/.installed
 bench-online: $(VENV)/.installed
 	$(BIN)/python benchmarks/online.py $(DATA)
 
+bench-rvc: $(BENCH)/.installed
+	$(BENCH)/bin/python benchmarks/rvc.py $(DATA)
+
 bench-filters: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/filters.py
 
@@ -88,6 +92,7 @@ bench-papers: $(VENV)/.installed
 	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
 	$(BIN)/python benchmarks/papers/schwaighofer2002.py $(DATA) --out $(OUT)
 	$(BIN)/python benchmarks/papers/zhu1995.py $(DATA) --out $(OUT)
+	$(BIN)/python benchmarks/papers/edakunni2007.py $(DATA) --out $(OUT)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python benchmarks/guard.py

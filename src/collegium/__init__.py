@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         OnlineGPClassifier,
         OnlineGPRegressor,
         RegressionFilter,
+        RVCRegressor,
         SparseGPRegressor,
     )
 
@@ -44,6 +45,7 @@ __all__ = [
     "OnlineGPClassifier",
     "OnlineGPRegressor",
     "Projected",
+    "RVCRegressor",
     "RegressionFilter",
     "SparseGPRegressor",
     "bases",

@@ -1,4 +1,4 @@
-"""Pictures of functions of one input: priors, bases, fits with their error bars.
+"""Pictures of functions of one input: priors, bases, fits with their error bars; local experts.
 
 matplotlib is needed, and imported when something is drawn.
 """
@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from .core.kernels import as_kernel
 from .priors import sample_prior
 
-__all__ = ["plot_basis", "plot_fit", "plot_prior"]
+__all__ = ["plot_basis", "plot_experts", "plot_fit", "plot_prior"]
 
 #: Blue, vermilion and grey: safe for the colour-blind.
 LINE, TRUTH, DOTS = "#0072B2", "#D55E00", "#444444"
@@ -161,6 +161,85 @@ def plot_fit(
     return ax
 
 
+def plot_experts(model, X=None, y=None, *, most=25, axes=None):
+    """Draw the local experts of an `RVCRegressor` of one or two inputs.
+
+    One input: each expert's line as far as it reaches, and below how far that is. Two inputs: the
+    region of each expert, coloured by its noise.
+
+    Parameters
+    ----------
+    model : fitted RVCRegressor with one output
+    X, y : array-like of shape (n, d) and (n,), default=None
+        Rows to draw as dots, both or neither.
+    most : int, default=25
+        Of more experts than this, every so manieth is drawn (one input).
+    axes : matplotlib Axes, or a pair of them for one input, default=None
+
+    Returns
+    -------
+    matplotlib Axes, or two of them (lines, reach) for one input
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import RVCRegressor
+    >>> from collegium.plots import plot_experts
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(300, 1))
+    >>> model = RVCRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> lines, reach = plot_experts(model)
+    """
+    experts = getattr(model, "experts_", None)
+    if not isinstance(experts, dict):
+        raise ValueError("model: give a fitted RVCRegressor with one output")
+    if (X is None) != (y is None):
+        raise ValueError("give X and y, or neither")
+    d = experts["centre"].shape[1]
+    if d == 2:
+        return _regions(experts, X, _axes(axes))
+    if d != 1:
+        raise ValueError(f"model has {d} inputs: pictures are of one or two")
+    lines, reach = _two_axes() if axes is None else axes
+    data = None if X is None else (_one_column(X, "X")[:, 0], np.asarray(y, dtype=float))
+    if data is not None:
+        lines.plot(*data, ".", color=DOTS, ms=3)
+    order = np.argsort(experts["centre"][:, 0])
+    centre, length = experts["centre"][order, 0], experts["reach"][order, 0]
+    value, slope = experts["value"][order], experts["slope"][order, 0]
+    for k in range(0, order.size, max(1, -(-order.size // most))):
+        ends = np.array([-1.0, 1.0]) * length[k]
+        lines.plot(centre[k] + ends, value[k] + slope[k] * ends, color=LINE, lw=1.5)
+        lines.plot(centre[k], value[k], "o", color=TRUTH, ms=3)
+    reach.plot(centre, length, "o-", color=LINE, ms=3, lw=1)
+    lines.set(ylabel="y")
+    reach.set(xlabel="x", ylabel="reach", ylim=(0.0, None))
+    return lines, reach
+
+
+def _regions(experts, X, ax):
+    from matplotlib.collections import EllipseCollection
+
+    if X is not None:
+        X = check_array(X, dtype=np.float64, input_name="X")
+        ax.plot(*X.T, ".", color=DOTS, ms=2, alpha=0.5)
+    centre, length = experts["centre"], experts["reach"]
+    regions = EllipseCollection(
+        *(2.0 * length.T), np.zeros(len(centre)), units="xy", offsets=centre,
+        offset_transform=ax.transData, array=experts["noise"], cmap="viridis", alpha=0.5,
+        ec="black", lw=0.5,
+    )  # fmt: skip
+    ax.add_collection(regions)
+    ax.plot(*centre.T, "+", color=TRUTH, ms=5)
+    ax.autoscale_view()
+    ax.set(xlabel="x₁", ylabel="x₂")
+    ax.figure.colorbar(regions, ax=ax, label="noise (sd)")
+    return ax
+
+
+def _two_axes():
+    return _pyplot().subplots(2, 1, sharex=True, layout="constrained", height_ratios=(3, 1))[1]
+
+
 def _levels(model, levels):
     """Those asked for; else all that the model has, innermost first."""
     if levels is None:
@@ -173,13 +252,15 @@ def _levels(model, levels):
 
 
 def _axes(ax):
-    if ax is not None:
-        return ax
+    return _pyplot().subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _pyplot():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError('pictures need matplotlib: pip install "collegium[plot]"') from error
-    return plt.subplots(layout="constrained")[1]
+    return plt
 
 
 def _grid(low, high, n=GRID):

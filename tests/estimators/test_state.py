@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from estimator_cases import VARIANTS, committee, leaves, queries, rows, state
 
-from collegium import CommitteeRegressor, NystromRegressor, SparseGPRegressor, kernels, observation
+from collegium import (
+    CommitteeRegressor,
+    NystromRegressor,
+    RVCRegressor,
+    SparseGPRegressor,
+    kernels,
+    observation,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 ALLOWED = (Number, np.bool_, str, type(None))
@@ -79,4 +86,20 @@ def test_other_models_are_trees_of_plain_records_too(model):
     if hasattr(model, "partial_fit"):
         model.partial_fit(X, y).predict(queries())
         assert model.log_evidence_
+        assert_plain(model)
+
+
+@pytest.mark.parametrize("p", [None, 2])
+@pytest.mark.parametrize("mode", ["local", "paper"])
+def test_local_experts_are_trees_of_plain_records(mode, p):
+    X, y = rows(80, p=p)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    batch = RVCRegressor(mode=mode, width=0.5, max_experts=5).fit(frame, y)
+    stream = RVCRegressor(mode=mode, start_rows=30, max_experts=5)
+    for part in np.split(np.arange(80), [1, 20, 50]):
+        stream.partial_fit(frame.iloc[part], y[part])
+        assert_plain(stream)
+    for model in (batch, stream, stream.merge()):
+        model.predict(queries(), return_cov=True)
+        assert model.experts_
         assert_plain(model)

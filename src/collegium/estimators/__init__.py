@@ -7,6 +7,7 @@ from .nystrom import NystromRegressor
 from .online_classifier import OnlineGPClassifier
 from .online_regressor import OnlineGPRegressor
 from .regression_filter import RegressionFilter
+from .rvc import RVCRegressor
 from .sparse import SparseGPRegressor
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "NystromRegressor",
     "OnlineGPClassifier",
     "OnlineGPRegressor",
+    "RVCRegressor",
     "RegressionFilter",
     "SparseGPRegressor",
 ]

@@ -1,0 +1,267 @@
+"""Randomly varying coefficients on streams: speed, kin8nm beside river's learners, memory, drift,
+merging.
+
+python benchmarks/rvc.py [data folder] [--only speed kin8nm memory drift merge] [--rows 1000000]
+
+CPU seconds of one thread; compiled loops are warm. kin8nm is read from the data folder and skipped
+where it is absent; so is river where it is not installed.
+"""
+
+import argparse
+import pickle
+import warnings
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+
+from collegium import RVCRegressor
+from collegium.engines import single_threaded
+from common import Meter, peak_gigabytes, table
+
+D, M, NOISE = 8, 100, 0.1
+MODES = {"paper": "paper", "default": "local"}
+QUANTILE = 1.959963984540054
+
+
+def arm(X, jump: float = 0.0):
+    """A smooth function of four of the columns of X; the jump turns its phase."""
+    return np.sin(2.0 * X[:, 0] + jump) * X[:, 1] + np.cos(1.5 * X[:, 2]) + 0.5 * X[:, 3] ** 2
+
+
+def rows(rng, n: int, d: int = D, jump: float = 0.0):
+    X = rng.uniform(-1.5, 1.5, (n, d))
+    full = X if d >= 4 else np.hstack([X, np.zeros((n, 4 - d))])
+    return X, arm(full, jump) + NOISE * rng.normal(size=n)
+
+
+# -- (a) speed --------------------------------------------------------------------------------
+
+
+def begun(mode: str, d: int, centres) -> RVCRegressor:
+    """A stream with experts of one given width: nothing left to choose."""
+    given = {"width": 0.3 * np.sqrt(2.0 * d)} if mode == "local" else {"width": 0.1, "b": 0.3}
+    model = RVCRegressor(mode=mode, centres=centres, max_experts=M, start_rows=50, **given)
+    return model.partial_fit(*rows(np.random.default_rng(0), 1000, d))
+
+
+def seconds_a_row(mode: str, d: int, m: int, n: int, repeats: int = 3) -> float:
+    """Of learning: the least of some runs over fresh rows, 1000 a call."""
+    rng = np.random.default_rng(1)
+    model, found = begun(mode, d, rows(rng, m, d)[0]), []
+    for _ in range(repeats):
+        X, y = rows(rng, n, d)
+        with Meter() as meter:
+            for at in range(0, n, 1000):
+                model.partial_fit(X[at : at + 1000], y[at : at + 1000])
+        found.append(meter.cpu / n)
+    return min(found)
+
+
+def grown_seconds(mode: str, n: int) -> tuple[float, int]:
+    """The same with centres that grow, from the rows that they had time to grow in."""
+    rng = np.random.default_rng(1)
+    model = begun(mode, D, "grow").partial_fit(*rows(rng, 5 * n))
+    X, y = rows(rng, n)
+    with Meter() as meter:
+        for at in range(0, n, 1000):
+            model.partial_fit(X[at : at + 1000], y[at : at + 1000])
+    return meter.cpu / n, model.n_experts_
+
+
+def speed(options) -> None:
+    print(f"\n(a) rows learnt a CPU second, d = {D}, M = {M}, given width")
+    found = []
+    for name, mode in MODES.items():
+        grown, size = grown_seconds(mode, 2000)
+        found.append({
+            "mode": name, "given centres": int(1.0 / seconds_a_row(mode, D, M, 5000)),
+            "grown centres": int(1.0 / grown), "grown experts": size,
+        })  # fmt: skip
+    print(table(found))
+    many, wide = (25, 50, 100, 200, 400), (2, 4, 8, 16, 32, 64)
+    print("    microseconds a row, and the exponent of M (d = 8) and of d (M = 100)")
+    found = []
+    for name, mode in MODES.items():
+        for letter, sizes in (("M", many), ("d", wide)):
+            cost = [
+                seconds_a_row(mode, *((D, size) if letter == "M" else (size, M)), 2000)
+                for size in sizes
+            ]
+            exponent = np.polyfit(np.log(sizes), np.log(cost), 1)[0]
+            last = np.log(cost[-1] / cost[-2]) / np.log(2.0)
+            told = "  ".join(f"{size}: {1e6 * c:.0f}" for size, c in zip(sizes, cost))
+            found.append({
+                "mode": name, "of": letter, "exponent": float(exponent),
+                "last doubling": float(last), "μs a row": told,
+            })  # fmt: skip
+    print(table(found))
+
+
+# -- (b) kin8nm -------------------------------------------------------------------------------
+
+
+def progressive(X, y, batch: int, **given) -> dict:
+    """Predict a batch, then learn it."""
+    mean, std = np.empty((2, y.size))
+    mean[:batch], std[:batch] = y[:batch].mean(), y[:batch].std() or 1.0  # nothing is known yet
+    model = RVCRegressor(**given)
+    with Meter() as meter:
+        for at in range(0, y.size, batch):
+            part = slice(at, at + batch)
+            if at:
+                mean[part], std[part] = model.predict(X[part], return_std=True)
+            model.partial_fit(X[part], y[part])
+    held = np.abs(y - mean) <= QUANTILE * std
+    return {"rmse": rmse(y, mean, batch), "held": float(held[batch:].mean()), **pace(meter, y)}
+
+
+def rmse(y, mean, skip: int = 1) -> float:
+    """Of y scaled to variance one; the first rows, before which nothing is known, do not count."""
+    return float(np.sqrt(np.mean((y[skip:] - mean[skip:]) ** 2)) / y.std())
+
+
+def pace(meter: Meter, y) -> dict:
+    return {"CPU s": meter.cpu, "rows/s": int(y.size / meter.cpu)}
+
+
+def river_progressive(make, X, y) -> dict:
+    """Rows are made into dictionaries beforehand."""
+    model, mean = make(), np.zeros(y.size)
+    found = [dict(enumerate(row)) for row in X.tolist()]
+    with warnings.catch_warnings(), Meter() as meter:
+        warnings.simplefilter("ignore")
+        for i, (x, target) in enumerate(zip(found, y.tolist())):
+            mean[i] = model.predict_one(x) or 0.0
+            model.learn_one(x, target)
+    return {"rmse": rmse(y, mean), "held": "", **pace(meter, y)}
+
+
+def river_makers() -> dict:
+    try:
+        from river import forest, neighbors, preprocessing
+    except ImportError:
+        print("    river is skipped: not installed (pip install river==0.26.1)")
+        return {}
+    return {
+        "river, KNNRegressor": lambda: preprocessing.StandardScaler() | neighbors.KNNRegressor(),
+        "river, ARFRegressor": lambda: forest.ARFRegressor(seed=0),
+    }
+
+
+def kin8nm(options) -> None:
+    print("\n(b) kin8nm in the order of the file: predict, then learn; y scaled to variance one")
+    path = options.folder / "kin8nm.npz"
+    if not path.exists():
+        print(f"    skipped: no {path.name} in {options.folder}; give the data folder")
+        return
+    with np.load(path) as arrays:
+        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    RVCRegressor().partial_fit(X[:600], y[:600]).predict(X[:2], return_std=True)
+    told = [
+        {"": f"RVC, {b} rows a call" if b > 1 else "RVC, one row a call", **progressive(X, y, b)}
+        for b in (1, 16, 128)
+    ]
+    told.append({"": "RVC, paper, 16 rows a call", **progressive(X, y, 16, mode="paper")})
+    for name, make in river_makers().items():
+        told.append({"": name, **river_progressive(make, X, y)})
+    print(table(told))
+
+
+# -- (c) memory -------------------------------------------------------------------------------
+
+
+def memory(options) -> None:
+    print(f"\n(c) memory of the default, d = {D}, rows as they come, 1000 a call")
+    rng, model, told = np.random.default_rng(2), RVCRegressor(), []
+    with Meter() as meter:
+        for seen in range(1000, options.rows + 1, 1000):
+            model.partial_fit(*rows(rng, 1000))
+            if seen in (10_000, 100_000, 1_000_000, options.rows):
+                told.append({
+                    "rows": seen, "experts": model.n_experts_,
+                    "pickled kB": len(pickle.dumps(model)) / 1e3,
+                    "peak of the process, MB": 1e3 * peak_gigabytes(),
+                })  # fmt: skip
+    print(table(told))
+    X, y = rows(rng, 5000)
+    mean, std = model.predict(X, return_std=True)
+    held = np.mean(np.abs(y - mean) <= QUANTILE * std)
+    print(
+        f"    {options.rows / meter.cpu:.0f} rows a CPU second; rmse {np.std(y - mean):.3f}"
+        f" (noise {NOISE}), bars hold {held:.3f}"
+    )
+
+
+# -- (d), (e) drift and merging ---------------------------------------------------------------
+
+
+def drift(options) -> None:
+    n = 10_000
+    print(f"\n(d) a function of 2 columns that jumps after {n} rows: progressive rmse, bars held")
+    rng = np.random.default_rng(3)
+    before, after = _plane(rng, n, 0.0), _plane(rng, n, 2.0)
+    X, y = (np.concatenate(pair) for pair in zip(before, after))
+    spans = {
+        "before": slice(n - 2000, n), "first 500 after": slice(n, n + 500),
+        "1500 next": slice(n + 500, n + 2000), "last 2000": slice(2 * n - 2000, 2 * n),
+    }  # fmt: skip
+    told = []
+    for forgetting in (1.0, 0.999, 0.99):
+        model, mean, std = RVCRegressor(forgetting=forgetting), *np.zeros((2, y.size))
+        for at in range(0, y.size, 100):
+            part = slice(at, at + 100)
+            if at:
+                mean[part], std[part] = model.predict(X[part], return_std=True)
+            model.partial_fit(X[part], y[part])
+        row = {"forgetting": str(forgetting)}
+        for name, part in spans.items():
+            e = y[part] - mean[part]
+            held = np.mean(np.abs(e) <= QUANTILE * std[part])
+            row[name] = f"{np.sqrt(np.mean(e**2)):.3f} {held:.2f}"
+        told.append(row)
+    print(table(told))
+    print(f"    (noise {NOISE}; standard deviation of y {y.std():.2f})")
+
+
+def _plane(rng, n: int, jump: float):
+    return rows(rng, n, 2, jump)
+
+
+def merge(options) -> None:
+    print("\n(e) two halves of a stream, begun as copies of one model, and merged")
+    rng = np.random.default_rng(4)
+    X_test, _ = rows(rng, 5000, 4)
+    truth = arm(X_test)
+    told = []
+    for name, given in (("given width", {"width": 0.8}), ("default", {})):
+        start = RVCRegressor(**given).partial_fit(*rows(rng, 1000, 4))
+        halves = [rows(rng, 5000, 4) for _ in range(2)]
+        one = deepcopy(start)
+        first, second = deepcopy(start), deepcopy(start)
+        for X, y in halves:
+            one.partial_fit(X, y)
+        first.partial_fit(*halves[0])
+        second.partial_fit(*halves[1])
+        row = {"": name, "one stream": one, "a half": deepcopy(first)}
+        row["merged"] = first.merge(second, common=start)
+        for key in ("one stream", "a half", "merged"):
+            model = row[key]
+            error = np.sqrt(np.mean((model.predict(X_test) - truth) ** 2))
+            row[key] = f"{error:.4f} ({model.n_experts_} experts)"
+        told.append(row)
+    print(table(told))
+    print(f"    rmse of the mean, noise {NOISE}, standard deviation of f {truth.std():.2f}")
+
+
+PARTS = {"speed": speed, "kin8nm": kin8nm, "memory": memory, "drift": drift, "merge": merge}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", default="../shared/data", type=Path)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the stream for memory")
+    options = parser.parse_args()
+    for part in options.only:
+        with single_threaded():
+            PARTS[part](options)

@@ -1,0 +1,149 @@
+"""What local experts know, and what they assume.
+
+Expert k has a centre x_c. For a row, x = [(x_i − x_c)/u, 1] (D = d + 1), u a unit of length:
+
+    y_i = β_iᵀx + ε,   β_i ~ N(β, C_i),   C_i = diag_j(ρ_i/h_j),   ρ_i = xᵀx,   ε ~ N(0, σ²)
+
+so that γ_i = xᵀC_ix = ρ_i Σ_j x_j²/h_j is what the line misses far from the centre. Priors:
+β ~ N(μ0, S0), h_j ~ Gamma(a0, b0), σ² ~ InvGamma(c0, d0). The posterior is kept as μ, S,
+Gamma(a_j, b_j), InvGamma(c, d); ⟨h_j⟩ = a_j/b_j and s = 1/⟨σ⁻²⟩ = d/c.
+
+Published (`local=False`): every expert hears every row in full, S is diagonal, and β_i are
+averaged over by themselves (mean field). Local: a row counts K_i = exp(−(ρ_i − 1)/2) times, S is
+full, β_i are integrated out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Assumptions:
+    """What holds for all experts of a committee, in units in which X and y have variance one."""
+
+    unit: float  # u
+    local: bool
+    slope: Array  # (d,)  prior mean of the slopes of f
+    slope_variance: float  # of each about it
+    level_variance: float  # of f at a centre
+    a0: float
+    b0: float
+    c0: float
+    d0: float
+
+    @property
+    def d(self) -> int:
+        return self.slope.size
+
+    def prior_variance(self) -> Array:
+        """Diagonal of S0, in the units of x."""
+        slopes = np.full(self.d, self.slope_variance * self.unit**2)
+        return np.append(slopes, self.level_variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """The first `size` of the arrays' M entries are experts, the others room to grow.
+
+    S_k = U diag(v) Uᵀ, U unit upper triangular: v is the diagonal of `factor` and U the rest. Of
+    experts as published S_k = diag(v), and `factor` has one row.
+    """
+
+    size: int
+    centres: Array  # (M, d)
+    mu: Array  # (M, D)
+    start: Array  # μ0  (M, D)
+    factor: Array  # (M, D, D) or (M, 1, D)
+    a: Array  # (M, D)
+    b: Array  # (M, D)
+    c: Array  # (M,)
+    d: Array  # (M,)
+    heard: Array  # (M,)  rows, each by its weight
+
+    @classmethod
+    def none(cls, room: int, assumed: Assumptions) -> Experts:
+        D = assumed.d + 1
+        return cls(
+            size=0, centres=np.zeros((room, assumed.d)), mu=np.zeros((room, D)),
+            start=np.zeros((room, D)), factor=np.zeros((room, D if assumed.local else 1, D)),
+            a=np.ones((room, D)), b=np.ones((room, D)), c=np.ones(room), d=np.ones(room),
+            heard=np.zeros(room),
+        )  # fmt: skip
+
+    @classmethod
+    def at(cls, centres: Array, assumed: Assumptions, level: float = 0.0) -> Experts:
+        """Fresh experts, who expect f = level + slopeᵀx."""
+        found = cls.none(centres.shape[0], assumed)
+        found.centres[:] = centres
+        found.start[:, :-1] = assumed.slope * assumed.unit
+        found.start[:, -1] = level + centres @ assumed.slope
+        found.mu[:] = found.start
+        found.factor[:] = _initial(assumed)
+        found.a[:], found.b[:] = assumed.a0, assumed.b0
+        found.c[:], found.d[:] = assumed.c0, assumed.d0
+        return replace(found, size=centres.shape[0])
+
+    def arrays(self) -> tuple[Array, ...]:
+        """In the order of the fields, without the size."""
+        return (
+            self.centres, self.mu, self.start, self.factor, self.a, self.b, self.c, self.d,
+            self.heard,
+        )  # fmt: skip
+
+    def copy(self) -> Experts:
+        return Experts(self.size, *(array.copy() for array in self.arrays()))
+
+    def take(self, rows: Array) -> Experts:
+        """Some of the experts, with no room to grow."""
+        arrays = [array[: self.size][rows].copy() for array in self.arrays()]
+        return Experts(arrays[0].shape[0], *arrays)
+
+    def with_room(self, room: int) -> Experts:
+        arrays = []
+        for array in self.arrays():
+            wider = np.ones((room, *array.shape[1:]))
+            wider[: self.size] = array[: self.size]
+            arrays.append(wider)
+        return Experts(self.size, *arrays)
+
+    def covariance(self) -> Array:
+        """S  (size, D, D)."""
+        factor = self.factor[: self.size]
+        if factor.shape[1] == 1:
+            return factor[:, 0, :, None] * np.eye(factor.shape[2])
+        v = np.einsum("kii->ki", factor)
+        U = np.triu(factor, 1) + np.eye(factor.shape[2])
+        return np.einsum("kij,kj,klj->kil", U, v, U)
+
+    def spread(self) -> Array:
+        """Diagonals of S  (size, D)."""
+        factor = self.factor[: self.size]
+        if factor.shape[1] == 1:
+            return factor[:, 0].copy()
+        return np.einsum("kii->ki", self.covariance()).copy()
+
+    def noise(self) -> Array:
+        """s  (size,)."""
+        return self.d[: self.size] / self.c[: self.size]
+
+    def misfit(self) -> Array:
+        """1/⟨h⟩  (size, D)."""
+        return self.b[: self.size] / self.a[: self.size]
+
+
+def _initial(assumed: Assumptions) -> Array:
+    v = assumed.prior_variance()
+    return np.diag(v) if assumed.local else v[None]
+
+
+def factored(root: Array) -> Array:
+    """U and v of S = U diag(v) Uᵀ in one matrix, from an upper R (D, D) with S = RRᵀ."""
+    scale = np.diag(root)
+    found = root / scale
+    np.fill_diagonal(found, scale**2)
+    return found
