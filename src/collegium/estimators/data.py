@@ -19,7 +19,7 @@ LARGEST = 1e152
 #: digits of the others.
 MOST_COPIES = 1e12
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
-LARGEST_WEIGHT = 1e100
+LARGEST_WEIGHT = 1e250
 
 
 def all_or_nothing(method):
