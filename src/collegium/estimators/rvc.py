@@ -176,21 +176,8 @@ class RVCRegressor(LocalAnswers):
         -------
         self
         """
-        first, options = not hasattr(self, "stream_"), RVCOptions.of(self)
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
-        rows = rows.take(rows.w > 0)
-        with single_threaded():
-            if first:
-                stream = self._wait(rows, Waiting(rows, 0), options)
-                self.y_ndim_ = y_ndim
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
-            else:
-                stream = self.stream_.heard(rows)
-        self.stream_ = stream
+        rows = self._rows(X, y, sample_weight)
+        self._learn(rows.take(rows.w > 0))
         return self
 
     @all_or_nothing
@@ -208,10 +195,7 @@ class RVCRegressor(LocalAnswers):
         mean, std : arrays of the shape of y
             For a new observation, before it came. NaN for the first row of all.
         """
-        first = not hasattr(self, "stream_")
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
+        first, rows = not hasattr(self, "stream_"), self._rows(X, y, sample_weight)
         mean, std = np.full((2, *rows.y.shape), np.nan)
         start = 0
         while start < rows.w.size and (first or self.stream_.waiting is not None):
@@ -219,7 +203,7 @@ class RVCRegressor(LocalAnswers):
             if not first:
                 mean[start], std[start] = self._foretell(one.X)
             if one.w[0] > 0.0:
-                self.partial_fit(one.X, one.y, one.w)
+                self._learn(one)
                 first = False
             start += 1
         rest = rows.take(slice(start, None))
@@ -230,8 +214,30 @@ class RVCRegressor(LocalAnswers):
             self.stream_ = replace(self.stream_, n_seen=self.stream_.n_seen - unheard)
             mean[start:] = self.scaling_.mean(m)
             std[start:] = np.sqrt(v) * self.scaling_.scale
-        self.y_ndim_ = y_ndim
         return self._shaped(mean), self._shaped(std)
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        """Validated rows of a stream."""
+        first = not hasattr(self, "stream_")
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
+        if first:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, self.scaling_)
+        return rows
+
+    def _learn(self, rows: Rows) -> None:
+        """From rows of a stream, all with a weight."""
+        options = RVCOptions.of(self)
+        with single_threaded():
+            if not hasattr(self, "stream_"):
+                stream = self._wait(rows, Waiting(rows, 0), options)
+            elif self.stream_.waiting is not None:
+                kept = self.stream_.waiting
+                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
+            else:
+                stream = self.stream_.heard(rows)
+        self.stream_ = stream
 
     def _wait(self, rows: Rows, waiting: Waiting, options: RVCOptions) -> RVCStream:
         """The stream after new rows, while its first ones are kept."""
