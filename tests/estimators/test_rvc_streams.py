@@ -2,8 +2,10 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
 from numpy.testing import assert_allclose
@@ -47,6 +49,33 @@ def test_the_first_rows_are_answered_for(mode):
         if i == 0:
             assert_allclose(found.predict(X[:5]), y[0], rtol=1e-12)
     assert rmse(found.predict(GRID), np.sin(GRID[:, 0])) < 0.35
+
+
+@MODES
+@pytest.mark.parametrize("p", [None, 2])
+def test_progressive_is_predict_and_partial_fit_row_by_row(mode, p):
+    X, y = rows(260, p=p)
+    frame, given = pd.DataFrame(X, columns=["a", "b"]), {"mode": mode, "start_rows": 60}
+    at_once, by_row, means, stds = model(**given), model(**given), [], []
+    for i in range(260):
+        if i:
+            mean, std = by_row.predict(frame[i : i + 1], return_std=True)
+            means.append(mean[0])
+            stds.append(std[0])
+        by_row.partial_fit(frame[i : i + 1], y[[i]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts = [at_once.progressive(frame[a:b], y[a:b]) for a, b in ((0, 25), (25, 90), (90, 260))]
+    mean, std = (np.concatenate(each) for each in zip(*parts, strict=True))
+    assert np.isnan(mean[0]).all() and np.isnan(std[0]).all()
+    assert_allclose(mean[1:], means, rtol=1e-10)
+    assert_allclose(std[1:], stds, rtol=1e-10)
+    assert_alike(at_once, by_row, frame[:9], rtol=0)
+    assert at_once.n_seen_ == 260 and list(at_once.feature_names_in_) == ["a", "b"]
+    before = leaves(state(at_once))
+    with pytest.raises(ValueError, match="NaN"):
+        at_once.progressive(frame, np.where(np.arange(260)[:, None] == 99, np.nan, 1.0))
+    assert_same_state(before, at_once)
 
 
 @MODES
