@@ -16,7 +16,7 @@ from collegium import RVCRegressor
 from collegium.estimators import rvc_stream
 
 
-@parametrize_with_checks([model(), model(mode="paper", max_experts=60)])
+@parametrize_with_checks([model(max_iter=2), model(mode="paper", max_experts=60)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
