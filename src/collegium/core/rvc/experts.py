@@ -125,7 +125,8 @@ class Experts:
         factor = self.factor[: self.size]
         if factor.shape[1] == 1:
             return factor[:, 0].copy()
-        return np.einsum("kii->ki", self.covariance()).copy()
+        v = np.einsum("kii->ki", factor)
+        return v + (np.triu(factor, 1) ** 2 @ v[:, :, None])[:, :, 0]  # Σ_j U_ij² v_j, U_ii = 1
 
     def noise(self) -> Array:
         """s  (size,)."""
