@@ -48,7 +48,7 @@ class RVCRegressor(LocalAnswers):
         Sweeps of `fit`, which ends when the bound gains less than `tol` a row.
     forgetting : float, default=1.0
         With λ < 1 an expert forgets a share 1 − λ of the past with every row that it hears in
-        full: for worlds that change.
+        full: for worlds that change. A row then costs O(d³) an expert in mode="local".
     add_below : float, default=-1.5
         mode="paper": an expert is added where the log density of y (scaled to variance one) is
         below this.
