@@ -147,7 +147,9 @@ def river_makers() -> dict:
         print("    river is skipped: not installed (pip install river==0.26.1)")
         return {}
     return {
-        "river, KNNRegressor": lambda: preprocessing.StandardScaler() | neighbors.KNNRegressor(),
+        "river, KNNRegressor": lambda: (
+            preprocessing.StandardScaler() | neighbors.KNNRegressor(engine=neighbors.SWINN(seed=0))
+        ),
         "river, ARFRegressor": lambda: forest.ARFRegressor(seed=0),
     }
 
