@@ -10,7 +10,7 @@ from numba import njit
 
 #: Least share of a row that a local expert listens to, and of the most confident vote.
 FAINT = 1e-4
-#: Largest squared error, relative to its variance, that variances learn from.
+#: Largest squared error, relative to its variance, that is taken in full.
 LARGEST_SURPRISE = 100.0
 #: Least variance of noise and misfit, relative to the first guess of the noise; and what is kept
 #: at least of what was known.
@@ -108,7 +108,9 @@ def learn_local(
     The error e = y − xᵀμ has variance v = s + γ + xᵀSx before the row is heard. Each part of it
     that is not yet known is credited with its share φ of v: for noise c += Kφ/2, d += Kφs z²/2,
     z² = e²/v, and so for 1/h_j. At rest Σ Kφ(z² − 1) = 0, which is where Σ K log N(e | 0, v) is
-    stationary. Then μ and S hear the row with noise (s + γ)/K, in Bierman's form.
+    stationary. Then μ and S hear the row with noise (s + γ)/K, in Bierman's form; with more where
+    e is ten deviations and beyond. With forgetting, rows of old are trusted no more than those of
+    now: where noise grows at the centre, what they said fades as much.
     """
     D = x.size
     share = K * weight
@@ -123,10 +125,13 @@ def learn_local(
         e -= x[j] * mu[j]
         base[0, j], base[1, j] = a[j], b[j]
     c_before, d_before = c[0], d[0]
+    believed = d[0] / c[0] + b[D - 1] / a[D - 1]
+    surprise = 0.0
     for _ in range(sweeps):
         s = d[0] / c[0]
         v = s + misfit(x, rho, a, b) + q
-        z2 = min(e * e / v, LARGEST_SURPRISE)
+        surprise = e * e / v
+        z2 = min(surprise, LARGEST_SURPRISE)
         for j in range(D):
             own = b[j] / a[j]
             half = 0.5 * share * rho * x[j] * x[j] * own / v
@@ -136,7 +141,16 @@ def learn_local(
         c[0] = c_before + half
         d[0] = d_before + half * s * z2
     _bound(prior, a, b, c, d)
+    if forgetting < 1.0:
+        keep = believed / (d[0] / c[0] + b[D - 1] / a[D - 1])
+        if keep < 1.0:
+            _fade_line(max(keep, LEAST_KEPT), prior, start, mu, factor, f, g)
+            quadratic(factor, x, f)
+            e = y
+            for j in range(D):
+                e -= x[j] * mu[j]
     noise = (d[0] / c[0] + misfit(x, rho, a, b)) / share
+    noise *= max(surprise / LARGEST_SURPRISE, 1.0)
     _hear(noise, e, f, mu, factor, g)
     heard[0] += share
 

@@ -81,6 +81,8 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
             found.c[k] += sign * (experts.c[j] - assumed.c0)
             found.d[k] += sign * (experts.d[j] - assumed.d0)
             found.heard[k] += sign * experts.heard[j]
+            if sign > 0:
+                found.times[k] = np.maximum(found.times[k], experts.times[j])
     _bounded(found, assumed)
     for k in range(found.size):
         root, mean = _posterior(precision[k], shift[k], variance)
