@@ -164,7 +164,8 @@ def combined(xs, ps, unit, local):
     alpha = np.array([locality(x) for x in xs]) / v if local else 1 / v
     variance = alpha.sum() / (alpha / v).sum() if local else 1 / alpha.sum()
     slopes = sum(a * p["mu"][:-1] for a, p in zip(alpha, ps, strict=True)) / alpha.sum() / unit
-    noise = variance * (alpha * s / v).sum() / alpha.sum()
+    level = np.array([p["b"][-1] / p["a"][-1] for p in ps]) if local else 0
+    noise = variance * (alpha * (s + level) / v).sum() / alpha.sum()
     return alpha @ m / alpha.sum(), variance, noise, slopes
 
 

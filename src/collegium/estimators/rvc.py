@@ -73,13 +73,16 @@ class RVCRegressor(LocalAnswers):
     width_ : float (list), standard deviations of the inputs.
     n_experts_ : int (list)
     n_seen_ : int, rows heard.
+    settled_ : bool, whether scales and widths are final; from then on copies can be merged.
     bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
     n_iter_ : int, sweeps of `fit`, of the expert that took most; 0 on a stream.
 
     Notes
     -----
+    Arguments are read when a stream begins.
+
     `partial_fit` hears rows in their order. `fit` shuffles them, unless `forgetting` gives the
-    order a meaning, and runs variational EM over all of them; where they are more than 500 the
+    order a meaning, and runs variational EM over all of them; where they are more than 200 the
     last fifth is heard as a stream is, which sets the scale of the bars.
 
     Memory: O(max_experts · d²), whatever passes by (in mode="local" several times that until
@@ -281,11 +284,23 @@ class RVCRegressor(LocalAnswers):
         3000
         """
         check_is_fitted(self)
+        if not others:
+            return self
         for model in [*others, *([] if common is None else [common])]:
             if not isinstance(model, RVCRegressor):
                 raise ValueError(f"merge takes fitted RVCRegressors, not {type(model).__name__}")
             check_is_fitted(model)
+            if model is self:
+                raise ValueError("merge: a model cannot be merged with itself")
+            if model.n_features_in_ != self.n_features_in_:
+                raise ValueError(
+                    f"merge: models have {self.n_features_in_} and {model.n_features_in_} columns"
+                )
             self._check_units(model.stream_)
+        if any(model.stream_.waiting is not None for model in (self, *others)):
+            raise ValueError(
+                "merge: a model is still waiting for its start_rows: give it more rows"
+            )
         streams = [self.stream_, *(other.stream_ for other in others)]
         with single_threaded():
             self.stream_ = merged(streams, None if common is None else common.stream_)

@@ -17,6 +17,8 @@ LARGEST_SURPRISE = 100.0
 LEAST = 1e-12
 #: Least share of the past that one row may leave.
 LEAST_KEPT = 1e-6
+#: Rows that count less say nothing.
+LEAST_WEIGHT = 1e-100
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 
@@ -67,8 +69,8 @@ def votes(
 ):  # fmt: skip
     """Each expert's mean, variance and weight at a row; the sums that the committee needs.
 
-    weights α_k = K_k/v_k, K_k = 1 as published: Σα, Σαm, Σα/v, Σα s/v, each relative to the
-    nearest expert's K. `share` is α_k, or 0 of those too far to count.
+    weights α_k = K_k/v_k, K_k = 1 as published: Σα, Σαm, Σα/v, Σα(s + 1/h_D)/v (as published
+    Σαs/v), each relative to the nearest expert's K. `share` is α_k, or 0 of those too far to count.
     """
     nearest = np.inf
     for k in range(size):
@@ -94,7 +96,8 @@ def votes(
         total += share[k]
         total_mean += share[k] * m
         total_precision += share[k] / v
-        total_noise += share[k] * s / v
+        wander = b[k, -1] / a[k, -1] if local else 0.0  # of levels: rows show it as noise
+        total_noise += share[k] * (s + wander) / v
     return total, total_mean, total_precision, total_noise
 
 
@@ -114,6 +117,8 @@ def learn_local(
     """
     D = x.size
     share = K * weight
+    if share < LEAST_WEIGHT:
+        return
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:
         keep = max(forgetting**share, LEAST_KEPT)
@@ -217,6 +222,8 @@ def learn_published(
     x, base,
 ):  # fmt: skip
     """One row for one expert as published: eqs 14–15 and 24–29, the prior fixed over sweeps."""
+    if weight < LEAST_WEIGHT:
+        return
     D = x.size
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:

@@ -8,9 +8,13 @@ from .loops import FAINT, _leaf, inputs, learn_local, learn_published, misfit, q
 QUANTILE, OUTSIDE = 1.959963984540054, 0.05
 #: Steps of the scale of the bars: the first, the rows over which it falls, the last.
 FIRST_STEP, FALLING, LAST_STEP = 0.5, 10.0, 0.02
+#: The least log of it: after rows that were all foretold exactly bars must find back.
+NARROWEST_BARS = -3.0
 #: Share of a row from which on it has come near an expert. One is idle, and gives its place to a
 #: newcomer, after so many of its usual gaps, and so many rows an expert.
-NEARBY, IDLE_GAPS, IDLE_ROWS = 0.1, 20.0, 10.0
+NEARBY, IDLE_GAPS, IDLE_ROWS, HURRIED_ROWS = 0.1, 20.0, 10.0, 1.0
+#: xᵀx of a row that is far: it counts a hundredth.
+FAR = 10.2
 #: Pairs of experts are compared after so many rows an expert.
 PRUNE_EVERY = 4
 
@@ -70,9 +74,12 @@ def _prune(size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, tim
 
 
 @_leaf
-def _idle(size, times, now):
-    """An expert that no row has come near for long, by its own measure and by that of all; −1."""
-    found, longest = -1, IDLE_ROWS * size
+def _idle(size, times, now, far):
+    """An expert that no row has come near for long, by its own measure and by that of all; −1.
+
+    Where a row is far from every expert there is less patience.
+    """
+    found, longest = -1, (HURRIED_ROWS if far else IDLE_ROWS) * size
     for k in range(size):
         gap = now - times[k, 1]
         usual = (times[k, 1] - times[k, 0] + 1.0) / max(times[k, 2], 1.0)
@@ -123,7 +130,7 @@ def listen(
         unknown = size == 0 or (nearest > reach if local else low)
         place = size if size < room else -1
         if unknown and local and place < 0 and alike > 0.0:
-            place = _idle(size, times, scale[1])
+            place = _idle(size, times, scale[1], nearest > FAR)
         if unknown and place >= 0:
             for j in range(D - 1):
                 local_slope[j] = slope[j]
@@ -159,7 +166,9 @@ def listen(
                     x, base,
                 )  # fmt: skip
         step = max(FIRST_STEP / (1.0 + scale[1] / FALLING), LAST_STEP)
+        step *= min(w[i], 1.0)
         scale[0] += step * ((1.0 if z2 > QUANTILE * QUANTILE else 0.0) - OUTSIDE)
+        scale[0] = max(scale[0], NARROWEST_BARS)
         scale[1] += 1.0
         scale[2] += 1.0
         if alike > 0.0 and scale[2] >= PRUNE_EVERY * size:
