@@ -120,20 +120,28 @@ def locality(x):
     return np.exp(-0.5 * (x @ x - 1))
 
 
-def local_row(x, y, w, p, sweeps):
-    """Shares φ of v = s + γ + xᵀSx credit the variances; then least squares, noise (s + γ)/K."""
+def local_row(x, y, w, p, sweeps, prior_of_all=None):
+    """Shares φ of v = s + γ + xᵀSx credit the variances; then least squares, noise (s + γ)/K.
+
+    With forgetting (prior_of_all given) the line fades as much as noise at the centre grows.
+    """
     prior, share = p, w * locality(x)
     e, q = y - x @ p["mu"], x @ p["S"] @ x
     for _ in range(sweeps):
         s, h1 = p["d"] / p["c"], p["b"] / p["a"]
         v = s + x @ wander(x, p) @ x + q
-        z2, phi, phi_h = e**2 / v, s / v, (x @ x) * x**2 * h1 / v
+        z2, phi, phi_h = min(e**2 / v, 100), s / v, (x @ x) * x**2 * h1 / v
         p = dict(
             mu=prior["mu"], S=prior["S"],
             a=prior["a"] + share * phi_h / 2, b=prior["b"] + share * phi_h * h1 * z2 / 2,
             c=prior["c"] + share * phi / 2, d=prior["d"] + share * phi * s * z2 / 2,
         )  # fmt: skip
-    noise = p["d"] / p["c"] + x @ wander(x, p) @ x
+    if prior_of_all is not None:
+        before, now = (q["d"] / q["c"] + q["b"][-1] / q["a"][-1] for q in (prior, p))
+        if now > before:
+            line = faded(prior, prior_of_all, before / now)
+            prior = dict(prior, S=line["S"], mu=line["mu"])
+    noise = (p["d"] / p["c"] + x @ wander(x, p) @ x) * max(e**2 / v / 100, 1)
     P0 = np.linalg.inv(prior["S"])
     S = np.linalg.inv(P0 + share * np.outer(x, x) / noise)
     return dict(p, S=S, mu=S @ (P0 @ prior["mu"] + share * x * y / noise))
@@ -156,7 +164,8 @@ def combined(xs, ps, unit, local):
     alpha = np.array([locality(x) for x in xs]) / v if local else 1 / v
     variance = alpha.sum() / (alpha / v).sum() if local else 1 / alpha.sum()
     slopes = sum(a * p["mu"][:-1] for a, p in zip(alpha, ps, strict=True)) / alpha.sum() / unit
-    noise = variance * (alpha * s / v).sum() / alpha.sum()
+    level = np.array([p["b"][-1] / p["a"][-1] for p in ps]) if local else 0
+    noise = variance * (alpha * (s + level) / v).sum() / alpha.sum()
     return alpha @ m / alpha.sum(), variance, noise, slopes
 
 

@@ -136,11 +136,14 @@ def _bar_picture(names: list[str], means: list, out: Path) -> None:
     figure, axes = plt.subplots(
         1, len(means), figsize=(4 * len(means), 3.4), sharey=True, layout="constrained"
     )
+    known = [
+        name.removesuffix(", online").removesuffix(", batch").split(", f")[0] for name in names
+    ]
     for ax, (label, mean, error) in zip(np.atleast_1d(axes), means):
-        known = [COLOURS[name.removesuffix(", online").removesuffix(", batch").split(", f")[0]]
-                 for name in names]  # fmt: skip
-        ax.barh(np.arange(len(names)), mean, xerr=error, color=known, alpha=0.8)
-        ax.set(title=label, xlabel="squared error / variance", yticks=np.arange(len(names)))
-        ax.set_yticklabels(names)
+        ax.barh(names, mean, xerr=error, color=[COLOURS[name] for name in known], alpha=0.8)
+        most = min(1.1 * (mean + error).max(), 4.0 * np.sort(mean)[-2])
+        for k in np.flatnonzero(mean > most):
+            ax.text(0.97 * most, k, f"{mean[k]:.2g} →", ha="right", va="center", color="w")
+        ax.set(title=label, xlabel="squared error / variance", xlim=(0, most))
     np.atleast_1d(axes)[0].invert_yaxis()
     save(figure, out / "rvc_generalisation.png")

@@ -3,10 +3,11 @@
 matplotlib is needed, and imported when something is drawn.
 """
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from .core.kernels import as_kernel
 from .priors import sample_prior
@@ -161,7 +162,7 @@ def plot_fit(
     return ax
 
 
-def plot_experts(model, X=None, y=None, *, most=25, axes=None):
+def plot_experts(model, X=None, y=None, *, most=60, ax=None):
     """Draw the local experts of an `RVCRegressor` of one or two inputs.
 
     One input: each expert's line as far as it reaches, and below how far that is. Two inputs: the
@@ -172,13 +173,14 @@ def plot_experts(model, X=None, y=None, *, most=25, axes=None):
     model : fitted RVCRegressor with one output
     X, y : array-like of shape (n, d) and (n,), default=None
         Rows to draw as dots, both or neither.
-    most : int, default=25
+    most : int, default=60
         Of more experts than this, every so manieth is drawn (one input).
-    axes : matplotlib Axes, or a pair of them for one input, default=None
+    ax : matplotlib Axes, default=None
+        Where to draw, for one input the lines alone; None: a new figure.
 
     Returns
     -------
-    matplotlib Axes, or two of them (lines, reach) for one input
+    matplotlib Axes; two of them (lines, reach) for one input where `ax` is not given
 
     Examples
     --------
@@ -189,6 +191,9 @@ def plot_experts(model, X=None, y=None, *, most=25, axes=None):
     >>> model = RVCRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
     >>> lines, reach = plot_experts(model)
     """
+    check_is_fitted(model)
+    if not (isinstance(most, Integral) and most >= 1):
+        raise ValueError(f"most={most!r}: give a positive whole number")
     experts = getattr(model, "experts_", None)
     if not isinstance(experts, dict):
         raise ValueError("model: give a fitted RVCRegressor with one output")
@@ -196,10 +201,10 @@ def plot_experts(model, X=None, y=None, *, most=25, axes=None):
         raise ValueError("give X and y, or neither")
     d = experts["centre"].shape[1]
     if d == 2:
-        return _regions(experts, X, _axes(axes))
+        return _regions(experts, X, _axes(ax))
     if d != 1:
         raise ValueError(f"model has {d} inputs: pictures are of one or two")
-    lines, reach = _two_axes() if axes is None else axes
+    lines, reach = _two_axes() if ax is None else (ax, None)
     data = None if X is None else (_one_column(X, "X")[:, 0], np.asarray(y, dtype=float))
     if data is not None:
         lines.plot(*data, ".", color=DOTS, ms=3)
@@ -210,8 +215,10 @@ def plot_experts(model, X=None, y=None, *, most=25, axes=None):
         ends = np.array([-1.0, 1.0]) * length[k]
         lines.plot(centre[k] + ends, value[k] + slope[k] * ends, color=LINE, lw=1.5)
         lines.plot(centre[k], value[k], "o", color=TRUTH, ms=3)
-    reach.plot(centre, length, "o-", color=LINE, ms=3, lw=1)
     lines.set(ylabel="y")
+    if reach is None:
+        return lines
+    reach.plot(centre, length, "o-", color=LINE, ms=3, lw=1)
     reach.set(xlabel="x", ylabel="reach", ylim=(0.0, None))
     return lines, reach
 

@@ -201,7 +201,8 @@ def test_rows_are_learnt_as_slowly(local, d, sweeps, forgetting):
         if local and K < 1e-4:
             continue
         p = slow.faded(p, prior, forgetting ** (w[i] * K))
-        p = SLOW_ROW[local](x[i], y[i], w[i], p, sweeps)
+        more = {"prior_of_all": prior} if local and forgetting < 1 else {}
+        p = SLOW_ROW[local](x[i], y[i], w[i], p, sweeps, **more)
         after, *_ = committee.heard(X[: i + 1], y[: i + 1], w[: i + 1])
         for key in FIELDS:
             found = of_expert(after.experts, 0)[key]

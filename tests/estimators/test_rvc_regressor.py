@@ -16,7 +16,7 @@ from collegium import RVCRegressor
 from collegium.estimators import rvc_stream
 
 
-@parametrize_with_checks([model(), model(mode="paper", max_experts=60)])
+@parametrize_with_checks([model(max_iter=2), model(mode="paper", max_experts=60)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
@@ -96,7 +96,10 @@ def test_what_one_expert_knows_is_the_answer_at_its_centre(mode, way):
     assert_allclose(expert["slope"], found.predict_gradient(at), rtol=1e-9)
     inner = found.predict(at, return_std=True, level="function")[1]
     bars = found.stream_.committees[0].factor_of_bars
-    assert_allclose(expert["noise"] ** 2 * bars, std**2 - inner**2, rtol=1e-9)
+    noise = expert["noise"] ** 2
+    if mode == "local":  # rows show the wandering of levels as noise
+        noise = noise + found.scaling_.scale**2 / expert["bandwidth"][:, -1]
+    assert_allclose(noise * bars, std**2 - inner**2, rtol=1e-9)
     assert expert["rows"] == 600 if mode == "paper" else 0 < expert["rows"] < 600
 
 
@@ -294,7 +297,7 @@ def test_finite_rows_give_finite_answers(name, arguments):
 @WAYS
 def test_equal_inputs_and_a_constant_column(mode, way):
     y = np.random.default_rng(0).normal(7.0, 2.0, 300)
-    found = getattr(model(mode=mode), way)(np.full((300, 2), 3.0), y)
+    found = getattr(model(mode=mode, max_iter=20), way)(np.full((300, 2), 3.0), y)
     mean, std = found.predict([[3.0, 3.0]], return_std=True)
     assert abs(mean[0] - y.mean()) < 0.5
     if mode == "local":  # as published many experts at one place seem to know more than one

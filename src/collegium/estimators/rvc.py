@@ -48,7 +48,7 @@ class RVCRegressor(LocalAnswers):
         Sweeps of `fit`, which ends when the bound gains less than `tol` a row.
     forgetting : float, default=1.0
         With λ < 1 an expert forgets a share 1 − λ of the past with every row that it hears in
-        full: for worlds that change.
+        full: for worlds that change. A row then costs O(d³) an expert in mode="local".
     add_below : float, default=-1.5
         mode="paper": an expert is added where the log density of y (scaled to variance one) is
         below this.
@@ -73,13 +73,16 @@ class RVCRegressor(LocalAnswers):
     width_ : float (list), standard deviations of the inputs.
     n_experts_ : int (list)
     n_seen_ : int, rows heard.
+    settled_ : bool, whether scales and widths are final; from then on copies can be merged.
     bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
     n_iter_ : int, sweeps of `fit`, of the expert that took most; 0 on a stream.
 
     Notes
     -----
+    Arguments are read when a stream begins.
+
     `partial_fit` hears rows in their order. `fit` shuffles them, unless `forgetting` gives the
-    order a meaning, and runs variational EM over all of them; where they are more than 500 the
+    order a meaning, and runs variational EM over all of them; where they are more than 200 the
     last fifth is heard as a stream is, which sets the scale of the bars.
 
     Memory: O(max_experts · d²), whatever passes by (in mode="local" several times that until
@@ -176,21 +179,8 @@ class RVCRegressor(LocalAnswers):
         -------
         self
         """
-        first, options = not hasattr(self, "stream_"), RVCOptions.of(self)
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
-        rows = rows.take(rows.w > 0)
-        with single_threaded():
-            if first:
-                stream = self._wait(rows, Waiting(rows, 0), options)
-                self.y_ndim_ = y_ndim
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
-            else:
-                stream = self.stream_.heard(rows)
-        self.stream_ = stream
+        rows = self._rows(X, y, sample_weight)
+        self._learn(rows.take(rows.w > 0))
         return self
 
     @all_or_nothing
@@ -208,10 +198,7 @@ class RVCRegressor(LocalAnswers):
         mean, std : arrays of the shape of y
             For a new observation, before it came. NaN for the first row of all.
         """
-        first = not hasattr(self, "stream_")
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
+        first, rows = not hasattr(self, "stream_"), self._rows(X, y, sample_weight)
         mean, std = np.full((2, *rows.y.shape), np.nan)
         start = 0
         while start < rows.w.size and (first or self.stream_.waiting is not None):
@@ -219,7 +206,7 @@ class RVCRegressor(LocalAnswers):
             if not first:
                 mean[start], std[start] = self._foretell(one.X)
             if one.w[0] > 0.0:
-                self.partial_fit(one.X, one.y, one.w)
+                self._learn(one)
                 first = False
             start += 1
         rest = rows.take(slice(start, None))
@@ -230,8 +217,30 @@ class RVCRegressor(LocalAnswers):
             self.stream_ = replace(self.stream_, n_seen=self.stream_.n_seen - unheard)
             mean[start:] = self.scaling_.mean(m)
             std[start:] = np.sqrt(v) * self.scaling_.scale
-        self.y_ndim_ = y_ndim
         return self._shaped(mean), self._shaped(std)
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        """Validated rows of a stream."""
+        first = not hasattr(self, "stream_")
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
+        if first:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, self.scaling_)
+        return rows
+
+    def _learn(self, rows: Rows) -> None:
+        """From rows of a stream, all with a weight."""
+        options = RVCOptions.of(self)
+        with single_threaded():
+            if not hasattr(self, "stream_"):
+                stream = self._wait(rows, Waiting(rows, 0), options)
+            elif self.stream_.waiting is not None:
+                kept = self.stream_.waiting
+                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
+            else:
+                stream = self.stream_.heard(rows)
+        self.stream_ = stream
 
     def _wait(self, rows: Rows, waiting: Waiting, options: RVCOptions) -> RVCStream:
         """The stream after new rows, while its first ones are kept."""
@@ -275,11 +284,23 @@ class RVCRegressor(LocalAnswers):
         3000
         """
         check_is_fitted(self)
+        if not others:
+            return self
         for model in [*others, *([] if common is None else [common])]:
             if not isinstance(model, RVCRegressor):
                 raise ValueError(f"merge takes fitted RVCRegressors, not {type(model).__name__}")
             check_is_fitted(model)
+            if model is self:
+                raise ValueError("merge: a model cannot be merged with itself")
+            if model.n_features_in_ != self.n_features_in_:
+                raise ValueError(
+                    f"merge: models have {self.n_features_in_} and {model.n_features_in_} columns"
+                )
             self._check_units(model.stream_)
+        if any(model.stream_.waiting is not None for model in (self, *others)):
+            raise ValueError(
+                "merge: a model is still waiting for its start_rows: give it more rows"
+            )
         streams = [self.stream_, *(other.stream_ for other in others)]
         with single_threaded():
             self.stream_ = merged(streams, None if common is None else common.stream_)

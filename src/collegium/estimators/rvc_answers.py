@@ -30,7 +30,8 @@ class LocalAnswers(GaussianRegressor):
             Return (mean, std) or (mean, cov) instead of the mean; not both. Answers are as
             correlated as the experts' lines that they are made of.
         level : {"observation", "function"}
-            Of a new observation (noise included, the default) or of the function behind it.
+            Of a new observation (noise included, the default) or of the function behind it. The
+            latter includes how lines miss it away from their centres, and is rather too wide.
 
         Returns
         -------
@@ -59,6 +60,8 @@ class LocalAnswers(GaussianRegressor):
 
     def predict_gradient(self, X, return_std=False):
         """The slopes of the function at X: the experts' coefficients, weighed as in `predict`.
+
+        Not the derivative of `predict` to the last digit: weights have slopes of their own.
 
         Parameters
         ----------
@@ -133,6 +136,11 @@ class LocalAnswers(GaussianRegressor):
     def n_seen_(self) -> int:
         check_is_fitted(self)
         return self.stream_.n_seen
+
+    @property
+    def settled_(self) -> bool:
+        stream = self._stream()
+        return stream.waiting is None and all(race.laps == 0 for race in stream.races)
 
     @property
     def n_experts_(self):

@@ -21,6 +21,8 @@ Array = np.ndarray
 MODES = ("local", "paper")
 #: Farthest that inputs may lie from those of the first rows, in their standard deviations: the
 #: variance grows with the fourth power of the distance in units, and its square stays finite.
+#: Largest y, in standard deviations of the first rows.
+LARGEST_TARGET = 1e60
 FARTHEST = 1e25
 
 
@@ -67,15 +69,15 @@ class RVCOptions:
             centres = _numbers(centres)
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
-        positive = (lambda v: 0.0 < v < np.inf, "a positive number or 'auto'")
+        positive = (lambda v: 0.0 < v < np.inf, "more than 0, or 'auto'")
         habits = Habits(
             max_experts=whole_number(e.max_experts, "max_experts", auto=False) or 1,
             sweeps=whole_number(e.sweeps, "sweeps", auto=False) or 1,
             forgetting=number(
-                e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
+                e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "more than 0 and at most 1"
             ),
             grow=isinstance(centres, str) and centres == "grow",
-            add_below=number(e.add_below, "add_below", np.isfinite, "a finite number"),
+            add_below=number(e.add_below, "add_below", np.isfinite, "finite size"),
             alike=number(e.prune, "prune", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1"),
         )
         verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
@@ -85,7 +87,7 @@ class RVCOptions:
             width=None if _auto(e.width) else number(e.width, "width", *positive),
             b=None if _auto(e.b) else number(e.b, "b", *positive),
             max_iter=whole_number(e.max_iter, "max_iter", auto=False) or 1,
-            tol=number(e.tol, "tol", lambda v: 0.0 <= v < np.inf, "a number of at least 0"),
+            tol=number(e.tol, "tol", lambda v: 0.0 <= v < np.inf, "at least 0"),
             learn_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
         )  # fmt: skip
 
@@ -151,12 +153,20 @@ class RVCStream:
     def foretold(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
         """After rows; mean and variance (n, p) for each before it came, y scaled."""
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
+        if np.abs(Y).max(initial=0.0) > LARGEST_TARGET:
+            raise ValueError(
+                f"y has values {LARGEST_TARGET:.0e} times the scale of the first rows: fit again"
+            )
         found = [
             race.foretold(X, np.ascontiguousarray(y), rows.w)
             for race, y in zip(self.races, Y.T, strict=True)
         ]
         stream = replace(
-            self, races=tuple(race for race, _, _ in found), n_seen=self.n_seen + rows.w.size
+            self,
+            races=tuple(race for race, _, _ in found),
+            bounds=(),
+            n_iter=0,
+            n_seen=self.n_seen + rows.w.size,
         )
         means, variances = (np.column_stack(each) for each in list(zip(*found, strict=True))[1:])
         return stream, means, variances

@@ -24,9 +24,11 @@ from .race import (
 
 Array = np.ndarray
 #: Up to so many rows settings are compared by leaving out a fifth at a time.
-FEW, FOLDS = 500, 5
+FEW, FOLDS = 200, 5
 #: Sweeps of EM for a comparison.
 FEW_SWEEPS = 5
+#: Rows of the first lap of a race, at least.
+LEAST_LAP = 25
 #: Rows that settings are compared on where there are more.
 RACE_ROWS = 8_192
 #: Rows of a standard normal that the spread of few errors is mixed with.
@@ -71,6 +73,7 @@ def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race
     """Before a row is heard; the rows given set the scale of what is assumed."""
     assumed = settings(choice, X, y, w)
     committees = tuple(LocalCommittee.start(a, choice.habits, choice.centres) for a in assumed)
+    lap_length = max(lap_length, LEAST_LAP)
     return Race.start(
         committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1, choice.by_density
     )  # fmt: skip
@@ -101,24 +104,33 @@ def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]
     Where the past fades a row counts forgettingᵃᵍᵉ times.
     """
     n = y.size
-    age = np.arange(n - 1, -1, -1.0)
-    w = w * np.maximum(choice.habits.forgetting**age, 1e-300)
     if n <= FEW:
-        return _fit_few(choice, X, y, w, say)
+        return _fit_few(choice, X, y, _aged(w, choice), say)
     assumed = _raced(choice, X, y, w)
     say(f"width {assumed.unit:.3g} standard deviations")
+    if not choice.local:
+        return _by_em(choice, assumed, X, y, _aged(w, choice))
     kept = n - n // FOLDS
     first, last = slice(kept), slice(kept, n)
-    found = _by_em(choice, assumed, X[first], y[first], w[first])
-    committee, _, _ = found.committee.heard(X[last], y[last], w[last])
-    return Fit(committee, found.bounds)
+    found = _by_em(choice, assumed, X[first], y[first], _aged(w[first], choice))
+    committee = replace(found.committee, scale=np.zeros(3))
+    heard, _, _ = committee.heard(X[last], y[last], w[last])
+    answer = committee.answer(X[last])  # before any row of the last fifth was heard
+    factor = _spread((y[last] - answer.mean) ** 2 / answer.variance, w[last])
+    bars = np.array([0.5 * np.log(factor), float(n), 0.0])
+    return Fit(replace(heard, scale=bars), found.bounds)
+
+
+def _aged(w: Array, choice: Choice) -> Array:
+    age = np.arange(w.size - 1, -1, -1.0)
+    return w * choice.habits.forgetting**age
 
 
 def _raced(choice: Choice, X: Array, y: Array, w: Array) -> Assumptions:
     rows = np.linspace(0, y.size - 1, min(y.size, RACE_ROWS)).astype(int)
     X, y, w = X[rows], y[rows], w[rows]
     laps = LAPS if choice.local else 1
-    race = begin(choice, X, y, w, max(y.size // (2**laps - 1), 1))
+    race = begin(choice, X, y, w, y.size // (2**laps - 1))
     return race.heard(X, y, w).best.assumed
 
 
@@ -184,7 +196,7 @@ def _spread(squares: Array, w: Array) -> float:
     total = share.sum()
     # weighted quantile, mixed with that of a standard normal as if DOUBT rows had said so
     level = np.searchsorted(np.cumsum(share), 0.95 * total)
-    log_ratio = np.log(max(z[min(level, z.size - 1)], 1e-6) / QUANTILE)
+    log_ratio = np.log(max(z[min(level, z.size - 1)], 0.1) / QUANTILE)
     return float(np.exp(2.0 * log_ratio * total / (total + DOUBT)))
 
 

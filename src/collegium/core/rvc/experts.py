@@ -64,6 +64,7 @@ class Experts:
     c: Array  # (M,)
     d: Array  # (M,)
     heard: Array  # (M,)  rows, each by its weight
+    times: Array  # (M, 3)  row of birth, last row that came near, number of such rows
 
     @classmethod
     def none(cls, room: int, assumed: Assumptions) -> Experts:
@@ -72,7 +73,7 @@ class Experts:
             size=0, centres=np.zeros((room, assumed.d)), mu=np.zeros((room, D)),
             start=np.zeros((room, D)), factor=np.zeros((room, D if assumed.local else 1, D)),
             a=np.ones((room, D)), b=np.ones((room, D)), c=np.ones(room), d=np.ones(room),
-            heard=np.zeros(room),
+            heard=np.zeros(room), times=np.zeros((room, 3)),
         )  # fmt: skip
 
     @classmethod
@@ -92,7 +93,7 @@ class Experts:
         """In the order of the fields, without the size."""
         return (
             self.centres, self.mu, self.start, self.factor, self.a, self.b, self.c, self.d,
-            self.heard,
+            self.heard, self.times,
         )  # fmt: skip
 
     def copy(self) -> Experts:
@@ -125,7 +126,8 @@ class Experts:
         factor = self.factor[: self.size]
         if factor.shape[1] == 1:
             return factor[:, 0].copy()
-        return np.einsum("kii->ki", self.covariance()).copy()
+        v = np.einsum("kii->ki", factor)
+        return v + (np.triu(factor, 1) ** 2 @ v[:, :, None])[:, :, 0]  # Σ_j U_ij² v_j, U_ii = 1
 
     def noise(self) -> Array:
         """s  (size,)."""

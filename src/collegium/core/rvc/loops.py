@@ -10,13 +10,15 @@ from numba import njit
 
 #: Least share of a row that a local expert listens to, and of the most confident vote.
 FAINT = 1e-4
-#: Largest squared error, relative to its variance, that variances learn from.
+#: Largest squared error, relative to its variance, that is taken in full.
 LARGEST_SURPRISE = 100.0
 #: Least variance of noise and misfit, relative to the first guess of the noise; and what is kept
 #: at least of what was known.
 LEAST = 1e-12
 #: Least share of the past that one row may leave.
 LEAST_KEPT = 1e-6
+#: Rows that count less say nothing.
+LEAST_WEIGHT = 1e-100
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 
@@ -67,8 +69,8 @@ def votes(
 ):  # fmt: skip
     """Each expert's mean, variance and weight at a row; the sums that the committee needs.
 
-    weights α_k = K_k/v_k, K_k = 1 as published: Σα, Σαm, Σα/v, Σα s/v, each relative to the
-    nearest expert's K. `share` is α_k, or 0 of those too far to count.
+    weights α_k = K_k/v_k, K_k = 1 as published: Σα, Σαm, Σα/v, Σα(s + 1/h_D)/v (as published
+    Σαs/v), each relative to the nearest expert's K. `share` is α_k, or 0 of those too far to count.
     """
     nearest = np.inf
     for k in range(size):
@@ -94,7 +96,8 @@ def votes(
         total += share[k]
         total_mean += share[k] * m
         total_precision += share[k] / v
-        total_noise += share[k] * s / v
+        wander = b[k, -1] / a[k, -1] if local else 0.0  # of levels: rows show it as noise
+        total_noise += share[k] * (s + wander) / v
     return total, total_mean, total_precision, total_noise
 
 
@@ -108,10 +111,14 @@ def learn_local(
     The error e = y − xᵀμ has variance v = s + γ + xᵀSx before the row is heard. Each part of it
     that is not yet known is credited with its share φ of v: for noise c += Kφ/2, d += Kφs z²/2,
     z² = e²/v, and so for 1/h_j. At rest Σ Kφ(z² − 1) = 0, which is where Σ K log N(e | 0, v) is
-    stationary. Then μ and S hear the row with noise (s + γ)/K, in Bierman's form.
+    stationary. Then μ and S hear the row with noise (s + γ)/K, in Bierman's form; with more where
+    e is ten deviations and beyond. With forgetting, rows of old are trusted no more than those of
+    now: where noise grows at the centre, what they said fades as much.
     """
     D = x.size
     share = K * weight
+    if share < LEAST_WEIGHT:
+        return
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:
         keep = max(forgetting**share, LEAST_KEPT)
@@ -123,10 +130,13 @@ def learn_local(
         e -= x[j] * mu[j]
         base[0, j], base[1, j] = a[j], b[j]
     c_before, d_before = c[0], d[0]
+    believed = d[0] / c[0] + b[D - 1] / a[D - 1]
+    surprise = 0.0
     for _ in range(sweeps):
         s = d[0] / c[0]
         v = s + misfit(x, rho, a, b) + q
-        z2 = min(e * e / v, LARGEST_SURPRISE)
+        surprise = e * e / v
+        z2 = min(surprise, LARGEST_SURPRISE)
         for j in range(D):
             own = b[j] / a[j]
             half = 0.5 * share * rho * x[j] * x[j] * own / v
@@ -136,7 +146,16 @@ def learn_local(
         c[0] = c_before + half
         d[0] = d_before + half * s * z2
     _bound(prior, a, b, c, d)
+    if forgetting < 1.0:
+        keep = believed / (d[0] / c[0] + b[D - 1] / a[D - 1])
+        if keep < 1.0:
+            _fade_line(max(keep, LEAST_KEPT), prior, start, mu, factor, f, g)
+            quadratic(factor, x, f)
+            e = y
+            for j in range(D):
+                e -= x[j] * mu[j]
     noise = (d[0] / c[0] + misfit(x, rho, a, b)) / share
+    noise *= max(surprise / LARGEST_SURPRISE, 1.0)
     _hear(noise, e, f, mu, factor, g)
     heard[0] += share
 
@@ -203,6 +222,8 @@ def learn_published(
     x, base,
 ):  # fmt: skip
     """One row for one expert as published: eqs 14–15 and 24–29, the prior fixed over sweeps."""
+    if weight < LEAST_WEIGHT:
+        return
     D = x.size
     rho = inputs(row, centre, unit, x)
     if forgetting < 1.0:

@@ -26,7 +26,12 @@ def merged_committees(
     first = committees[0]
     parts = [(committee.experts, 1.0) for committee in committees]
     if common is not None:
-        parts.append((common.experts, 1.0 - len(committees)))
+        if first.habits.forgetting < 1.0:
+            raise ValueError(
+                "common cannot be taken out of models with forgetting < 1, which have forgotten "
+                "some of it: merge models that began apart, with the same width and centres"
+            )
+        parts.append((common.experts, -1.0))
     for committee in [*committees[1:], *([] if common is None else [common])]:
         if not _same(first.assumed, committee.assumed):
             raise ValueError(
@@ -60,12 +65,15 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
     precision = np.zeros((found.size, D, D))
     shift = np.zeros((found.size, D))
     known = np.zeros(found.size, dtype=bool)
-    for experts, sign in parts:
+    holders = np.zeros(found.size)
+    for experts, part in parts:
         S = experts.covariance()
         for j in range(experts.size):
             k = where.get(experts.centres[j].tobytes())
-            if k is None:  # pruned since
+            if k is None:  # pruned since, everywhere
                 continue
+            holders[k] += part > 0
+            sign = 1.0 if part > 0 else 1.0 - holders[k]  # `common` comes last, and counts once
             if not known[k]:
                 found.start[k], known[k] = experts.start[j], True
             Lambda = _inverse(S[j], variance) - np.diag(1.0 / variance)
@@ -81,6 +89,8 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
             found.c[k] += sign * (experts.c[j] - assumed.c0)
             found.d[k] += sign * (experts.d[j] - assumed.d0)
             found.heard[k] += sign * experts.heard[j]
+            if part > 0:
+                found.times[k] = np.maximum(found.times[k], experts.times[j])
     _bounded(found, assumed)
     for k in range(found.size):
         root, mean = _posterior(precision[k], shift[k], variance)

@@ -8,12 +8,21 @@ from .loops import FAINT, _leaf, inputs, learn_local, learn_published, misfit, q
 QUANTILE, OUTSIDE = 1.959963984540054, 0.05
 #: Steps of the scale of the bars: the first, the rows over which it falls, the last.
 FIRST_STEP, FALLING, LAST_STEP = 0.5, 10.0, 0.02
+#: The least log of it: after rows that were all foretold exactly bars must find back.
+NARROWEST_BARS = -3.0
+#: Share of a row from which on it has come near an expert. One is idle, and gives its place to a
+#: newcomer, after so many of its usual gaps, and so many rows an expert.
+NEARBY, IDLE_GAPS, IDLE_ROWS, HURRIED_ROWS = 0.1, 20.0, 10.0, 1.0
+#: xᵀx of a row that is far: it counts a hundredth.
+FAR = 10.2
 #: Pairs of experts are compared after so many rows an expert.
 PRUNE_EVERY = 4
 
 
 @_leaf
-def _insert(k, row, level, slope, unit, prior, centres, mu, start, factor, a, b, c, d, heard):
+def _insert(
+    k, row, level, slope, unit, prior, centres, mu, start, factor, a, b, c, d, heard, times, now,
+):  # fmt: skip
     """A fresh expert at a row, that expects level + slopeᵀ(x − row)."""
     D = mu.shape[1]
     for j in range(D - 1):
@@ -27,6 +36,7 @@ def _insert(k, row, level, slope, unit, prior, centres, mu, start, factor, a, b,
         factor[k, j % factor.shape[1], j] = prior[5 + j]
         a[k, j], b[k, j] = prior[0], prior[1]
     c[k], d[k], heard[k] = prior[2], prior[3], 0.0
+    times[k, 0], times[k, 1], times[k, 2] = now, now, 0.0
 
 
 @_leaf
@@ -36,7 +46,7 @@ def _variance_at(k, row, unit, centres, factor, a, b, c, d, x, f):
 
 
 @_leaf
-def _prune(size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, x, f):
+def _prune(size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, times, x, f):
     """Drop experts as confident as another one, at its centre and at their own; the new size."""
     k = 0
     while k < size:
@@ -55,7 +65,7 @@ def _prune(size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, x, 
             k += 1
             continue
         size -= 1
-        for A in (centres, mu, start, a, b):
+        for A in (centres, mu, start, a, b, times):
             A[drop] = A[size]
         for v in (c, d, heard):
             v[drop] = v[size]
@@ -64,9 +74,24 @@ def _prune(size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, x, 
 
 
 @_leaf
+def _idle(size, times, now, far):
+    """An expert that no row has come near for long, by its own measure and by that of all; −1.
+
+    Where a row is far from every expert there is less patience.
+    """
+    found, longest = -1, (HURRIED_ROWS if far else IDLE_ROWS) * size
+    for k in range(size):
+        gap = now - times[k, 1]
+        usual = (times[k, 1] - times[k, 0] + 1.0) / max(times[k, 2], 1.0)
+        if gap > longest and gap > IDLE_GAPS * usual:
+            found, longest = k, gap
+    return found
+
+
+@_leaf
 def listen(
     X, y, w, size, room, unit, local, sweeps, forgetting, prior, slope, reach, add_below, alike,
-    scale, centres, mu, start, factor, a, b, c, d, heard, mean, variance,
+    scale, centres, mu, start, factor, a, b, c, d, heard, times, mean, variance,
 ):  # fmt: skip
     """All rows, one after the other; the number of experts after them.
 
@@ -102,7 +127,11 @@ def listen(
         e = y[i] - mean[i]
         z2 = e * e / variance[i]
         low = -0.5 * (z2 + np.log(2 * np.pi * variance[i])) < add_below
-        if size < room and (size == 0 or (nearest > reach if local else low)):
+        unknown = size == 0 or (nearest > reach if local else low)
+        place = size if size < room else -1
+        if unknown and local and place < 0 and alike > 0.0:
+            place = _idle(size, times, scale[1], nearest > FAR)
+        if unknown and place >= 0:
             for j in range(D - 1):
                 local_slope[j] = slope[j]
             if local and size > 0:
@@ -113,14 +142,17 @@ def listen(
                     local_slope[j] = t / (total * unit)
             level = mean[i] if local else 0.0
             _insert(
-                size, row, level, local_slope, unit, prior, centres, mu, start, factor, a, b, c, d,
-                heard,
+                place, row, level, local_slope, unit, prior, centres, mu, start, factor, a, b, c,
+                d, heard, times, scale[1],
             )  # fmt: skip
-            rho[size] = 1.0
-            size += 1
+            rho[place] = 1.0
+            size = max(size, place + 1)
         for k in range(size):
             if local:
                 K = np.exp(-0.5 * (rho[k] - 1.0))
+                if K >= NEARBY:
+                    times[k, 1] = scale[1]
+                    times[k, 2] += 1.0
                 if K >= FAINT:
                     learn_local(
                         row, y[i], w[i], K, unit, sweeps, forgetting, prior, start[k],
@@ -134,13 +166,15 @@ def listen(
                     x, base,
                 )  # fmt: skip
         step = max(FIRST_STEP / (1.0 + scale[1] / FALLING), LAST_STEP)
+        step *= min(w[i], 1.0)
         scale[0] += step * ((1.0 if z2 > QUANTILE * QUANTILE else 0.0) - OUTSIDE)
+        scale[0] = max(scale[0], NARROWEST_BARS)
         scale[1] += 1.0
         scale[2] += 1.0
         if alike > 0.0 and scale[2] >= PRUNE_EVERY * size:
             scale[2] = 0.0
             size = _prune(
-                size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, x, f
+                size, unit, alike, centres, mu, start, factor, a, b, c, d, heard, times, x, f
             )  # fmt: skip
     return size
 

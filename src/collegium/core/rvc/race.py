@@ -2,7 +2,8 @@
 answers. No row is stored for it.
 
 The best width falls as rows come in. So at every doubling the committees wider than the leader
-leave, and after some doublings all but the leader.
+leave, narrower ones are begun where there are none, and after some doublings all but the leader
+leave. In laps with newcomers only the second half counts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ WIDTHS = tuple(0.05 * 2.0 ** (0.5 * i) for i in range(9))  # .05 … .8
 #: Units and b of experts as published, relative to the same and to the variance about a line.
 UNITS = (0.01, 0.03, 0.1)
 LARGENESS = (0.03, 0.1, 0.3, 1.0, 3.0)
+#: The least width that is ever tried, so measured.
+NARROWEST = 0.01
 #: Committees that are narrower than the leader and go on with it.
 NARROWER = 3
 #: Doublings after which the leader stays alone.
@@ -39,6 +42,7 @@ class Race:
     lap_rows: int  # rows of this lap so far
     lap_length: int
     by_density: bool  # see `gain`
+    skipped: int  # first rows of this lap, which do not count
 
     @classmethod
     def start(
@@ -52,8 +56,8 @@ class Race:
         """`first` leads until something is known."""
         laps = 0 if len(committees) == 1 else laps
         return cls(
-            committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1), by_density
-        )
+            committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1), by_density, 0
+        )  # fmt: skip
 
     def heard(self, X: Array, y: Array, w: Array) -> Race:
         """After rows (n, d), (n,), (n,)."""
@@ -63,7 +67,10 @@ class Race:
         """After rows; the mean and variance (n,) that the leader had for each before it came."""
         race, start, mean, variance = self, 0, np.empty(y.size), np.empty(y.size)
         while start < y.size:
-            stop = start + race.lap_length - race.lap_rows if race.laps else y.size
+            stop = y.size
+            if race.laps:  # rows of no weight do not count
+                left = race.lap_length - race.lap_rows
+                stop = start + int(np.searchsorted(np.cumsum(w[start:] > 0.0), left)) + 1
             rows = slice(start, stop)
             race, mean[rows], variance[rows] = race._within_lap(X[rows], y[rows], w[rows])
             start = stop
@@ -72,28 +79,33 @@ class Race:
     def _within_lap(self, X: Array, y: Array, w: Array) -> tuple[Race, Array, Array]:
         found = [committee.heard(X, y, w) for committee in self.committees]
         means, variances = np.array([m for _, m, _ in found]), np.array([v for _, _, v in found])
-        each = w * gain(y, means, variances, self.by_density)
+        rows, heard = np.arange(y.size), w > 0.0
+        passed = self.lap_rows + np.cumsum(heard) - heard
+        counts = w * (passed >= self.skipped)
+        each = counts * gain(y, means, variances, self.by_density)
         before = self.gains[:, None] + np.cumsum(each, axis=1) - each
-        rows = np.arange(y.size)
-        leader = np.where(self._enough(self.lap_rows + rows), before.argmax(axis=0), self.before)
+        leader = np.where(self._enough(passed), before.argmax(axis=0), self.before)
         race = replace(
             self, committees=tuple(c for c, _, _ in found), gains=self.gains + each.sum(axis=1),
-            lap_rows=self.lap_rows + y.size,
+            lap_rows=self.lap_rows + int(heard.sum()),
         )  # fmt: skip
         done = race.laps and race.lap_rows >= race.lap_length
         return race._next_lap() if done else race, means[leader, rows], variances[leader, rows]
 
     def _enough(self, rows):
         """Whether after so many rows of a lap its own leader leads."""
-        return (rows >= min(ENOUGH, self.lap_length)) & (self.laps > 0)
+        return (rows >= min(self.skipped + ENOUGH, self.lap_length)) & (self.laps > 0)
 
     def _next_lap(self) -> Race:
         best, laps = self.leader, self.laps - 1
         first = max(best - NARROWER, 0) if laps else best
         kept = self.committees[first : best + 1]
+        while laps and len(kept) <= NARROWER and _narrower(kept[0]) is not None:
+            kept = (_narrower(kept[0]), *kept)
+        length = 2 * self.lap_length
         return replace(
-            self, committees=kept, gains=np.zeros(len(kept)), before=best - first, laps=laps,
-            lap_rows=0, lap_length=2 * self.lap_length,
+            self, committees=kept, gains=np.zeros(len(kept)), before=len(kept) - 1, laps=laps,
+            lap_rows=0, lap_length=length, skipped=length // 2,
         )  # fmt: skip
 
     @property
@@ -106,6 +118,18 @@ class Race:
         return self.committees[self.leader]
 
 
+def _narrower(committee: LocalCommittee) -> LocalCommittee | None:
+    """One that begins anew, with the next width; None where that would be too small."""
+    assumed = committee.assumed
+    width = assumed.unit / np.sqrt(2.0 * assumed.d) / np.sqrt(2.0)
+    if width < NARROWEST or not assumed.local or not committee.habits.grow:
+        return None
+    unit = assumed.unit / np.sqrt(2.0)
+    steep = assumed.level_variance * max(1.0, STEEP / unit**2)
+    slim = replace(assumed, unit=unit, slope_variance=steep)
+    return LocalCommittee.start(slim, committee.habits)
+
+
 def gain(y: Array, mean: Array, variance: Array, by_density: bool) -> Array:
     """Log densities, or less the squared errors: as published bars are wide where b is large, and
     b must be large where few experts are to become many."""
@@ -113,7 +137,9 @@ def gain(y: Array, mean: Array, variance: Array, by_density: bool) -> Array:
 
 
 def log_density(y: Array, mean: Array, variance: Array) -> Array:
-    return -0.5 * ((y - mean) ** 2 / variance + np.log(2.0 * np.pi * variance))
+    """Of normal errors up to five deviations: one outlier must not decide a race."""
+    z2 = np.minimum((y - mean) ** 2 / variance, 25.0)
+    return -0.5 * (z2 + np.log(2.0 * np.pi * variance))
 
 
 def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
@@ -123,7 +149,10 @@ def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
     weighted = A * w[:, None]
     slopes = np.linalg.lstsq(weighted.T @ A + np.diag(penalty), weighted.T @ y, rcond=None)[0]
     left = y - A @ slopes
-    return slopes[:-1], float(w @ left**2 / w.sum())
+    if np.ptp(y) == 0.0:  # so far: nothing is known of how it varies
+        return slopes[:-1], 1.0
+    # few rows say little of what is left: y itself has variance one
+    return slopes[:-1], float(w @ left**2 / w.sum()) + 1.0 / y.size**3
 
 
 def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
