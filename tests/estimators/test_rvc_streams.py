@@ -107,7 +107,7 @@ def test_forgetting_follows_a_jump(mode):
         for f in (0.995, 1.0)
     )
     errors = [rmse(each.predict(GRID), -np.sin(GRID[:, 0])) for each in (faded, still)]
-    assert errors[0] < 0.1 < 0.2 < errors[1]
+    assert errors[0] < 0.15 < 0.2 < errors[1]
 
 
 @MODES

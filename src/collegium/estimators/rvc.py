@@ -9,7 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.local import Rows
 from ..engines import single_threaded
-from .data import all_or_nothing, check_outputs, check_rows, generator
+from .data import (
+    MOST_COPIES,
+    all_or_nothing,
+    check_outputs,
+    check_rows,
+    check_weights,
+    generator,
+)
 from .data import merged as merged_rows
 from .online import Waiting
 from .progress import Progress
@@ -152,7 +159,7 @@ class RVCRegressor(LocalAnswers):
         self
         """
         options = RVCOptions.of(self)
-        rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        rows, self.y_ndim_ = self._rows(X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
         in_order = options.habits.forgetting < 1.0
         rng = generator(self.random_state)
@@ -222,7 +229,7 @@ class RVCRegressor(LocalAnswers):
     def _rows(self, X, y, sample_weight) -> Rows:
         """Validated rows of a stream."""
         first = not hasattr(self, "stream_")
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
+        rows, y_ndim = self._rows(X, y, sample_weight, reset=first)
         if first:
             self.y_ndim_ = y_ndim
         else:
@@ -241,6 +248,11 @@ class RVCRegressor(LocalAnswers):
             else:
                 stream = self.stream_.heard(rows)
         self.stream_ = stream
+
+    def _rows(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
+        check_weights(rows.w, MOST_COPIES)
+        return rows, y_ndim
 
     def _wait(self, rows: Rows, waiting: Waiting, options: RVCOptions) -> RVCStream:
         """The stream after new rows, while its first ones are kept."""
