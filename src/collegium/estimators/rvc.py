@@ -159,7 +159,7 @@ class RVCRegressor(LocalAnswers):
         self
         """
         options = RVCOptions.of(self)
-        rows, self.y_ndim_ = self._rows(X, y, sample_weight, reset=True)
+        rows, self.y_ndim_ = self._checked(X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
         in_order = options.habits.forgetting < 1.0
         rng = generator(self.random_state)
@@ -229,7 +229,7 @@ class RVCRegressor(LocalAnswers):
     def _rows(self, X, y, sample_weight) -> Rows:
         """Validated rows of a stream."""
         first = not hasattr(self, "stream_")
-        rows, y_ndim = self._rows(X, y, sample_weight, reset=first)
+        rows, y_ndim = self._checked(X, y, sample_weight, reset=first)
         if first:
             self.y_ndim_ = y_ndim
         else:
@@ -249,7 +249,7 @@ class RVCRegressor(LocalAnswers):
                 stream = self.stream_.heard(rows)
         self.stream_ = stream
 
-    def _rows(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
+    def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
         check_weights(rows.w, MOST_COPIES)
         return rows, y_ndim
