@@ -24,7 +24,7 @@ from .race import (
 
 Array = np.ndarray
 #: Up to so many rows settings are compared by leaving out a fifth at a time.
-FEW, FOLDS = 200, 5
+FEW, FEW_PUBLISHED, FOLDS = 200, 500, 5
 #: Sweeps of EM for a comparison.
 FEW_SWEEPS = 5
 #: Rows of the first lap of a race, at least.
@@ -104,7 +104,7 @@ def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]
     Where the past fades a row counts forgettingᵃᵍᵉ times.
     """
     n = y.size
-    if n <= FEW:
+    if n <= (FEW if choice.local else FEW_PUBLISHED):
         return _fit_few(choice, X, y, _aged(w, choice), say)
     assumed = _raced(choice, X, y, w)
     say(f"width {assumed.unit:.3g} standard deviations")

@@ -100,8 +100,11 @@ class Race:
         best, laps = self.leader, self.laps - 1
         first = max(best - NARROWER, 0) if laps else best
         kept = self.committees[first : best + 1]
-        while laps and len(kept) <= NARROWER and _narrower(kept[0]) is not None:
-            kept = (_narrower(kept[0]), *kept)
+        while laps and len(kept) <= NARROWER:
+            newcomer = _narrower(kept[0])
+            if newcomer is None:
+                break
+            kept = (newcomer, *kept)
         length = 2 * self.lap_length
         return replace(
             self, committees=kept, gains=np.zeros(len(kept)), before=len(kept) - 1, laps=laps,
