@@ -73,13 +73,15 @@ class StudentT(Scalar):
     def function(self, m, v):
         return m, v
 
-    def _mixture(self, far):
+    def _mixture(self, ratio):
         """Student's t is N(f, σ²/τ), τ ~ Gamma(ν/2, ν/2): nodes of x = log τ, and logs of their
-        weights; `far` more of them for small τ."""
+        weights, enough for squared errors up to ratio·σ², which speak for a small τ."""
         a = 0.5 * self.dof
         step = STEP * min(1.0, np.sqrt(1.0 / a))
         high = min(np.sqrt(45.0 / a), np.log1p(45.0 / a)) + 1.0
-        x = np.arange(-45.0 / a - far - 1.0, high, step)
+        low = 45.0 / a + np.log1p(ratio) + 1.0
+        near = 2.0 * np.sqrt(90.0 / a) + 2.0 * ratio / a  # −a(expm1(x) − x) ≤ −a x²/3, |x| < 1
+        x = np.arange(-min(low, near) if near < 1.0 else -low, high if near >= 1.0 else near, step)
         if a > STIRLING:
             constant = np.log(a) - log_stirling(a)
         else:
@@ -113,8 +115,7 @@ class StudentT(Scalar):
     def log_predictive(self, y, m, v):
         """log E_τ[N(y; m, v + σ²/τ)], by a trapezoidal rule in log τ, as good for any v and ν."""
         out, r2 = np.empty(np.shape(m)), (y[..., 0] - m) ** 2
-        far = np.log1p(r2.max(initial=0.0) / self.noise)  # outliers speak for a small τ
-        x, prior = self._mixture(far)
+        x, prior = self._mixture(r2.max(initial=0.0) / self.noise)
         for part in np.array_split(np.arange(out.size), 1 + out.size * x.size // BLOCK):
             total = np.broadcast_to(v, m.shape)[part, None] + self.noise * np.exp(-x)
             terms = prior - 0.5 * (r2[part, None] / total + np.log(total) + LOG_2PI)
