@@ -48,10 +48,6 @@ class Choice:
     max_iter: int
     tol: float
 
-    @property
-    def by_density(self) -> bool:
-        return self.local or self.centres is not None
-
 
 def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
     """All that come into question, narrowest first."""
@@ -75,7 +71,7 @@ def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race
     committees = tuple(LocalCommittee.start(a, choice.habits, choice.centres) for a in assumed)
     lap_length = max(lap_length, LEAST_LAP)
     return Race.start(
-        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1, choice.by_density
+        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1, choice.local
     )  # fmt: skip
 
 
@@ -175,7 +171,7 @@ class _Scores:
             answer = replace(found.committee, scale=np.zeros(3)).answer(X[out])
             mean[out], variance[out] = answer.mean, answer.variance
         factor = _spread((y - mean) ** 2 / variance, w) if assumed.local else 1.0
-        return float(w @ gain(y, mean, factor * variance, self.choice.by_density)), factor
+        return float(w @ gain(y, mean, factor * variance, assumed.local)), factor
 
 
 def _climbed(scores: _Scores, start: int, count: int) -> int:
