@@ -16,6 +16,8 @@ from sklearn.exceptions import NotFittedError
 from collegium.core.rvc import race as racing
 from collegium.core.rvc.choosing import Choice, begin
 from collegium.core.rvc.committee import Habits
+from collegium.core.rvc.experts import Experts
+from collegium.core.rvc.merging import merged_committees
 
 
 @MODES
@@ -312,7 +314,8 @@ def test_rows_of_no_weight_do_not_move_the_race():
 def test_what_one_stream_has_pruned_another_still_knows():
     first, (one, other), _ = streams(2)
     committee = one.stream_.races[0].committees[0]
-    gone = committee.experts.take(np.arange(1, committee.experts.size))
+    experts = committee.experts
+    gone = Experts(experts.size - 1, *(array[1:] for array in experts.arrays()))
     race = replace(one.stream_.races[0], committees=(replace(committee, experts=gone),))
     one.stream_ = replace(one.stream_, races=(race,))
     expert = other.experts_
@@ -321,3 +324,26 @@ def test_what_one_stream_has_pruned_another_still_knows():
     assert at.size == 1
     assert_allclose(found["rows"][at], expert["rows"][:1], rtol=1e-9)
     assert_allclose(found["slope"][at], expert["slope"][:1], rtol=1e-6)
+
+
+def test_messages_do_not_depend_on_what_experts_expected():
+    """Two experts that heard the same from other starts say the same when merged."""
+    committee = streams(1)[0].stream_.committees[0]
+    e, variance = committee.experts, committee.assumed.prior_variance()
+    start = e.start + np.random.default_rng(0).normal(size=e.start.shape)
+    mu = e.mu.copy()
+    for k, S in enumerate(e.covariance()):
+        mu[k] += S @ ((start[k] - e.start[k]) / variance)  # the same message, another prior mean
+    other = replace(committee, experts=replace(e, start=start, mu=mu))
+    found, plain = (merged_committees([committee, c], None).experts for c in (other, committee))
+    assert_allclose(found.mu[: e.size], plain.mu[: e.size], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [150, 600])
+def test_fit_chooses_narrow_regions_for_a_wiggle_and_scales_its_bars(n):
+    X, _ = wave(n)
+    noise = 0.05 * np.random.default_rng(1).normal(size=n)
+    smooth = model(max_experts=40).fit(X, 0.3 * X[:, 0] + noise)
+    wiggle = model(max_experts=40).fit(X, np.sin(6 * X[:, 0]) + noise)
+    assert wiggle.width_ < 0.5 * smooth.width_
+    assert abs(wiggle.stream_.committees[0].scale[0]) > 1e-3

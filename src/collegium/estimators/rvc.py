@@ -68,7 +68,7 @@ class RVCRegressor(LocalAnswers):
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: say what is chosen.
+        1: `fit` says which width it has chosen.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ import numpy as np
 from .batch import fit_experts
 from .committee import Habits, LocalCommittee
 from .experts import Assumptions, Experts
+from .passing import QUANTILE
 from .race import (
     LAPS,
     LARGENESS,
@@ -33,7 +34,6 @@ LEAST_LAP = 25
 RACE_ROWS = 8_192
 #: Rows of a standard normal that the spread of few errors is mixed with.
 DOUBT = 20.0
-QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race
     committees = tuple(LocalCommittee.start(a, choice.habits, choice.centres) for a in assumed)
     lap_length = max(lap_length, LEAST_LAP)
     return Race.start(
-        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1, choice.local
+        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1
     )  # fmt: skip
 
 

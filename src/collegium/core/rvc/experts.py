@@ -99,11 +99,6 @@ class Experts:
     def copy(self) -> Experts:
         return Experts(self.size, *(array.copy() for array in self.arrays()))
 
-    def take(self, rows: Array) -> Experts:
-        """Some of the experts, with no room to grow."""
-        arrays = [array[: self.size][rows].copy() for array in self.arrays()]
-        return Experts(arrays[0].shape[0], *arrays)
-
     def with_room(self, room: int) -> Experts:
         arrays = []
         for array in self.arrays():

@@ -76,14 +76,12 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
             sign = 1.0 if part > 0 else 1.0 - holders[k]  # `common` comes last, and counts once
             if not known[k]:
                 found.start[k], known[k] = experts.start[j], True
-            Lambda = _inverse(S[j], variance) - np.diag(1.0 / variance)
+            inverse = _inverse(S[j], variance)
+            Lambda = inverse - np.diag(1.0 / variance)
             precision[k] += sign * Lambda
             # the message about β − μ0 of the first
             own = experts.start[j] - found.start[k]
-            shift[k] += sign * (
-                _inverse(S[j], variance) @ (experts.mu[j] - experts.start[j])
-                + Lambda @ own
-            )  # fmt: skip
+            shift[k] += sign * (inverse @ (experts.mu[j] - experts.start[j]) + Lambda @ own)
             found.a[k] += sign * (experts.a[j] - assumed.a0)
             found.b[k] += sign * (experts.b[j] - assumed.b0)
             found.c[k] += sign * (experts.c[j] - assumed.c0)

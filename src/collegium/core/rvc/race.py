@@ -41,7 +41,6 @@ class Race:
     laps: int  # to come, this one included
     lap_rows: int  # rows of this lap so far
     lap_length: int
-    by_density: bool  # see `gain`
     skipped: int  # first rows of this lap, which do not count
 
     @classmethod
@@ -51,12 +50,11 @@ class Race:
         first: int,
         lap_length: int,
         laps: int,
-        by_density: bool = True,
     ) -> Race:
         """`first` leads until something is known."""
         laps = 0 if len(committees) == 1 else laps
         return cls(
-            committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1), by_density, 0
+            committees, np.zeros(len(committees)), first, laps, 0, max(lap_length, 1), 0
         )  # fmt: skip
 
     def heard(self, X: Array, y: Array, w: Array) -> Race:
@@ -82,7 +80,7 @@ class Race:
         rows, heard = np.arange(y.size), w > 0.0
         passed = self.lap_rows + np.cumsum(heard) - heard
         counts = w * (passed >= self.skipped)
-        each = counts * gain(y, means, variances, self.by_density)
+        each = counts * gain(y, means, variances, self.best.assumed.local)
         before = self.gains[:, None] + np.cumsum(each, axis=1) - each
         leader = np.where(self._enough(passed), before.argmax(axis=0), self.before)
         race = replace(
@@ -133,10 +131,10 @@ def _narrower(committee: LocalCommittee) -> LocalCommittee | None:
     return LocalCommittee.start(slim, committee.habits)
 
 
-def gain(y: Array, mean: Array, variance: Array, by_density: bool) -> Array:
+def gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
     """Log densities, or less the squared errors: as published bars are wide where b is large, and
     b must be large where few experts are to become many."""
-    return log_density(y, mean, variance) if by_density else -((y - mean) ** 2)
+    return log_density(y, mean, variance) if local else -((y - mean) ** 2)
 
 
 def log_density(y: Array, mean: Array, variance: Array) -> Array:
