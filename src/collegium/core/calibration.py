@@ -4,6 +4,8 @@ Multiplying kernel and noise by s leaves every mean as it is and every variance 
 large, so for each noise the best s is the mean squared standardised error. What remains is a
 search over one number, the ratio of noise to signal, by predictive density. It only goes up:
 a few hundred rows cannot show the rare surprise that too little noise would make of a row.
+For the same reason s is believed as far as it is from 1 by more than its own error, which under
+heavy tails is large.
 """
 
 from __future__ import annotations
@@ -46,7 +48,13 @@ def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) ->
     """The best scale at one noise ratio."""
     errors, variance = answer(ratio)
     z2 = errors**2 / variance[:, None]
-    scale = float(np.clip(z2.mean(), 0.1, 10.0))
+    scale = float(np.clip(shrunken(z2), 0.1, 10.0))
     half_log = 0.5 * np.log(2.0 * np.pi * variance)[:, None]
     before = float((half_log + 0.5 * z2).mean())
     return Correction(ratio, scale, before, half_log + 0.5 * (np.log(scale) + z2 / scale))
+
+
+def shrunken(z2: Array) -> float:
+    """The mean, drawn towards 1 by its standard error (James & Stein's rule, positive part)."""
+    off, error = float(z2.mean()) - 1.0, float(z2.std()) / np.sqrt(z2.size)
+    return 1.0 + off * max(0.0, 1.0 - (error / off) ** 2) if off else 1.0

@@ -2,6 +2,7 @@
 
 Targets are expected centred and of unit variance. Learning happens on a few clusters of rows
 in the learnt metric: they show the local density of the data, and so its true noise level.
+Where nearest rows agree much more by another metric, half the clusters are of that one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from . import kernels, partition
 from .calibration import Correction
 from .chunk import Chunk, cut
 from .clock import Clock
+from .closeness import closer
 from .evidence import anchored, factorised
 from .experts import Block, Expert
 from .families import FAMILIES, gap_density, near_check, roughest_good
@@ -33,6 +35,8 @@ Array = np.ndarray
 SECOND = 0.005
 #: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
 HOPELESS = 0.5
+#: Another metric is heard where by it nearest rows share so much more of the targets' variance.
+CLOSER = 0.1
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -51,6 +55,7 @@ class Effort:
     second: bool = True
     at_once: int = 500  # so few rows are one chunk
     rough_rows: int = 500
+    close_rows: int = 10_000
     family_chunks: int = 6
     family_size: int = 300
     first_chunks: int = 10
@@ -155,6 +160,9 @@ class _Learner:
         rough_kernel = self._default("Matern32") if kernel is None else kernel
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
         if kernel is None and e.family:
+            close = self._closer(rough)
+            if close is not None:
+                return close
             rough = self._choose_kernel(rough)
         if self.clock.out():
             self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
@@ -165,6 +173,26 @@ class _Learner:
         if len(few) == len(groups):
             return nearly
         return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
+
+    def _closer(self, rough: Learnt) -> Learnt | None:
+        """Two metrics at once, where nearest rows agree much more by another; see `closeness`.
+
+        So much is noise there that families hardly differ: the roughest costs least.
+        """
+        e, X, broad = self.effort, self.rows.X, rough.kernel
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows]
+        found = closer(Metric.of(broad, X), X[sample], self.rows.y[sample], self.clock.out)
+        if found.gain < CLOSER:
+            return None
+        self.say(
+            f"targets of nearest rows correlate by {found.before:.2f} in the metric learnt from "
+            f"{e.rough_rows} rows, by {found.after:.2f} in another: the kernel starts with both"
+        )
+        close = kernels.Matern12(variance=0.5, length_scale=found.lengths)
+        far = kernels.Matern12(variance=0.3, length_scale=broad.length_scale)  # type: ignore[attr-defined]
+        half = max(1, e.final_chunks // 2)
+        groups = [self._clusters(k, e.final_size, half) for k in (close, broad)]
+        return self._fit(close + far, rough.noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
         """A family, and whether one of its kernels is enough."""

@@ -1,0 +1,126 @@
+"""Metrics whose nearest rows agree, and learning that listens to them."""
+
+import numpy as np
+import pytest
+
+from collegium.core import kernels
+from collegium.core.closeness import AGREED, MOST_COLUMNS, NEAREST, agreement, closer
+from collegium.core.learning import CLOSER, Effort, learn
+from collegium.core.local import Rows
+from collegium.core.scales import Metric
+from collegium.engines import Serial
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def days(n, rng, noise=1.0, n_days=60):
+    """A level for each day, in no order, under noise; three more columns say nothing."""
+    X = np.column_stack([rng.integers(n_days, size=n), rng.normal(size=(n, 3))])
+    level = rng.normal(size=n_days)[X[:, 0].astype(int)]
+    y = level + noise * rng.normal(size=n)
+    return X, y[:, None], level
+
+
+def far_apart(X):
+    """The metric of a kernel for which days hardly differ."""
+    return Metric.of(kernels.RBF(length_scale=[100.0, 1.0, 1.0, 1.0]), X)
+
+
+def test_agreement_is_the_mean_product_with_the_nearest_rows(rng):
+    S, y = rng.normal(size=(50, 2)), rng.normal(3.0, 2.0, size=(50, 2))
+    z = (y - y.mean(axis=0)) / y.std(axis=0)
+    products = []
+    for i in range(50):
+        distance = ((S - S[i]) ** 2).sum(axis=1)
+        distance[i] = np.inf
+        for j in np.argsort(distance)[:NEAREST]:
+            products.append(z[i] * z[j])
+    assert agreement(S, y) == pytest.approx(np.mean(products), abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_agreement_tends_to_the_share_that_the_columns_explain(rng, share):
+    S = rng.uniform(size=(20_000, 1))
+    f = np.sqrt(2.0) * np.sin(20.0 * np.pi * S)
+    y = np.sqrt(share) * f + np.sqrt(1.0 - share) * rng.normal(size=f.shape)
+    assert agreement(S, y) == pytest.approx(share, abs=0.02)
+
+
+def test_a_closer_metric_sees_the_days(rng):
+    X, y, _ = days(4_000, rng)
+    metric = far_apart(X)
+    found = closer(metric, X, y)
+    assert found.before < 0.1 and found.after > 0.35  # of the half that days explain
+    own = found.lengths * metric.weights  # against the lengths before
+    assert own[0] < own[1:].min() / 5.0
+    assert found.lengths[0] < 0.5  # of a day
+
+
+def test_lengths_reach_to_the_tenth_nearest_row(rng):
+    X, y, _ = days(300, rng)
+    found = closer(far_apart(X), X, y)
+    S = X / found.lengths
+    distance = np.sort(np.sqrt(((S[:, None] - S) ** 2).sum(axis=2)), axis=1)
+    assert np.median(distance[:, 10]) == pytest.approx(1.0, rel=1e-4)
+
+
+def test_noise_has_no_closer_metric(rng):
+    X, y = rng.normal(size=(3_000, 5)), rng.standard_t(3, size=(3_000, 1))
+    found = closer(Metric.of(kernels.RBF(), X), X, y)
+    assert abs(found.before) < 0.05 and found.gain < CLOSER / 2
+
+
+def test_no_search_where_rows_agree_or_none_is_near(rng):
+    X, y, level = days(2_000, rng, noise=0.0)
+    metric = Metric.of(kernels.RBF(length_scale=[0.3, 9.0, 9.0, 9.0]), X)
+    found = closer(metric, X, y)
+    assert found.before > AGREED and found.gain == 0.0
+    wide = np.hstack([X, rng.normal(size=(2_000, MOST_COLUMNS))])
+    assert closer(Metric.of(kernels.RBF(), wide), wide, y).gain == 0.0
+
+
+def test_a_search_ends_when_it_has_to(rng):
+    X, y, _ = days(1_000, rng)
+    found = closer(far_apart(X), X, y, stop=lambda: True)
+    assert found.gain == 0.0 and np.isfinite(found.lengths).all()
+
+
+@pytest.mark.parametrize(
+    "X, y",
+    [
+        (np.zeros((20, 2)), np.arange(20.0)),
+        (np.repeat(np.arange(4.0), 5)[:, None], np.arange(20.0)),
+        (np.arange(20.0)[:, None], np.ones(20)),
+        (np.arange(2.0)[:, None], np.arange(2.0)),
+        (np.zeros((1, 1)), np.ones(1)),
+        (1e150 * np.arange(20.0)[:, None], 1e-200 * np.arange(20.0) ** 2),
+    ],
+    ids=["one place", "copies", "constant y", "two rows", "one row", "extremes"],
+)
+def test_finite_rows_give_finite_lengths(X, y):
+    found = closer(Metric.of(kernels.RBF(), X), X, y[:, None])
+    assert np.isfinite(found.lengths).all() and (found.lengths > 0.0).all()
+    assert np.isfinite(found.before) and found.gain >= 0.0
+
+
+def test_learning_finds_dates_that_few_rows_do_not_show(rng):
+    """A level for each date, a slope and noise, 1 : 1 : 4; months and days are two columns."""
+    n, noise = 20_000, 2.0
+    month, day = rng.integers(12, size=n), rng.integers(30, size=n)
+    X = np.column_stack([month, day, rng.normal(size=(n, 4))])
+    y = rng.normal(size=(12, 30))[month, day] + X[:, 2] + noise * rng.normal(size=n)
+    rows = Rows(X, ((y - y.mean()) / y.std())[:, None], np.ones(n))
+    few = Effort(
+        rough_rows=300, family_chunks=4, family_size=200, final_chunks=16, final_size=200,
+        near_rows=30, near_neighbours=100,
+    )  # fmt: skip
+    said = []
+    found = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=few, say=said.append)
+    assert any("nearest rows correlate" in text for text in said)
+    moves = np.eye(6)[:3]
+    k = found.kernel.value(np.zeros((1, 6)), moves)[0] / found.kernel.diag(moves)
+    assert (k[:2] < 0.75).all() and k[2] > 0.75  # dates differ, the slope is smooth
+    assert found.noise == pytest.approx(4.0 / 6.0, rel=0.1)
