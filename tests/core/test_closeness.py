@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collegium.core import kernels
-from collegium.core.closeness import AGREED, MOST_COLUMNS, NEAREST, agreement, closer
+from collegium.core.closeness import AGREED, NEAREST, agreement, closer
 from collegium.core.learning import CLOSER, Effort, learn
 from collegium.core.local import Rows
 from collegium.core.scales import Metric
@@ -21,7 +21,7 @@ def days(n, rng, noise=1.0, n_days=60):
     X = np.column_stack([rng.integers(n_days, size=n), rng.normal(size=(n, 3))])
     level = rng.normal(size=n_days)[X[:, 0].astype(int)]
     y = level + noise * rng.normal(size=n)
-    return X, y[:, None], level
+    return X, y[:, None]
 
 
 def far_apart(X):
@@ -50,7 +50,7 @@ def test_agreement_tends_to_the_share_that_the_columns_explain(rng, share):
 
 
 def test_a_closer_metric_sees_the_days(rng):
-    X, y, _ = days(4_000, rng)
+    X, y = days(4_000, rng)
     metric = far_apart(X)
     found = closer(metric, X, y)
     assert found.before < 0.1 and found.after > 0.35  # of the half that days explain
@@ -60,7 +60,7 @@ def test_a_closer_metric_sees_the_days(rng):
 
 
 def test_lengths_reach_to_the_tenth_nearest_row(rng):
-    X, y, _ = days(300, rng)
+    X, y = days(300, rng)
     found = closer(far_apart(X), X, y)
     S = X / found.lengths
     distance = np.sort(np.sqrt(((S[:, None] - S) ** 2).sum(axis=2)), axis=1)
@@ -73,17 +73,15 @@ def test_noise_has_no_closer_metric(rng):
     assert abs(found.before) < 0.05 and found.gain < CLOSER / 2
 
 
-def test_no_search_where_rows_agree_or_none_is_near(rng):
-    X, y, level = days(2_000, rng, noise=0.0)
+def test_no_search_where_rows_agree(rng):
+    X, y = days(2_000, rng, noise=0.0)
     metric = Metric.of(kernels.RBF(length_scale=[0.3, 9.0, 9.0, 9.0]), X)
     found = closer(metric, X, y)
     assert found.before > AGREED and found.gain == 0.0
-    wide = np.hstack([X, rng.normal(size=(2_000, MOST_COLUMNS))])
-    assert closer(Metric.of(kernels.RBF(), wide), wide, y).gain == 0.0
 
 
 def test_a_search_ends_when_it_has_to(rng):
-    X, y, _ = days(1_000, rng)
+    X, y = days(1_000, rng)
     found = closer(far_apart(X), X, y, stop=lambda: True)
     assert found.gain == 0.0 and np.isfinite(found.lengths).all()
 
@@ -120,7 +118,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
     said = []
     found = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=few, say=said.append)
     assert any("nearest rows correlate" in text for text in said)
-    moves = np.eye(6)[:3]
+    moves = np.diag([1.0, 1.0, 0.3, 0.3, 0.3, 0.3])
     k = found.kernel.value(np.zeros((1, 6)), moves)[0] / found.kernel.diag(moves)
-    assert (k[:2] < 0.75).all() and k[2] > 0.75  # dates differ, the slope is smooth
+    assert (k[:2] < 0.75).all() and (k[2:] > 0.85).all()  # dates differ, all else is smooth
     assert found.noise == pytest.approx(4.0 / 6.0, rel=0.1)

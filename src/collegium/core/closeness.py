@@ -26,9 +26,8 @@ NEAREST = 4
 FACTORS, ROUNDS = (8.0, 3.0), 3
 #: A change has to bring so much more agreement: less is chance.
 LEAST = 2e-3
-#: No search where rows agree so much already, which few rows will have seen; nor in more
-#: columns, where no row is near.
-AGREED, MOST_COLUMNS = 0.5, 20
+#: No search where rows agree so much already, which few rows will have seen.
+AGREED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +50,15 @@ def closer(metric: Metric, X: Array, y: Array, stop: Callable[[], bool] = lambda
     S = S + 1e-9 * rng.normal(size=S.shape)  # ties fall as they may
     factors = np.ones(S.shape[1])
     before = after = agreement(S, y)
-    if before < AGREED and S.shape[1] <= MOST_COLUMNS:
+    if before < AGREED:
         factors, after = _climb(S, y, before, stop)
-    tenth = cKDTree(S * factors).query(S * factors, min(11, S.shape[0]))[0]
-    reach = float(np.median(tenth.reshape(S.shape[0], -1)[:, -1]))
-    return Closer(max(reach, 1e-9) / (metric.weights * factors), before, after)
+    return Closer(_reach(S * factors) / (metric.weights * factors), before, after)
+
+
+def _reach(S: Array) -> float:
+    """How far the tenth nearest row is, in the middle."""
+    distances = cKDTree(S).query(S, [min(11, S.shape[0])])[0]
+    return max(float(np.median(distances)), 1e-9)
 
 
 def agreement(S: Array, y: Array) -> float:

@@ -35,8 +35,9 @@ Array = np.ndarray
 SECOND = 0.005
 #: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
 HOPELESS = 0.5
-#: Another metric is heard where by it nearest rows share so much more of the targets' variance.
-CLOSER = 0.1
+#: Another metric is heard where by it nearest rows share so much more of the targets' variance;
+#: not looked for in more columns than that, where no row is near.
+CLOSER, CLOSE_COLUMNS = 0.1, 20
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -177,9 +178,12 @@ class _Learner:
     def _closer(self, rough: Learnt) -> Learnt | None:
         """Two metrics at once, where nearest rows agree much more by another; see `closeness`.
 
-        So much is noise there that families hardly differ: the roughest costs least.
+        So much is noise there that families hardly differ, and the roughest costs least; and that
+        it takes twice the clusters, rather smaller ones.
         """
         e, X, broad = self.effort, self.rows.X, rough.kernel
+        if self.d > CLOSE_COLUMNS:
+            return None
         sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows]
         found = closer(Metric.of(broad, X), X[sample], self.rows.y[sample], self.clock.out)
         if found.gain < CLOSER:
@@ -190,8 +194,7 @@ class _Learner:
         )
         close = kernels.Matern12(variance=0.5, length_scale=found.lengths)
         far = kernels.Matern12(variance=0.3, length_scale=broad.length_scale)  # type: ignore[attr-defined]
-        half = max(1, e.final_chunks // 2)
-        groups = [self._clusters(k, e.final_size, half) for k in (close, broad)]
+        groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
         return self._fit(close + far, rough.noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:

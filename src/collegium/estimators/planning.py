@@ -21,12 +21,13 @@ EFFORTS = (
         first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=100,
     ),
     Effort(
-        second=False, at_once=300, rough_rows=300, family_chunks=3, family_size=200, first_chunks=5,
-        final_chunks=5, final_size=300, near_rows=50, near_neighbours=200,
+        second=False, at_once=300, rough_rows=300, close_rows=3_000, family_chunks=3,
+        family_size=200, first_chunks=5, final_chunks=5, final_size=300, near_rows=50,
+        near_neighbours=200,
     ),
     Effort(
-        at_once=400, rough_rows=400, family_chunks=4, family_size=250, first_chunks=6,
-        final_chunks=15, final_size=350, near_rows=80, near_neighbours=300,
+        at_once=400, rough_rows=400, close_rows=5_000, family_chunks=4, family_size=250,
+        first_chunks=6, final_chunks=15, final_size=350, near_rows=80, near_neighbours=300,
     ),
     Effort(),
 )  # fmt: skip
