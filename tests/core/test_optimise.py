@@ -508,6 +508,18 @@ def test_calibration_never_lowers_the_noise():
     assert found.scale < 1.0
 
 
+def test_noise_is_left_alone_where_few_rows_decide():
+    """One surprise in 400 would be less of one with more noise; it is no proof of that."""
+    s = np.repeat([0.01, 1.0], 200)
+    errors = np.sqrt(s + 0.04)[:, None] * np.tile([1.0, -1.0], 200)[:, None]
+    errors[0] *= 12.0
+    found = calibrate(lambda ratio: (errors, s + 0.04 * ratio))
+    assert found.ratio == 1.0
+    errors[0] /= 12.0
+    errors[:200] *= 2.0  # many of them are
+    assert calibrate(lambda ratio: (errors, s + 0.04 * ratio)).ratio > 1.0
+
+
 def test_a_scale_is_believed_as_far_as_it_is_beyond_its_error():
     """Tails so heavy that the mean of 800 squares says nothing; with normal ones it says all."""
     rng = np.random.default_rng(5)

@@ -4,8 +4,8 @@ Multiplying kernel and noise by s leaves every mean as it is and every variance 
 large, so for each noise the best s is the mean squared standardised error. What remains is a
 search over one number, the ratio of noise to signal, by predictive density. It only goes up:
 a few hundred rows cannot show the rare surprise that too little noise would make of a row.
-For the same reason s is believed as far as it is from 1 by more than its own error, which under
-heavy tails is large.
+For the same reason both are believed only beyond their own errors, which under heavy tails are
+large.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0)
     before = best.before
     while best.ratio < 1e3:
         other = judge(answer, best.ratio * step)
-        if other.after > best.after - 0.003:  # not worth a change
+        better = (best.each - other.each).mean(axis=1)
+        if better.mean() < max(0.003, better.std() / np.sqrt(better.size)):  # not worth a change
             break
         best = other
     return Correction(best.ratio, best.scale, before, best.each)

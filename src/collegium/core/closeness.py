@@ -26,8 +26,6 @@ NEAREST = 4
 FACTORS, ROUNDS = (8.0, 3.0), 3
 #: A change has to bring so much more agreement: less is chance.
 LEAST = 2e-3
-#: No search where rows agree so much already, which few rows will have seen.
-AGREED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +36,18 @@ class Closer:
     before: float
     after: float
 
-    @property
-    def gain(self) -> float:
-        return self.after - self.before
-
 
 def closer(metric: Metric, X: Array, y: Array, stop: Callable[[], bool] = lambda: False) -> Closer:
     """The best that is found from there, one column after the other, as long as that helps."""
-    rng = np.random.default_rng(0)
-    S = metric.forward(X)
-    S = S + 1e-9 * rng.normal(size=S.shape)  # ties fall as they may
-    factors = np.ones(S.shape[1])
-    before = after = agreement(S, y)
-    if before < AGREED:
-        factors, after = _climb(S, y, before, stop)
+    S = _scattered(metric.forward(X))
+    before = agreement(S, y)
+    factors, after = _climb(S, y, before, stop)
     return Closer(_reach(S * factors) / (metric.weights * factors), before, after)
+
+
+def _scattered(S: Array) -> Array:
+    """Moved a little: ties fall as they may."""
+    return S + 1e-9 * np.random.default_rng(0).normal(size=S.shape)
 
 
 def _reach(S: Array) -> float:

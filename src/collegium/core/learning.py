@@ -18,7 +18,7 @@ from . import kernels, partition
 from .calibration import Correction
 from .chunk import Chunk, cut
 from .clock import Clock
-from .closeness import closer
+from .closeness import agreement, closer
 from .evidence import anchored, factorised
 from .experts import Block, Expert
 from .families import FAMILIES, gap_density, near_check, roughest_good
@@ -36,8 +36,9 @@ SECOND = 0.005
 #: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
 HOPELESS = 0.5
 #: Another metric is heard where by it nearest rows share so much more of the targets' variance;
-#: not looked for in more columns than that, where no row is near.
-CLOSER, CLOSE_COLUMNS = 0.1, 20
+#: not looked for where they agree so much already that few rows will have seen it, nor in more
+#: columns than that, where no row is near.
+CLOSER, AGREED, CLOSE_COLUMNS = 0.1, 0.5, 20
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -178,24 +179,29 @@ class _Learner:
     def _closer(self, rough: Learnt) -> Learnt | None:
         """Two metrics at once, where nearest rows agree much more by another; see `closeness`.
 
-        So much is noise there that families hardly differ, and the roughest costs least; and that
-        it takes twice the clusters, rather smaller ones.
+        So much is noise there that few rows mislead: it starts from the scales of the columns,
+        with twice the clusters, rather smaller ones. Families hardly differ, and the roughest
+        costs least.
         """
-        e, X, broad = self.effort, self.rows.X, rough.kernel
+        e, X = self.effort, self.rows.X
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows]
+        y = self.rows.y[sample]
         if self.d > CLOSE_COLUMNS:
             return None
-        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows]
-        found = closer(Metric.of(broad, X), X[sample], self.rows.y[sample], self.clock.out)
-        if found.gain < CLOSER:
+        seen = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
+        if seen > AGREED:
+            return None
+        broad = self._default("Matern12").scaled(0.3)
+        found = closer(Metric.of(broad, X), X[sample], y, self.clock.out)
+        if found.after < seen + CLOSER:
             return None
         self.say(
-            f"targets of nearest rows correlate by {found.before:.2f} in the metric learnt from "
-            f"{e.rough_rows} rows, by {found.after:.2f} in another: the kernel starts with both"
+            f"targets of nearest rows correlate by {seen:.2f} in the metric learnt from "
+            f"{e.rough_rows} rows, by {found.after:.2f} in another, which is heard too"
         )
-        close = kernels.Matern12(variance=0.5, length_scale=found.lengths)
-        far = kernels.Matern12(variance=0.3, length_scale=broad.length_scale)  # type: ignore[attr-defined]
+        close = kernels.Matern12(variance=0.3, length_scale=found.lengths)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
-        return self._fit(close + far, rough.noise, self._cut(groups[0] + groups[1]))
+        return self._fit(close + broad, 1.0 - found.after, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
         """A family, and whether one of its kernels is enough."""
