@@ -9,8 +9,8 @@ import numpy as np
 from ..core.budget import Speed, committee_bytes, refining_bytes
 from ..core.clock import Clock
 from ..core.committee import DESIGN_BYTES
+from ..core.conditioning import GIVEN, group_size
 from ..core.learning import Effort
-from ..core.refine import anchor_count
 from .progress import Progress
 from .settings import Settings
 
@@ -163,7 +163,8 @@ class _Work:
         return m
 
     def bytes(self, m: int, refine: bool) -> int:
-        more = refining_bytes(self.n, self.d, self.p, self.chunk, anchor_count(self.n))
+        group = group_size(self.n)
+        more = refining_bytes(self.n, self.d, self.p, group, GIVEN * group, m, self.jobs)
         return self._committee(m, self.jobs) + (more if refine else 0)
 
     def _committee(self, m: int, jobs: int) -> int:
@@ -182,8 +183,9 @@ class _Work:
         """Seconds for some steps, and those after the last of them."""
         product = speed.product(self.n) / self.jobs
         last = product + self.messages(speed, m)
-        inner = self.messages(speed, anchor_count(self.n))
-        return 2.0 * inner + ITERATIONS * STEP * product + last, last
+        group = group_size(self.n)
+        first = speed.conditioning(self.n, group, GIVEN * group, m) / self.jobs
+        return first + ITERATIONS * STEP * product + last, last
 
 
 def _size(count: float) -> str:
