@@ -20,8 +20,8 @@ from .kernels.matern32 import Matern32
 from .threads import single_threaded
 
 Array = np.ndarray
-#: Share of a matrix product's rate that chunks of some hundred rows reach.
-EFFICIENCY = 0.5
+#: Share of a matrix product's rate that chunks of some hundred rows reach, and of more.
+EFFICIENCY, LARGE = 0.5, 0.75
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Speed:
         """A preconditioner: groups factorised with the rows that they are given, m anchors."""
         both = group + given
         flops = both**3 / 3.0 + group * given**2 + m * both**2 + 2.0 * m * both * (group + m)
-        each = flops / (EFFICIENCY * self.flops) + both * (0.5 * both + m) * self.entry
+        each = flops / (LARGE * self.flops) + both * (0.5 * both + m) * self.entry
         return n / group * each
 
     def product(self, n: int) -> float:
