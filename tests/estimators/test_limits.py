@@ -72,6 +72,15 @@ def test_refining_ends_when_the_clock_does():
     assert replace(plan_, clock=Clock(1e3, time.perf_counter() - 1e3 + 0.5 * plan_.last)).enough()
 
 
+def test_a_kernel_of_more_terms_takes_longer():
+    one, two = kernels.RBF(), kernels.RBF() + kernels.Matern52()
+    plan_ = plan(time_limit=1e3)
+    assert plan_.with_kernel(one) == plan_
+    assert np.isclose(plan_.with_kernel(two).last, plan_.last + plan_.product)
+    more = plan_.with_kernel(two * one).refining - plan_.with_kernel(two).refining
+    assert np.isclose(more, plan_.with_kernel(two).refining - plan_.refining) and more > 0.0
+
+
 def test_a_stream_is_not_refined_and_hears_more_rows():
     X, y = rows()
     kernel = kernels.RBF(1.0, 1.0)

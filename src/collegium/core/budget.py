@@ -20,8 +20,8 @@ from .kernels.matern32 import Matern32
 from .threads import single_threaded
 
 Array = np.ndarray
-#: Share of a matrix product's rate that chunks of some hundred rows reach.
-EFFICIENCY = 0.5
+#: Share of a matrix product's rate that chunks of some hundred rows reach, and of more.
+EFFICIENCY, LARGE = 0.5, 0.75
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,13 @@ class Speed:
         flops = q * (k**3 / 3.0 + k**2 * m)
         return flops / (EFFICIENCY * self.flops) + q * (k**2 / 2.0) * self.entry
 
+    def conditioning(self, n: int, group: int, given: int, m: int) -> float:
+        """A preconditioner: groups factorised with the rows that they are given, m anchors."""
+        both = group + given
+        flops = both**3 / 3.0 + group * given**2 + m * both**2 + 2.0 * m * both * (group + m)
+        each = flops / (LARGE * self.flops) + both * (0.5 * both + m) * self.entry
+        return n / group * each
+
     def product(self, n: int) -> float:
         """One product of the covariance of n rows with a vector, in double precision."""
         return 0.6 * n**2 * self.entry
@@ -86,6 +93,7 @@ def committee_bytes(n: int, d: int, p: int, chunk: int, m: int, n_jobs: int, *, 
     return 8 * (rows + waiting + work)
 
 
-def refining_bytes(n: int, d: int, p: int, chunk: int, m: int) -> int:
-    """Of refining: a preconditioner with m anchors, in single precision, and vectors."""
-    return 4 * n * m + 8 * n * (chunk + d + 8 * p) + 16 * m**2
+def refining_bytes(n: int, d: int, p: int, group: int, given: int, m: int, n_jobs: int) -> int:
+    """Of refining: a preconditioner, most of it in single precision, work in hand, vectors."""
+    work = n_jobs * (3 * (group + given) ** 2 + 2 * (group + given) * m)
+    return 4 * n * (2 * group + given + m) + 8 * (n * (d + 8 * p) + work)

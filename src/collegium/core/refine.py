@@ -1,14 +1,8 @@
 """The exact GP at a committee's price: conjugate gradients with a committee as preconditioner.
 
-(K + Ψ)w = y is solved with kernel products computed in blocks and never stored. A committee of
-the same chunks is the same system with K replaced by VᵀV between chunks, and it has a
-factorisation: with Rᵢ = LᵢLᵢᵀ of each chunk,
-
-    M = VᵀV + blockdiag(R) = L(I + AAᵀ)Lᵀ,   A = L⁻¹Vᵀ,
-    M⁻¹ = L⁻ᵀ(I − AΛ⁻¹Aᵀ)L⁻¹,                Λ = I + AᵀA    (Woodbury),
-
-so that steps by M⁻¹ have little left to find. More anchors than a committee that answers would
-have pay for themselves here.
+(K + Ψ)w = y is solved with kernel products computed in blocks and never stored. A committee is
+the same system with K replaced by something that has a factorisation; one whose chunks have been
+told of the rows around them, too, leaves little to find. See `conditioning`.
 
 What the weights w leave, r = y − (K + Ψ)w, the committee is asked about as it would be about y:
 
@@ -26,32 +20,28 @@ computed anew in double precision before they are believed, and a step that was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import linalg
-from .basis import Anchors
 from .chunk import Chunk
 from .committee import Committee, Predictor
+from .conditioning import GIVEN, Preconditioner, group_size, grouped
 from .expansion import Expansion
-from .experts import Block, Full
 from .kernels import Kernel
 from .local import Prediction
-from .selection import Stop, centres
+from .partition import blocks
 from .threads import single_threaded
 
 Array = np.ndarray
-#: Rows in a block of kernel values: 8 MB, so that what is computed is still near when it is used.
-SIDE = 1000
+#: Rows and columns of a block of kernel values, which is to stay in a core's cache.
+SIDE = 512
 #: The residual is computed anew after so many steps, and where single precision claims to have
 #: brought it down by so much; it is of no more use where that is less than half the truth.
 RENEW, DROP = 50, 0.01
-#: Numbers in the A of a preconditioner.
-LARGEST_A = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +68,14 @@ class System:
         """What the blocks of one strip of the lower triangle give."""
         total, own = np.zeros_like(w), slice(strip.start, strip.stop)
         total[own] = self.kernel.value(self.X[own]) @ w[own]
-        value = self.kernel.value if rounded is w else self.kernel.coarse
-        for start in range(0, strip.start, SIDE):
-            other = slice(start, start + SIDE)
-            K = value(self.X[own], self.X[other])
+        others = blocks(strip.start, SIDE)
+        parts = [self.X[other] for other in others]
+        values: Iterator[Array]
+        if rounded is w:
+            values = (self.kernel.value(self.X[own], Z) for Z in parts)
+        else:
+            values = self.kernel.coarse_parts(self.X[own], parts)
+        for other, K in zip(others, values):
             total[own] += K @ rounded[other]
             total[other] += K.T @ rounded[own]
         return total
@@ -94,61 +88,6 @@ class Strip:
     id: int
     start: int
     stop: int
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One chunk of a preconditioner: R = LLᵀ and A = L⁻¹Vᵀ, of which single precision is enough:
-    I + AAᵀ is positive definite whatever A is."""
-
-    id: int
-    L: Array  # (n, n)
-    A: Array  # (n, m)  single precision
-
-    @classmethod
-    def of(cls, basis: Anchors, noise: float, chunk: Chunk) -> Part:
-        given = Block(noise).condition(basis, chunk)
-        assert isinstance(given.R, Full)
-        A = linalg.solve_lower(given.R.L, given.V.T, overwrite=True)
-        return cls(chunk.id, given.R.L, A.astype(np.float32))
-
-    def precision(self) -> Array:
-        """AᵀA  (m, m)."""
-        return linalg.gram(self.A.T.astype(float))
-
-
-@dataclass(frozen=True, eq=False)
-class Preconditioner:
-    """M⁻¹ of a committee."""
-
-    parts: Sequence[Part]
-    factor: Array  # of Λ  (m, m)
-
-    @classmethod
-    def of(
-        cls, basis: Anchors, noise: float, chunks: Sequence[Chunk], engine: Any
-    ) -> Preconditioner:
-        parts = engine.map(partial(Part.of, basis, noise), chunks)
-        precision = engine.sum(Part.precision, parts, zero=np.eye(basis.m))
-        scale = float(precision.diagonal().max(initial=0.0))
-        return cls(parts, linalg.cholesky(precision, scale, overwrite=True)[0])
-
-    def solve(self, r: Array, engine: Any) -> Array:
-        """M⁻¹r  (n, p)."""
-        ends = np.cumsum([part.L.shape[0] for part in self.parts])[:-1]
-
-        def first(part: Part, r: Array) -> tuple[Array, Array]:
-            white = linalg.solve_lower(part.L, r)
-            return white, part.A.T @ white
-
-        found = engine.map(lambda pair: first(*pair), list(zip(self.parts, np.split(r, ends))))
-        shared = linalg.solve_posdef(self.factor, np.sum([h for _, h in found], axis=0))
-
-        def second(part: Part, white: Array) -> Array:
-            return linalg.solve_upper(part.L, white - part.A @ shared, overwrite=True)
-
-        pairs = [(part, white) for part, (white, _) in zip(self.parts, found)]
-        return np.concatenate(engine.map(lambda pair: second(*pair), pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,21 +174,12 @@ def solve(
     return Solution(w, r, np.array(residuals))
 
 
-def anchor_count(n: int) -> int:
-    """Anchors of a preconditioner: their n m² operations cost about what the n² kernel values of
-    the iterations cost that they save; not more than fit LARGEST_A, or than half the rows."""
-    return max(1, min(int(7.0 * np.sqrt(n)), LARGEST_A // n, n // 2))
-
-
-def preconditioner(committee: Committee, engine: Any, n_anchors: int | None = None):
-    """A committee of the same chunks, with k-means centres where it has fewer anchors."""
-    rows, basis = committee.rows(), committee.basis
-    number = anchor_count(rows.X.shape[0]) if n_anchors is None else n_anchors
-    if number > basis.m:
-        rng = np.random.default_rng(0)
-        Z = centres(basis.kernel, committee.noise, rows, Stop(number), rng).Z
-        basis = Anchors.at(basis.kernel, Z)
-    return Preconditioner.of(basis, committee.noise, committee.chunks(), engine)
+def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
+    """With the committee's anchors; its chunks may be any, the groups are made for the purpose."""
+    c = committee
+    system, size = System.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
+    groups = grouped(system.kernel, system.X, size, GIVEN * size, engine)
+    return Preconditioner.of(c.basis, system.X, system.psi, groups, engine)
 
 
 def refined(
@@ -260,7 +190,7 @@ def refined(
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
     with single_threaded():
         conditioner = preconditioner(committee, engine)
-        say(f"preconditioner with {conditioner.factor.shape[0]} anchors")
+        say(f"preconditioner of {len(conditioner.parts)} groups")
         return solve(
             system, committee.rows().y, conditioner, engine, tolerance=tolerance,
             max_iter=max_iter, enough=enough, say=say,

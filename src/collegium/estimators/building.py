@@ -144,6 +144,7 @@ def with_anchors(
     committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
     say("messages added up")
     model = replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
+    plan = plan.with_kernel(kernel)
     return with_weights(model, settings, plan, say) if plan.refines(settings, say) else model
 
 

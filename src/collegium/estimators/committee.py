@@ -106,9 +106,9 @@ class CommitteeRegressor(LatentAnswers):
         Starting points of the final optimisation.
     refine : {None, "cg"}, default=None
         "cg": after the committee has been built, conjugate gradients go on to the means of the
-        exact Gaussian process on all rows, with a committee as preconditioner; variances stay
-        the committee's. `fit` only. O(n²) for an iteration, of which there are ten or twenty,
-        and O(n) for a query.
+        exact Gaussian process on all rows, with a committee as preconditioner whose chunks are
+        told of the rows around them; variances stay the committee's. `fit` only. O(n²) for the
+        preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
     refine_tol, refine_max_iter : float, int, default=0.01, 100
         Of `refine`: stop where the residual is so small relative to y, or after so many steps.
         The committee answers for what is left, so a residual of a few hundredths moves few

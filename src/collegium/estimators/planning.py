@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..core.budget import Speed, committee_bytes, refining_bytes
 from ..core.clock import Clock
 from ..core.committee import DESIGN_BYTES
+from ..core.conditioning import GIVEN, group_size
+from ..core.kernels import Kernel
+from ..core.kernels.composite import Composite
 from ..core.learning import Effort
-from ..core.refine import anchor_count
 from .progress import Progress
 from .settings import Settings
 
@@ -36,7 +38,7 @@ EFFORTS = (
 LEARNING, LEARNING_AT_MOST, MESSAGES = 0.4, 0.65, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
 #: about so much of a product in double precision.
-ITERATIONS, STEP = 3, 0.8
+ITERATIONS, STEP = 3, 0.45
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Plan:
     checking: float  # seconds that a check of the error bars takes, messages included
     refining: float  # seconds of a few steps of refining; infinite where it may not be
     last: float  # of these after the last step
+    product: float  # and in a product of all rows' covariance, which these contain
 
     @classmethod
     def of(
@@ -63,8 +66,8 @@ class Plan:
         m = work.anchors(settings.memory_limit)
         refine = settings.refine and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
-            whole = Effort().for_rows(n)
-            return cls(clock, whole, m, refine, np.nan, work.bytes(m, refine), 0.0, np.inf, 0.0)
+            whole, needed = Effort().for_rows(n), work.bytes(m, refine)
+            return cls(clock, whole, m, refine, np.nan, needed, 0.0, np.inf, 0.0, 0.0)
         speed = Speed.measured(d)
         efforts = [effort.for_rows(n) for effort in EFFORTS]
         learning = [effort.steps() * speed.step / work.jobs for effort in efforts]
@@ -75,6 +78,7 @@ class Plan:
         if settings.learn:
             checking = 0.0 if work.exact else work.checking(speed, m)
             seconds += learning[at] + checking
+        product = work.product(speed)
         refining, last = work.refining(speed, m)
         allowed = settings.can_refine and not (work.exact or streaming)
         if not allowed or work.bytes(m, True) > settings.memory_limit:
@@ -82,7 +86,15 @@ class Plan:
         refine = refine or (np.isfinite(clock.limit) and seconds + refining <= clock.limit)
         seconds += refining if refine and np.isfinite(refining) else 0.0
         needed = work.bytes(m, refine)
-        return cls(clock, efforts[at], m, refine, seconds, needed, checking, refining, last)
+        return cls(
+            clock, efforts[at], m, refine, seconds, needed, checking, refining, last, product
+        )  # fmt: skip
+
+    def with_kernel(self, kernel: Kernel) -> Plan:
+        """Now that it is known: a product takes as much longer as the kernel has more terms."""
+        more = (_terms(kernel) - 1) * self.product
+        refining = self.refining + (ITERATIONS * STEP + 1.0) * more
+        return replace(self, refining=refining, last=self.last + more)
 
     def checks(self) -> bool:
         """Whether there is time to check the error bars."""
@@ -164,7 +176,8 @@ class _Work:
         return m
 
     def bytes(self, m: int, refine: bool) -> int:
-        more = refining_bytes(self.n, self.d, self.p, self.chunk, anchor_count(self.n))
+        group = group_size(self.n)
+        more = refining_bytes(self.n, self.d, self.p, group, GIVEN * group, m, self.jobs)
         return self._committee(m, self.jobs) + (more if refine else 0)
 
     def _committee(self, m: int, jobs: int) -> int:
@@ -179,12 +192,21 @@ class _Work:
         k = min(self.settings.local_rows(self.d), 200)
         return 2.0 * (self.messages(speed, m) + speed.answers(800, k, m) / self.jobs)
 
+    def product(self, speed: Speed) -> float:
+        return speed.product(self.n) / self.jobs
+
     def refining(self, speed: Speed, m: int) -> tuple[float, float]:
         """Seconds for some steps, and those after the last of them."""
-        product = speed.product(self.n) / self.jobs
+        product = self.product(speed)
         last = product + self.messages(speed, m)
-        inner = self.messages(speed, anchor_count(self.n))
-        return 2.0 * inner + ITERATIONS * STEP * product + last, last
+        group = group_size(self.n)
+        first = speed.conditioning(self.n, group, GIVEN * group, m) / self.jobs
+        return first + ITERATIONS * STEP * product + last, last
+
+
+def _terms(kernel: Kernel) -> int:
+    """Kernels that it is made of."""
+    return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
 
 
 def _size(count: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -29,7 +30,12 @@ class Kernel:
 
     def coarse(self, X: Array, Z: Array) -> Array:
         """K(X, Z) in single precision, where that is faster  (n, m)."""
-        return self.value(X, Z).astype(np.float32)
+        return next(self.coarse_parts(X, [Z]))
+
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        """The same with some rows Z after the other, each time in the place of the last."""
+        for Z in parts:
+            yield self.value(X, Z).astype(np.float32)
 
     def diag(self, X: Array) -> Array:
         """k(xᵢ, xᵢ)  (n,)."""

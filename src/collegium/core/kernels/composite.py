@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
@@ -53,11 +54,11 @@ class Sum(Composite):
             K += part.value(X, Z)
         return K
 
-    def coarse(self, X: Array, Z: Array) -> Array:
-        K = self.parts[0].coarse(X, Z)
-        for part in self.parts[1:]:
-            K += part.coarse(X, Z)
-        return K
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
+            for other in others:
+                K += other
+            yield K
 
     def diag(self, X: Array) -> Array:
         return np.sum([part.diag(X) for part in self.parts], axis=0)
@@ -87,11 +88,11 @@ class Product(Composite):
             K *= part.value(X, Z)
         return K
 
-    def coarse(self, X: Array, Z: Array) -> Array:
-        K = self.parts[0].coarse(X, Z)
-        for part in self.parts[1:]:
-            K *= part.coarse(X, Z)
-        return K
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
+            for other in others:
+                K *= other
+            yield K
 
     def diag(self, X: Array) -> Array:
         return np.prod([part.diag(X) for part in self.parts], axis=0)

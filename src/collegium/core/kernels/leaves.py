@@ -135,7 +135,14 @@ def squared_distances(X, i, ZT, m, D):
     """D[j] = ‖xᵢ − zⱼ‖² for j < m; ZT is (d, ·)."""
     for j in range(m):
         D[j] = 0.0
-    for k in range(ZT.shape[0]):
+    d = ZT.shape[0]
+    for k in range(0, d - 3, 4):  # four columns at a time: D is loaded and stored less often
+        x0, x1, x2, x3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
+        z0, z1, z2, z3 = ZT[k], ZT[k + 1], ZT[k + 2], ZT[k + 3]
+        for j in range(m):
+            t0, t1, t2, t3 = x0 - z0[j], x1 - z1[j], x2 - z2[j], x3 - z3[j]
+            D[j] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
+    for k in range(d - d % 4, d):
         x = X[i, k]
         z = ZT[k]
         for j in range(m):

@@ -8,7 +8,6 @@ from .base import fixed_names, theirs
 from .leaves import (
     FIVE,
     ONE,
-    THREE,
     add_length_terms,
     exp_negative,
     leaf,
@@ -24,13 +23,14 @@ from .stationary import Stationary
 @leaf
 def _value(X, ZT, variance, lower, out):
     D = np.empty(ZT.shape[1], ZT.dtype)
+    third = D.dtype.type(1.0 / 3.0)  # a division would take longer than all distances
     for i in range(X.shape[0]):
         m = row_length(i, ZT.shape[1], lower)
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
             r = root(FIVE * D[j])
-            row[j] = variance * (ONE + r + r * r / THREE) * exp_negative(-r)
+            row[j] = variance * (ONE + r + r * r * third) * exp_negative(-r)
 
 
 @summing_leaf
@@ -44,7 +44,7 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
         for j in range(m):
             r = root(5.0 * D[j])
             e = B[j] * variance * exp_negative(-r)
-            variance_bar += e * (1.0 + r + r * r / 3.0)
+            variance_bar += e * (1.0 + r + r * r * (1.0 / 3.0))
             B[j] = (-5.0 / 6.0) * e * (1.0 + r)  # K̄ ∂K/∂D
         add_length_terms(X, i, ZT, m, B, length_bar)
     return variance_bar

@@ -1,6 +1,6 @@
 """Kernels of the scaled distance D = Σₖ (Δₖ/ℓₖ)²: everything but the profile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,22 +32,33 @@ class Stationary(Leaf):
         origin = nearest_to_zero(X)  # so that rows far out keep their small differences
         Xs = scaled_columns(X - origin, self.length_scale)
         Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
-        shapes = [getattr(self, name) for name in self.shapes]
-        return Xs, np.ascontiguousarray(Zs.T), self.variance, *shapes
+        return Xs, np.ascontiguousarray(Zs.T), self.variance, *self._shapes()
+
+    def _shapes(self) -> list[float]:
+        return [getattr(self, name) for name in self.shapes]
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))
         type(self).value_leaf(*self._arguments(X, Z), Z is None, K)
         return mirror(K) if Z is None else K
 
-    def coarse(self, X: Array, Z: Array) -> Array:
-        K = np.empty((X.shape[0], Z.shape[0]), dtype=np.float32)
-        Xs, ZT, *scalars = self._arguments(X, Z)
-        near = (np.clip(A, -1e15, 1e15).astype(np.float32) for A in (Xs, ZT))
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        X = X.astype(float, copy=False)
+        origin = nearest_to_zero(X)
+        Xs, values = self._near(X - origin), [self.variance, *self._shapes()]
         with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
-            scalars = [np.float32(value) for value in scalars]
-        type(self).value_leaf(*near, *scalars, False, K)
-        return K
+            scalars = [np.float32(value) for value in values]
+        room = np.empty(X.shape[0] * max((len(Z) for Z in parts), default=0), dtype=np.float32)
+        for Z in parts:
+            K = room[: X.shape[0] * len(Z)].reshape(X.shape[0], len(Z))
+            ZT = np.ascontiguousarray(self._near(Z - origin).T)
+            type(self).value_leaf(Xs, ZT, *scalars, False, K)
+            yield K
+
+    def _near(self, X: Array) -> Array:
+        """X / length in single precision, where squares are finite."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.clip(X / self.length_scale, -1e15, 1e15).astype(np.float32)
 
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
