@@ -23,6 +23,7 @@ from .evidence import anchored, factorised
 from .experts import Block, Expert
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .kernels import Kernel
+from .kernels.matern12 import Matern12
 from .local import Rows, nearest
 from .message import LOG_2PI
 from .optimise import Learnt, Scales, maximise
@@ -199,7 +200,7 @@ class _Learner:
             f"targets of nearest rows correlate by {seen:.2f} in the metric learnt from "
             f"{e.rough_rows} rows, by {found.after:.2f} in another, which is heard too"
         )
-        close = kernels.Matern12(variance=0.3, length_scale=found.lengths)
+        close = Matern12(variance=0.3, length_scale=found.lengths)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
         return self._fit(close + broad, 1.0 - found.after, self._cut(groups[0] + groups[1]))
 
