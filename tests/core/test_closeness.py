@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collegium.core import kernels, learning
-from collegium.core.closeness import NEAREST, agreement, closer
+from collegium.core.closeness import ASKED, NEAREST, Closer, agreement, closer
 from collegium.core.learning import CLOSER, Effort, learn
 from collegium.core.local import Rows
 from collegium.core.scales import Metric
@@ -46,7 +46,23 @@ def test_agreement_tends_to_the_share_that_the_columns_explain(rng, share):
     S = rng.uniform(size=(20_000, 1))
     f = np.sqrt(2.0) * np.sin(20.0 * np.pi * S)
     y = np.sqrt(share) * f + np.sqrt(1.0 - share) * rng.normal(size=f.shape)
-    assert agreement(S, y) == pytest.approx(share, abs=0.02)
+    assert agreement(S, y) == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize("copies", [2, 5, 50])
+def test_no_row_is_its_own_neighbour(rng, copies):
+    S = np.repeat(rng.normal(size=(3_000 // copies, 3)), copies, axis=0)
+    assert abs(agreement(S, rng.normal(size=(len(S), 1)))) < 0.06
+
+
+def test_of_many_rows_some_are_asked(rng):
+    """Rows beyond them are neighbours still."""
+    S = np.r_[np.linspace(0.0, 1.0, ASKED), np.linspace(0.0, 1.0, ASKED)][:, None]
+    y = np.r_[np.ones(ASKED), -np.ones(ASKED)][:, None]
+    y[:ASKED:2] *= -1.0
+    near = agreement(S + 1e-7 * rng.normal(size=S.shape), y)
+    again = agreement(S[::-1] + 1e-7 * rng.normal(size=S.shape), y[::-1])
+    assert abs(near - again) > 0.1
 
 
 def test_a_closer_metric_sees_the_days(rng):
@@ -98,11 +114,12 @@ def test_finite_rows_give_finite_lengths(X, y):
 
 
 def test_learning_finds_dates_that_few_rows_do_not_show(rng):
-    """A level for each date, a slope and noise, 1 : 1 : 4; months and days are two columns."""
-    n, noise = 20_000, 2.0
+    """A level for each date, a slope and noise, 3 : 1 : 8; months and days are two columns."""
+    n, noise = 20_000, np.sqrt(8.0)
     month, day = rng.integers(12, size=n), rng.integers(30, size=n)
     X = np.column_stack([month, day, rng.normal(size=(n, 4))])
-    y = rng.normal(size=(12, 30))[month, day] + X[:, 2] + noise * rng.normal(size=n)
+    level = np.sqrt(3.0) * rng.normal(size=(12, 30))
+    y = level[month, day] + X[:, 2] + noise * rng.normal(size=n)
     rows = Rows(X, ((y - y.mean()) / y.std())[:, None], np.ones(n))
     few = Effort(
         rough_rows=300, family_chunks=4, family_size=200, final_chunks=16, final_size=200,
@@ -114,7 +131,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
     moves = np.diag([1.0, 1.0, 0.3, 0.3, 0.3, 0.3])
     k = found.kernel.value(np.zeros((1, 6)), moves)[0] / found.kernel.diag(moves)
     assert (k[:2] < 0.75).all() and (k[2:] > 0.85).all()  # dates differ, all else is smooth
-    assert found.noise == pytest.approx(4.0 / 6.0, rel=0.1)
+    assert found.noise == pytest.approx(8.0 / 12.0, rel=0.1)
 
 
 @pytest.mark.parametrize("columns", [3, 25])
@@ -128,3 +145,32 @@ def test_no_other_metric_is_looked_for_where_few_rows_see_enough(rng, monkeypatc
         final_size=100, near_rows=5, near_neighbours=20,
     )  # fmt: skip
     learn(Rows(X, y / y.std(), np.ones(600)), None, None, rng, Serial(), effort=few)
+
+
+def noisy(rng, n, d=4):
+    y = rng.normal(size=(n, 1))
+    return Rows(rng.normal(size=(n, d)), y / y.std(), np.ones(n))
+
+
+@pytest.mark.parametrize("n, gain", [(501, 0.2), (3_000, 0.08)])
+def test_what_may_be_chance_is_not_heard(rng, monkeypatch, n, gain):
+    asked = []
+
+    def lucky(metric, X, y, stop):
+        asked.append(X.shape[0])
+        seen = agreement(Metric.of(kernels.RBF(), X).forward(X), y)
+        return Closer(np.ones(4), seen, min(seen, 0.0) + gain)
+
+    monkeypatch.setattr(learning, "closer", lucky)
+    few = Effort(
+        rough_rows=150, close_rows=2_900, family_chunks=1, family_size=100, first_chunks=1,
+        final_chunks=1, final_size=100, near_rows=5, near_neighbours=20,
+    )  # fmt: skip
+    said = []
+    learn(noisy(rng, n), None, None, rng, Serial(), effort=few, say=said.append)
+    assert asked == [min(n, 2_900)]
+    assert not any("nearest rows correlate" in text for text in said)
+
+
+def test_fewer_rows_where_columns_are_many():
+    assert [Effort().close_to(d) for d in (1, 8, 16)] == [10_000, 10_000, 1_250]

@@ -172,3 +172,17 @@ def test_no_anchors_are_rows_alone(problem):
     found = conditioner(replace(problem, Z=problem.Z[:0]), groups, basis=basis)
     _, y, _, _ = problem.rows
     assert_allclose(found.solve(y, Serial()), np.linalg.solve(covariance(problem), y), rtol=1e-4)
+
+
+def test_groups_come_in_a_random_order():
+    """Neighbours one after the other would be given no rows on their far side."""
+    X = np.linspace(0.0, 1.0, 400)[:, None]
+    groups = grouped(RBF(), X, 20, 5, Serial())
+    firsts = np.array([group.own.min() for group in groups])
+    assert not (np.diff(firsts) > 0).all() and not (np.diff(firsts) < 0).all()
+
+
+def test_no_more_rows_are_given_than_asked_for():
+    S = np.arange(6.0, dtype=np.float32)[:, None]
+    assert nearest_before(S, 3, 4, 2).tolist() == [1, 2]
+    assert nearest_before(S, 2, 4, 2).tolist() == [0, 1]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import reference
-from collegium.core.calibration import calibrate, shrunken
+from collegium.core.calibration import calibrate, judge, shrunken
 from collegium.core.chunk import Chunk
 from collegium.core.clock import Clock
 from collegium.core.evidence import anchored, factorised
@@ -518,6 +518,27 @@ def test_noise_is_left_alone_where_few_rows_decide():
     errors[0] /= 12.0
     errors[:200] *= 2.0  # many of them are
     assert calibrate(lambda ratio: (errors, s + 0.04 * ratio)).ratio > 1.0
+
+
+def test_outputs_are_asked_together_and_little_is_not_enough():
+    rng = np.random.default_rng(8)
+    s = 10.0 ** rng.uniform(-3, 0, 2000)
+    z = rng.normal(size=(2000, 2))
+    plain = z * np.sqrt(s + 0.04)[:, None]
+    noisy = z * np.sqrt(s + 0.36)[:, None]
+    mixed = np.column_stack([plain[:, 0], noisy[:, 1]])
+    assert calibrate(lambda ratio: (mixed, s + 0.04 * ratio)).ratio > 1.0
+    assert calibrate(lambda ratio: (plain, s + 0.04 * ratio)).ratio == 1.0
+    same = np.sqrt(0.1047) * np.ones((2000, 1))  # all rows gain, and next to nothing
+    v = np.r_[0.1 * np.ones(1000), 0.11 * np.ones(1000)]
+    assert calibrate(lambda ratio: (same, v + 1e-3 * (ratio - 1.0))).ratio == 1.0
+
+
+def test_a_scale_is_that_which_is_believed():
+    rng = np.random.default_rng(9)
+    errors = rng.standard_t(2.2, size=(300, 2))
+    found = judge(lambda ratio: (errors, np.full(300, 2.0)))
+    assert found.scale == pytest.approx(np.clip(shrunken(errors**2 / 2.0), 0.1, 10.0), rel=1e-12)
 
 
 def test_a_scale_is_believed_as_far_as_it_is_beyond_its_error():

@@ -384,3 +384,16 @@ def test_an_output_without_variation_does_not_end_single_precision(make, monkeyp
     )  # fmt: skip
     assert not found.weights[:, 0].any() and found.residuals[-1] <= 1e-3
     assert calls.count(True) == found.residuals.size - 1
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_single_precision_that_leads_nowhere_is_given_up(smooth):
+    """Its K is bad and no direction shows it: steps that were none must not go on to the end."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    y = np.sin(X.sum(axis=1, keepdims=True)) if smooth else rng.normal(size=(700, 1))
+    chunks = cut(X, y, np.ones(700), np.array_split(np.arange(700), 7))
+    empty = Committee.start(RBF(length_scale=3.0 * np.ones(3)), 1e-6, X[:20], 1)
+    model = empty.add(chunks, Serial(), keep=True)
+    found = refined(model, Serial(), tolerance=1e-6, max_iter=100)
+    assert found.residuals[-1] <= 1e-6

@@ -17,6 +17,7 @@ def test_heavy_tails_take_more_rows():
     errors = [rng.choice(z2[:, 0], number).mean() - 1.0 for _ in range(400)]
     assert np.std(errors) == pytest.approx(np.sqrt(2.0 / HELD_OUT), rel=0.15)
     assert telling(np.hstack([normal, laplace])) == number  # the output that needs most
+    assert telling(laplace + 10.0) == pytest.approx(number, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -96,4 +96,5 @@ def committee_bytes(n: int, d: int, p: int, chunk: int, m: int, n_jobs: int, *, 
 def refining_bytes(n: int, d: int, p: int, group: int, given: int, m: int, n_jobs: int) -> int:
     """Of refining: a preconditioner, most of it in single precision, work in hand, vectors."""
     work = n_jobs * (3 * (group + given) ** 2 + 2 * (group + given) * m)
-    return 4 * n * (2 * group + given + m) + 8 * (n * (d + 8 * p) + work)
+    waiting = (int(np.log2(max(n / group, 1.0))) + 4) * m**2 + n // group * m * p
+    return 4 * n * (2 * group + given + m) + 8 * (n * (d + 8 * p) + work + waiting)

@@ -57,5 +57,6 @@ def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) ->
 
 def shrunken(z2: Array) -> float:
     """The mean, drawn towards 1 by its standard error (James & Stein's rule, positive part)."""
-    off, error = float(z2.mean()) - 1.0, float(z2.std()) / np.sqrt(z2.size)
+    each = np.minimum(z2.mean(axis=1), 1e100)
+    off, error = float(each.mean()) - 1.0, float(each.std()) / np.sqrt(each.size)
     return 1.0 + off * max(0.0, 1.0 - (error / off) ** 2) if off else 1.0

@@ -20,8 +20,8 @@ from .scales import Metric
 
 Array = np.ndarray
 
-#: Nearest rows that are asked.
-NEAREST = 4
+#: Nearest rows that are compared with a row, and the most rows that they are found for.
+NEAREST, ASKED = 4, 6000
 #: Factors by which the weight of a column is tried to change, in turn, and rounds of each.
 FACTORS, ROUNDS = (8.0, 3.0), 3
 #: A change has to bring so much more agreement: less is chance.
@@ -57,11 +57,18 @@ def _reach(S: Array) -> float:
 
 
 def agreement(S: Array, y: Array) -> float:
-    """Correlation of y between rows and the rows nearest to them in S; outputs count alike."""
+    """Correlation of y between rows and those nearest to them in S; outputs count alike.
+
+    Of many rows the first ASKED are asked, so these come in random order.
+    """
     z = y - y.mean(axis=0)
     z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1e-300)
-    near = cKDTree(S).query(S, min(NEAREST + 1, S.shape[0]))[1].reshape(S.shape[0], -1)[:, 1:]
-    return float(np.einsum("np,nkp->", z, z[near]) / max(1, near.size * y.shape[1]))
+    asked, k = np.arange(min(S.shape[0], ASKED)), min(NEAREST + 1, S.shape[0])
+    near = cKDTree(S).query(S[asked], k)[1].reshape(asked.size, k)
+    own = near == asked[:, None]
+    own[~own.any(axis=1), -1] = True  # copies crowded it out: drop the farthest
+    near = near[~own].reshape(asked.size, k - 1)
+    return float(np.einsum("np,nkp->", z[asked], z[near]) / max(1, near.size * y.shape[1]))
 
 
 def _climb(S: Array, y: Array, best: float, stop: Callable[[], bool]) -> tuple[Array, float]:

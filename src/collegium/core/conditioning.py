@@ -106,7 +106,10 @@ class Preconditioner:
     def solve(self, r: Array, engine: Any) -> Array:
         """M⁻¹r  (n, p)."""
         found = engine.map(lambda part: part.whiten(r), self.parts)
-        shared = linalg.solve_posdef(self.factor, np.sum([h for _, h in found], axis=0))
+        heard = np.zeros((self.factor.shape[0], r.shape[1]))
+        for _, own in found:
+            heard += own
+        shared = linalg.solve_posdef(self.factor, heard)
         pairs = [(part, white) for part, (white, _) in zip(self.parts, found)]
         total = np.zeros_like(r)
         for part, (own, near) in zip(

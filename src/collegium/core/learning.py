@@ -79,6 +79,10 @@ class Effort:
         twice = 1.6 if self.second else 1.0  # a sum of two kernels
         return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
 
+    def close_to(self, d: int) -> int:
+        """Rows whose neighbours are looked for: in more columns that takes longer."""
+        return self.close_rows * 8**3 // max(d, 8) ** 3
+
     def for_rows(self, n: int) -> Effort:
         """No more than so few rows can show."""
         return replace(
@@ -185,16 +189,16 @@ class _Learner:
         costs least.
         """
         e, X = self.effort, self.rows.X
-        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows]
-        y = self.rows.y[sample]
         if self.d > CLOSE_COLUMNS:
             return None
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_to(self.d)]
+        y = self.rows.y[sample]
         seen = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
         if seen > AGREED:
             return None
         broad = self._default("Matern12").scaled(0.3)
         found = closer(Metric.of(broad, X), X[sample], y, self.clock.out)
-        if found.after < seen + CLOSER:
+        if found.after < seen + max(CLOSER, 5.0 / np.sqrt(sample.size)):  # or it may be chance
             return None
         self.say(
             f"targets of nearest rows correlate by {seen:.2f} in the metric learnt from "
@@ -202,7 +206,8 @@ class _Learner:
         )
         close = Matern12(variance=0.3, length_scale=found.lengths)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
-        return self._fit(close + broad, 1.0 - found.after, self._cut(groups[0] + groups[1]))
+        noise = max(1.0 - found.after, 0.05)
+        return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
         """A family, and whether one of its kernels is enough."""

@@ -39,9 +39,10 @@ from .threads import single_threaded
 Array = np.ndarray
 #: Rows and columns of a block of kernel values, which is to stay in a core's cache.
 SIDE = 512
-#: The residual is computed anew after so many steps, and where single precision claims to have
-#: brought it down by so much; it is of no more use where that is less than half the truth.
-RENEW, DROP = 50, 0.01
+#: The residual is computed anew after so many steps, sooner in single precision, and where that
+#: claims to have brought it down by so much; it is of no more use where that is less than half
+#: the truth, or where its steps were none.
+RENEW, RENEW_COARSE, DROP = 50, 12, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +162,16 @@ def solve(
         w = w + step * direction
         before, zr, r = r, _dot(z, r), r - step * Kd
         told, rounded = size(r), rounded or coarse
-        if (k + 1) % RENEW == 0 or (coarse and told <= max(tolerance, DROP * size(known.r))):
-            known, rounded = known.or_at(w, y, system, engine), False
+        due, undone = (k + 1) % (RENEW_COARSE if coarse else RENEW) == 0, False
+        if due or (coarse and told <= max(tolerance, DROP * size(known.r))):
+            tried, known, rounded = w, known.or_at(w, y, system, engine), False
             w, r = known.w, known.r
-            coarse = coarse and size(r) <= 2.0 * told
+            undone = not np.array_equal(w, tried)
+            coarse = coarse and size(r) <= 2.0 * told and not undone
         residuals.append(size(r))
         z = conditioner.solve(r, engine)
-        direction = z + _ratio(np.maximum(_dot(z, r - before), 0.0), zr) * direction
+        turn = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
+        direction = z if undone else z + turn * direction
     if rounded:
         known = known.or_at(w, y, system, engine)
         w, r, residuals[-1] = known.w, known.r, size(known.r)

@@ -13,6 +13,7 @@ from ..core.conditioning import GIVEN, group_size
 from ..core.kernels import Kernel
 from ..core.kernels.composite import Composite
 from ..core.learning import Effort
+from .checking import HELD_OUT
 from .progress import Progress
 from .settings import Settings
 
@@ -190,7 +191,7 @@ class _Work:
 
     def checking(self, speed: Speed, m: int) -> float:
         k = min(self.settings.local_rows(self.d), 200)
-        return 2.0 * (self.messages(speed, m) + speed.answers(800, k, m) / self.jobs)
+        return 2.0 * (self.messages(speed, m) + speed.answers(HELD_OUT, k, m) / self.jobs)
 
     def product(self, speed: Speed) -> float:
         return speed.product(self.n) / self.jobs
