@@ -4,8 +4,8 @@ Multiplying kernel and noise by s leaves every mean as it is and every variance 
 large, so for each noise the best s is the mean squared standardised error. What remains is a
 search over one number, the ratio of noise to signal, by predictive density. It only goes up:
 a few hundred rows cannot show the rare surprise that too little noise would make of a row.
-For the same reason both are believed only beyond their own errors, which under heavy tails are
-large.
+For the same reason it goes up only where that is better by more than its standard error, and s is
+drawn towards 1 by its own: under heavy tails these are large.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 Array = np.ndarray
+#: How far from 0 the log of a scale is as a rule.
+USUAL = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) ->
 
 
 def shrunken(z2: Array) -> float:
-    """The mean, drawn towards 1 by its standard error (James & Stein's rule, positive part)."""
-    each = np.minimum(z2.mean(axis=1), 1e100)
-    off, error = float(each.mean()) - 1.0, float(each.std()) / np.sqrt(each.size)
-    return 1.0 + off * max(0.0, 1.0 - (error / off) ** 2) if off else 1.0
+    """The mean of z², whose log was expected within ± USUAL and has a standard error of its own."""
+    each = np.clip(z2.mean(axis=1), 1e-100, 1e100)
+    mean, error = float(each.mean()), float(each.std()) / np.sqrt(each.size)
+    return float(mean ** (1.0 / (1.0 + (error / mean / USUAL) ** 2)))
