@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from .local import nearest_others
 from .scales import Metric
 
 Array = np.ndarray
@@ -63,11 +64,8 @@ def agreement(S: Array, y: Array) -> float:
     """
     z = y - y.mean(axis=0)
     z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1e-300)
-    asked, k = np.arange(min(S.shape[0], ASKED)), min(NEAREST + 1, S.shape[0])
-    near = cKDTree(S).query(S[asked], k)[1].reshape(asked.size, k)
-    own = near == asked[:, None]
-    own[~own.any(axis=1), -1] = True  # copies crowded it out: drop the farthest
-    near = near[~own].reshape(asked.size, k - 1)
+    asked = np.arange(min(S.shape[0], ASKED))
+    near = nearest_others(S, asked, min(NEAREST, S.shape[0] - 1))
     return float(np.einsum("np,nkp->", z[asked], z[near]) / max(1, near.size * y.shape[1]))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from . import kernels, partition
 from .calibration import Correction
@@ -24,7 +23,7 @@ from .experts import Block, Expert
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .kernels import Kernel
 from .kernels.matern12 import Matern12
-from .local import Rows, nearest
+from .local import Rows, nearest_others
 from .message import LOG_2PI
 from .optimise import Learnt, Scales, maximise
 from .scales import Metric
@@ -370,10 +369,7 @@ class _Learner:
         asked = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
         X = self._seen(kernel)
         k = min(self.n - 1, self.effort.near_neighbours)
-        found = nearest(cKDTree(X), X[asked], k + 1)
-        own = found == asked[:, None]
-        own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
-        return asked, found[~own].reshape(asked.size, k)
+        return asked, nearest_others(X, asked, k)
 
 
 def _value(learnt: Learnt) -> float:

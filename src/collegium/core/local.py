@@ -115,6 +115,14 @@ def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
     return np.atleast_1d(index).reshape(Xs.shape[0], k)
 
 
+def nearest_others(X: Array, asked: Array, k: int) -> Array:
+    """The k rows nearest to each of the rows asked, but itself, nearest first  (q, k)."""
+    found = nearest(cKDTree(X), X[asked], k + 1)
+    own = found == asked[:, None]
+    own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
+    return found[~own].reshape(asked.size, k)
+
+
 def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
     """Anchors only (Tresp 2000, eq. 17)."""
     Vs = basis.design(Xs)

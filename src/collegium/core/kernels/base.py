@@ -28,12 +28,10 @@ class Kernel:
         """K(X, Z)  (n, m)."""
         raise TypeError("abstract kernel")
 
-    def coarse(self, X: Array, Z: Array) -> Array:
-        """K(X, Z) in single precision, where that is faster  (n, m)."""
-        return next(self.coarse_parts(X, [Z]))
-
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
-        """The same with some rows Z after the other, each time in the place of the last."""
+        """K(X, Z) in single precision, where that is faster  (n, m); for one Z after the other,
+        each time in the place of the last.
+        """
         for Z in parts:
             yield self.value(X, Z).astype(np.float32)
 
