@@ -48,6 +48,17 @@ class BumpIntegrals:
             log_c -= (c[:, k, None] - c[:, k]) ** 2 / (2.0 * total[k])
         return variance * np.exp(log_c)
 
+    def length_vjp(self, variance: float, lengths: Array, C_bar: Array) -> Array:
+        """Σ C̄ ∂C/∂ log ℓ, ∂ log C/∂ log ℓ = 1 − ℓ²/T + (c′ᵢ − c′ⱼ)²ℓ²/T², T = ℓ² + 2t²  (d,)."""
+        _, c, t = self._tilted()
+        weighted = C_bar * self.covariance(variance, lengths)
+        share = lengths**2 / (lengths**2 + 2.0 * t)
+        found = (1.0 - share) * weighted.sum()
+        for k in range(t.size):
+            gap = (c[:, k, None] - c[:, k]) ** 2
+            found[k] += share[k] / (lengths[k] ** 2 + 2.0 * t[k]) * (weighted * gap).sum()
+        return found
+
     def cross(self, variance: float, lengths: Array, X: Array) -> Array:
         log_alpha, c, t = self._tilted()
         total = lengths**2 + t
@@ -80,6 +91,11 @@ class WaveIntegrals:
         """∬ p p e^(i(aξ₁ + bξ₂)) V₀: the precision of (ξ₁, ξ₂) is s⁻² on the diagonal and ℓ⁻²
         between them.
         """
+        plus, minus = self._correlated(lengths)
+        return variance * _parts(plus, minus)
+
+    def _correlated(self, lengths: Array) -> tuple[Array, Array]:
+        """That of e^(i(ωξ₁ + ω′ξ₂)) and of e^(i(ωξ₁ − ω′ξ₂))  (k, k)."""
         w, s2 = self.frequencies, self.sd**2
         ratio = (self.sd / lengths) ** 2
         own, mixed = s2 * (1.0 + ratio) / (1.0 + 2.0 * ratio), s2 * ratio / (1.0 + 2.0 * ratio)
@@ -90,7 +106,21 @@ class WaveIntegrals:
             quadratic = (own * (a**2 + b**2) + 2.0 * mixed * a * b).sum(axis=-1)
             return np.exp(1j * ((a + b) @ self.mean) - 0.5 * quadratic + log_scale)
 
-        return variance * _parts(value(w), value(-w))
+        return value(w), value(-w)
+
+    def length_vjp(self, variance: float, lengths: Array, C_bar: Array) -> Array:
+        """Σ C̄ ∂C/∂ log ℓ; with ρ = s²/ℓ² each wave's ∂ log/∂ log ℓ = 2ρ/(1 + 2ρ) −
+        ρs²(ω ∓ ω′)²/(1 + 2ρ)²  (d,)."""
+        w, plus_minus = self.frequencies, self._correlated(lengths)
+        ratio = (self.sd / lengths) ** 2
+        found = np.empty(lengths.size)
+        for k in range(lengths.size):
+            a, b = w[:, None, k], w[:, k]
+            rise = 2.0 * ratio[k] / (1.0 + 2.0 * ratio[k])
+            fall = ratio[k] * self.sd[k] ** 2 / (1.0 + 2.0 * ratio[k]) ** 2
+            parts = (v * (rise - fall * gap**2) for v, gap in zip(plus_minus, (a - b, a + b)))
+            found[k] = variance * (C_bar * _parts(*parts)).sum()
+        return found
 
     def cross(self, variance: float, lengths: Array, X: Array) -> Array:
         w, s2 = self.frequencies, self.sd**2

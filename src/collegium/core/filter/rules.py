@@ -259,6 +259,16 @@ class Closed(Raw):
         assert isinstance(kernel, RBF)
         return self.integrals.covariance(kernel.variance, _lengths(kernel, self))
 
+    def covariance_vjp(self, kernel: Kernel, E: Array, S_bar: Array) -> Array:
+        """By the derivatives of the integrals: E multiplies what differences would leave of
+        rounding by up to 1/cut."""
+        assert isinstance(kernel, RBF)
+        C_bar, lengths = E @ S_bar @ E.T, _lengths(kernel, self)
+        return kernel.gradient(
+            variance=(C_bar * self.raw(kernel)).sum(),
+            length_scale=self.integrals.length_vjp(kernel.variance, lengths, C_bar),
+        )
+
     def cross(self, kernel: Kernel, X: Array) -> Array:
         assert isinstance(kernel, RBF)
         return self.integrals.cross(kernel.variance, _lengths(kernel, self), X)
