@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas
 
-from collegium.core import linalg
-from collegium.core.chunk import cut
-from collegium.core.evidence import factorised
-from collegium.core.kernels import Kernel, Matern32
-from collegium.core.optimise import Learnt, Scales, maximise
 from collegium.engines import engine_for
+from collegium.kernels import Kernel, Matern32
+from collegium.learning.optimise import Learnt, Scales, maximise
+from collegium.messages.evidence import factorised
+from collegium.numerics import linalg
+from collegium.rows.chunk import cut
 
 Array = np.ndarray
 TILE = 2_000

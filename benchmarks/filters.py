@@ -13,10 +13,10 @@ import numpy as np
 
 from collegium import RegressionFilter, kernels
 from collegium.bases import GaussianBumps
-from collegium.core.filter.model import FilterModel, Posterior
-from collegium.core.filter.sums import Sums
 from collegium.densities import Empirical
 from collegium.engines import single_threaded
+from collegium.filter.model import FilterModel, Posterior
+from collegium.filter.sums import Sums
 from common import Meter, table
 
 D, NOISE = 4, 0.01

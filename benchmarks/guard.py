@@ -16,14 +16,16 @@ from functools import partial
 import numpy as np
 
 from collegium import kernels
-from collegium.core import lapack, linalg, refine
-from collegium.core.basis import Anchors
-from collegium.core.chunk import cut
-from collegium.core.committee import Committee, Global, Local
-from collegium.core.evidence import factorised
-from collegium.core.experts import Block
-from collegium.core.kernels import Leaf
+from collegium.answers import conjugate_gradients as refine
+from collegium.answers.predictors import Global, Local
 from collegium.engines import Serial, Threads, single_threaded
+from collegium.kernels import Leaf
+from collegium.messages.basis import Anchors
+from collegium.messages.committee import Committee
+from collegium.messages.evidence import factorised
+from collegium.messages.experts import Block
+from collegium.numerics import lapack, linalg
+from collegium.rows.chunk import cut
 
 N, D, M = 1000, 8, 500
 TOLERANCE = 1.6

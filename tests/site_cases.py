@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from collegium.core.chunk import Chunk
-from collegium.core.kernels import Matern12
-from collegium.core.observation import Gaussian, Logit, Poisson, Probit, StudentT
+from collegium.kernels import Matern12
+from collegium.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
+from collegium.rows.chunk import Chunk
 
 KERNEL = Matern12(2.3, [1.1, 1.9])
 LIKELIHOODS = {

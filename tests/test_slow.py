@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeRegressor, kernels
-from collegium.core.filter.sums import Sums
 from collegium.datasets import make_robot_arm
+from collegium.filter.sums import Sums
 from collegium.metrics import coverage
 
 pytestmark = pytest.mark.slow

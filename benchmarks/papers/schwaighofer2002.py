@@ -39,8 +39,8 @@ from schwaighofer2002_methods import (
     variants,
 )
 
-from collegium.core.selection import measured
 from collegium.engines import Threads, single_threaded
+from collegium.learning.anchors import measured
 from collegium.selection import select
 
 #: Table 1: (B = 200, B = 1000) in per cent; nan where the paper gives none.

@@ -13,10 +13,10 @@ import numpy as np
 from tresp2000_setting import wide_art
 
 from collegium import CommitteeRegressor, NystromRegressor, OnlineGPRegressor, SparseGPRegressor
-from collegium.core import selection
 from collegium.datasets import make_art
 from collegium.engines import Threads, single_threaded
 from collegium.kernels import RBF
+from collegium.learning import anchors as selection
 
 Array = np.ndarray
 SETS = ("abalone", "kin8nm", "kin40k", "art")

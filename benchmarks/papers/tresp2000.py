@@ -38,11 +38,11 @@ from tresp2000_setting import (
 )
 from tresp2000_tables import run_tables
 
-from collegium.core import linalg
-from collegium.core.basis import Anchors
-from collegium.core.experts import Block
-from collegium.core.message import normalise
 from collegium.engines import single_threaded
+from collegium.messages.basis import Anchors
+from collegium.messages.experts import Block
+from collegium.messages.message import normalise
+from collegium.numerics import linalg
 
 
 def figure_1(folder: Path, out: Path, quick: bool) -> None:

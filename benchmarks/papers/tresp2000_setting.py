@@ -10,15 +10,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from collegium.core import dof
-from collegium.core.basis import Anchors
-from collegium.core.chunk import Chunk, cut
-from collegium.core.experts import Block
-from collegium.core.local import Rows, Shared
-from collegium.core.message import normalise
+from collegium.answers.local import Shared
 from collegium.datasets import ART_WEIGHTS, ART_WIDTH, make_art
 from collegium.engines import Serial, single_threaded
 from collegium.kernels import RBF
+from collegium.learning import dof
+from collegium.messages.basis import Anchors
+from collegium.messages.experts import Block
+from collegium.messages.message import normalise
+from collegium.rows.chunk import Chunk, cut
+from collegium.rows.rows import Rows
 
 Array = np.ndarray
 #: Rows on which the width and the noise-to-prior ratio are tuned.

@@ -16,9 +16,9 @@ from zhu1995_boston import CUT, Task
 from zhu1995_setting import Array, save
 
 from collegium.bases import GaussianBumps
-from collegium.core.filter.model import FilterModel, Posterior
-from collegium.core.filter.sums import Sums
 from collegium.densities import Empirical
+from collegium.filter.model import FilterModel, Posterior
+from collegium.filter.sums import Sums
 
 SETS = (
     "boston", "autompg", "concrete", "energy", "yacht", "airfoil", "wine_red", "forest",

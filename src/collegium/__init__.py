@@ -9,24 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import kernels
-from .core.basis import Anchors, Features
-from .core.chunk import Chunk
-from .core.experts import Block, Diagonal, Projected
-from .core.message import Belief, Message, normalise
+from .messages.basis import Anchors, Features
+from .messages.experts import Block, Diagonal, Projected
+from .messages.message import Belief, Message, normalise
+from .rows.chunk import Chunk
 
 if TYPE_CHECKING:
     from . import bases, combination, densities, dof, observation, plots, priors, selection
-    from .estimators import (
-        CommitteeClassifier,
-        CommitteeOf,
-        CommitteeRegressor,
-        NystromRegressor,
-        OnlineGPClassifier,
-        OnlineGPRegressor,
-        RegressionFilter,
-        RVCRegressor,
-        SparseGPRegressor,
-    )
+    from .combining.regressor import CommitteeOf
+    from .committee.classifier import CommitteeClassifier
+    from .committee.regressor import CommitteeRegressor
+    from .filter.regressor import RegressionFilter
+    from .online.classifier import OnlineGPClassifier
+    from .online.regressor import OnlineGPRegressor
+    from .rvc.regressor import RVCRegressor
+    from .sparse.nystrom_regressor import NystromRegressor
+    from .sparse.regressor import SparseGPRegressor
 
 __version__ = "0.1.0"
 
@@ -59,21 +57,32 @@ __all__ = [
     "priors",
     "selection",
 ]
-#: Imported when first asked for.
+#: Where estimators live. They are imported when first asked for: scikit-learn takes longer to
+#: import than everything else.
+ESTIMATORS = {
+    "CommitteeClassifier": "committee.classifier",
+    "CommitteeOf": "combining.regressor",
+    "CommitteeRegressor": "committee.regressor",
+    "NystromRegressor": "sparse.nystrom_regressor",
+    "OnlineGPClassifier": "online.classifier",
+    "OnlineGPRegressor": "online.regressor",
+    "RVCRegressor": "rvc.regressor",
+    "RegressionFilter": "filter.regressor",
+    "SparseGPRegressor": "sparse.regressor",
+}
+#: Modules that are imported when first asked for.
 MODULES = (
-    "bases", "combination", "densities", "dof", "engines", "estimators", "observation", "plots",
-    "priors", "selection",
+    "bases", "combination", "densities", "dof", "engines", "observation", "plots", "priors",
+    "selection",
 )  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators, and what checks its arguments as they do, when first asked for: scikit-learn
-    takes longer to import than everything else.
-    """
+    """Import what is asked for by name."""
     if name in MODULES:
         return import_module(f".{name}", __name__)
-    if name in __all__:
-        return getattr(import_module(".estimators", __name__), name)
+    if name in ESTIMATORS:
+        return getattr(import_module(f".{ESTIMATORS[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,5 +1,5 @@
 """Bases of a `RegressionFilter`: records that map X (n, d) to values (n, m)."""
 
-from .core.filter.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
+from .filter.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
 
 __all__ = ["Cosines", "GaussianBumps", "LinearSplines", "RandomFourier"]

@@ -1,10 +1,10 @@
 """Combine Gaussian predictors: jointly with full covariances, query by query, or online."""
 
-from .core.combination import Gaussian, bayesian, correlated, independent
-from .core.linearised import basis_gaussian, laplace, linearised
-from .core.pointwise import combine
-from .core.recursive import OnlineCommittee, OnlineMoments
-from .estimators.gaussians import Member, member
+from .combining.joint import Gaussian, bayesian, correlated, independent
+from .combining.linearised import basis_gaussian, laplace, linearised
+from .combining.members import Member, member
+from .combining.pointwise import combine
+from .combining.recursive import OnlineCommittee, OnlineMoments
 
 __all__ = [
     "Gaussian",

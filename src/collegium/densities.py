@@ -1,5 +1,5 @@
 """Where a `RegressionFilter` expects inputs."""
 
-from .core.filter.densities import Empirical, Normal, UniformBox
+from .filter.densities import Empirical, Normal, UniformBox
 
 __all__ = ["Empirical", "Normal", "UniformBox"]

@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.utils import check_array
 
-from .core import dof as _core
-from .core.kernels import as_kernel
-from .core.threads import single_threaded
-from .estimators.data import generator
+from .interface.validation import generator
+from .kernels import as_kernel
+from .learning import dof as _core
+from .numerics.threads import single_threaded
 
 __all__ = ["effective_dof", "estimated_dof", "numerical_rank"]
 

@@ -1,7 +1,7 @@
 """Likelihoods p(y | f), for the argument `likelihood` of `CommitteeRegressor`.
 
-Everything in `collegium.core.observation`; derive from `Scalar` for one of your own.
+Everything in `collegium.likelihoods`; derive from `Scalar` for one of your own.
 """
 
-from .core.observation import *  # noqa: F403
-from .core.observation import __all__  # noqa: F401
+from .likelihoods import *  # noqa: F403
+from .likelihoods import __all__  # noqa: F401

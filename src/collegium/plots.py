@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .core.kernels import as_kernel
+from .kernels import as_kernel
 from .priors import sample_prior
 
 __all__ = ["plot_basis", "plot_experts", "plot_fit", "plot_prior"]

@@ -5,10 +5,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array
 
-from .core.kernels import Filtered, as_kernel
-from .core.threads import single_threaded
-from .estimators.data import generator
-from .estimators.settings import check_square
+from .interface.arguments import check_square
+from .interface.validation import generator
+from .kernels import Filtered, as_kernel
+from .numerics.threads import single_threaded
 
 __all__ = ["sample_prior"]
 

@@ -9,11 +9,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from .core.kernels import as_kernel
-from .core.local import Rows
-from .core.selection import RULES, Selection, Stop, measured
-from .core.threads import single_threaded
-from .estimators.data import generator
+from .interface.validation import generator
+from .kernels import as_kernel
+from .learning.anchors import RULES, Selection, Stop, measured
+from .numerics.threads import single_threaded
+from .rows.rows import Rows
 
 __all__ = ["Selection", "select"]
 

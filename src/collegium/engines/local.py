@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.threads import single_threaded
-from ..core.tree import Tree
+from ..numerics.threads import single_threaded
+from ..numerics.tree import Tree
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,244 @@
+"""The exact GP at a committee's price: conjugate gradients with a committee as preconditioner.
+
+(K + Ψ)w = y is solved with kernel products computed in blocks and never stored. A committee is
+the same system with K replaced by something that has a factorisation; one whose chunks have been
+told of the rows around them, too, leaves little to find. See `conditioning`.
+
+What the weights w leave, r = y − (K + Ψ)w, the committee is asked about as it would be about y:
+
+    mean(x*) = k(x*, X)w + s(x*)ᵀr,   s(x*)ᵀy the mean of the committee.
+
+With w = 0, where the iterations start, this is the committee's own answer; with the solution w*
+it is that of the exact GP. On the way it differs from that by the committee's error about the
+function Σ k(·, xᵢ)(w* − w)ᵢ, whose size is at most ‖w* − w‖ in the norm of K + Ψ.
+
+Each step minimises the energy ½wᵀ(K + Ψ)w − wᵀy along a line, so that this norm falls from step
+to step: the last iterate is the best, whenever the iterations are stopped (the residual need not
+fall each time). Products are in single precision as long as that helps; residual and energy are
+computed anew in double precision before they are believed, and a step that was none is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..messages.committee import Committee
+from ..messages.expansion import Expansion
+from ..numerics.threads import single_threaded
+from ..rows.chunk import Chunk
+from ..rows.partition import blocks
+from ..rows.rows import Prediction
+from .preconditioner import GIVEN, Preconditioner, group_size, grouped
+from .predictors import Predictor
+
+Array = np.ndarray
+#: Rows and columns of a block of kernel values, which is to stay in a core's cache.
+SIDE = 512
+#: The residual is computed anew after so many steps, sooner in single precision, and where that
+#: claims to have brought it down by so much; it is of no more use where that is less than half
+#: the truth, or where its steps were none.
+RENEW, RENEW_COARSE, DROP = 50, 12, 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """K + Ψ of all rows."""
+
+    kernel: Kernel
+    X: Array  # (n, d)
+    psi: Array  # noise variance of each row  (n,)
+
+    @classmethod
+    def of(cls, kernel: Kernel, noise: float, chunks: Sequence[Chunk]) -> System:
+        X = np.concatenate([chunk.X for chunk in chunks])
+        return cls(kernel, X, noise / np.concatenate([chunk.w for chunk in chunks]))
+
+    def product(self, w: Array, engine: Any, *, coarse: bool = False) -> Array:
+        """(K + Ψ)w  (n, p); every kernel value is computed once and used twice."""
+        n = self.X.shape[0]
+        strips = [Strip(i, a, min(a + SIDE, n)) for i, a in enumerate(range(0, n, SIDE))]
+        add_up = partial(self._strip, w, w.astype(np.float32) if coarse else w)
+        return engine.sum(add_up, strips, zero=self.psi[:, None] * w)
+
+    def _strip(self, w: Array, rounded: Array, strip: Strip) -> Array:
+        """What the blocks of one strip of the lower triangle give."""
+        total, own = np.zeros_like(w), slice(strip.start, strip.stop)
+        total[own] = self.kernel.value(self.X[own]) @ w[own]
+        others = blocks(strip.start, SIDE)
+        parts = [self.X[other] for other in others]
+        values: Iterator[Array]
+        if rounded is w:
+            values = (self.kernel.value(self.X[own], Z) for Z in parts)
+        else:
+            values = self.kernel.coarse_parts(self.X[own], parts)
+        for other, K in zip(others, values):
+            total[own] += K @ rounded[other]
+            total[other] += K.T @ rounded[own]
+        return total
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Some rows against themselves and all before them."""
+
+    id: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights of all rows, and how well they solve the system."""
+
+    weights: Array  # (n, p)
+    rest: Array  # r = y − (K + Ψ)w  (n, p)
+    residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """w, and the residual that belongs to it as computed anew."""
+
+    w: Array  # (n, p)
+    r: Array  # y − (K + Ψ)w  (n, p)
+    energy: Array  # ½wᵀ(K + Ψ)w − wᵀy = −½wᵀ(y + r)  (p,)
+
+    @classmethod
+    def at(cls, w: Array, y: Array, system: System, engine: Any) -> Iterate:
+        r = y - system.product(w, engine)
+        return cls(w, r, -0.5 * _dot(w, y + r))
+
+    def or_at(self, w: Array, y: Array, system: System, engine: Any) -> Iterate:
+        """Of each output this iterate, or the one at w where its energy is lower."""
+        other = Iterate.at(w, y, system, engine)
+        rounding = 1e-10 * np.abs(self.energy)
+        better = other.energy <= self.energy + rounding  # not so where it is not a number
+        return Iterate(
+            np.where(better, other.w, self.w),
+            np.where(better, other.r, self.r),
+            np.where(better, other.energy, self.energy),
+        )
+
+
+def solve(
+    system: System, y: Array, conditioner: Any, engine: Any, *, tolerance: float, max_iter: int,
+    enough: Callable[[], bool] = lambda: False, coarse: bool = True,
+    say: Callable[[str], None] = lambda text: None,
+) -> Solution:  # fmt: skip
+    """Preconditioned conjugate gradients for (K + Ψ)w = y, each output a system of its own.
+
+    Starts from w = 0; `enough()`, asked before each step, ends it early. Directions are made
+    conjugate by Polak and Ribière's rule, which forgives a product or a residual that changes
+    its precision on the way (Golub & Ye 1999).
+    """
+    norm = np.maximum(np.sqrt(_dot(y, y)), 1e-300)
+
+    def size(r: Array) -> float:
+        return float((np.sqrt(_dot(r, r)) / norm).max())
+
+    known = Iterate(np.zeros_like(y), y, np.zeros(y.shape[1]))
+    w, r, rounded = known.w, known.r, False  # by steps in single precision since then
+    residuals = [size(r)]
+    z = direction = conditioner.solve(r, engine)
+    for k in range(max_iter):
+        say(f"conjugate gradients: residual {residuals[-1]:.1e} after {k} iterations")
+        if residuals[-1] <= tolerance or enough():
+            break
+        Kd = system.product(direction, engine, coarse=coarse)
+        positive = _dot(direction, Kd) > 0.0
+        if coarse and not positive[direction.any(axis=0)].all():  # rounding: K is indefinite
+            known, coarse, rounded = known.or_at(w, y, system, engine), False, False
+            w, r = known.w, known.r
+            z = direction = conditioner.solve(r, engine)
+            Kd = system.product(direction, engine)
+        if not (_dot(direction, Kd) > 0.0).any():  # nothing is left that a step could do
+            break
+        step = _ratio(_dot(direction, r), _dot(direction, Kd))
+        w = w + step * direction
+        before, zr, r = r, _dot(z, r), r - step * Kd
+        told, rounded = size(r), rounded or coarse
+        due, undone = (k + 1) % (RENEW_COARSE if coarse else RENEW) == 0, False
+        if due or (coarse and told <= max(tolerance, DROP * size(known.r))):
+            tried, known, rounded = w, known.or_at(w, y, system, engine), False
+            w, r = known.w, known.r
+            undone = not np.array_equal(w, tried)
+            coarse = coarse and size(r) <= 2.0 * told and not undone
+        residuals.append(size(r))
+        z = conditioner.solve(r, engine)
+        turn = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
+        direction = z if undone else z + turn * direction
+    if rounded:
+        known = known.or_at(w, y, system, engine)
+        w, r, residuals[-1] = known.w, known.r, size(known.r)
+    return Solution(w, r, np.array(residuals))
+
+
+def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
+    """With the committee's anchors; its chunks may be any, the groups are made for the purpose."""
+    c = committee
+    system, size = System.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
+    groups = grouped(system.kernel, system.X, size, GIVEN * size, engine)
+    return Preconditioner.of(c.basis, system.X, system.psi, groups, engine)
+
+
+def refined(
+    committee: Committee, engine: Any, *, tolerance: float, max_iter: int,
+    enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
+) -> Solution:  # fmt: skip
+    """The exact GP's weights for the rows that a committee has kept."""
+    system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
+    with single_threaded():
+        conditioner = preconditioner(committee, engine)
+        say(f"preconditioner of {len(conditioner.parts)} groups")
+        return solve(
+            system, committee.rows().y, conditioner, engine, tolerance=tolerance,
+            max_iter=max_iter, enough=enough, say=say,
+        )  # fmt: skip
+
+
+def about(committee: Committee, y: Array, engine: Any) -> Committee:
+    """The same committee with other targets for the rows that it has kept."""
+    c, ends = committee, np.cumsum(committee.sizes)[:-1]
+    chunks = [replace(chunk, y=own) for chunk, own in zip(c.chunks(), np.split(y, ends))]
+    empty = Committee.start(c.basis.kernel, c.noise, c.basis.Z, y.shape[1], type(c.expert))
+    return empty.add(chunks, engine, keep=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Refined(Predictor):
+    """Means by the refined weights and the committee's answer about the rest; its variances."""
+
+    own: Predictor  # of a committee whose targets are the rest
+    kernel: Kernel
+    X: Array  # (n, d)
+    weights: Array  # (n, p)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return self._weighed(Xs, engine) + self.own.mean(Xs, engine)
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        found = self.own.predict(Xs, engine)
+        return Prediction(self._weighed(Xs, engine) + found.mean, found.variance)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        found, covariance = self.own.joint(Xs, engine)
+        return Prediction(self._weighed(Xs, engine) + found.mean, found.variance), covariance
+
+    def _weighed(self, Xs: Array, engine: Any) -> Array:
+        """k(x*, X)w  (n, p)."""
+        return Expansion(self.kernel, self.X, self.weights).mean(Xs, engine)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """aᵀb of each column  (p,)."""
+    return np.einsum("np,np->p", a, b)
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)

@@ -1,0 +1,275 @@
+"""What the anchors cannot see: the nearest raw rows correct a prediction.
+
+Given v, what is left of f is a residual process; condition it on rows N near the query x*:
+
+    C = K_NN − V_NᵀV_N + Ψ     c = K(X_N, x*) − V_NᵀV*     w = C⁻¹c     t = V* − V_N w
+    mean = tᵀE[v] + wᵀy_N      var f* = k(x*, x*) − V*ᵀV* − wᵀc + tᵀΛ⁻¹t
+
+N = none: the anchors alone. N = the query's own chunk: PIC (Snelson & Ghahramani 2007).
+N = all rows of the one chunk: the exact GP. The answer at a query depends on no other query.
+
+Rows with Gaussian sites are rows with y = f̂ + W⁻¹g and Ψ = W⁻¹, written without W⁻¹: with
+Q = C − Ψ, w = W^½(I + W^½QW^½)⁻¹W^½c and Ψw = c − Qw, so that wᵀy = wᵀf̂ + (Ψw)ᵀg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from scipy.sparse import csc_matrix
+
+from ..messages.basis import Anchors
+from ..messages.expansion import Expansion
+from ..messages.message import Belief
+from ..numerics import linalg
+from ..rows.rows import AnyRows, Prediction, Rows
+
+Array = np.ndarray
+#: Numbers in the residual covariance that neighbouring queries share.
+LARGEST_SHARED = 50_000_000
+
+
+def _observe(C: Array, rows: AnyRows, noise: float) -> Array:
+    """C + Ψ, or I + W^½CW^½, on the lower triangle, in place."""
+    if isinstance(rows, Rows):
+        C.flat[:: C.shape[0] + 1] += rows.psi(noise)
+        return C
+    root = np.sqrt(rows.W)
+    C *= np.outer(root, root)
+    C.flat[:: C.shape[0] + 1] += 1.0
+    return C
+
+
+def _observed_scale(scale: float, rows: AnyRows) -> float:
+    """What jitter of that is relative to."""
+    return scale if isinstance(rows, Rows) else 1.0 + scale * float(rows.W.max(initial=0.0))
+
+
+def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+    """Anchors only (Tresp 2000, eq. 17)."""
+    Vs = basis.design(Xs)
+    T = belief.spread(Vs)
+    variance = basis.residual_diag(Xs, Vs) + np.einsum("mn,mn->n", T, T)
+    return Prediction(Vs.T @ belief.mean, variance)
+
+
+def predict_degenerate(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+    """The variance of the anchors' part alone: SoR, which is sure far from them."""
+    Vs = basis.design(Xs)
+    T = belief.spread(Vs)
+    return Prediction(Vs.T @ belief.mean, np.einsum("mn,mn->n", T, T))
+
+
+def covariance_global(basis: Anchors, belief: Belief, Xs: Array) -> Array:
+    """K(X*, X*) − V*ᵀV* + V*ᵀΛ⁻¹V*."""
+    Vs = basis.design(Xs)
+    return linalg.mirror(basis.residual(Xs, Vs)) + linalg.gram(belief.spread(Vs).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """One neighbourhood for all queries, factorised once: N = all rows is the exact GP."""
+
+    rows: AnyRows
+    V: Array  # V_N  (m, n)
+    factor: Array  # C = LLᵀ, or I + W^½QW^½ = LLᵀ
+    pull: Array | None = None  # of sites, C⁻¹y = g + A(f̂ − Qg), A = W^½(LLᵀ)⁻¹W^½  (n, 1)
+
+    @classmethod
+    def of(cls, basis: Anchors, noise: float, rows: AnyRows) -> Shared:
+        V = basis.design(rows.X)
+        C = basis.residual(rows.X, V)
+        left = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g  # Qg
+        scale = _observed_scale(basis.scale(rows.X) or 1.0, rows)
+        L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
+        if isinstance(rows, Rows):
+            return cls(rows, V, L)
+        root = np.sqrt(rows.W)[:, None]
+        return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - left)))
+
+    def _weigh(self, basis, belief, Xs):
+        """V*, L⁻¹c (of sites L⁻¹W^½c), t, and the mean."""
+        Vs = basis.design(Xs)
+        c = basis.kernel.value(self.rows.X, Xs) - self.V.T @ Vs
+        if self.pull is None:
+            a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
+            w = linalg.solve_upper(self.factor, a)
+            local = w.T @ self.rows.y
+        else:
+            root, local = np.sqrt(self.rows.W)[:, None], c.T @ self.pull
+            a = linalg.solve_lower(self.factor, root * c, overwrite=True)
+            w = root * linalg.solve_upper(self.factor, a)
+        t = Vs - self.V @ w
+        return Vs, a, t, t.T @ belief.mean + local
+
+    def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+        Vs, a, t, mean = self._weigh(basis, belief, Xs)
+        T = belief.spread(t)
+        left = basis.residual_diag(Xs, Vs) - np.einsum("nq,nq->q", a, a)
+        return Prediction(mean, np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T))
+
+    def expansion(self, basis: Anchors, belief: Belief) -> Expansion:
+        """tᵀE[v] + wᵀy = K(x, Z)L⁻ᵀ(E[v] − V_N β) + K(x, X_N)β, β = C⁻¹(y − V_NᵀE[v])."""
+        heard = self.V.T @ belief.mean
+        if isinstance(self.rows, Rows):
+            beta = linalg.solve_posdef(self.factor, self.rows.y - heard)
+        else:
+            assert self.pull is not None
+            root = np.sqrt(self.rows.W)[:, None]
+            beta = self.pull - root * linalg.solve_posdef(self.factor, root * heard)
+        rest = basis.expansion(belief.mean - self.V @ beta)
+        points = np.concatenate([rest.points, self.rows.X])
+        return Expansion(basis.kernel, points, np.concatenate([rest.weights, beta]))
+
+    def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        left, t = self.residual(basis, belief, Xs)
+        return left + linalg.gram(belief.spread(t).T)
+
+    def residual(self, basis: Anchors, belief: Belief, Xs: Array) -> tuple[Array, Array]:
+        """K** − V*ᵀV* − cᵀC⁻¹c  (q, q), and t  (m, q)."""
+        Vs, a, t, _ = self._weigh(basis, belief, Xs)
+        return linalg.mirror(linalg.subtract_gram(basis.residual(Xs, Vs), a.T)), t
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections:
+    """For each query its neighbours and their weights: what means and covariances need."""
+
+    rows: AnyRows  # the union of all neighbourhoods
+    V: Array  # of those rows  (m, u)
+    Vs: Array  # (m, q)
+    members: Array  # positions in `rows`  (q, k)
+    weights: Array  # w of each query  (q, k)
+    left: Array  # k** − V*ᵀV* − wᵀc  (q,)
+    noisy: Array  # Ψw of each query  (q, k)
+
+    def _rest(self) -> Array:
+        """t = V* − V_N w  (m, q)."""
+        return self.Vs - (self.W.T @ self.V.T).T
+
+    @cached_property
+    def W(self) -> csc_matrix:
+        """The weights as columns over the union of rows  (u, q)."""
+        return self._columns(self.weights)
+
+    def _columns(self, values: Array) -> csc_matrix:
+        q, k = self.members.shape
+        return csc_matrix(
+            (values.ravel(), self.members.ravel(), k * np.arange(q + 1)),
+            shape=(self.rows.X.shape[0], q),
+        )
+
+    def _local(self) -> Array:
+        """wᵀy of each query  (q, p)."""
+        if isinstance(self.rows, Rows):
+            return self.W.T @ self.rows.y
+        return self.W.T @ self.rows.f + self._columns(self.noisy).T @ self.rows.g
+
+    def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+        t = self._rest()
+        T = belief.spread(t)
+        mean = t.T @ belief.mean + self._local()
+        return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
+
+    def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        """Residual covariance of f* − Σ w(y_N − …) plus tᵀΛ⁻¹t: spec'd pairwise, no (u, u) array.
+
+        K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W, U the union of neighbourhoods.
+        """
+        W, kernel = self.W, basis.kernel
+        VW = (W.T @ self.V.T).T
+        cross = -VW.T @ self.Vs  # Wᵀc  (q, q)
+        inner = (W.T @ self._columns(self.noisy)).toarray() - VW.T @ VW
+        step = max(1, 2_000_000 // max(1, self.rows.X.shape[0]))
+        for start in range(0, self.rows.X.shape[0], step):  # some rows at a time
+            part = slice(start, start + step)
+            X_part = self.rows.X[part]
+            K_part = kernel.value(X_part, self.rows.X)
+            own = np.arange(X_part.shape[0])
+            K_part[own, start + own] = kernel.diag(X_part)  # a row with itself: white noise too
+            inner += W[part].T @ (W.T @ K_part.T).T  # WᵀK_UUW
+            cross += W[part].T @ kernel.value(X_part, Xs)
+        prior = linalg.mirror(basis.residual(Xs, self.Vs))
+        T = belief.spread(self._rest())
+        total = prior - cross - cross.T + inner + T.T @ T
+        return 0.5 * (total + total.T)
+
+
+def correct(
+    basis: Anchors, noise: float, rows: AnyRows, Xs: Array, neighbours: Array,
+    VT: Array | None = None,
+) -> Corrections:  # fmt: skip
+    """Solve Cw = c for each query's neighbours  (q, k).
+
+    Where queries lie close the union of neighbourhoods is small, and its residual covariance
+    is formed once; otherwise each query forms its own. VT: the design of all rows  (n, m),
+    where it is known already. Sites bring their own noise.
+    """
+    return correct_each(basis, noise, [rows], Xs, neighbours, VT)[0]
+
+
+def correct_each(
+    basis: Anchors, noise: float, kinds: Sequence[AnyRows], Xs: Array, neighbours: Array,
+    VT: Array | None = None,
+) -> list[Corrections]:  # fmt: skip
+    """The same for rows that differ in their sites alone."""
+    q, k = neighbours.shape
+    union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
+    members = members.reshape(q, k)  # ascending in each row
+    near = [rows.take(union) for rows in kinds]
+    X = near[0].X
+    VT = np.ascontiguousarray(basis.design(X).T) if VT is None else VT[union]
+    V, Vs = VT.T, basis.design(Xs)
+    shared = None
+    if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
+        shared = basis.residual(X, V)
+    scale = max(basis.scale(Xs), basis.scale(X)) or 1.0
+    weights, noisy = np.empty((len(kinds), q, k)), np.empty((len(kinds), q, k))
+    left = np.tile(basis.residual_diag(Xs, Vs), (len(kinds), 1))
+    for i in range(q):
+        at = members[i]
+        VN = VT[at]
+        if shared is None:
+            C = linalg.subtract_gram(basis.kernel.value(X[at]), VN)
+        else:
+            C = _lower_part(shared, at)
+        c = basis.kernel.value(X[at], Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
+        for j, rows in enumerate(near):
+            weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
+            left[j, i] -= known
+    each = zip(near, weights, left, noisy)
+    return [Corrections(rows, V, Vs, members, w, rest, Psiw) for rows, w, rest, Psiw in each]
+
+
+def _solve(
+    C: Array, c: Array, rows: AnyRows, noise: float, scale: float
+) -> tuple[Array, Array, float]:
+    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; of C, no more than its lower triangle is kept."""
+    if isinstance(rows, Rows):
+        L, _ = linalg.cholesky(_observe(C.copy(), rows, noise), scale, overwrite=True)
+        a = linalg.solve_lower(L, c)
+        w = linalg.solve_upper(L, a)
+        return w, rows.psi(noise) * w, float(a @ a)
+    root = np.sqrt(rows.W)
+    B = linalg.scaled(C, root)
+    B.flat[:: B.shape[0] + 1] += 1.0
+    L, _ = linalg.cholesky(B, _observed_scale(scale, rows), overwrite=True)
+    a = linalg.solve_lower(L, root * c)
+    w = root * linalg.solve_upper(L, a)
+    return w, c - linalg.mirror(C) @ w, float(a @ a)
+
+
+@njit(nogil=True, cache=True)
+def _lower_part(A, at):
+    """The lower triangle of A[at, at], `at` ascending."""
+    k = at.size
+    C = np.empty((k, k))
+    for i in range(k):
+        row = A[at[i]]
+        for j in range(i + 1):
+            C[i, j] = row[at[j]]
+    return C

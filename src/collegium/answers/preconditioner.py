@@ -1,0 +1,164 @@
+"""A preconditioner for K + Ψ: groups of rows, each given anchors and the nearest rows before it.
+
+What the anchors leave of the rows has the covariance C = K − VᵀV + Ψ. With the rows in groups,
+one after the other, its density is that of each group B given all rows before it, of which the
+nearest N say nearly all (Vecchia 1988):
+
+    T = C_BN C_NN⁻¹,   LLᵀ = C_BB − TC_NB,   (Gr)_B = L⁻¹(r_B − Tr_N),   C⁻¹ ≈ GᵀG,
+
+and with the anchors put back
+
+    M = VᵀV + (GᵀG)⁻¹,   M⁻¹ = Gᵀ(I − AΛ⁻¹Aᵀ)G,   A = GVᵀ,   Λ = I + AᵀA    (Woodbury).
+
+N = none: M is the covariance of a committee of these groups. N = all rows before: M = K + Ψ.
+M⁻¹ is symmetric and positive definite whatever T and A are, so that single precision is enough
+for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..kernels.leaves import leaf, squared_distances
+from ..messages.basis import Anchors
+from ..numerics import linalg
+from ..rows import partition
+from ..rows.metric import Metric
+
+Array = np.ndarray
+#: Rows that a group is given, for each of its own.
+GIVEN = 3
+#: Bytes of the T and L of all groups.
+LARGEST = 2**30
+#: Rows whose distances from a group are computed at a time.
+WIDTH = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows and those before them that they are given."""
+
+    id: int
+    own: Array  # B  (b,)
+    near: Array  # N  (c,)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A group's rows of G and of A."""
+
+    id: int
+    own: Array  # B  (b,)
+    near: Array  # N  (c,)
+    T: Array  # (b, c)  single precision
+    L: Array  # (b, b)
+    A: Array  # (b, m)  single precision
+
+    @classmethod
+    def of(cls, basis: Anchors, X: Array, psi: Array, group: Group) -> Part:
+        at, c = np.concatenate([group.near, group.own]), group.near.size
+        V = basis.design(X[at])
+        C = basis.residual(X[at], V)
+        C.flat[:: at.size + 1] += psi[at]
+        factor, _ = linalg.cholesky(C, basis.scale(X[at]) or 1.0, overwrite=True)
+        L, across = factor[c:, c:].copy(), factor[c:, :c].copy()
+        T = linalg.solve_upper(factor[:c, :c].copy(), across.T, overwrite=True).T
+        A = linalg.solve_lower(L, V[:, c:].T - T @ V[:, :c].T, overwrite=True)
+        single = np.float32
+        return cls(group.id, group.own, group.near, T.astype(single), L, A.astype(single))
+
+    def precision(self) -> Array:
+        """AᵀA  (m, m)."""
+        return linalg.gram(self.A.T.astype(float))
+
+    def whiten(self, r: Array) -> tuple[Array, Array]:
+        """The group's rows of Gr, and what they add to AᵀGr."""
+        white = linalg.solve_lower(self.L, r[self.own] - self.T @ r[self.near])
+        return white, self.A.T @ white
+
+    def colour(self, shared: Array, white: Array) -> tuple[Array, Array]:
+        """What the group adds to Gᵀ(g − Aa), a `shared`: at its own rows, and at those before."""
+        own = linalg.solve_upper(self.L, white - self.A @ shared, overwrite=True)
+        return own, -(self.T.T @ own)
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioner:
+    """M⁻¹."""
+
+    parts: Sequence[Part]
+    factor: Array  # of Λ  (m, m)
+
+    @classmethod
+    def of(
+        cls, basis: Anchors, X: Array, psi: Array, groups: Sequence[Group], engine: Any
+    ) -> Preconditioner:
+        parts = engine.map(partial(Part.of, basis, X, psi), groups)
+        precision = engine.sum(Part.precision, parts, zero=np.eye(basis.m))
+        scale = float(precision.diagonal().max(initial=0.0))
+        return cls(parts, linalg.cholesky(precision, scale, overwrite=True)[0])
+
+    def solve(self, r: Array, engine: Any) -> Array:
+        """M⁻¹r  (n, p)."""
+        found = engine.map(lambda part: part.whiten(r), self.parts)
+        heard = np.zeros((self.factor.shape[0], r.shape[1]))
+        for _, own in found:
+            heard += own
+        shared = linalg.solve_posdef(self.factor, heard)
+        pairs = [(part, white) for part, (white, _) in zip(self.parts, found)]
+        total = np.zeros_like(r)
+        for part, (own, near) in zip(
+            self.parts, engine.map(lambda pair: pair[0].colour(shared, pair[1]), pairs)
+        ):
+            total[part.own] += own
+            total[part.near] += near
+        return total
+
+
+def group_size(n: int) -> int:
+    """Rows in a group: 30nb² operations cost about what the n² kernel values of the iterations
+    cost that they save; not more than fit LARGEST."""
+    return max(1, min(int(2.5 * np.sqrt(n)), LARGEST // ((4 * GIVEN + 8) * n)))
+
+
+def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> list[Group]:
+    """Clusters in the kernel's metric, in a random order, each given `number` rows before it."""
+    rng = np.random.default_rng(0)
+    S = Metric.of(kernel, X).forward(X)
+    clusters = partition.balanced(S, size, rng)
+    clusters = [clusters[i] for i in rng.permutation(len(clusters))]
+    order, ends = np.concatenate(clusters), np.cumsum([own.size for own in clusters])
+    S = np.clip(S[order], -1e15, 1e15).astype(np.float32)
+
+    def group(i: int) -> Group:
+        own, start = clusters[i], ends[i] - clusters[i].size
+        return Group(i, own, order[nearest_before(S, start, ends[i], number)])
+
+    return engine.map(group, range(len(clusters)))
+
+
+def nearest_before(S: Array, start: int, stop: int, number: int) -> Array:
+    """Of the rows before `start`, those nearest to any of the rows from there to `stop`."""
+    if start <= number:
+        return np.arange(start)
+    own, before = S[start:stop], partition.blocks(start, WIDTH)
+    gaps = np.concatenate([_gaps(own, np.ascontiguousarray(S[part].T)) for part in before])
+    return np.sort(np.argpartition(gaps, number)[:number])
+
+
+@leaf
+def _gaps(S, ZT):
+    """minᵢ ‖sᵢ − zⱼ‖² of each j."""
+    m = ZT.shape[1]
+    D, least = np.empty(m, ZT.dtype), np.full(m, np.inf, ZT.dtype)
+    for i in range(S.shape[0]):
+        squared_distances(S, i, ZT, m, D)
+        for j in range(m):
+            least[j] = min(least[j], D[j])
+    return least

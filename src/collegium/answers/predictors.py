@@ -1,0 +1,258 @@
+"""Who answers queries: all rows (`Exact`), the anchors (`Global`), or these and the nearest rows.
+
+A predictor has `mean`, `predict` (means and variances) and `joint` (covariances too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..messages.basis import Anchors
+from ..messages.expansion import Expansion
+from ..messages.message import Belief
+from ..numerics import linalg
+from ..rows import partition
+from ..rows.metric import Metric
+from ..rows.nearest import nearest
+from ..rows.rows import AnyRows, Prediction
+from . import local
+from .local import Shared
+
+Array = np.ndarray
+
+
+#: Bytes that the design of one batch of queries' neighbours may take.
+BATCH_BYTES = 256 * 2**20
+
+
+#: Queries that one worker answers at a time, where a factor is shared by all of them.
+BATCH = 1024
+
+
+#: Bytes of the rows' design that are kept between calls; beyond, each call makes its own.
+DESIGN_BYTES = 256 * 2**20
+
+
+class Informed(Protocol):
+    """What predictors ask of a committee: a belief, and rows if any were kept."""
+
+    @property
+    def basis(self) -> Anchors: ...
+    @property
+    def belief(self) -> Belief: ...
+    @property
+    def noise(self) -> float: ...
+    @property
+    def sizes(self) -> tuple[int, ...]: ...
+    @property
+    def no_anchors(self) -> bool: ...
+    def rows(self) -> AnyRows: ...
+    def parts(self) -> Sequence[AnyRows]: ...
+
+
+class Predictor:
+    """Answers queries X* (q, d), in batches that an engine runs."""
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        """Means and variances."""
+        raise TypeError("abstract predictor")
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        """The same and the covariance  (q, q)."""
+        raise TypeError("abstract predictor")
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        """Means alone  (q, p); a predictor for which they cost less has its own way."""
+        return self.predict(Xs, engine).mean
+
+
+@dataclass(frozen=True, eq=False)
+class Exact(Predictor):
+    """Answers with every row: one neighbourhood, factorised once."""
+
+    committee: Informed
+    shared: Shared
+
+    @classmethod
+    def of(cls, committee: Informed) -> Exact:
+        return cls(committee, Shared.of(committee.basis, committee.noise, committee.rows()))
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        return self.shared.expansion(self.committee.basis, self.committee.belief)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return self.expansion.mean(Xs, engine)
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c = self.committee
+        return in_order(Xs, BATCH, partial(self.shared.predict, c.basis, c.belief), engine)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c = self.committee
+        return self.predict(Xs, engine), self.shared.covariance(c.basis, c.belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Global(Predictor):
+    """Answers with the anchors alone; `degenerate`: as if they were all there is (SoR)."""
+
+    committee: Informed
+    degenerate: bool = False
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        return self.committee.basis.expansion(self.committee.belief.mean)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        return self.expansion.mean(Xs, engine)
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c, ask = self.committee, local.predict_global
+        if self.degenerate:
+            ask = local.predict_degenerate
+        return in_order(Xs, BATCH, partial(ask, c.basis, c.belief), engine)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c, found = self.committee, self.predict(Xs, engine)
+        if self.degenerate:
+            return found, linalg.gram(c.belief.spread(c.basis.design(Xs)).T)
+        return found, local.covariance_global(c.basis, c.belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Own(Predictor):
+    """Answers with the anchors and the chunk that a query falls into, that of the row nearest
+    to it: PIC (Snelson & Ghahramani 2007).
+    """
+
+    committee: Informed
+    parts: Sequence[AnyRows]
+    metric: Metric
+    tree: cKDTree
+
+    @classmethod
+    def of(cls, committee: Informed) -> Own:
+        X = committee.rows().X
+        metric = Metric.of(committee.basis.kernel, X)
+        return cls(committee, committee.parts(), metric, cKDTree(metric.forward(X)))
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        c, owners = self.committee, self._owners(Xs)
+
+        def answer(batch: Array) -> Array:
+            own = self._shared(owners[batch[0]])
+            return own.expansion(c.basis, c.belief).at(Xs[batch])
+
+        batches = partition.by_label(owners)
+        return np.concatenate(engine.map(answer, batches))[_places(batches)]
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        c, owners = self.committee, self._owners(Xs)
+
+        def answer(batch: Array) -> Prediction:
+            return self._shared(owners[batch[0]]).predict(c.basis, c.belief, Xs[batch])
+
+        batches = partition.by_label(owners)
+        return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        """Chunks of queries share the anchors and nothing else: block-diagonal residuals."""
+        c, owners = self.committee, self._owners(Xs)
+        t, left = np.empty((c.basis.m, Xs.shape[0])), np.zeros((Xs.shape[0],) * 2)
+        for batch in partition.by_label(owners):
+            own, rest = self._shared(owners[batch[0]]).residual(c.basis, c.belief, Xs[batch])
+            left[np.ix_(batch, batch)], t[:, batch] = own, rest
+        return self.predict(Xs, engine), left + linalg.gram(c.belief.spread(t).T)
+
+    def _owners(self, Xs: Array) -> Array:
+        _, nearest = self.tree.query(self.metric.forward(Xs))
+        return np.searchsorted(np.cumsum(self.committee.sizes), nearest, side="right")
+
+    def _shared(self, chunk: int) -> Shared:
+        return Shared.of(self.committee.basis, self.committee.noise, self.parts[chunk])
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Predictor):
+    """Answers with the anchors, corrected by the rows nearest to each query."""
+
+    committee: Informed
+    rows: AnyRows
+    metric: Metric
+    tree: cKDTree
+    k: int
+
+    @classmethod
+    def of(cls, committee: Informed, k: int) -> Local:
+        rows = committee.rows()
+        metric = Metric.of(committee.basis.kernel, rows.X)
+        tree = cKDTree(metric.forward(rows.X))
+        return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
+
+    def about(self, committee: Informed) -> Local:
+        """The same for what another belief says of the same rows: the design is shared."""
+        other = replace(self, committee=committee, rows=committee.rows())
+        vars(other)["design"] = self.design
+        return other
+
+    @cached_property
+    def design(self) -> Array | None:
+        """Vᵀ of all rows  (n, m); None where it is too large to keep."""
+        n, basis = self.rows.X.shape[0], self.committee.basis
+        if 8 * n * basis.m > DESIGN_BYTES:
+            return None
+        VT = np.empty((n, basis.m))
+        for part in partition.blocks(n, BATCH):
+            VT[part] = basis.design(self.rows.X[part]).T
+        return VT
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        return predict_each([self], Xs, engine)[0]
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        c = self.committee
+        neighbours = nearest(self.tree, self.metric.forward(Xs), self.k)
+        found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours, self.design)
+        return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
+
+
+def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Prediction]:
+    """Answers about the same rows (see `Local.about`), whose neighbourhoods are formed once."""
+    first, kinds = answers[0], [one.rows for one in answers]
+    c, VT = first.committee, first.design
+    size = int(np.clip(BATCH_BYTES // (8 * first.k * max(c.basis.m, 1)), 1, 256))
+    batches = partition.balanced(first.metric.forward(Xs), size, np.random.default_rng(0))
+
+    def answer(batch: Array) -> list[Prediction]:
+        X = Xs[batch]
+        neighbours = nearest(first.tree, first.metric.forward(X), first.k)
+        found = local.correct_each(c.basis, c.noise, kinds, X, neighbours, VT)
+        return [part.predict(c.basis, one.committee.belief, X) for part, one in zip(found, answers)]
+
+    each = zip(*engine.map(answer, batches))
+    return [Prediction.joined(parts).take(_places(batches)) for parts in each]
+
+
+def predictor(committee: Informed, n_local: int) -> Predictor:
+    """Exact where one chunk has all rows; else local, or global for n_local = 0."""
+    if committee.no_anchors or len(committee.sizes) == 1:
+        return Exact.of(committee)
+    return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
+
+
+def in_order(Xs: Array, size: int, answer: Callable[[Array], Prediction], engine: Any):
+    """answer(X) for `size` queries at a time, one after the other."""
+    parts = engine.map(lambda part: answer(Xs[part]), partition.blocks(Xs.shape[0], size))
+    return Prediction.joined(parts)
+
+
+def _places(batches: list[Array]) -> Array:
+    """Where each query is, once its batch has been put after the others."""
+    return np.argsort(np.concatenate(batches))

@@ -1,0 +1,1 @@
+"""Experts that answer on their own, combined jointly or query by query."""

@@ -1,0 +1,289 @@
+"""From a fitted estimator to what a committee needs of it: a joint Gaussian and its prior.
+
+Of every kind of estimator a function here tells, for each output, the posterior and the prior
+of the *function* at the queries, and the noise variance of an observation. `KINDS` lists them
+in the order in which they are tried; a new kind is one more function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ..interface.regressor import GaussianRegressor
+from . import pointwise
+from .joint import Gaussian, bayesian, independent
+from .linearised import linearised
+
+Array = np.ndarray
+#: Combinations of all queries together, and query by query.
+JOINT = ("bcm", "independent")
+POINTWISE = tuple(rule for rule in pointwise.RULES if rule not in ("bcm", "grbcm"))
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One output of one estimator at q points, in the units of y."""
+
+    posterior: Gaussian  # of the function: without noise
+    prior: Gaussian  # what the estimator started from
+    noise: float  # variance of an observation about the function
+
+
+def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
+    """What a fitted estimator says of f at X: one `Member` (posterior, prior, noise) an output.
+
+    weight: the rows that it has seen, or the sum of their weights; a linear model does not
+    remember it, and without it its level is taken as known.
+    """
+    for kind in KINDS:
+        told = kind(estimator, X, weight)
+        if told is not None:
+            return told
+    raise ValueError(_refusal(estimator))
+
+
+def may_tell(estimator) -> None:
+    """Refuse an estimator, fitted or not, that can be of no kind that is known."""
+    while _is(estimator, "Pipeline"):
+        estimator = estimator.steps[-1][1]
+    known = _is(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
+    if known or isinstance(estimator, GaussianRegressor) or hasattr(estimator, "jacobian"):
+        return
+    if not callable(getattr(estimator, "prior", None)):
+        raise ValueError(_refusal(estimator))
+
+
+def _is(estimator, *names: str) -> bool:
+    """Whether an estimator is of these scikit-learn classes, told without importing them."""
+    kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")]
+    return any(kind.__name__ in names for kind in kinds)
+
+
+def check_members(pairs) -> list[tuple]:
+    """(name, estimator) of the members that are not dropped, each of a kind that is known."""
+    good = isinstance(pairs, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in pairs
+    )
+    if not good:
+        raise ValueError("estimators must be a list of (name, estimator)")
+    dropped = [isinstance(each, str) and each == "drop" for _, each in pairs]
+    members = [tuple(pair) for pair, out in zip(pairs, dropped) if not out]
+    if not members:
+        raise ValueError("estimators has no members: give at least one that is not 'drop'")
+    for name, each in members:
+        if isinstance(each, type) or not hasattr(each, "fit") or not hasattr(each, "predict"):
+            raise ValueError(
+                f"estimators: member {name!r} is {each!r}; give an estimator, or 'drop'"
+            )
+        try:
+            may_tell(each)
+        except ValueError as error:
+            raise ValueError(f"estimators: member {name!r}: {error}") from error
+    return members
+
+
+def weight_name(name: str, estimator, weight: Array | None) -> str:
+    """The argument of a member's `fit` that takes weights: of a pipeline, that of its last step."""
+    prefix, last = "", estimator
+    while _is(last, "Pipeline"):
+        step, last = last.steps[-1]
+        prefix += f"{step}__"
+    if weight is not None and not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"sample_weight is given, but member {name!r} does not take it: leave it out, or "
+            "choose other members"
+        )
+    return f"{prefix}sample_weight"
+
+
+def _refusal(estimator) -> str:
+    return (
+        f"{type(estimator).__name__} gives no joint Gaussian prediction with a prior. Members "
+        "may be: GaussianProcessRegressor, BayesianRidge, ARDRegression, the regressors of "
+        "collegium, a Pipeline that ends with one of these, an object with predict(X), "
+        "jacobian(X), weight_covariance_ and weight_prior_covariance_, or an object with "
+        "predict(X, return_cov=True) and prior(X), both returning mean and covariance"
+    )
+
+
+def combined(rule: str, told: Sequence[Member]) -> Gaussian:
+    """The joint committee of one output; its prior is the average of the members' priors."""
+    posteriors, priors = [m.posterior for m in told], [m.prior for m in told]
+    if rule == "independent":
+        return independent(posteriors)
+    return bayesian(posteriors, average(priors), priors=priors)
+
+
+def query_by_query(rule: str, told: Sequence[Member]) -> tuple[Array, Array]:
+    """Means and variances (q,) of one output by a rule of `pointwise`."""
+    prior = average([m.prior for m in told])
+    means = np.array([m.posterior.mean for m in told]) - prior.mean
+    variances = np.array([np.maximum(m.posterior.covariance.diagonal(), 0.0) for m in told])
+    mean, variance = pointwise.combine(
+        rule, means, variances, prior.covariance.diagonal(),
+        own_means=np.array([m.prior.mean for m in told]) - prior.mean,
+        own_priors=np.array([m.prior.covariance.diagonal() for m in told]),
+    )  # fmt: skip
+    return prior.mean + mean, variance
+
+
+def average(priors: Sequence[Gaussian]) -> Gaussian:
+    """Means and covariances averaged; the same, to the last bit, where they are all the same."""
+    first = priors[0]
+    mean = np.mean([prior.mean for prior in priors], axis=0)
+    if all(np.array_equal(prior.covariance, first.covariance) for prior in priors):
+        return Gaussian(mean, first.covariance)
+    return Gaussian(mean, np.mean([prior.covariance for prior in priors], axis=0))
+
+
+# --- kinds of estimators --------------------------------------------------------------------------
+
+
+def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
+    """The last step's answer at the transformed queries."""
+    if not _is(estimator, "Pipeline"):
+        return None
+    for _, step in estimator.steps[:-1]:
+        if step is not None and step != "passthrough":
+            X = step.transform(X)
+    return member(estimator.steps[-1][1], X, weight)
+
+
+def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
+    """scikit-learn's GP: its covariance has the kernel's white noise on the diagonal.
+
+    K(X, X') of two sets of rows has none of it. `alpha` is noise of the training rows alone.
+    """
+    if not _is(estimator, "GaussianProcessRegressor"):
+        return None
+    check_is_fitted(estimator, "X_train_")
+    mean, covariance = estimator.predict(X, return_cov=True)
+    X = np.asarray(X)
+    K = estimator.kernel_(X, X)
+    white = np.maximum(estimator.kernel_.diag(X) - K.diagonal(), 0.0)
+    noise = white.mean() + np.mean(estimator.alpha)
+    scale2, centre = np.ravel(estimator._y_train_std) ** 2, np.ravel(estimator._y_train_mean)
+    mean, covariances = _outputs(mean, covariance)
+    return [
+        Member(
+            Gaussian(mean[:, j], covariances[j] - np.diag(white * scale2[j])),
+            Gaussian(np.full(X.shape[0], centre[j]), K * scale2[j]),
+            float(noise * scale2[j]),
+        )
+        for j in range(mean.shape[1])
+    ]
+
+
+def own(estimator, X: Array, weight: float) -> list[Member] | None:
+    """Regressors of this library that have a kernel; outputs differ in the size of their prior."""
+    if not (isinstance(estimator, GaussianRegressor) and hasattr(estimator, "kernel_")):
+        return None
+    mean, covariances = _outputs(*estimator.predict(X, return_cov=True, level="function"))
+    centre, scale = estimator.scaling_.centre, estimator.scaling_.scale
+    K = estimator.kernel_.value(np.asarray(X, dtype=float))
+    noise = np.broadcast_to(estimator.noise_, centre.shape)
+    return [
+        Member(
+            Gaussian(mean[:, j], covariances[j]),
+            Gaussian(np.full(X.shape[0], centre[j]), K * (scale[j] / scale[0]) ** 2),
+            float(noise[j]),
+        )
+        for j in range(centre.size)
+    ]
+
+
+def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
+    """f(x) = b + (x − x̄)ᵀw, w ~ N(0, diag(λ)⁻¹), noise 1/α.
+
+    The level b at x̄ has a flat prior, and variance 1/(αn) after n rows; a prior of 10⁴/α
+    stands for the flat one. Columns that ARDRegression has dropped have no weight, before and
+    after.
+    """
+    if not _is(estimator, "BayesianRidge", "ARDRegression"):
+        return None
+    check_is_fitted(estimator, "sigma_")
+    precision = np.broadcast_to(estimator.lambda_, estimator.coef_.shape)
+    kept = np.ones(precision.size, dtype=bool)
+    if _is(estimator, "ARDRegression"):
+        kept = precision < estimator.threshold_lambda
+    J = (np.asarray(X, dtype=float) - estimator.X_offset_)[:, kept]
+    level = float(estimator.intercept_ + estimator.coef_ @ np.ravel(estimator.X_offset_))
+    after = linearised(estimator.predict(X), J, estimator.sigma_)
+    before = linearised(np.full(X.shape[0], level), J, np.diag(1.0 / precision[kept]))
+    if estimator.fit_intercept and np.isfinite(weight):
+        noise = 1.0 / estimator.alpha_
+        after = Gaussian(after.mean, after.covariance + noise / weight)
+        before = Gaussian(before.mean, before.covariance + 1e4 * noise)
+    return [Member(after, before, float(1.0 / estimator.alpha_))]
+
+
+def with_jacobian(estimator, X: Array, weight: float) -> list[Member] | None:
+    """f(x, w) near the fitted weights ŵ: f(x, ŵ) + J(w − ŵ) (Tresp 2000, footnote 3).
+
+    Without `weights_` the model is taken as linear, f(x, ŵ) = Jŵ. J is (q, k) or (q, p, k).
+    """
+    if not (hasattr(estimator, "jacobian") and hasattr(estimator, "weight_covariance_")):
+        return None
+    if not hasattr(estimator, "weight_prior_covariance_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has weight_covariance_, but no weight_prior_covariance_: "
+            "a committee needs the prior of the weights, to count it once"
+        )
+    J = np.asarray(estimator.jacobian(X), dtype=float)
+    S, S0 = estimator.weight_covariance_, estimator.weight_prior_covariance_
+    start = getattr(estimator, "weight_prior_mean_", np.zeros(J.shape[-1]))
+    fitted = getattr(estimator, "weights_", None)
+    mean = np.asarray(estimator.predict(X), dtype=float).reshape(X.shape[0], -1)
+    noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])
+    told = []
+    for j in range(mean.shape[1]):
+        Jj = J[:, j] if J.ndim == 3 else J
+        before = Jj @ start if fitted is None else mean[:, j] + Jj @ (start - np.ravel(fitted))
+        told.append(
+            Member(linearised(mean[:, j], Jj, S), linearised(before, Jj, S0), float(noise[j]))
+        )
+    return told
+
+
+def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
+    """Anything that predicts jointly and tells its prior; a committee too."""
+    if not callable(getattr(estimator, "prior", None)):
+        return None
+    level = {"level": "function"} if isinstance(estimator, GaussianRegressor) else {}
+    mean, covariances = _outputs(*estimator.predict(X, return_cov=True, **level))
+    prior_mean, prior_covariances = _outputs(*estimator.prior(X))
+    noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])
+    return [
+        Member(
+            Gaussian(mean[:, j], covariances[j]),
+            Gaussian(prior_mean[:, j], prior_covariances[j]),
+            float(noise[j]),
+        )
+        for j in range(mean.shape[1])
+    ]
+
+
+def _outputs(mean: Array, covariance: Array) -> tuple[Array, list[Array]]:
+    """Means (q, p), and the covariance of each output: one for all, or the last axis."""
+    mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
+    mean = mean.reshape(mean.shape[0], -1)
+    p = mean.shape[1]
+    if covariance.ndim == 2:
+        return mean, [covariance] * p
+    return mean, [covariance[:, :, j] for j in range(p)]
+
+
+#: Each takes an estimator and queries, and returns None where the estimator is of another kind.
+KINDS: list[Callable[..., list[Member] | None]] = [
+    pipeline,
+    gaussian_process,
+    own,
+    bayesian_linear,
+    with_jacobian,
+    with_prior,
+]

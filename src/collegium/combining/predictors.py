@@ -1,0 +1,131 @@
+"""Predictors for committees of whole experts: each chunk is a GP, asked query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..answers.local import Shared
+from ..answers.predictors import BATCH, BATCH_BYTES, Predictor
+from ..messages.basis import Anchors
+from ..messages.committee import Committee
+from ..messages.message import Belief, normalise
+from ..rows.chunk import Chunk
+from ..rows.partition import blocks
+from ..rows.rows import Prediction, Rows
+from . import nested_kriging as nested
+from .pointwise import RULES, Vote, positive, within
+
+Array = np.ndarray
+#: Bytes of experts' factors that are kept between calls; beyond, they are made anew.
+KEPT_BYTES = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One expert: its number and its rows; its factor where that is kept."""
+
+    id: int
+    rows: Rows
+    shared: Shared | None
+
+    def answer(self, basis: Anchors, belief: Belief, noise: float, Xs: Array) -> Prediction:
+        own = self.shared or Shared.of(basis, noise, self.rows)
+        return own.predict(basis, belief, Xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel(Predictor):
+    """Experts combined by a rule of `pointwise`; for "grbcm" chunk 0 is the communication set."""
+
+    rule: str
+    basis: Anchors  # no anchors: experts are independent
+    belief: Belief
+    noise: float
+    base: Member | None  # the communication set alone
+    members: Sequence[Member]
+
+    @classmethod
+    def of(cls, committee: Committee, rule: str) -> Panel:
+        chunks = committee.chunks()
+        shared = [Rows(*chunk.load()) for chunk in chunks]
+        base = None
+        if rule == "grbcm":
+            base, own = shared[0], shared[1:]
+            shared = [base, *(base + rows for rows in own)]
+        fits = 8 * sum(rows.X.shape[0] ** 2 for rows in shared) <= KEPT_BYTES
+        basis, noise = committee.basis, committee.noise
+        members = [
+            Member(i, rows, Shared.of(basis, noise, rows) if fits else None)
+            for i, rows in enumerate(shared)
+        ]
+        belief = normalise(basis.prior(committee.belief.mean.shape[1]))
+        if base is None:
+            return cls(rule, basis, belief, noise, None, members)
+        return cls(rule, basis, belief, noise, members[0], members[1:])
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        parts = [self._batch(Xs[batch], engine) for batch in blocks(Xs.shape[0], BATCH)]
+        return Prediction.joined(parts)
+
+    def _batch(self, Xs: Array, engine: Any) -> Prediction:
+        rule, p = RULES[self.rule], self.belief.mean.shape[1]
+        ask = partial(Member.answer, basis=self.basis, belief=self.belief, noise=self.noise, Xs=Xs)
+        prior = positive(self.basis.kernel.diag(Xs))
+        base_mean, first = np.zeros((Xs.shape[0], p)), 0
+        if self.base is not None:
+            found = ask(self.base)
+            base_mean, prior, first = found.mean, within(found.variance, prior), 1
+
+        def vote(member: Member) -> Vote:
+            found = ask(member)
+            variance = within(found.variance, prior)
+            return rule.vote(member.id - first, found.mean - base_mean, variance, 0.0, prior)
+
+        total = engine.sum(vote, self.members, Vote.zero(Xs.shape[0], p))
+        mean, variance = rule.read(len(self.members), total, prior)
+        return Prediction(base_mean + mean, variance)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        raise ValueError(
+            f"combination={self.rule!r} answers query by query and knows no covariance "
+            "(return_cov, sample_y): use combination='bcm' or 'npae'"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Nested(Predictor):
+    """Experts combined by nested kriging."""
+
+    kernel: Any
+    noise: float
+    chunks: Sequence[Chunk]
+
+    @classmethod
+    def of(cls, committee: Committee) -> Nested:
+        return cls(committee.basis.kernel, committee.noise, committee.chunks())
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        M, n = len(self.chunks), sum(chunk.n for chunk in self.chunks)
+        size = int(np.clip(BATCH_BYTES // (8 * (n + M * M)), 1, BATCH))
+        parts = [self._batch(Xs[batch], engine)[0] for batch in blocks(Xs.shape[0], size)]
+        return Prediction.joined(parts)
+
+    def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
+        """The answer, and its weights over the rows of each chunk  (n, q)."""
+        own = partial(nested.weights, self.kernel, self.noise, Xs=Xs)
+        W = engine.map(own, self.chunks)
+        cross, joint = nested.covariances(self.kernel, self.chunks, W, Xs, engine)
+        a = nested.best_linear(cross, joint, self.kernel.diag(Xs))
+        omega = [ai * Wi for ai, Wi in zip(a, W)]
+        mean = sum(w.T @ chunk.y for w, chunk in zip(omega, self.chunks))
+        left = self.kernel.diag(Xs) - np.einsum("iq,iq->q", a, cross)
+        return Prediction(np.asarray(mean), np.maximum(left, 0.0)), omega
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        found, omega = self._batch(Xs, engine)
+        return found, nested.error_covariance(self.kernel, self.noise, self.chunks, omega, Xs)

@@ -1,0 +1,390 @@
+"""CommitteeOf: any regressors that predict jointly, each on rows of its own, combined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from numbers import Integral
+
+import numpy as np
+from scipy.spatial import cKDTree
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ..engines import engine_for, single_threaded
+from ..interface.arguments import check_square, partition_rule, whole_number
+from ..interface.progress import Progress
+from ..interface.regressor import GaussianRegressor, check_level
+from ..interface.validation import all_or_nothing, check_queries, check_rows, generator
+from ..learning import anchors as selection
+from ..numerics import linalg
+from ..rows import partition
+from ..rows.metric import Metric, column_scales
+from .joint import Gaussian
+from .members import (
+    JOINT,
+    POINTWISE,
+    Member,
+    average,
+    check_members,
+    combined,
+    member,
+    query_by_query,
+    weight_name,
+)
+
+Array = np.ndarray
+
+
+class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
+    """A committee of regressors, each trained on rows of its own.
+
+    What each says about the function at the queries, jointly and beyond its own prior, is
+    multiplied (Tresp 2000, eq. 3). Members need not be of one kind.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator)
+        The members: scikit-learn's GaussianProcessRegressor, BayesianRidge or ARDRegression,
+        regressors of collegium, pipelines that end with one of these, or objects with
+        `predict(X)`, `jacobian(X)`, `weight_covariance_`, `weight_prior_covariance_` (and
+        `weights_`, `weight_prior_mean_`, `noise_` where there are such), or with
+        `predict(X, return_cov=True)` and `prior(X)`. "drop" in place of an estimator leaves it
+        out.
+    combination : {"bcm", "independent", "poe", "gpoe", "rbcm", "barycenter"}, default="bcm"
+        "bcm": posteriors multiplied, the prior counted once; it is the average of the members'
+        priors. "independent": weighed by inverse covariances, without a prior. The others work
+        query by query, and give no covariance between queries.
+    partition : {"random", "balanced", "kmeans", "time"} or array of n labels
+        How rows are dealt to members. Labels: as many distinct ones as members, which take
+        them in sorted order.
+    query_size : int, default=200
+        Query points combined at a time in "bcm" and "independent". Fewer queries are asked
+        together with points of `anchors_` near them: members agree the better on a function,
+        the more of it they are asked about (Tresp 2000, sec. 5).
+    n_jobs : int, default=None
+        Threads; the results do not depend on it. None: 1, −1: all cores.
+    random_state : int, RandomState or None
+        Seed of the partition and of the anchors; members have their own.
+    verbose : int, default=0
+        1: say what is done.
+
+    Attributes
+    ----------
+    estimators_ : list of the fitted members, without those dropped.
+    named_estimators_ : Bunch, the fitted members by name.
+    chunks_ : list of arrays, the numbers of the rows that each member was trained on.
+    chunk_weights_ : array, the sum of their weights.
+    noise_ : float or array of p, the members' noise variances averaged over their rows: a
+        member that fits badly, and takes its misfit for noise, widens the error bars of all.
+    anchors_ : array of shape (m, d), m at most `query_size`; points asked with few queries.
+
+    Notes
+    -----
+    ARDRegression is certain of the columns it drops; without a prior ("independent") members
+    that drop different ones contradict each other.
+
+    Error bars are the members' own: unlike those of `CommitteeRegressor` they are not checked
+    on rows left out. Members are trained on numbers: frames are handed on as frames, with their
+    column names, but columns of words are not taken.
+
+    Equal rows (x and y) go to the same member, except with "time" or labels; rows of weight
+    zero go to none. The answer of "bcm" and "independent" depends on what else is asked, the
+    less the larger `query_size`. Its cost is O(M q³) for M members and q = `query_size` points,
+    for each batch of queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from collegium import CommitteeOf
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(200, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    >>> gp = GaussianProcessRegressor(RBF(0.8), alpha=0.01, optimizer=None)
+    >>> model = CommitteeOf([("a", gp), ("b", gp), ("c", gp)], random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.1 < std[0] < 0.12)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimators,
+        *,
+        combination="bcm",
+        partition="random",
+        query_size=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimators = estimators
+        self.combination = combination
+        self.partition = partition
+        self.query_size = query_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep=True):
+        """Parameters, those of the members as name__parameter."""
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params):
+        """Set parameters, members by name (or "drop"), or parameters of members."""
+        return self._set_params("estimators", **params)
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Deal the rows to the members and train each on its own.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, p)
+            Several outputs: where all members take them.
+        sample_weight : array-like of shape (n,), default=None
+            Passed on to the members, which must take it.
+
+        Returns
+        -------
+        self
+        """
+        asked = self._checked()
+        say = Progress(self.verbose)
+        rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        if self.y_ndim_ == 2 and not self.__sklearn_tags__().target_tags.multi_output:
+            column_or_1d(y, warn=True)  # some member knows one output only
+            self.y_ndim_ = 1
+        weight = None if sample_weight is None else rows.w
+        takes = [weight_name(name, each, weight) for name, each in asked.members]
+        self.frames_ = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
+        with single_threaded():
+            distinct = np.unique(rows.X[rows.w > 0], axis=0)
+            self.metric_ = Metric(distinct.mean(axis=0), 1.0 / column_scales(distinct))
+            self.chunks_ = self._dealt(asked, rows)
+            self.anchors_ = self._padding_points(distinct, asked)
+        self.chunk_weights_ = np.array([rows.w[own].sum() for own in self.chunks_])
+        say(f"{rows.X.shape[0]} rows for {len(self.chunks_)} members")
+        targets = rows.y[:, 0] if self.y_ndim_ == 1 else rows.y
+
+        def trained(i: int):
+            own = self.chunks_[i]
+            extra = {} if weight is None else {takes[i]: weight[own]}
+            return clone(asked.members[i][1]).fit(self._framed(rows.X[own]), targets[own], **extra)
+
+        self.estimators_ = asked.engine.map(trained, range(len(asked.members)))
+        fitted = dict(zip([name for name, _ in asked.members], self.estimators_))
+        self.named_estimators_ = Bunch(
+            **{name: fitted.get(name, "drop") for name, _ in self.estimators}
+        )
+        told = list(zip(*self._told(rows.X[:1])))
+        noise = np.average(
+            [[t.noise for t in each] for each in told], axis=0, weights=self.chunk_weights_
+        )
+        self.noise_ = noise if self.y_ndim_ == 2 else float(noise[0])
+        say("trained")
+        return self
+
+    # -- what is asked for --------------------------------------------------------------------
+
+    def _checked(self) -> _Asked:
+        members = self._members()
+        if not isinstance(self.combination, str) or self.combination not in JOINT + POINTWISE:
+            raise ValueError(f"combination={self.combination!r}: give one of {JOINT + POINTWISE}")
+        rule, labels = partition_rule(self.partition)
+        query_size = whole_number(self.query_size, "query_size", auto=False)
+        check_square(query_size, "query_size")
+        rng, engine = generator(self.random_state), engine_for(self.n_jobs)
+        return _Asked(members, rule, labels, query_size, rng, engine)
+
+    def _members(self):
+        members = check_members(self.estimators)
+        self._validate_names([name for name, _ in self.estimators])
+        return members
+
+    def _dealt(self, asked: _Asked, rows) -> list[Array]:
+        """Row numbers of each member."""
+        n, M = rows.X.shape[0], len(asked.members)
+        heard = np.flatnonzero(rows.w > 0)
+        if asked.labels is not None:
+            if asked.labels.shape != (n,):
+                raise ValueError(f"partition gives {asked.labels.size} labels for n_samples={n}")
+            groups = [heard[own] for own in partition.by_label(asked.labels[heard])]
+            if len(groups) != M:
+                raise ValueError(
+                    f"partition has {len(groups)} distinct labels for {M} estimators: give as many"
+                )
+            return groups
+        if heard.size < M:
+            raise ValueError(
+                f"n_samples={heard.size} rows (of positive weight) cannot be dealt to {M} "
+                "estimators: give more rows, or drop some"
+            )
+        first, inverse = np.arange(heard.size), np.arange(heard.size)
+        if asked.rule != "time":  # equal rows together, in any order: a weight is a repetition
+            table = np.column_stack([rows.X, rows.y])[heard]
+            _, unique, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
+            if unique.size >= M:
+                first, inverse = unique, where.reshape(-1)
+        points = self.metric_.forward(rows.X[heard[first]])
+        groups = partition.deal(points, M, asked.rule, asked.rng)
+        owner = np.empty(first.size, dtype=int)
+        for i, group in enumerate(groups):
+            owner[group] = i
+        return [heard[owner[inverse] == i] for i in range(M)]
+
+    def _padding_points(self, distinct: Array, asked: _Asked) -> Array:
+        if distinct.shape[0] <= asked.query_size:
+            return distinct
+        centres = selection.kmeans(self.metric_.forward(distinct), asked.query_size, asked.rng)
+        return self.metric_.backward(centres)
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
+        """Predict y, with the standard deviation or the covariance on request.
+
+        As of every regressor here. A covariance is that of all queries, combined at once; only
+        "bcm" and "independent" give one.
+
+        Returns
+        -------
+        mean : array of shape (n,) or (n, p)
+        std : array of the same shape
+        cov : array of shape (n, n) or (n, n, p)
+        """
+        check_is_fitted(self)
+        check_level(level)
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov exclude each other: ask for one of them")
+        X = check_queries(self, X)
+        noise = np.ravel(self.noise_) if level == "observation" else 0.0
+        with single_threaded():
+            if return_cov:
+                mean, covariance = self._jointly(X, "return_cov")
+                at = np.arange(X.shape[0])
+                covariance[at, at] += noise
+                return self._shaped(mean), self._shaped(covariance)
+            mean, variance = self._singly(X)
+        if not return_std:
+            return self._shaped(mean)
+        return self._shaped(mean), self._shaped(np.sqrt(variance + noise))
+
+    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
+        """Draw observations (or functions) at X jointly: (n, n_samples) or (n, p, n_samples)."""
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
+        mean, covariance = self.predict(X, return_cov=True, level=level)
+        n = mean.shape[0]
+        mean, covariance = mean.reshape(n, -1), covariance.reshape(n, n, -1)
+        rng = check_random_state(random_state)
+        samples = np.empty((*mean.shape, n_samples))
+        for j in range(mean.shape[1]):
+            C = np.ascontiguousarray(covariance[:, :, j])
+            scale = float(C.diagonal().max()) or 1.0
+            L, _ = linalg.cholesky(C, scale, nugget=linalg.JITTERS[0], overwrite=True)
+            samples[:, j] = mean[:, j, None] + L @ rng.standard_normal((n, n_samples))
+        return samples[:, 0] if self.y_ndim_ == 1 else samples
+
+    def prior(self, X):
+        """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        priors = [average([m.prior for m in told]) for told in self._told(X)]
+        mean = np.stack([each.mean for each in priors], axis=-1)
+        return self._shaped(mean), self._shaped(np.stack([p.covariance for p in priors], axis=-1))
+
+    def _told(self, X: Array) -> list[tuple[Member, ...]]:
+        """For each output what every member says."""
+        said, X = [], self._framed(X)
+        names = [name for name, each in self.named_estimators_.items() if not isinstance(each, str)]
+        for name, estimator, weight in zip(names, self.estimators_, self.chunk_weights_):
+            try:
+                said.append(member(estimator, X, weight))
+            except ValueError as error:
+                raise ValueError(f"member {name!r}: {error}") from error
+        return list(zip(*said))
+
+    def _framed(self, X: Array):
+        """For members fitted with a frame, a frame: pipelines may select columns by name."""
+        if not self.frames_:
+            return X
+        return import_module("pandas").DataFrame(X, columns=self.feature_names_in_)
+
+    def _singly(self, X: Array) -> tuple[Array, Array]:
+        """Means and variances (n, p), in batches of queries that lie together."""
+        distinct, where = partition.distinct(X)
+        points = self.metric_.forward(distinct)
+        batches = partition.balanced(points, self.query_size, np.random.default_rng(0))
+        parts = engine_for(self.n_jobs).map(partial(self._batch, distinct), batches)
+        order = np.argsort(np.concatenate(batches))[where]
+        mean, variance = (np.concatenate(each)[order] for each in zip(*parts))
+        return mean, variance
+
+    def _batch(self, distinct: Array, batch: Array) -> tuple[Array, Array]:
+        Q = distinct[batch]
+        if self.combination in JOINT:
+            found = self._combined(Q)
+            mean = np.column_stack([each.mean for each in found])
+            return mean, np.column_stack([each.covariance.diagonal() for each in found])
+        parts = [query_by_query(self.combination, told) for told in self._told(Q)]
+        return tuple(np.column_stack(each) for each in zip(*parts))
+
+    def _jointly(self, X: Array, what: str) -> tuple[Array, Array]:
+        """Mean (n, p) and covariance (n, n, p), all queries in one batch."""
+        if self.combination not in JOINT:
+            raise ValueError(
+                f"combination={self.combination!r} works query by query and gives no covariance "
+                "between queries: ask for return_std, or fit with combination='bcm'"
+            )
+        check_square(X.shape[0], what)
+        distinct, where = partition.distinct(X)
+        found = self._combined(distinct)
+        mean = np.column_stack([each.mean for each in found])[where]
+        cov = np.stack([each.covariance for each in found], axis=-1)
+        return mean, cov[np.ix_(where, where)]
+
+    def _combined(self, Q: Array) -> list[Gaussian]:
+        """The committee's joint answer at distinct queries, one Gaussian an output."""
+        points, where = partition.distinct(np.concatenate([Q, self._padding(Q)]))
+        at = where[: Q.shape[0]]
+        found = [combined(self.combination, told) for told in self._told(points)]
+        return [Gaussian(each.mean[at], each.covariance[np.ix_(at, at)]) for each in found]
+
+    def _padding(self, Q: Array) -> Array:
+        """Anchors nearest to the queries, as many as there is room for."""
+        room = max(self.query_size - Q.shape[0], 0)
+        forward = self.metric_.forward
+        distance, _ = cKDTree(forward(Q)).query(forward(self.anchors_))
+        near = np.argsort(distance, kind="stable")
+        return self.anchors_[near[distance[near] > 0.0][:room]]
+
+    def _shaped(self, values: Array) -> Array:
+        return values[..., 0] if self.y_ndim_ == 1 else values
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            several = [get_tags(e).target_tags.multi_output for _, e in self._members()]
+        except ValueError:
+            several = [True]
+        tags.target_tags.multi_output = all(several)
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The arguments, checked."""
+
+    members: list[tuple]  # (name, estimator)
+    rule: str
+    labels: Array | None
+    query_size: int
+    rng: np.random.Generator
+    engine: object

@@ -1,0 +1,1 @@
+"""The Bayesian committee machine as estimators: regression, counts, classes."""

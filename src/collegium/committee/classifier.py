@@ -1,0 +1,389 @@
+"""CommitteeClassifier: classes with probabilities, by the generalised Bayesian committee."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines import single_threaded
+from ..interface.arguments import choose_engine
+from ..interface.classifier import LabelClassifier, distinct_labels, signs
+from ..interface.fitted import FittedLatents
+from ..interface.progress import Progress
+from ..interface.validation import all_or_nothing, check_queries, generator
+from ..laplace.learning import Problem
+from ..likelihoods.base import Observation
+from ..likelihoods.logit import Logit
+from ..likelihoods.probit import Probit
+from ..likelihoods.softmax import Softmax
+from ..rows.rows import Prediction, Rows
+from ..rows.scaling import merged
+from .classes import (
+    by_sign,
+    chosen_link,
+    class_weights,
+    codes_of,
+    counts,
+    is_balanced,
+    kept_rows,
+    moved,
+    of_weight,
+    ripe,
+    warn_of_ids,
+    weighted,
+)
+from .latent_fitting import Sweeping, add_latent, build_latent, latent_settings
+
+Array = np.ndarray
+#: Rows next to a query that correct the anchors.
+NEAREST = 100
+
+
+class CommitteeClassifier(FittedLatents, LabelClassifier):
+    """Gaussian-process classification by committee: calibrated probabilities on large tables.
+
+    Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
+    approximation makes of its labels; chunks are heard again, each against what the others say,
+    until no message moves (the generalised Bayesian committee machine). Up to 2,000 rows, or
+    `chunk_size`, it is the ordinary Laplace Gaussian process of scikit-learn.
+
+    Parameters
+    ----------
+    kernel : kernel of collegium or scikit-learn, default=None
+        Of the latent functions: family and starting point, in the units of X. None: a Matérn or
+        squared exponential, chosen by evidence.
+    likelihood : {"logit", "probit", "softmax"} or a likelihood of `collegium.observation`
+        Of a label given the latent function. With more than two classes "logit" and "probit" are
+        one class against the rest, "softmax" is all classes at once: slower, and where classes
+        overlap better. One of your own is of labels ±1, the second of two classes being 1.
+    inference : {"inductive", "transductive"}
+        "transductive": messages are about the latent functions at the queries themselves.
+    sweeps : int or "auto", default="auto"
+        How often chunks are heard, at most: 1 is the Bayesian committee machine. "auto": until
+        no message moves by more than `tol`.
+    schedule : {"parallel", "sequence"}
+        Whether chunks are heard all at once or one after the other within a sweep.
+    tol : float, default=1e-3
+        Change of messages, relative to their sum, at which sweeps end.
+    class_weight : dict, "balanced" or None
+        Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
+        without these weights. "balanced" gives all classes the same weight together, and needs
+        `fit`.
+    partition : {"balanced", "kmeans", "random", "time"} or array of labels
+        How rows are cut into chunks.
+    chunk_size, n_anchors : int or "auto"
+        Rows in a chunk, anchors.
+    selection : str, default="kmeans"
+        Rule for anchors; see `collegium.selection`.
+    anchors : array-like of shape (m, d), default=None
+        Anchors to use instead.
+    n_local : int or "auto", default="auto"
+        Rows next to a query that correct what the anchors say, 100 by default. 0: none, and no
+        row is kept.
+    query_size : int or "auto"
+        Query points of one transductive batch.
+    learn : bool, default=True
+        Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
+        of rows left out. False: take the kernel as it is.
+    time_limit : float or None
+        About how many seconds learning and the check on rows left out may take: learning ends
+        with what it has, and where no time is left for the check that is warned of. Chunks are
+        heard however long that takes.
+    engine, n_jobs : as in CommitteeRegressor
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        1: say what is done.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    class_weight_, class_count_ : arrays of shape (n_classes,), weights of the classes, and how
+        many rows of each came.
+    kernel_ : the kernel used.
+    anchors_ : array of shape (m, d); empty where all rows are one chunk.
+    n_chunks_, n_sweeps_ : int, chunks, and how often they were heard.
+    change_ : float, by how much messages moved in the last sweep.
+    calibration_ : (float, float), factors of the latent means and variances that rows left out
+        asked for; (1, 1) with learn=False.
+    log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import CommitteeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(np.hypot(X[:, 0], X[:, 1]) < 1, "in", "out")
+    >>> model = CommitteeClassifier(random_state=0).fit(X, y)
+    >>> [str(label) for label in model.predict([[0.0, 0.1], [2.0, 1.0]])]
+    ['in', 'out']
+    >>> bool(model.predict_proba([[0.0, 0.1]])[0, 0] > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        likelihood="logit",
+        inference="inductive",
+        sweeps="auto",
+        schedule="parallel",
+        tol=1e-3,
+        class_weight=None,
+        partition="balanced",
+        chunk_size="auto",
+        n_anchors="auto",
+        selection="kmeans",
+        anchors=None,
+        n_local="auto",
+        query_size="auto",
+        learn=True,
+        time_limit=None,
+        engine=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.inference = inference
+        self.sweeps = sweeps
+        self.schedule = schedule
+        self.tol = tol
+        self.class_weight = class_weight
+        self.partition = partition
+        self.chunk_size = chunk_size
+        self.n_anchors = n_anchors
+        self.selection = selection
+        self.anchors = anchors
+        self.n_local = n_local
+        self.query_size = query_size
+        self.learn = learn
+        self.time_limit = time_limit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, and learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,), labels
+        sample_weight : array-like of shape (n,), default=None
+            A weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        X, y = self._check(X, y, reset=True)
+        labels = settings.labels(X.shape[0])
+        w = self._weights(X, sample_weight)
+        rows, self.classes_ = self._coded(X[w > 0], y[w > 0], distinct_labels(y[w > 0]), w[w > 0])
+        labels = None if labels is None else labels[w > 0]
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
+        self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
+        warn_of_ids(self.class_count_)
+        return self._build(settings, rows, labels)
+
+    @all_or_nothing
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from more rows; each new chunk meets the present belief once.
+
+        Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
+        from rows of one class, and kernel, anchors and scale are learnt anew, from the rows that
+        were kept, where classes come in other shares than before (with `n_local=0` no rows are
+        kept, and that is warned of). Transductive answers hear all chunks again, as after `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may ever come; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        first, settings = not hasattr(self, "built_"), self._settings()
+        if not first and type(chosen_link(self.likelihood)) is not type(self.built_.likelihoods[0]):
+            raise ValueError(f"likelihood={self.likelihood!r} is not that of earlier calls: fit")
+        if is_balanced(self.class_weight):
+            raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
+        X, y = self._check(X, y, reset=first)
+        rows, self.classes_ = self._coded(X, y, self._known(classes, first), sample_weight)
+        count = counts(rows, self.classes_.size)
+        if first:
+            self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
+            self.class_count_ = self.learnt_count_ = np.zeros_like(count)
+        self.class_count_ = self.class_count_ + count
+        again = settings.learn and moved(self.learnt_count_, self.class_count_)
+        if first:
+            return self._build(settings, rows, None, streaming=True)
+        kept = kept_rows(self.built_, self.class_weight_)
+        if self.built_.waiting is not None or (again and kept is not None):
+            rows = kept[0] + rows
+            return self._build(settings, rows, None, streaming=True, again=again)
+        if again:
+            warnings.warn(
+                "classes come in other shares than those the kernel was learnt from, and n_local=0 "
+                "keeps no rows to learn from anew: mix the stream, or give n_local above 0",
+                stacklevel=3,
+            )
+        rows, _ = merged(rows, None, in_order=settings.in_order)
+        rows = weighted(rows.take(of_weight(rows, self.class_weight_)), self.class_weight_)
+        targets = [problem.y for problem in self._problems(rows.y)]
+        with single_threaded():
+            rng = generator(self.random_state)
+            self.built_ = add_latent(self.built_, rows, targets, settings, rng)
+        self._forget_answers()
+        return self
+
+    @all_or_nothing
+    def relearn(self):
+        """Learn kernel, anchors and scale anew from the rows that were kept.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        kept, settings = kept_rows(self.built_, self.class_weight_), self._settings()
+        if kept is None:
+            raise ValueError(
+                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
+            )
+        return self._build(settings, kept[0], kept[1] if settings.rule == "label" else None)
+
+    def _build(self, settings, rows: Rows, labels, *, streaming=False, again=False):
+        """`again`: learn anew, whatever an earlier part of the stream has taught."""
+        own = of_weight(rows, self.class_weight_)
+        if not own.any():
+            raise ValueError(f"class_weight={self.class_weight!r} is zero for all of these rows")
+        rows, labels = rows.take(own), None if labels is None else labels[own]
+        rows, labels = merged(rows, labels, in_order=settings.in_order)
+        learnable = not streaming or ripe(self.class_count_)
+        earlier = getattr(self, "built_", None) if streaming and not again else None
+        problems, rng, say = self._problems(rows.y), generator(self.random_state), self._say()
+        loss = partial(log_loss, problems[0].likelihood) if settings.learn else None
+        with single_threaded():
+            self.built_ = build_latent(
+                weighted(rows, self.class_weight_), problems, labels, settings, Sweeping.of(self),
+                rng, say, streaming=streaming, earlier=earlier, loss=loss, plain=rows,
+                learnable=learnable,
+            )  # fmt: skip
+        if self.built_.learnt_at == rows.X.shape[0]:
+            self.learnt_count_ = self.class_count_
+        self._forget_answers()
+        return self
+
+    def _say(self) -> Progress:
+        return Progress(self.verbose)
+
+    def _settings(self):
+        chosen_link(self.likelihood)
+        return latent_settings(self, n_local=NEAREST)
+
+    def _problems(self, codes: Array) -> Sequence[Problem]:
+        n, link = self.classes_.size, chosen_link(self.likelihood)
+        if isinstance(link, Softmax):
+            return [Problem(Softmax(classes=n), codes)]
+        return [Problem(link, sign) for sign in signs(codes, 1 if n == 2 else n)]
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def _latents(self, X) -> list[Prediction]:
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        engine = self._say().watch(choose_engine(self.engine, self.n_jobs))
+        with single_threaded():
+            return self._answers.get(self.built_).predict(X, engine)
+
+    def predict_proba(self, X):
+        """Probability of each class, latent functions integrated out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+
+        Returns
+        -------
+        probability : array of shape (n, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X):
+        """Log probability of each class.
+
+        Returns
+        -------
+        log_probability : array of shape (n, n_classes)
+        """
+        found = self._latents(X)
+        return log_probabilities(self.built_.likelihoods[0], found)
+
+    def decision_function(self, X):
+        """Log odds of the second of two classes, or log probabilities of several.
+
+        Returns
+        -------
+        score : array of shape (n,) with two classes, else (n, n_classes)
+        """
+        table = self.predict_log_proba(X)
+        return table if self.classes_.size > 2 else table[:, 1] - table[:, 0]
+
+    def predict_latent(self, X, return_std=False):
+        """Means of the latent functions, scaled by `calibration_`, with standard deviations.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+        return_std : bool
+
+        Returns
+        -------
+        mean : array of shape (n,) with two classes (softmax: (n, 2)), else (n, n_classes)
+        std : array of the same shape
+        """
+        found = self._latents(X)
+        mean = np.column_stack([one.mean[:, 0] for one in found])
+        std = np.sqrt(np.column_stack([one.variance for one in found]))
+        if mean.shape[1] == 1:
+            mean, std = mean[:, 0], std[:, 0]
+        return (mean, std) if return_std else mean
+
+
+def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
+    """Of each class, from what is known about its latent function, or about that of the second
+    of two  (n, classes)."""
+    m = np.column_stack([one.mean[:, 0] for one in found])
+    v = np.column_stack([one.variance for one in found])
+    if isinstance(likelihood, Softmax):
+        return np.log(np.maximum(likelihood.probability(m, v), np.finfo(float).tiny))
+    if not isinstance(likelihood, Logit | Probit):
+        table = by_sign(likelihood, m, v)
+    else:
+        if len(found) == 1:
+            m, v = np.hstack([-m, m]), np.hstack([v, v])
+        table = likelihood.log_probability(m, v)
+    top = table.max(axis=1, keepdims=True)
+    return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
+
+
+def log_loss(likelihood: Observation, y: list[Array], w: Array, found: list[Prediction]) -> float:
+    """Mean −log probability of the classes that came; y as the problems have them."""
+    codes = codes_of(likelihood, y)
+    table = log_probabilities(likelihood, found)
+    return -float(w @ table[np.arange(codes.size), codes]) / float(w.sum())

@@ -1,0 +1,215 @@
+"""How much to do: the arguments, the rows, and the limits on time and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..answers.preconditioner import GIVEN, group_size
+from ..answers.predictors import DESIGN_BYTES
+from ..interface.progress import Progress
+from ..kernels import Kernel
+from ..kernels.composite import Composite
+from ..learning.hyperparameters import Effort
+from ..numerics.clock import Clock
+from .arguments import Settings
+from .checking import HELD_OUT
+from .cost import Speed, committee_bytes, refining_bytes
+
+#: From little to much; the usual effort is the last.
+EFFORTS = (
+    Effort(
+        family=False, second=False, at_once=200, rough_rows=200, family_chunks=1, family_size=200,
+        first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=100,
+    ),
+    Effort(
+        second=False, at_once=300, rough_rows=300, close_rows=3_000, family_chunks=3,
+        family_size=200, first_chunks=5, final_chunks=5, final_size=300, near_rows=50,
+        near_neighbours=200,
+    ),
+    Effort(
+        at_once=400, rough_rows=400, close_rows=5_000, family_chunks=4, family_size=250,
+        first_chunks=6, final_chunks=15, final_size=350, near_rows=80, near_neighbours=300,
+    ),
+    Effort(),
+)  # fmt: skip
+#: Shares of a time limit: for learning, expected and at most, and for each pass of messages (a
+#: check makes two more).
+LEARNING, LEARNING_AT_MOST, MESSAGES = 0.4, 0.65, 0.12
+#: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
+#: about so much of a product in double precision.
+ITERATIONS, STEP = 3, 0.45
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit does, what it may take, and what it is expected to."""
+
+    clock: Clock
+    effort: Effort
+    most_anchors: int
+    refine: bool  # asked for, or likely to fit
+    seconds: float  # nan: not estimated
+    bytes: int
+    checking: float  # seconds that a check of the error bars takes, messages included
+    refining: float  # seconds of a few steps of refining; infinite where it may not be
+    last: float  # of these after the last step
+    product: float  # and in a product of all rows' covariance, which these contain
+
+    @classmethod
+    def of(
+        cls, settings: Settings, n: int, d: int, p: int, *, streaming: bool = False,
+        estimate: bool = True,
+    ) -> Plan:  # fmt: skip
+        """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
+        work, clock = _Work(settings, n, d, p), settings.clock
+        m = work.anchors(settings.memory_limit)
+        refine = settings.refine and not work.exact
+        if not (estimate or np.isfinite(clock.limit)):
+            whole, needed = Effort().for_rows(n), work.bytes(m, refine)
+            return cls(clock, whole, m, refine, np.nan, needed, 0.0, np.inf, 0.0, 0.0)
+        speed = Speed.measured(d)
+        efforts = [effort.for_rows(n) for effort in EFFORTS]
+        learning = [effort.steps() * speed.step / work.jobs for effort in efforts]
+        at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * clock.limit)
+        while work.free and m > 50 and work.messages(speed, m) > MESSAGES * clock.limit:
+            m = max(50, m // 2)
+        seconds, checking = work.messages(speed, m), 0.0
+        if settings.learn:
+            checking = 0.0 if work.exact else work.checking(speed, m)
+            seconds += learning[at] + checking
+        product = work.product(speed)
+        refining, last = work.refining(speed, m)
+        allowed = settings.can_refine and not (work.exact or streaming)
+        if not allowed or work.bytes(m, True) > settings.memory_limit:
+            refining = np.inf
+        refine = refine or (np.isfinite(clock.limit) and seconds + refining <= clock.limit)
+        seconds += refining if refine and np.isfinite(refining) else 0.0
+        needed = work.bytes(m, refine)
+        return cls(
+            clock, efforts[at], m, refine, seconds, needed, checking, refining, last, product
+        )  # fmt: skip
+
+    def with_kernel(self, kernel: Kernel) -> Plan:
+        """Now that it is known: a product takes as much longer as the kernel has more terms."""
+        more = (_terms(kernel) - 1) * self.product
+        refining = self.refining + (ITERATIONS * STEP + 1.0) * more
+        return replace(self, refining=refining, last=self.last + more)
+
+    def checks(self) -> bool:
+        """Whether there is time to check the error bars."""
+        return self.clock.left() > 1.3 * self.checking
+
+    def refines(self, settings: Settings, say: Progress) -> bool:
+        """Whether means are to be refined: because they should, or because there is time."""
+        if settings.refine or not np.isfinite(self.clock.limit + self.refining):
+            return settings.refine
+        enough = self.refining <= self.clock.left()
+        if not enough:
+            say(
+                f"no refining: it wants {self.refining:.0f} s, and only "
+                f"{self.clock.left():.0f} s are left"
+            )
+        return enough
+
+    def enough(self) -> bool:
+        """Whether refining has to end now, to be done in time."""
+        return self.clock.left() < self.last
+
+    def announce(self, settings: Settings, say: Progress) -> None:
+        """The estimate in words; refuses what cannot fit the memory."""
+        _refuse_beyond(settings.memory_limit, self.bytes)
+        words = f"{_size(self.bytes)} beyond the rows as given"
+        say(f"expecting about {max(self.seconds, 1.0):.0f} s on an idle machine, and {words}")
+
+
+def check_memory(settings: Settings, n: int, d: int) -> None:
+    """Refuse a fit of one output that cannot keep the memory limit."""
+    work = _Work(settings, n, d, 1)
+    _refuse_beyond(settings.memory_limit, work.bytes(work.anchors(settings.memory_limit), False))
+
+
+def _refuse_beyond(memory_limit: float, needed: int) -> None:
+    if needed > memory_limit:
+        raise ValueError(
+            f"memory_limit: this fit would take {_size(needed)}, and {_size(memory_limit)} are "
+            "allowed. Give n_local=0 (no rows are kept), fewer n_anchors or a smaller chunk_size; "
+            "or pass the rows in parts to partial_fit"
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the parts of a fit take, by the number of anchors."""
+
+    settings: Settings
+    n: int
+    d: int
+    p: int
+
+    @property
+    def chunk(self) -> int:
+        return min(self.settings.chunk_rows(self.n), self.n)
+
+    @property
+    def exact(self) -> bool:
+        return self.chunk >= self.n
+
+    @property
+    def jobs(self) -> int:
+        """Workers that have something to do."""
+        jobs = getattr(self.settings.engine, "n_jobs", 1)
+        return max(1, min(jobs, -(-self.n // self.chunk)))
+
+    @property
+    def free(self) -> bool:
+        """Whether the number of anchors is ours to choose."""
+        return self.settings.n_anchors is None and self.settings.anchors is None
+
+    def anchors(self, memory_limit: float) -> int:
+        """Their number within the memory of one worker: not to depend on how many there are."""
+        if self.settings.anchors is not None:
+            return len(self.settings.anchors)
+        m = self.settings.anchor_count(self.n)
+        while self.free and m > 50 and self._committee(m, 1) > memory_limit:
+            m = max(50, m // 2)
+        return m
+
+    def bytes(self, m: int, refine: bool) -> int:
+        group = group_size(self.n)
+        more = refining_bytes(self.n, self.d, self.p, group, GIVEN * group, m, self.jobs)
+        return self._committee(m, self.jobs) + (more if refine else 0)
+
+    def _committee(self, m: int, jobs: int) -> int:
+        keep = self.settings.keeps_rows
+        design = 0 if self.exact or not keep else min(8 * self.n * m, DESIGN_BYTES)
+        return design + committee_bytes(self.n, self.d, self.p, self.chunk, m, jobs, keep=keep)
+
+    def messages(self, speed: Speed, m: int) -> float:
+        return 0.0 if self.exact else speed.messages(self.n, self.chunk, m) / self.jobs
+
+    def checking(self, speed: Speed, m: int) -> float:
+        k = min(self.settings.local_rows(self.d), 200)
+        return 2.0 * (self.messages(speed, m) + speed.answers(HELD_OUT, k, m) / self.jobs)
+
+    def product(self, speed: Speed) -> float:
+        return speed.product(self.n) / self.jobs
+
+    def refining(self, speed: Speed, m: int) -> tuple[float, float]:
+        """Seconds for some steps, and those after the last of them."""
+        product = self.product(speed)
+        last = product + self.messages(speed, m)
+        group = group_size(self.n)
+        first = speed.conditioning(self.n, group, GIVEN * group, m) / self.jobs
+        return first + ITERATIONS * STEP * product + last, last
+
+
+def _terms(kernel: Kernel) -> int:
+    """Kernels that it is made of."""
+    return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
+
+
+def _size(count: float) -> str:
+    """Bytes in words."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"

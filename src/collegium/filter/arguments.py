@@ -1,0 +1,190 @@
+"""The arguments of a regression filter, checked; basis and density made from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..interface.arguments import check_square, given_hyperparameters, number, whole_number
+from ..kernels import Kernel
+from ..rows.rows import Rows
+from .bases import (
+    BASES,
+    Cosines,
+    FilterBasis,
+    Functions,
+    GaussianBumps,
+    LinearSplines,
+    Place,
+    RandomFourier,
+)
+from .densities import DENSITIES, Density, Empirical, Normal, UniformBox
+
+Array = np.ndarray
+OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
+#: Functions of a basis by default, by the number of columns for products of splines.
+SIZES = {"bumps": 200, "harmonics": 200, "fourier": 200}
+SPLINES = {1: 100, 2: 400, 3: 343}
+#: Inputs that stand for their density.
+LARGEST_SAMPLE = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class FilterOptions:
+    """What the user asked for."""
+
+    kernel: Kernel | None  # white noise taken out
+    noise: Array | None  # kept as given  (1,) or (p,)
+    noise_start: float | None
+    learn: bool
+    basis: Any
+    n_basis: int | None
+    density: Any
+    prior_mean: Any
+    linear: bool
+    c0: float
+    c2: float
+    cut: float
+    misfit: bool
+    forgetting: float
+    drift: float
+    start_rows: int
+
+    @classmethod
+    def of(cls, e) -> FilterOptions:
+        for name in ("learn", "linear", "misfit"):
+            if not isinstance(getattr(e, name), (bool, np.bool_)):
+                raise ValueError(f"{name}={getattr(e, name)!r}: give True or False")
+        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True)
+        if start is not None and not e.learn:  # white noise in the kernel, kept
+            noise, start = np.array([start]), None
+        forgetting = number(
+            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
+        )
+        drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
+        if forgetting < 1.0 and drift > 0.0:
+            raise ValueError("forgetting and drift exclude each other: give one of them")
+        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
+        whole_number(verbose, "verbose", least=0, auto=False)
+        n_basis = whole_number(e.n_basis, "n_basis")
+        check_square(n_basis or 1, "n_basis")
+        return cls(
+            kernel=kernel, noise=noise, noise_start=start, learn=bool(e.learn),
+            basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
+            n_basis=n_basis,
+            density=_known(
+                e.density, "density", ("auto", *DENSITIES), (UniformBox, Normal, Empirical)
+            ),
+            prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
+            c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
+            c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
+            cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
+            misfit=bool(e.misfit),
+            forgetting=forgetting, drift=drift,
+            start_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
+        )  # fmt: skip
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of rows means something."""
+        return self.forgetting < 1.0 or self.drift > 0.0
+
+    @property
+    def learn_rows(self) -> int:
+        return self.start_rows
+
+    def kernel_for(self, d: int) -> Kernel | None:
+        return None if self.kernel is None else self.kernel.for_width(d)
+
+    def mean(self, X: Array) -> Array | float:
+        """Of the prior  (n, 1) or (n, p)."""
+        if not callable(self.prior_mean):
+            return 0.0 if self.prior_mean is None else float(self.prior_mean)
+        given = np.asarray(self.prior_mean(X), dtype=float)
+        given = given[:, None] if given.ndim == 1 else given
+        if given.ndim != 2 or given.shape[0] != X.shape[0] or not np.isfinite(given).all():
+            raise ValueError(
+                f"prior_mean gives an array of shape {given.shape} for X {X.shape}: give a "
+                "function of X (n, d) with finite values (n,) or (n, p)"
+            )
+        return given
+
+    def basis_name(self, d: int) -> str | None:
+        if not isinstance(self.basis, str):
+            return None
+        return ("splines" if d == 1 else "bumps") if self.basis == "auto" else self.basis
+
+    def density_for(self, X: Array, rng: np.random.Generator) -> Density:
+        """Given, or made from inputs."""
+        d = X.shape[1]
+        if not isinstance(self.density, str):
+            own = self.density.box()[0].size
+            if own != d:
+                raise ValueError(f"density is for {own} columns, but X has {d}")
+            return self.density
+        name = self.density
+        if name == "auto":
+            if isinstance(self.basis, LinearSplines) and len(self.basis.knots) == d:
+                ends = np.array([[k[0], k[-1]] for k in self.basis.knots])
+                return UniformBox(ends[:, 0], ends[:, 1])
+            if isinstance(self.basis, Cosines):
+                return UniformBox(self.basis.low, self.basis.high)
+            own = self.basis_name(d) in ("splines", "harmonics")
+            name = "uniform" if own else "empirical"
+        if name == "empirical" and X.shape[0] > LARGEST_SAMPLE:
+            X = X[np.sort(rng.choice(X.shape[0], LARGEST_SAMPLE, replace=False))]
+        return DENSITIES[name](X)
+
+    def basis_for(
+        self, kernel: Kernel, X: Array, density: Density, rng: np.random.Generator
+    ) -> FilterBasis:
+        d, name = X.shape[1], self.basis_name(X.shape[1])
+        if name is not None:
+            m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
+            return BASES[name](Place(kernel, X, *density.box(), rng), m)
+        if isinstance(self.basis, OWN_BASES):
+            _check_width(self.basis, d)
+            return self.basis
+        return Functions.tried(self.basis, X[:2])
+
+
+def _check_width(basis: FilterBasis, d: int) -> None:
+    if isinstance(basis, LinearSplines):
+        own = len(basis.knots)
+    elif isinstance(basis, Cosines):
+        own = basis.low.size
+    else:
+        of = basis.centres if isinstance(basis, GaussianBumps) else basis.frequencies  # type: ignore
+        own = of.shape[1]
+    if own != d:
+        raise ValueError(f"basis {type(basis).__name__} is for {own} columns, but X has {d}")
+
+
+def _known(value, name: str, words: tuple[str, ...], records: tuple[type, ...]):
+    if isinstance(value, str) and value in words:
+        return value
+    if isinstance(value, records) or (name == "basis" and isinstance(value, Callable)):
+        return value
+    kinds = ", ".join(record.__name__ for record in records)
+    own = " or a function of X" if name == "basis" else ""
+    raise ValueError(f"{name}={value!r}: give one of {words}, one of {kinds}{own}")
+
+
+def _mean_function(value):
+    if value is None or callable(value):
+        return value
+    if isinstance(value, Real) and np.isfinite(value):
+        return float(value)
+    raise ValueError(f"prior_mean={value!r}: give None, a number or a function of X")
+
+
+def residual_rows(rows: Rows, options: FilterOptions) -> Rows:
+    """y without the prior mean."""
+    mean = options.mean(rows.X)
+    if np.ndim(mean) and mean.shape[1] not in (1, rows.y.shape[1]):
+        raise ValueError(f"prior_mean gives {mean.shape[1]} outputs, but y has {rows.y.shape[1]}")
+    return Rows(rows.X, rows.y - mean, rows.w)

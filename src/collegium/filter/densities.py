@@ -1,0 +1,189 @@
+"""Where inputs are expected: the density p(x) that the projection onto a basis weighs by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..rows.metric import column_scales
+
+Array = np.ndarray
+#: Standard deviations from the mean within which a normal density is taken to cover inputs.
+COVERED = 4.0
+#: How far beyond a sample, in parts of its range, inputs are like those in it.
+LIKE = 0.25
+#: Inputs that are more interquartile ranges away from the quartiles are glitches.
+FENCE = 100.0
+#: And outside of which there is nothing of it.
+WHOLE = 6.0
+#: Of the width of the inputs, what a box is wider on each side.
+MARGIN = 0.05
+
+
+class Density(Protocol):
+    """What a projection asks of p."""
+
+    def nodes(self, q: int) -> tuple[Array, Array]:
+        """Points (≈ q, d) and weights that sum to one: ∫ g p ≈ Σ ω g."""
+
+    def covers(self, X: Array) -> Array:
+        """Whether inputs like these were expected  (n,)."""
+
+    def box(self) -> tuple[Array, Array]:
+        """The corners of a box with nearly all of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class UniformBox:
+    """p(x) = 1/volume for low ≤ x ≤ high."""
+
+    low: Array  # (d,)
+    high: Array  # (d,)
+
+    def __post_init__(self) -> None:
+        vectors(self, low=self.low, high=self.high)
+        if self.low.shape != self.high.shape or not (self.low < self.high).all():
+            raise ValueError("low must be below high of UniformBox, one number a column")
+
+    @classmethod
+    def around(cls, X: Array) -> UniformBox:
+        low, high = X.min(axis=0), X.max(axis=0)
+        width = high - low
+        width = np.where(width > 0.0, width, 2.0 * column_scales(X))
+        return cls(low - MARGIN * width, np.maximum(high + MARGIN * width, low + 0.5 * width))
+
+    def nodes(self, q: int) -> tuple[Array, Array]:
+        d = self.low.size
+        if d > 2:
+            return self.low + (self.high - self.low) * _spread(q, d), np.full(q, 1.0 / q)
+        each = max(1, round(q ** (1.0 / d) / 8))
+        grids = [legendre(np.linspace(a, b, each + 1), 8) for a, b in zip(self.low, self.high)]
+        points, weights = tensor(grids)
+        return points, weights / weights.sum()
+
+    def covers(self, X: Array) -> Array:
+        return np.all((X >= self.low) & (X <= self.high), axis=1)
+
+    def box(self) -> tuple[Array, Array]:
+        return self.low, self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """Independent normal columns."""
+
+    mean: Array  # (d,)
+    sd: Array  # (d,)
+
+    def __post_init__(self) -> None:
+        vectors(self, mean=self.mean, sd=self.sd)
+        if self.mean.shape != self.sd.shape or not (self.sd > 0.0).all():
+            raise ValueError("mean and sd of Normal: one number a column, sd above 0")
+
+    @classmethod
+    def around(cls, X: Array) -> Normal:
+        return cls(X.mean(axis=0), column_scales(X))
+
+    def nodes(self, q: int) -> tuple[Array, Array]:
+        d = self.mean.size
+        if d > 2:
+            return self.mean + self.sd * ndtri(_spread(q, d)), np.full(q, 1.0 / q)
+        each = max(1, round(q ** (1.0 / d) / 8))  # panels: functions may have kinks
+        z, weight = legendre(np.linspace(-WHOLE, WHOLE, each + 1), 8)
+        weight = weight * np.exp(-0.5 * z * z)
+        grids = [(mean + sd * z, weight) for mean, sd in zip(self.mean, self.sd)]
+        points, weights = tensor(grids)
+        return points, weights / weights.sum()
+
+    def covers(self, X: Array) -> Array:
+        return np.all(np.abs(X - self.mean) <= COVERED * self.sd, axis=1)
+
+    def box(self) -> tuple[Array, Array]:
+        return self.mean - COVERED * self.sd, self.mean + COVERED * self.sd
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """The inputs themselves, as often as they came."""
+
+    points: Array  # (q, d)
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=float)
+        if points.ndim != 2 or not points.size or not np.isfinite(points).all():
+            raise ValueError("points of Empirical must be finite, of shape (q, d)")
+        object.__setattr__(self, "points", points)
+
+    def nodes(self, q: int) -> tuple[Array, Array]:
+        points = self.points
+        if points.shape[0] > q:  # at equal distances in their order
+            points = points[np.linspace(0, points.shape[0] - 1, q).astype(int)]
+        return points, np.full(points.shape[0], 1.0 / points.shape[0])
+
+    def covers(self, X: Array) -> Array:
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        margin = LIKE * (high - low)
+        low, high = low - margin, high + margin
+        return np.all((X >= low) & (X <= high), axis=1)
+
+    def box(self) -> tuple[Array, Array]:
+        found = UniformBox.around(self.points)
+        return found.low, found.high
+
+
+def vectors(record, **given) -> None:
+    """Fields of a frozen record as finite vectors."""
+    for name, value in given.items():
+        array = np.atleast_1d(np.array(value, dtype=float))
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name} of {type(record).__name__} must be finite numbers, one a column"
+            )
+        object.__setattr__(record, name, array)
+
+
+def typical(X: Array) -> Array:
+    """Which rows are no glitches in any column; all, where that would leave out half  (n,)."""
+    low, high = np.quantile(X, [0.25, 0.75], axis=0)
+    reach = np.where(high > low, FENCE * (high - low), np.inf)
+    found = np.all((X >= low - reach) & (X <= high + reach), axis=1)
+    return found if 2 * found.sum() > X.shape[0] else np.ones(X.shape[0], dtype=bool)
+
+
+def legendre(edges: Array, order: int) -> tuple[Array, Array]:
+    """Gauss–Legendre on each of the panels between edges: points and weights, panel by panel."""
+    t, weight = np.polynomial.legendre.leggauss(order)
+    half = 0.5 * np.diff(edges)
+    points = edges[:-1, None] + half[:, None] * (1.0 + t)
+    return points.ravel(), (half[:, None] * weight).ravel()
+
+
+def tensor(grids: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """The product rule of one-dimensional ones."""
+    points = np.stack(np.meshgrid(*[g[0] for g in grids], indexing="ij"), axis=-1)
+    weights = grids[0][1]
+    for _, weight in grids[1:]:
+        weights = np.multiply.outer(weights, weight)
+    return points.reshape(-1, len(grids)), weights.ravel()
+
+
+def _spread(q: int, d: int) -> Array:
+    """q points that fill the unit cube evenly: multiples of 1/g, 1/g², …, modulo one, where
+    g^(d+1) = g + 1 (Roberts 2018); none on its border.
+    """
+    g = 2.0
+    for _ in range(60):
+        g = (1.0 + g) ** (1.0 / (d + 1.0))
+    points = (0.5 + np.arange(1, q + 1)[:, None] * g ** -np.arange(1.0, d + 1.0)) % 1.0
+    return np.clip(points, 0.5 / q, 1.0 - 0.5 / q)
+
+
+DENSITIES: dict[str, Callable[[Array], Density]] = {
+    "uniform": UniformBox.around,
+    "gaussian": Normal.around,
+    "empirical": Empirical,
+}

@@ -1,0 +1,190 @@
+"""A regression filter: its prior, and what the sums over rows make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..numerics import linalg
+from ..numerics.linalg import LOG_2PI
+from ..rows.rows import Prediction
+from .bases import FilterBasis
+from .densities import Density
+from .projection import Projection
+from .rules import rule_for
+from .sums import BLOCK, Sums
+
+Array = np.ndarray
+#: Prior standard deviation of the linear part's weights, in units of y and of each column.
+LINEAR_SD = 3.0
+#: Inputs at which the misfit is looked at.
+FEWER_NODES = 400
+#: Noise variance, relative to the prior's, that counts where less is given.
+LEAST_NOISE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """1 and (x − centre)/scale, weights N(0, sd²): the part of f that is not filtered."""
+
+    centre: Array  # (d,)
+    scale: Array  # (d,)
+    sd: float = LINEAR_SD
+
+    @property
+    def m(self) -> int:
+        return 1 + self.centre.size
+
+    def __call__(self, X: Array) -> Array:
+        with np.errstate(over="ignore"):
+            columns = np.clip((X - self.centre) / self.scale, -1e100, 1e100)
+        return np.hstack([np.ones((X.shape[0], 1)), columns])
+
+
+@dataclass(frozen=True, eq=False)
+class FilterModel:
+    """f = linear part + GP(0, V₀) seen through a basis; y = f + noise.
+
+    v = (v_linear, v_basis) ~ N(0, I), of r numbers; u, of k numbers, are the weights of the
+    columns [linear, φ].
+    """
+
+    basis: FilterBasis
+    density: Density
+    linear: Linear | None
+    projection: Projection
+    noise: float  # σ₂²
+    misfit: float | None  # E_p var[f | v], where it counts as noise of the rows
+    cut: float
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, noise: float, basis: FilterBasis, density: Density,
+        linear: Linear | None, cut: float, *, misfit: bool = False,
+    ) -> FilterModel:  # fmt: skip
+        projection = Projection.of(rule_for(basis, density, kernel), kernel, cut)
+        points, weights = density.nodes(FEWER_NODES)
+        lost = float(weights @ projection.left(points, projection.conditional(points)))
+        least = LEAST_NOISE * float(weights @ kernel.diag(points))
+        noise = max(noise, least, 1e-300)
+        return cls(basis, density, linear, projection, noise, lost if misfit else None, cut)
+
+    def reweighed(self, kernel: Kernel, noise: float) -> FilterModel:
+        """Another prior for the same basis: the sums over rows stay what they are."""
+        return FilterModel.of(
+            kernel, noise, self.basis, self.density, self.linear, self.cut,
+            misfit=self.misfit is not None,
+        )  # fmt: skip
+
+    def with_row_noise(self, kernel: Kernel, row_noise: float) -> FilterModel:
+        """The same by the noise of a row: σ₂² is what the misfit leaves of it."""
+        found = self.reweighed(kernel, 0.0)
+        noise = max(row_noise - (found.misfit or 0.0), found.noise)
+        return replace(found, noise=noise)
+
+    @property
+    def row_noise(self) -> float:
+        """What the filter takes for the noise of a row: σ₂², and the misfit where it counts."""
+        return self.noise + (self.misfit or 0.0)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.projection.kernel
+
+    @property
+    def k(self) -> int:
+        return self.basis.m + (self.linear.m if self.linear else 0)
+
+    @property
+    def weights(self) -> Array:
+        """u = weights · v  (k, r)."""
+        return with_linear(self.linear, self.projection.features)
+
+    def columns(self, X: Array) -> Array:
+        """[linear, φ](x)  (n, k)."""
+        Phi = self.basis(X)
+        return np.hstack([self.linear(X), Phi]) if self.linear else Phi
+
+    def conditional(self, X: Array) -> tuple[Array, Array]:
+        """E[f(x) | v] = a(x)ᵀv  (n, r), and var[f(x) | v]  (n,)."""
+        a = self.projection.conditional(X)
+        left = self.projection.left(X, a)
+        return (np.hstack([self.linear.sd * self.linear(X), a]) if self.linear else a), left
+
+    def heard(self, X: Array) -> Array:
+        """1 for rows where inputs were expected. Elsewhere the basis shows nothing of f, and its
+        errors at one row are those at the next: such rows are left out, 0.
+        """
+        return self.density.covers(X).astype(float)
+
+    def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
+        """The sums with some more rows, each seen w times."""
+        for start in range(0, X.shape[0], BLOCK):
+            part = slice(start, start + BLOCK)
+            columns = self.columns(X[part])
+            sums = sums.add(columns, Y[part], w[part] * self.heard(X[part]))
+        return sums
+
+
+def with_linear(linear: Linear | None, features: Array) -> Array:
+    """[sd·I 0; 0 features]."""
+    if linear is None:
+        return features
+    (m, r), l = features.shape, linear.m
+    W = np.zeros((l + m, l + r))
+    W[:l, :l] = linear.sd * np.eye(l)
+    W[l:, l:] = features
+    return W
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """v | rows ~ N(mean, root rootᵀ)."""
+
+    mean: Array  # (r, p)
+    root: Array  # (r, r)
+    log_evidence: Array  # of each output  (p,)
+
+    @classmethod
+    def of(cls, model: FilterModel, sums: Sums) -> Posterior:
+        """Least squares: |v|² + |RWv − Z|²/σ₂², [R Z; 0 ρ] = T (eqs 2.10–2.11, square roots)."""
+        k, sigma = model.k, np.sqrt(model.row_noise)
+        A = sums.triangle[:k, :k] @ model.weights / sigma
+        Z, rest = sums.triangle[:k, k:] / sigma, sums.triangle[k:, k:] / sigma
+        r, p = A.shape[1], Z.shape[1]
+        stack = np.block([[np.eye(r), np.zeros((r, p))], [A, Z]])
+        T = linalg.triangle(stack)
+        L = np.ascontiguousarray(T[:r, :r].T)  # LLᵀ = I + AᵀA, up to signs
+        L *= np.sign(L.diagonal())
+        b = T[:r, r:] * np.sign(T.diagonal()[:r])[:, None]
+        misfit = (T[r:, r:] ** 2).sum(axis=0) + (rest**2).sum(axis=0)
+        log_evidence = -0.5 * (
+            misfit + linalg.log_det(L) + sums.weight * (LOG_2PI + np.log(model.row_noise))
+        )
+        root = linalg.solve_upper(L, np.eye(r))
+        return cls(linalg.solve_upper(L, b), root, log_evidence)
+
+    def of_model(self, model: FilterModel, X: Array) -> Prediction:
+        """P_M f: V(x)ᵀv (level "model")."""
+        return self._linear_in_v(model.columns(X) @ model.weights)
+
+    def of_function(self, model: FilterModel, X: Array) -> Prediction:
+        """f: a(x)ᵀv, and what the basis leaves open (level "function")."""
+        a, left = model.conditional(X)
+        found = self._linear_in_v(a)
+        return Prediction(found.mean, found.variance + left)
+
+    def _linear_in_v(self, design: Array) -> Prediction:
+        spread = design @ self.root
+        return Prediction(design @ self.mean, (spread * spread).sum(axis=1))
+
+    def joint(self, model: FilterModel, X: Array, *, of_model: bool) -> Array:
+        """The covariance of P_M f, or of f, at several inputs  (n, n)."""
+        if of_model:
+            return linalg.gram(model.columns(X) @ model.weights @ self.root)
+        design, _ = model.conditional(X)
+        a = design[:, design.shape[1] - model.projection.r :]
+        left = linalg.mirror(linalg.subtract_gram(model.kernel.value(X), a))
+        return left + linalg.gram(design @ self.root)

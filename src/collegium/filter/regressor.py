@@ -1,0 +1,402 @@
+"""RegressionFilter: a prior over functions, seen through a basis, on a stream."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines import single_threaded
+from ..interface.arguments import check_square
+from ..interface.fitted import Answering
+from ..interface.progress import Progress
+from ..interface.regressor import LEVELS
+from ..interface.stream import Waiting
+from ..interface.validation import (
+    all_or_nothing,
+    check_outputs,
+    check_queries,
+    check_rows,
+    generator,
+)
+from ..kernels import Kernel
+from ..rows.rows import Rows
+from ..rows.scaling import merged
+from .arguments import FilterOptions, residual_rows
+from .bases import FilterBasis
+from .densities import Density
+from .projection import error
+from .stream import FilterAnswers, FilterStream, begin, ordered, settled
+
+Array = np.ndarray
+MODEL = "model"
+#: Share of rows from outside that is worth a warning.
+MANY = 0.05
+
+
+class OutsideWarning(UserWarning):
+    """Rows of a stream come from where a filter expected none."""
+
+
+class RegressionFilter(Answering):
+    """Bayesian regression filter: a Kalman filter over the weights of a basis whose prior is
+    one over functions (Zhu & Rohwer 1995).
+
+    The prior of f, any kernel, is projected onto the basis; so more basis functions never
+    over-fit, and with enough of them the answer is that of the exact Gaussian process. Rows are
+    heard and forgotten: what is kept is one triangle of (m + d + 2)² numbers, whatever passes by.
+
+    Parameters
+    ----------
+    kernel : kernel of collegium or scikit-learn, default=None
+        Prior covariance of what the linear part leaves, in the units of X and y; a filter is one
+        too, `collegium.kernels.Filtered`. None: a squared exponential. White noise added to the
+        kernel is taken as the noise.
+    basis : {"auto", "splines", "bumps", "harmonics", "fourier"}, object or function, default="auto"
+        "splines": continuous piecewise-linear functions (up to three columns), the default with
+        one column. "bumps": Gaussians with centres from the inputs, the default with more.
+        "harmonics": cosines of the box. "fourier": random Fourier features. Or one of
+        `collegium.bases`, or any function that maps X (n, d) to values (n, m).
+    n_basis : int or "auto"
+        Functions of the basis. A row costs O(n_basis²).
+    density : {"auto", "uniform", "gaussian", "empirical"} or object, default="auto"
+        Where inputs are expected, which the projection weighs by: "auto" is a box for splines
+        and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
+    noise : float or array of p, default=None
+        Noise variance in the units of y squared; None: learnt. Where given it is kept.
+    prior_mean : number or function, default=None
+        Prior mean of f. None: the mean of y.
+    linear : bool, default=True
+        Whether f has a linear part with a vague prior of its own beside the filtered one.
+    learn : bool, default=True
+        Learn hyperparameters by evidence. False: take `kernel` and `noise` as they are, or,
+        where they are not given, by `c0` and `c2`.
+    c0, c2 : float, default=5.0, 0.2
+        Rules of thumb for data of unknown origin (sec. 5 of the paper): a length scale of
+        c0·n^(−1/d) standard deviations of each column, and a noise of c2 times the standard
+        deviation of what the linear part leaves.
+    cut : float, default=1e-9
+        Directions of the basis whose mean square is below this share of the largest are left
+        out: a bound on its condition.
+    misfit : bool, default=True
+        Whether what the basis leaves open of f, var[f | w], is part of the noise of a row, by
+        its mean under the density. False: the update as published (eqs 2.10–2.11), whose learnt
+        noise has it too, so that it is counted twice in the bars of y.
+    forgetting : float, default=1.0
+        With λ < 1 a row that came t rows ago counts λᵗ times: for worlds that change.
+    drift : float, default=0.0
+        Variance that every row adds to each weight, relative to the prior's: a random walk,
+        for worlds that change. Costs the possibility to learn anew after the first rows.
+    start_rows : int, default=500
+        The first rows of a stream set the scale of y, the basis and its density. They are kept
+        until there are so many, and dropped then.
+    random_state : int, RandomState or None
+        Seed of the choice of centres or frequencies.
+    verbose : int, default=0
+        1: say what is learnt.
+
+    Attributes
+    ----------
+    kernel_, noise_ : the kernel and noise used, in the units of X and y.
+    basis_, density_ : as used.
+    n_basis_ : int, functions of the basis.
+    n_seen_ : int, rows seen.
+    n_outside_ : int, those of them that were not heard.
+    log_evidence_ : float, log p(y | X) of the filter.
+    projection_error_ : float, how far the integrals of the projection are from those of a finer
+        rule, relative to the largest.
+
+    Notes
+    -----
+    There are three error bars: `level="model"` is that of the projection of f onto the basis,
+    φ(x)ᵀSφ(x); "function" is that of f, with what the basis cannot show; "observation" that of
+    a new y. For "function" and "observation" mean and variance are those of f given the weights,
+    E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
+    their covariance. Outside the region where inputs were expected bars widen to the prior's.
+    Rows from there are not heard, with a warning where they are many: the basis would answer
+    for them all with the same mistakes. A stream whose inputs wander wants a `density` that
+    says where they will come. Glitches among the first rows (inputs a hundred interquartile ranges
+    from the quartiles) do not set the region.
+
+    Hyperparameters are learnt from the sums alone, whenever the rows have doubled in number:
+    no row is needed twice. Noise below 1e-10 of the prior variance counts as that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import RegressionFilter
+    >>> rng = np.random.default_rng(0)
+    >>> model = RegressionFilter(random_state=0)
+    >>> for _ in range(10):
+    ...     X = rng.uniform(-3, 3, size=(200, 1))
+    ...     model = model.partial_fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=200))
+    >>> mean, std = model.predict([[0.5]], return_std=True, level="function")
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.05), bool(std[0] < 0.05), model.n_seen_
+    (True, True, 2000)
+    """
+
+    levels = (*LEVELS, MODEL)
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        basis="auto",
+        n_basis="auto",
+        density="auto",
+        noise=None,
+        prior_mean=None,
+        linear=True,
+        learn=True,
+        c0=5.0,
+        c2=0.2,
+        cut=1e-9,
+        misfit=True,
+        forgetting=1.0,
+        drift=0.0,
+        start_rows=500,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.basis = basis
+        self.n_basis = n_basis
+        self.density = density
+        self.noise = noise
+        self.prior_mean = prior_mean
+        self.linear = linear
+        self.learn = learn
+        self.c0 = c0
+        self.c2 = c2
+        self.cut = cut
+        self.misfit = misfit
+        self.forgetting = forgetting
+        self.drift = drift
+        self.start_rows = start_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, and learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, p)
+        sample_weight : array-like of shape (n,), default=None
+            A weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        options = FilterOptions.of(self)
+        rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        n = int((rows.w > 0).sum())
+        rows = residual_rows(ordered(rows, options), options)
+        rng, say = generator(self.random_state), Progress(self.verbose)
+        with single_threaded():
+            stream = settled(begin(rows, options, rng, say), rows, options, say)
+        return self._heard(replace(stream, n_seen=n), 0.0)
+
+    @all_or_nothing
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn from more rows.
+
+        The first `start_rows` rows of a stream set the scale of y, the basis and its density;
+        until then all is made anew whenever the rows have doubled in number.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        first, options = not hasattr(self, "stream_"), FilterOptions.of(self)
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
+        if not first:
+            check_outputs(rows, self.scaling_)
+        n = int((rows.w > 0).sum())
+        rows = rows.take(rows.w > 0)
+        rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
+        rows, say = residual_rows(rows, options), Progress(self.verbose)
+        with single_threaded():
+            if first:
+                stream, seen = self._wait(rows, Waiting(rows, 0), options, say), 0
+                self.y_ndim_ = y_ndim
+            elif self.stream_.waiting is not None:
+                kept = self.stream_.waiting
+                waiting = replace(kept, rows=kept.rows + rows)
+                stream, seen = self._wait(rows, waiting, options, say), self.n_seen_
+            else:
+                stream, seen = self.stream_.heard(rows), self.n_seen_
+            stream = replace(stream, n_seen=seen + n)
+            if stream.waiting is None and stream.due:
+                stream = stream.relearnt(say)
+        return self._heard(stream, 0.0 if first else self.stream_.outside)
+
+    def _heard(self, stream: FilterStream, before: float):
+        """All has worked. A word where rows came from outside, when their share passes a line."""
+        self.stream_ = stream
+        self._forget_answers()
+        if stream.waiting is None and stream.outside > MANY >= before:
+            warnings.warn(
+                f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "
+                "rows and were not heard: say where inputs will come with "
+                "density=collegium.densities.UniformBox(low, high), or give a larger start_rows, "
+                "or call fit again",
+                OutsideWarning,
+                stacklevel=4,
+            )
+        return self
+
+    def _wait(
+        self, rows: Rows, waiting: Waiting, options: FilterOptions, say: Progress
+    ) -> FilterStream:
+        """The stream after new rows, while its first ones are kept."""
+        if not waiting.due(options.learn_rows):
+            return replace(self.stream_.heard(rows), waiting=waiting)
+        rng, n = generator(self.random_state), waiting.rows.X.shape[0]
+        stream = settled(begin(waiting.rows, options, rng, say), waiting.rows, options, say)
+        enough = n >= options.start_rows
+        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+
+    @all_or_nothing
+    def relearn(self):
+        """Learn hyperparameters anew, from what is kept of all rows so far.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if self.stream_.drifting is not None:
+            raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
+        with single_threaded():
+            self.stream_ = self.stream_.relearnt(Progress(self.verbose))
+        self._forget_answers()
+        return self
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
+        """Predict y, with the standard deviation or the covariance on request.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+        return_std, return_cov : bool
+            Return (mean, std) or (mean, cov) instead of the mean; not both.
+        level : {"observation", "function", "model"}
+            Of a new observation (noise included, the default), of the function behind it, or of
+            its projection onto the basis.
+
+        Returns
+        -------
+        mean : array of shape (n,) or (n, p)
+        std : array of the same shape
+        cov : array of shape (n, n) or (n, n, p)
+        """
+        found = super().predict(X, return_std, return_cov, level=level)
+        mean, rest = (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
+        mean = self._with_prior_mean(X, mean)
+        return (mean, *rest) if rest else mean
+
+    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
+        """Draw observations (or functions, or projections) at X from the posterior, jointly.
+
+        Returns
+        -------
+        samples : array of shape (n, n_samples) or (n, p, n_samples)
+        """
+        found = super().sample_y(X, n_samples, random_state, level=level)
+        return self._with_prior_mean(X, found)
+
+    def sample_prior(self, X, n_samples=5, random_state=0):
+        """Draw functions from the prior of f at X, of the first output, without the linear part.
+
+        Returns
+        -------
+        samples : array of shape (n, n_samples)
+        """
+        check_is_fitted(self)
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
+        X = check_queries(self, X)
+        check_square(X.shape[0], "sample_prior")
+        with single_threaded():
+            found = self.kernel_.sample(X, n_samples, generator(random_state))
+        mean = self._prior_mean(X)
+        return found + self.scaling_.centre[0] + (mean[:, :1] if np.ndim(mean) else mean)
+
+    def _with_prior_mean(self, X, found: Array) -> Array:
+        mean = self._prior_mean(X)
+        if not np.ndim(mean):
+            return found + mean
+        mean = mean[:, 0] if self.y_ndim_ == 1 else mean
+        return found + mean.reshape(*mean.shape, *(1,) * (found.ndim - mean.ndim))
+
+    def _prior_mean(self, X) -> Array | float:
+        """A number, or (n, 1) or (n, p)."""
+        if self.prior_mean is None:
+            return 0.0
+        return FilterOptions.of(self).mean(check_queries(self, X))
+
+    def _at(self, level) -> FilterAnswers:
+        return FilterAnswers(self.stream_.model, self._answers.get(self.stream_), level == MODEL)
+
+    def _kernel_scaled(self) -> Kernel:
+        return self.stream_.model.kernel
+
+    def _noise_scaled(self) -> float:
+        return self.stream_.model.noise
+
+    def _prior_variance(self, X: Array) -> float:
+        return float(self.stream_.model.kernel.diag(X).max(initial=0.0))
+
+    # -- what was found -----------------------------------------------------------------------
+
+    def _fitted(self) -> FilterStream:
+        check_is_fitted(self)
+        return self.stream_
+
+    @property
+    def basis_(self) -> FilterBasis:
+        return self._fitted().model.basis
+
+    @property
+    def density_(self) -> Density:
+        return self._fitted().model.density
+
+    @property
+    def n_basis_(self) -> int:
+        return self.basis_.m
+
+    @property
+    def n_seen_(self) -> int:
+        return self._fitted().n_seen
+
+    @property
+    def n_outside_(self) -> int:
+        return self._fitted().n_outside
+
+    @property
+    def projection_error_(self) -> float:
+        model = self._fitted().model
+        with single_threaded():
+            return error(model.basis, model.density, model.kernel)
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(y | X) in the units of y, summed over outputs."""
+        stream = self._fitted()
+        with single_threaded():
+            found = self._answers.get(stream).log_evidence
+        return float((found - stream.total_weight * np.log(self.scaling_.scale)).sum())

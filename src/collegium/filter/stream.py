@@ -1,0 +1,202 @@
+"""A stream seen through a regression filter: how it begins, and what it is after some rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..committee.fitting import choose_scaling
+from ..engines import engine_for
+from ..interface.progress import Progress
+from ..interface.stream import Waiting
+from ..kernels import Kernel
+from ..kernels.rbf import RBF
+from ..learning.hyperparameters import learn
+from ..learning.optimise import Scales
+from ..rows.metric import column_scales
+from ..rows.rows import Prediction, Rows
+from ..rows.scaling import Scaling, for_learning, merged
+from .arguments import FilterOptions
+from .densities import typical
+from .evidence import relearnt
+from .kalman import Drifting
+from .model import FilterModel, Linear, Posterior
+from .sums import Sums
+
+Array = np.ndarray
+#: Queries answered at once.
+BATCH = 2_048
+#: A memory that fades is learnt from again after so many times its length.
+LONG = 10.0
+#: Rows that a first guess of hyperparameters is made from.
+GUESS_ROWS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class FilterStream:
+    """A fitted filter: records of arrays, numbers and strings."""
+
+    model: FilterModel
+    sums: Sums
+    drifting: Drifting | None
+    drift: float
+    forgetting: float
+    scales: Scales  # of the inputs: priors and bounds of the hyperparameters
+    keep_noise: bool
+    learns: bool
+    scaling: Scaling
+    waiting: Waiting | None
+    n_seen: int
+    n_outside: int  # rows that were not heard
+    learnt_at: int  # rows heard when hyperparameters were last learnt
+
+    def heard(self, rows: Rows) -> FilterStream:
+        """y without the prior mean, in the units of the user."""
+        Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
+        outside = n - int(self.model.heard(rows.X).sum())
+        self = replace(self, n_seen=self.n_seen + n, n_outside=self.n_outside + outside)
+        if self.drifting is not None:
+            drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
+            return replace(self, drifting=drifting)
+        sums = self.sums
+        if self.forgetting < 1.0:
+            sums = sums.faded(self.forgetting**n)
+            w = w * self.forgetting ** np.arange(n - 1, -1, -1.0)
+        return replace(self, sums=self.model.add(sums, rows.X, Y, w))
+
+    @property
+    def due(self) -> bool:
+        """Whether to learn anew: when the rows have doubled since, or most are forgotten."""
+        since = self.n_seen - self.n_outside - self.learnt_at
+        memory = LONG / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
+        return self.learns and self.drifting is None and since >= min(self.learnt_at, memory)
+
+    @property
+    def outside(self) -> float:
+        """The share of rows that were not heard."""
+        return self.n_outside / max(self.n_seen, 1)
+
+    @property
+    def total_weight(self) -> float:
+        return self.sums.weight if self.drifting is None else self.drifting.weight
+
+    def relearnt(self, say: Progress) -> FilterStream:
+        """Hyperparameters anew from the sums; no row is needed again."""
+        model = relearnt(self.model, self.sums, self.scales, noise_fixed=self.keep_noise)
+        say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
+        return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
+
+    def predictor(self) -> Posterior:
+        if self.drifting is not None:
+            return self.drifting.posterior()
+        return Posterior.of(self.model, self.sums)
+
+
+def begin(
+    rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
+) -> FilterStream:
+    """Before a row is heard: y scaled, hyperparameters guessed, basis and density made."""
+    scaling = choose_scaling(rows, options)
+    if options.prior_mean is not None:
+        size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
+        scaling = Scaling(np.zeros_like(size), size)
+    rows, p = rows.take(typical(rows.X)), rows.y.shape[1]
+    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
+    linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
+    kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
+    density = options.density_for(rows.X, rng)
+    basis = options.basis_for(kernel, rows.X, density, rng)
+    model = FilterModel.of(
+        kernel, noise, basis, density, linear, options.cut, misfit=options.misfit
+    )
+    say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
+    return FilterStream(
+        model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
+        forgetting=options.forgetting, scales=Scales.of(rows.X),
+        keep_noise=options.noise is not None, learns=options.learn, scaling=scaling,
+        waiting=None, n_seen=0, n_outside=0, learnt_at=0,
+    )  # fmt: skip
+
+
+def settled(
+    stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
+) -> FilterStream:
+    """The stream after its first rows: hyperparameters by their evidence."""
+    stream = stream.heard(rows)
+    if options.learn:
+        stream = stream.relearnt(say)
+    if options.drift == 0.0:
+        return stream
+    start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
+    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_seen=0, n_outside=0).heard(rows)
+
+
+def _hyperparameters(
+    scaled: Rows, scaling: Scaling, linear: Linear | None, options: FilterOptions,
+    rng: np.random.Generator, say: Progress,
+) -> tuple[Kernel, float]:  # fmt: skip
+    """Given; or guessed from some rows' residuals from a linear fit; or C₀ and C₂ (sec. 5)."""
+    n, d = scaled.X.shape
+    unit = 1.0 / float(scaling.scale[0] ** 2)
+    kernel = options.kernel_for(d)
+    kernel = None if kernel is None else kernel.scaled(unit)
+    noise = None if options.noise is None else float(options.noise[0]) * unit
+    rest = scaled if linear is None else replace(scaled, y=_residuals(linear, scaled))
+    if options.learn:
+        chosen = np.sort(rng.permutation(n)[:GUESS_ROWS])
+        start = None if options.noise_start is None else options.noise_start * unit
+        found = learn(
+            for_learning(rest.take(chosen)), kernel or _by_c0(rest, options), noise, rng,
+            engine_for(None), noise_start=start, say=say,
+        )  # fmt: skip
+        return found.kernel, found.noise
+    kernel = _by_c0(rest, options) if kernel is None else kernel
+    if noise is None:
+        noise = options.c2**2 * float(kernel.diag(scaled.X[:1])[0])
+    return kernel, noise
+
+
+def _by_c0(rest: Rows, options: FilterOptions) -> Kernel:
+    """σ₁ the scale of what is left to explain, σ₀ = C₀N^(−1/d) column scales."""
+    n, d = rest.X.shape
+    variance = float((rest.w[:, None] * rest.y**2).sum() / (rest.w.sum() * rest.y.shape[1]))
+    lengths = options.c0 * rest.w.sum() ** (-1.0 / d) * column_scales(rest.X)
+    return RBF(max(variance, 1e-12), lengths)
+
+
+def _residuals(linear: Linear, scaled: Rows) -> Array:
+    """y less its least-squares fit, ever so slightly shrunk."""
+    root = np.sqrt(scaled.w)[:, None]
+    F = linear(scaled.X)
+    few = np.vstack([root * F, 1e-6 * np.eye(linear.m)])
+    target = np.vstack([root * scaled.y, np.zeros((linear.m, scaled.y.shape[1]))])
+    return scaled.y - F @ np.linalg.lstsq(few, target, rcond=None)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FilterAnswers:
+    """The answers at a level, in batches."""
+
+    model: FilterModel
+    posterior: Posterior
+    of_model: bool
+
+    def _moments(self, X: Array) -> Prediction:
+        ask = self.posterior.of_model if self.of_model else self.posterior.of_function
+        return Prediction.joined(
+            [ask(self.model, X[i : i + BATCH]) for i in range(0, X.shape[0], BATCH)]
+        )
+
+    def _means(self, X: Array) -> Array:
+        return self._moments(X).mean
+
+    def _joint(self, X: Array) -> tuple[Prediction, Array]:
+        return self._moments(X), self.posterior.joint(self.model, X, of_model=self.of_model)
+
+
+def ordered(rows: Rows, options: FilterOptions) -> Rows:
+    """Rows of one `fit`: where order means nothing sorted, equal ones as one."""
+    if options.in_order:
+        return rows.take(rows.w > 0)
+    return merged(rows, None, in_order=False)[0]

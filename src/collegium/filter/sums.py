@@ -1,0 +1,96 @@
+"""All that a filter keeps of the rows: one triangle.
+
+    [Φ Y] = QT,   TᵀT = Σ w [φ y]ᵀ[φ y]
+
+T (k + p, k + p) is upper triangular. The sums depend on no hyperparameter, so noise and prior
+can be weighed anew without a second pass; T is their square root, so that small directions are
+not lost below large ones after many rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from ..numerics import linalg
+
+Array = np.ndarray
+#: Rows of a block whose sums of products are formed before they join the triangle, and fewer
+#: than which they join it one by one.
+BLOCK, FEW = 8_192, 192
+TINY = 1e-150  # what is squared to nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """A record: `add` and its like return a new one."""
+
+    triangle: Array  # T  (k + p, k + p)
+    weight: float  # Σ w
+    count: float  # rows, whatever their weight
+
+    @classmethod
+    def start(cls, k: int, p: int = 1) -> Sums:
+        return cls(np.zeros((k + p, k + p)), 0.0, 0.0)
+
+    def add(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
+        """Rows: Φ (n, k), Y (n, p), each seen w times."""
+        T = self.triangle.copy()
+        for start in range(0, Phi.shape[0], BLOCK):
+            part = slice(start, start + BLOCK)
+            rows = np.hstack([Phi[part], Y[part]])
+            if w is not None:
+                rows *= np.sqrt(w[part])[:, None]
+            _rotate(T, rows if rows.shape[0] <= FEW else linalg.root(rows))
+        return self._with(T, Phi.shape[0], w)
+
+    def add_rows(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
+        """The same row by row: O(k²) each, to rounding in any order."""
+        rows = np.hstack([Phi, Y])
+        if w is not None:
+            rows *= np.sqrt(w)[:, None]
+        T = self.triangle.copy()
+        _rotate(T, rows)
+        return self._with(T, Phi.shape[0], w)
+
+    def _with(self, T: Array, n: int, w: Array | None) -> Sums:
+        heard = n if w is None else int((w > 0).sum())
+        total = float(n) if w is None else float(w.sum())
+        return Sums(T, self.weight + total, self.count + heard)
+
+    def __add__(self, other: Sums) -> Sums:
+        """What two filters with the same basis have heard together."""
+        T = self.triangle.copy()
+        _rotate(T, other.triangle.copy())
+        return Sums(T, self.weight + other.weight, self.count + other.count)
+
+    def faded(self, power: float) -> Sums:
+        """All rows so far count `power` times."""
+        return Sums(np.sqrt(power) * self.triangle, power * self.weight, power * self.count)
+
+    def for_learning(self) -> Sums:
+        """With weights of mean one at most: equal rows that agree are no proof that there is no
+        noise."""
+        return self.faded(min(self.count / self.weight, 1.0)) if self.weight > 0.0 else self
+
+
+@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _rotate(T, rows):
+    """Givens rotations: each row of `rows` is turned into the triangle T, both in place."""
+    k = T.shape[0]
+    for t in range(rows.shape[0]):
+        x = rows[t]
+        for i in range(k):
+            b = x[i]
+            if abs(b) < TINY:
+                continue
+            row = T[i]
+            a = row[i]
+            r = np.sqrt(a * a + b * b)
+            c, s = a / r, b / r
+            for j in range(i, k):
+                u, v = row[j], x[j]
+                row[j] = c * u + s * v
+                x[j] = c * v - s * u

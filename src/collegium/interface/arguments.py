@@ -1,0 +1,110 @@
+"""Checks of arguments that several estimators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..engines import engine_for
+from ..kernels import Kernel, as_kernel, split_white
+from ..numerics import linalg
+from ..rows.partition import RULES
+
+Array = np.ndarray
+
+
+def check_square(n: int, what: str) -> None:
+    """Refuse a dense n × n matrix before it is tried."""
+    if n > linalg.LARGEST:
+        raise ValueError(
+            f"{what} needs a dense {n} x {n} matrix ({8 * n * n / 2**30:.1f} GiB), beyond the "
+            f"limit of {linalg.LARGEST}: ask for less at a time"
+        )
+
+
+def given_hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
+    """Kernel without white noise, noise to keep, noise to start from."""
+    if not (
+        isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn == "anchored")
+    ):
+        raise ValueError(f"learn={learn!r}: give True, False or 'anchored'")
+    kernel = None if given is None else as_kernel(given)
+    values, start = _noise(noise), None
+    if kernel is not None:
+        kernel, white = split_white(kernel)
+        if white is not None and values is not None:
+            raise ValueError("noise is given twice: drop it, or the white noise in kernel")
+        if white is not None and (white.fixed or not learn):
+            values = np.array([white.variance])
+        elif white is not None:
+            start = white.variance
+    if not learn and (kernel is None or values is None):
+        raise ValueError("learn=False needs both kernel and noise (or a kernel + White(...))")
+    return kernel, values, start
+
+
+def _one_of(value, name: str, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r}: give one of {choices}")
+    return value
+
+
+def _tolerance(value, name: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < 1:
+        raise ValueError(f"{name}={value!r}: give a tolerance of at least 0 and below 1")
+    return float(value)
+
+
+def choose_engine(engine, n_jobs):
+    """The engine given, or this machine with so many threads."""
+    if engine is None:
+        return engine_for(n_jobs)
+    works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "grow"))
+    if isinstance(engine, type) or not works:
+        raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `grow`")
+    return engine
+
+
+def whole_number(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
+    if auto and isinstance(value, str) and value == "auto":
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+        words = " or 'auto'" if auto else ""
+        raise ValueError(f"{name}={value!r}: give a whole number of at least {least}{words}")
+    return int(value)
+
+
+def number(value, name: str, right: Callable[[float], bool], words: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not right(value):
+        raise ValueError(f"{name}={value!r}: give a number of {words}")
+    return float(value)
+
+
+def _noise(noise) -> Array | None:
+    if noise is None:
+        return None
+    number = np.atleast_1d(np.asarray(noise, dtype=object))
+    good = number.ndim == 1 and all(isinstance(v, Real) for v in number)
+    values = number.astype(float) if good else np.array([np.nan])
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError(f"noise={noise!r}: give a variance of at least 0, or one an output")
+    if values.size > 1 and (values == 0).any() and (values > 0).any():
+        raise ValueError("noise has zeros beside other values: give all zeros, or none")
+    return values
+
+
+def partition_rule(rule) -> tuple[str, Array | None]:
+    if isinstance(rule, str):
+        if rule not in RULES:
+            raise ValueError(
+                f"partition={rule!r}: give one of {sorted(RULES)}, or an array of labels"
+            )
+        return rule, None
+    labels = np.asarray(rule)
+    missing = labels.dtype.kind in "fc" and not np.isfinite(labels).all()
+    mixed = labels.dtype == object and len({type(label) for label in labels.flat}) > 1
+    if labels.ndim != 1 or missing or mixed:
+        raise ValueError("partition must be a rule's name or an array of one label a row")
+    return "label", labels

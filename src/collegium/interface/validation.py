@@ -1,0 +1,110 @@
+"""From what users pass to what the core expects: validated, merged, centred and scaled."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from ..rows.rows import Rows
+from ..rows.scaling import LARGEST, Scaling
+
+Array = np.ndarray
+#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
+#: digits of the others.
+MOST_COPIES = 1e12
+#: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
+LARGEST_WEIGHT = 1e250
+
+
+def all_or_nothing(method):
+    """A method of an estimator that leaves it as it was where it fails."""
+
+    @wraps(method)
+    def attempt(self, *arguments, **keywords):
+        before = vars(self).copy()
+        try:
+            return method(self, *arguments, **keywords)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return attempt
+
+
+def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
+    """Validated rows (y two-dimensional), and the number of dimensions y came with."""
+    _refuse_words(y)
+    X, y = validate_data(
+        estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
+        order="C", ensure_min_samples=1,
+    )  # fmt: skip
+    y = _numbers(y)
+    check_range(X, "X")
+    w = np.ones(X.shape[0])
+    if sample_weight is not None:
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        check_consistent_length(X, w)
+        check_weights(w)
+    return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
+
+
+def check_weights(w: Array, most: float = LARGEST_WEIGHT) -> None:
+    if not (w > 0).any():
+        raise ValueError("sample_weight is zero for every row: give at least one a weight")
+    if w.max() > most:
+        raise ValueError(f"sample_weight has values beyond {most:.0e}: give smaller ones")
+
+
+def check_outputs(rows: Rows, scaling: Scaling) -> None:
+    """Refuse rows of a stream with another number of outputs than the first ones."""
+    if rows.y.shape[1] != scaling.scale.size:
+        raise ValueError(
+            f"y has {rows.y.shape[1]} outputs, but {scaling.scale.size} in earlier calls"
+        )
+
+
+def _refuse_words(y) -> None:
+    if getattr(np.asarray(y), "dtype", np.dtype(float)).kind not in "OSU" or issparse(y):
+        return
+    try:
+        np.asarray(y, dtype=float)
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"y has words ({error}): for classes, use CommitteeClassifier"
+            ) from error
+    except TypeError:
+        pass
+
+
+def _numbers(y) -> Array:
+    if issparse(y):
+        raise ValueError("y is sparse: give a dense array")
+    y = np.asarray(y, dtype=np.float64)
+    check_range(y, "y")
+    return y
+
+
+def check_range(values: Array, name: str) -> None:
+    if max(values.max(), -values.min()) > LARGEST:
+        raise ValueError(f"{name} has values beyond {LARGEST:.0e}: give it in other units")
+
+
+def generator(random_state) -> np.random.Generator:
+    """A generator from whatever scikit-learn takes as `random_state`, or a generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    try:
+        seed = check_random_state(random_state).randint(2**31 - 1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state={random_state!r}: {error}") from error
+    return np.random.default_rng(seed)
+
+
+def check_queries(estimator, X) -> Array:
+    return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")

@@ -1,0 +1,238 @@
+"""What every kernel is: positive parameters, a value, a diagonal, and their adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..numerics.linalg import JITTERS, cholesky
+
+Array = np.ndarray
+
+
+class Kernel:
+    """k(x, x′; θ), θ the logs of the free parameters.
+
+    `value(X)` is K(X, X) of one set of rows with itself (white noise counts);
+    `value(X, Z)` is K(X, Z) of two sets. Adjoints follow: `vjp(X, None, K_bar)` reads the
+    lower triangle of a symmetric K_bar.
+    """
+
+    theta: Array  # logs of the free parameters  (q,)
+    labels: tuple[tuple[str, int], ...]  # what each θ measures, and the column it belongs to
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        """K(X, Z)  (n, m)."""
+        raise TypeError("abstract kernel")
+
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        """K(X, Z) in single precision, where that is faster  (n, m); for one Z after the other,
+        each time in the place of the last.
+        """
+        for Z in parts:
+            yield self.value(X, Z).astype(np.float32)
+
+    def diag(self, X: Array) -> Array:
+        """k(xᵢ, xᵢ)  (n,)."""
+        raise TypeError("abstract kernel")
+
+    def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
+        """Functions f ~ GP(0, k) drawn at X, jointly: f = Lz, LLᵀ = K(X, X)  (n, n_samples)."""
+        scale = float(self.diag(X).max(initial=0.0)) or 1.0
+        L, _ = cholesky(self.value(X), scale, nugget=JITTERS[0], overwrite=True)
+        return L @ rng.standard_normal((X.shape[0], n_samples))
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        """Σᵢⱼ K̄ᵢⱼ ∂Kᵢⱼ/∂θ  (q,)."""
+        raise TypeError("abstract kernel")
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        """Σᵢ d̄ᵢ ∂k(xᵢ, xᵢ)/∂θ  (q,)."""
+        raise TypeError("abstract kernel")
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel at other free parameters."""
+        raise TypeError("abstract kernel")
+
+    def scaled(self, factor: float) -> Self:
+        """factor · k."""
+        raise TypeError("abstract kernel")
+
+    def for_width(self, d: int) -> Self:
+        """The kernel with one length scale per column (ARD) of d columns."""
+        raise TypeError("abstract kernel")
+
+    def inverse_squares(self, d: int) -> Array:
+        """How fast k falls along each column, as 1/length²; zeros where it does not  (d,)."""
+        raise TypeError("abstract kernel")
+
+    def reach(self, gaps: Array) -> Array:
+        """A bound of |k(x, z)| for |x − z| ≥ gaps in every column, gaps (n, d) -> (n,)."""
+        return np.full(gaps.shape[0], np.inf)
+
+    def __add__(self, other: Any) -> Kernel:
+        from .composite import add
+
+        return add(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from .composite import add
+
+        return add(other, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from .composite import multiply
+
+        return multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from .composite import multiply
+
+        return multiply(other, self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaf(Kernel):
+    """A kernel with parameters of its own, all positive, each a field of the dataclass.
+
+    `kinds` names them in the order of θ and says what they measure: "variance", "length" (in
+    the units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). It is all
+    that learning needs to know. `per_column` names those that may have a value a column;
+    `fixed` those that learning leaves alone. A kernel that needs more than these numbers says
+    `listed=False`: the registry holds those that can be made from nothing.
+    """
+
+    kinds: ClassVar[dict[str, str]] = {}
+    per_column: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+    registry: ClassVar[list[type[Leaf]]] = []
+
+    fixed: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __init_subclass__(cls, *, listed: bool = True, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.kinds and listed:
+            Leaf.registry.append(cls)
+
+    @classmethod
+    def from_sklearn(cls, kernel: Any) -> Kernel | None:
+        """Our form of a scikit-learn kernel, or None where it is not this one."""
+        return None
+
+    def __post_init__(self) -> None:
+        for name in self.kinds:
+            given = getattr(self, name)
+            try:
+                number = np.array(given, dtype=float)
+            except (TypeError, ValueError):
+                number = np.array(np.nan)
+            many = number.ndim == 1 and number.size > 0 and name in self.per_column
+            right = (number.ndim == 0 or many) and np.isfinite(number).all() and (number > 0).all()
+            if not right:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must be positive and finite, a number"
+                    f"{' or one per column' if name in self.per_column else ''}; got {given!r}"
+                )
+            number.flags.writeable = False
+            object.__setattr__(self, name, number if number.ndim else float(number))
+        unknown = set(self.fixed) - set(self.kinds)
+        if unknown:
+            raise ValueError(f"fixed of {type(self).__name__} names no parameter: {unknown}")
+
+    def _free(self) -> list[str]:
+        return [name for name in self.kinds if name not in self.fixed]
+
+    @property
+    def theta(self) -> Array:  # type: ignore[override]
+        parts = [np.atleast_1d(np.log(getattr(self, name))) for name in self._free()]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @property
+    def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
+        return tuple(
+            (self.kinds[name], column)
+            for name in self._free()
+            for column in range(np.size(getattr(self, name)))
+        )
+
+    def with_theta(self, theta: Array) -> Self:
+        changes, at = {}, 0
+        for name in self._free():
+            old = getattr(self, name)
+            size = np.size(old)
+            new = np.exp(theta[at : at + size])
+            changes[name] = new if isinstance(old, np.ndarray) else float(new[0])
+            at += size
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def scaled(self, factor: float) -> Self:
+        variance = self.variance * factor  # type: ignore[attr-defined]
+        return replace(self, variance=variance)  # type: ignore[call-arg]
+
+    def for_width(self, d: int) -> Self:
+        changes = {}
+        for name, kind in self.kinds.items():
+            if kind in ("length", "slope"):
+                given = np.asarray(getattr(self, name))
+                if given.size not in (1, d):
+                    raise ValueError(
+                        f"{name} of {type(self).__name__} has {given.size} values, but X has "
+                        f"{d} columns: give one number, or one per column"
+                    )
+                changes[name] = np.broadcast_to(given, (d,)).copy()
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def inverse_squares(self, d: int) -> Array:
+        return np.zeros(d)
+
+    def gradient(self, **bars: float | Array) -> Array:
+        """∂ℒ/∂θ from ∂ℒ/∂(log parameter), summed over columns where one number serves all."""
+        parts = []
+        for name in self._free():
+            bar = np.atleast_1d(bars[name])
+            parts.append(bar if np.ndim(getattr(self, name)) else np.atleast_1d(bar.sum()))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def __repr__(self) -> str:
+        def show(value):
+            if isinstance(value, np.ndarray):
+                return "[" + ", ".join(f"{v:.4g}" for v in value) + "]"
+            return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+        shown = [
+            f"{f.name}={show(getattr(self, f.name))}"
+            for f in fields(self)
+            if f.name != "fixed" or self.fixed
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def theirs(kernel: Any) -> str | None:
+    """The name of a scikit-learn kernel's class, told without importing it; else None."""
+    own = type(kernel)
+    return own.__name__ if own.__module__ == "sklearn.gaussian_process.kernels" else None
+
+
+def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:
+    """Our names of the parameters whose scikit-learn bounds are "fixed"."""
+    return tuple(
+        ours
+        for ours, theirs in names.items()
+        if isinstance(bounds := getattr(sklearn_kernel, f"{theirs}_bounds"), str)
+        and bounds == "fixed"
+    )
+
+
+def scaled_columns(X: Array, length: Array | float) -> Array:
+    """X / length, row-major; quotients that leave the range of floats are clipped."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(np.ascontiguousarray(X / length, dtype=float), -1e150, 1e150)
+
+
+def nearest_to_zero(X: Array) -> Array:
+    """Of each column the value of smallest magnitude: a common origin that no outlier moves."""
+    if not X.size:
+        return np.zeros(X.shape[1])
+    return X[np.abs(X).argmin(axis=0), np.arange(X.shape[1])]

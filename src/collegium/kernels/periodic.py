@@ -1,0 +1,121 @@
+"""Functions that repeat themselves."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.linalg import mirror
+from .base import Leaf, fixed_names, theirs
+from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
+
+Array = np.ndarray
+
+
+@leaf
+def _value(S, C, ST, CT, variance, length, lower, out):
+    D = np.empty(ST.shape[1])
+    for i in range(S.shape[0]):
+        m = row_length(i, ST.shape[1], lower)
+        for j in range(m):
+            D[j] = 0.0
+        for k in range(S.shape[1]):
+            s, c, ell = S[i, k], C[i, k], length[k]
+            for j in range(m):
+                t = (s * CT[k, j] - c * ST[k, j]) / ell  # sin(a − b)/ℓ
+                D[j] += t * t
+        row = out[i]
+        for j in range(m):
+            row[j] = variance * exp_negative(-2.0 * D[j])
+
+
+@summing_leaf
+def _vjp(X, ZT, S, C, ST, CT, variance, length, period, lower, K_bar, length_bar, period_bar):
+    D, B = np.empty(ST.shape[1]), np.empty(ST.shape[1])
+    variance_bar = 0.0
+    for i in range(S.shape[0]):
+        m = row_length(i, ST.shape[1], lower)
+        load_row(K_bar, i, m, lower, B)
+        for j in range(m):
+            D[j] = 0.0
+        for k in range(S.shape[1]):
+            s, c, ell = S[i, k], C[i, k], length[k]
+            for j in range(m):
+                t = (s * CT[k, j] - c * ST[k, j]) / ell
+                D[j] += t * t
+        for j in range(m):
+            B[j] *= variance * exp_negative(-2.0 * D[j])
+            variance_bar += B[j]
+        for k in range(S.shape[1]):
+            s, c, x = S[i, k], C[i, k], X[i, k]
+            own_length, own_period = 0.0, 0.0
+            for j in range(m):
+                sine = s * CT[k, j] - c * ST[k, j]
+                cosine = c * CT[k, j] + s * ST[k, j]
+                own_length += B[j] * sine * sine
+                own_period += B[j] * sine * cosine * (x - ZT[k, j])
+            length_bar[k] += 4.0 * own_length / length[k] ** 2
+            period_bar[k] += 4.0 * math.pi * own_period / (period[k] * length[k] ** 2)
+    return variance_bar
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Periodic(Leaf):
+    """variance · exp(−2 Σₖ sin²(πΔₖ/periodₖ)/ℓₖ²); ℓ has no unit, the period that of its column.
+
+    The sum over columns keeps it positive definite in any dimension; scikit-learn's
+    `ExpSineSquared`, a function of the Euclidean distance, is so in one dimension only.
+    """
+
+    kinds = {"variance": "variance", "length_scale": "shape", "period": "length"}
+
+    variance: float = 1.0
+    length_scale: float | Array = 1.0
+    period: float | Array = 1.0
+
+    @classmethod
+    def from_sklearn(cls, kernel):
+        if theirs(kernel) == "ExpSineSquared":
+            fixed = fixed_names(kernel, length_scale="length_scale", period="periodicity")
+            return cls(length_scale=kernel.length_scale, period=kernel.periodicity, fixed=fixed)
+        return None
+
+    def for_width(self, d: int):
+        if d > 1 and np.ndim(self.period) == 0:
+            return self  # one period for all columns, unless they are given one by one
+        return super().for_width(d)
+
+    def _waves(self, X: Array) -> tuple[Array, Array]:
+        """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
+        angle = np.pi * np.ascontiguousarray(np.fmod(X, self.period) / self.period)
+        return np.sin(angle), np.cos(angle)
+
+    def _arguments(self, X: Array, Z: Array | None):
+        S, C = self._waves(X)
+        ST, CT = (S, C) if Z is None else self._waves(Z)
+        length = np.broadcast_to(self.length_scale, (X.shape[1],)).copy()
+        ST, CT = np.ascontiguousarray(ST.T), np.ascontiguousarray(CT.T)
+        return S, C, ST, CT, self.variance, length
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))
+        _value(*self._arguments(X, Z), Z is None, K)
+        return mirror(K) if Z is None else K
+
+    def diag(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)
+
+    def reach(self, gaps: Array) -> Array:
+        return np.full(gaps.shape[0], self.variance)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        length_bar, period_bar = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        period = np.broadcast_to(self.period, (X.shape[1],)).copy()
+        rows, columns = np.ascontiguousarray(X), np.ascontiguousarray((X if Z is None else Z).T)
+        arguments = (rows, columns, *self._arguments(X, Z), period, Z is None, K_bar)
+        variance_bar = _vjp(*arguments, length_bar, period_bar)
+        return self.gradient(variance=variance_bar, length_scale=length_bar, period=period_bar)
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        zeros = np.zeros(X.shape[1])
+        return self.gradient(variance=self.variance * d_bar.sum(), length_scale=zeros, period=zeros)

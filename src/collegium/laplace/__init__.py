@@ -1,0 +1,1 @@
+"""The generalised committee: likelihoods that are not Gaussian, by Laplace's approximation."""

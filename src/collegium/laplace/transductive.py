@@ -1,0 +1,104 @@
+"""The generalised committee about the queries themselves: u = f at the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..answers import local
+from ..answers.transductive import padding
+from ..messages.basis import Anchors
+from ..messages.message import Belief
+from ..rows import partition
+from ..rows.metric import Metric
+from ..rows.rows import Prediction
+from .committee import Generalised, Stack, settle_together
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a committee ended."""
+
+    change: float  # by which messages moved in the last sweep
+    modes_found: bool
+
+
+Report = Callable[[Sequence[Outcome]], None]
+
+
+@dataclass(frozen=True, eq=False)
+class JointLatents:
+    """Answers batches of queries with committees of all chunks, heard anew for each batch."""
+
+    committees: tuple[Generalised, ...]  # their anchors serve as padding
+    metric: Metric
+    tree: cKDTree
+    X: Array  # inputs of all chunks  (n, d)
+    size: int  # query points of one batch, padding included
+    sweeps: int
+    tolerance: float
+    sequential: bool = False
+    report: Report = lambda heard: None
+
+    @classmethod
+    def of(
+        cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
+        sequential: bool = False, report: Report = lambda heard: None,
+    ) -> JointLatents:  # fmt: skip
+        first = committees[0]
+        X = np.concatenate([one.chunk.load()[0] for one in first.heard])
+        metric = Metric.of(first.basis.kernel, X)
+        tree = cKDTree(metric.forward(X))
+        return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, report)
+
+    def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
+        """Of each latent function."""
+        distinct, where = partition.distinct(Xs)
+        batches = partition.balanced(
+            self.metric.forward(distinct), self.size, np.random.default_rng(0)
+        )
+        order = np.argsort(np.concatenate(batches))
+        answers, ends = zip(*[self._answer(distinct[batch], engine) for batch in batches])
+        self.report([end for each in ends for end in each])
+        return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
+
+    def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        """Moments and covariances of all queries, asked as one batch."""
+        distinct, where = partition.distinct(Xs)
+        found, (pairs, ends) = [], self._believe(distinct, engine)
+        self.report(ends)
+        for basis, belief in pairs:
+            covariance = local.covariance_global(basis, belief, distinct)
+            own = local.predict_global(basis, belief, distinct).take(where)
+            found.append((own, covariance[np.ix_(where, where)]))
+        return found
+
+    def _answer(self, Q: Array, engine: Any) -> tuple[list[Prediction], list[Outcome]]:
+        pairs, ends = self._believe(Q, engine)
+        return [local.predict_global(*one, Q) for one in pairs], ends
+
+    def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], list[Outcome]]:
+        """Anchors and beliefs of each latent function, and how the committees ended."""
+        first = self.committees[0].basis
+        pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
+        points, _ = partition.distinct(np.concatenate([Q, pad]))
+        basis = Anchors.at(first.kernel, points)
+        starts = []
+        for one in self.committees:
+            prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
+            start = replace(
+                one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf, past_found=True
+            )
+            starts.append(start.join([part.chunk for part in one.heard]))
+        heard = settle_together(
+            starts, engine, sequential=self.sequential, tolerance=self.tolerance,
+            max_sweeps=self.sweeps,
+        )  # fmt: skip
+        pairs = [(basis, belief) for one in heard for belief in one.beliefs]
+        return pairs, [Outcome(one.change, one.modes_found) for one in heard]

@@ -1,0 +1,1 @@
+"""Hyperparameters, anchors, and the check of the error bars on held-out rows."""

@@ -1,0 +1,338 @@
+"""Where anchors go: rules that pick rows, or centres, and say what each anchor brings.
+
+Greedy rules draw a pool of candidates, twice κ of them, keep the most promising, and take
+several one after the other, each against what is left after the one before. A pool costs one
+matrix product; κ = 59 candidates hold one of the best 5 % with 95 % certainty (Smola &
+Schölkopf 2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..messages.basis import NUGGET, Anchors
+from ..numerics import linalg
+from ..rows.metric import Metric
+from ..rows.rows import Rows
+
+Array = np.ndarray
+#: Candidates from which one anchor is taken (κ), kept of a pool, and taken from it.
+CANDIDATES, SHORT_LIST, PICKS = 59, 24, 4
+#: A candidate with less than this share of its prior variance left brings rounding only.
+EXHAUSTED = 1e-10
+#: Nor is one taken that has less than this share of what the best has left: a small pivot
+#: multiplies the rounding errors of all that follow.
+PIVOT = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Anchors in the order in which they were taken, and what each brought.
+
+    For "postapp" a gain is that of the log posterior times σ², out of ½Σ y²; for the others
+    the decrease of Σᵢ var[f(xᵢ) | anchors], out of Σᵢ k(xᵢ, xᵢ).
+    """
+
+    Z: Array  # (m, d)
+    index: Array  # the rows they are; none for k-means  (m,)
+    gains: Array  # (m,)
+    total: float  # what all gains together can reach
+
+    @property
+    def remaining(self) -> Array:
+        """Share of the total that is left after each anchor  (m,)."""
+        return 1.0 - np.cumsum(self.gains) / self.total if self.total > 0 else 0.0 * self.gains
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to take no more: a number, a share of the total left, or a gap (PostApp)."""
+
+    number: int
+    share: float = 0.0
+    gap: float = 0.0
+
+
+def random(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """Rows at random, no input twice."""
+    _, first = np.unique(rows.X, axis=0, return_index=True)
+    index = rng.permutation(first)[: stop.number]
+    return _measured(kernel, rows, rows.X[index], index, stop)
+
+
+def centres(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """K-means centres in the kernel's metric."""
+    metric, none = Metric.of(kernel, rows.X), np.empty(0, dtype=int)
+    points = metric.forward(rows.X)
+    if stop.share <= 0.0:
+        Z = metric.backward(kmeans(points, stop.number, rng))
+        return _measured(kernel, rows, Z, none, stop)
+    number = min(16, stop.number)
+    while True:  # twice as many centres until they leave no more than the share
+        Z = metric.backward(kmeans(points, number, rng))
+        spread = Rows(Z, np.zeros((len(Z), 1)), np.ones(len(Z)))
+        order = _Greedy(kernel, spread, Stop(len(Z)), rng).pivoted().index
+        found = _measured(kernel, rows, Z[order], none, stop)
+        if found.remaining[-1] <= stop.share or number >= stop.number:
+            return found
+        number = min(2 * number, stop.number)
+
+
+def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
+    """At most m centres of X (n, d), from a sample of at most 40 rows a centre."""
+    if X.shape[0] > 40 * m:
+        X = X[np.sort(rng.choice(X.shape[0], 40 * m, replace=False))]
+    X = np.unique(X, axis=0)
+    if X.shape[0] <= m:
+        return X
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+
+    model = MiniBatchKMeans(
+        m, n_init=1, max_iter=20, batch_size=max(4096, 4 * m),
+        random_state=int(rng.integers(2**31 - 1)),
+    )  # fmt: skip
+    return np.unique(model.fit(X).cluster_centers_, axis=0)
+
+
+def sgma(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """Sparse greedy matrix approximation (Smola & Schölkopf 2000).
+
+    Takes the candidate j with the largest ‖rⱼ‖²/rⱼⱼ, rⱼ = K(X, xⱼ) − Ggⱼ the column that the
+    factor G of those taken does not explain: the decrease of trace(K − GGᵀ).
+    """
+    return _Greedy(kernel, rows, stop, rng).sgma()
+
+
+def pivoted_cholesky(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """The row of largest variance given the anchors so far (Burt et al. 2020)."""
+    return _Greedy(kernel, rows, stop, rng).pivoted()
+
+
+def postapp(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """Greedy posterior approximation (Smola & Bartlett 2001): the candidate that raises
+    ½hᵀΛ⁻¹h most, Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), h = K(Z, X)Wy; outputs add up.
+    """
+    if not rows.y.any():  # nothing to explain: all that is left is the inputs
+        return sgma(kernel, noise, rows, stop, rng)
+    return _Posterior(kernel, max(noise, 1e-300), rows, stop, rng).run()
+
+
+Rule = Callable[[Kernel, float, Rows, Stop, np.random.Generator], Selection]
+RULES: dict[str, Rule] = {
+    "random": random,
+    "kmeans": centres,
+    "sgma": sgma,
+    "postapp": postapp,
+    "pivoted-cholesky": pivoted_cholesky,
+}
+
+
+def _measured(kernel: Kernel, rows: Rows, Z: Array, index: Array, stop: Stop) -> Selection:
+    """Anchors taken without looking: their gains are not known until they are asked for."""
+    chosen = Selection(Z, index, np.zeros(Z.shape[0]), 0.0)
+    if stop.share <= 0.0:
+        return chosen
+    chosen = measured(kernel, rows.X, chosen)
+    enough = int(np.searchsorted(-chosen.remaining, -stop.share)) + 1
+    return Selection(Z[:enough], index[:enough], chosen.gains[:enough], chosen.total)
+
+
+def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
+    """The same anchors with the decrease of Σᵢ var[f(xᵢ) | anchors] that each brings.
+
+    V = L⁻¹K(Z, X): anchor j adds Σᵢ Vⱼᵢ², given those before it.
+    """
+    basis = Anchors.at(kernel, chosen.Z)
+    gains = np.zeros(chosen.Z.shape[0])
+    for start in range(0, X.shape[0], 4096):
+        V = basis.design(X[start : start + 4096])
+        gains += np.einsum("mn,mn->m", V, V)
+    return Selection(chosen.Z, chosen.index, gains, float(kernel.diag(X).sum()))
+
+
+@dataclass(eq=False)
+class _Greedy:
+    """Partial Cholesky of K(X, X), grown by the rows that a rule takes."""
+
+    kernel: Kernel
+    rows: Rows
+    stop: Stop
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        X = self.rows.X
+        n = X.shape[0]
+        self.m = min(self.stop.number, n)
+        self.G = np.empty((self.m, n))  # GᵀG ≈ K(X, X)
+        self.prior = self.kernel.diag(X)
+        self.left = self.prior.copy()  # var[f(xᵢ) | taken]
+        self.total = float(self.prior.sum())
+        self.index: list[int] = []
+        self.gains: list[float] = []
+
+    def sgma(self) -> Selection:
+        while not self._done():
+            open_rows = np.flatnonzero(self._open())
+            if open_rows.size == 0:
+                break
+            pool = self.rng.choice(open_rows, min(2 * CANDIDATES, open_rows.size), replace=False)
+            R = self._columns(pool)
+            gains = np.einsum("cn,cn->c", R, R) / self.left[pool]
+            best = np.argsort(-gains, kind="stable")[:SHORT_LIST]
+            pool, R = pool[best], R[best]
+            for _ in range(PICKS):
+                own, fit = self.left[pool], self._open()[pool]
+                if self._done() or not fit.any():
+                    break
+                gains = np.einsum("cn,cn->c", R, R)
+                gains = np.where(fit, gains / np.where(fit, own, 1.0), -1.0)
+                j = int(gains.argmax())
+                g = self._take(int(pool[j]), R[j])
+                R -= np.outer(g[pool], g)
+        return self._selection()
+
+    def pivoted(self) -> Selection:
+        while not self._done():
+            left = np.where(self._open(), self.left, -1.0)
+            j = int(left.argmax())
+            if left[j] <= 0.0:
+                break
+            self._take(j, self._columns(np.array([j]))[0])
+        return self._selection()
+
+    def _open(self) -> Array:
+        return self.left > np.maximum(EXHAUSTED * self.prior, PIVOT * self.left.max())
+
+    def _columns(self, pool: Array) -> Array:
+        """K(x_pool, X) − g_poolᵀG  (c, n)."""
+        b = len(self.index)
+        R = self.kernel.value(self.rows.X[pool], self.rows.X)
+        if b:
+            R -= self.G[:b, pool].T @ self.G[:b]
+        return R
+
+    def _take(self, row: int, column: Array) -> Array:
+        g = column / np.sqrt(self.left[row])
+        self.G[len(self.index)] = g
+        self.left = np.maximum(self.left - g * g, 0.0)
+        self.left[row] = 0.0
+        self.index.append(row)
+        self.gains.append(float(g @ g))
+        return g
+
+    def _done(self) -> bool:
+        b = len(self.index)
+        return b >= self.m or float(self.left.sum()) <= self.stop.share * self.total
+
+    def _selection(self) -> Selection:
+        index = np.array(self.index, dtype=int)
+        return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
+
+
+@dataclass(eq=False)
+class _Posterior:
+    """Cholesky factor of Λ = σ²K_BB + K_BN W K_NB, grown by the rows that are taken."""
+
+    kernel: Kernel
+    noise: float
+    rows: Rows
+    stop: Stop
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        n, p = self.rows.X.shape[0], self.rows.y.shape[1]
+        self.m = min(self.stop.number, n)
+        self.root = np.sqrt(self.rows.w)
+        self.y = self.root[:, None] * self.rows.y
+        self.K = np.empty((self.m, n))  # K(Z, X)W^½
+        self.L = np.zeros((self.m, self.m))
+        self.z = np.zeros((self.m, p))  # L⁻¹h
+        self.index: list[int] = []
+        self.gains: list[float] = []
+        self.open = np.ones(n, dtype=bool)
+        self.total = 0.5 * float((self.y**2).sum())
+
+    def run(self) -> Selection:
+        while not self._done() and self.open.any():
+            open_rows = np.flatnonzero(self.open)
+            pool = self.rng.choice(open_rows, min(2 * CANDIDATES, open_rows.size), replace=False)
+            if self._from(pool) == 0:
+                self.open[pool] = False  # they repeat what was taken
+        index = np.array(self.index, dtype=int)
+        return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
+
+    def _from(self, pool: Array) -> int:
+        """Take the best of a pool, one after the other; how many were taken."""
+        X, b = self.rows.X, len(self.index)
+        Kc = self.kernel.value(X[pool], X) * self.root  # (c, n)
+        a = self.noise * self.kernel.diag(X[pool]) + np.einsum("cn,cn->c", Kc, Kc)
+        e = Kc @ self.y  # h of the candidates  (c, p)
+        T = np.empty((0, pool.size))
+        s = a.copy()
+        if b:
+            B = self.noise * self.kernel.value(X[self.index], X[pool]) + self.K[:b] @ Kc.T
+            T = linalg.solve_lower(np.ascontiguousarray(self.L[:b, :b]), B)
+            s = a - np.einsum("bc,bc->c", T, T)
+            e = e - T.T @ self.z[:b]
+        gains = self._gains(a, s, e)
+        best = np.argsort(-gains, kind="stable")[:SHORT_LIST]
+        pool, T, a, s, e = pool[best], T[:, best], a[best], s[best], e[best]
+        Kc, taken = Kc[best], 0
+        while taken < PICKS and not self._done():
+            gains = self._gains(a, s, e)
+            j = int(gains.argmax())
+            if gains[j] < 0.0:
+                break
+            cross = self.noise * self.kernel.value(X[pool[j : j + 1]], X[pool])[0]
+            t = (cross + Kc @ Kc[j] - T[:, j] @ T) / np.sqrt(s[j])
+            self._take(int(pool[j]), Kc[j], T[:, j], np.sqrt(s[j]), e[j], gains[j])
+            z = self.z[len(self.index) - 1]
+            T, s, e = np.vstack([T, t]), s - t * t, e - t[:, None] * z
+            s[j], taken = 0.0, taken + 1
+        return taken
+
+    def _gains(self, a: Array, s: Array, e: Array) -> Array:
+        fit = s > np.maximum(EXHAUSTED * a, PIVOT * s.max())
+        return np.where(fit, 0.5 * (e**2).sum(axis=1) / np.where(fit, s, 1.0), -1.0)
+
+    def _take(self, row: int, column: Array, t: Array, root: float, e: Array, gain: float) -> None:
+        b = len(self.index)
+        self.K[b] = column
+        self.L[b, :b], self.L[b, b] = t, root
+        self.z[b] = e / root
+        self.index.append(row)
+        self.gains.append(float(gain))
+        self.open[row] = False
+
+    def _done(self) -> bool:
+        b = len(self.index)
+        if b >= self.m or self.total <= 0.0:
+            return True
+        reached = sum(self.gains)
+        if self.total - reached <= self.stop.share * self.total:
+            return True
+        return self.stop.gap > 0.0 and b > 0 and b % PICKS == 0 and self.gap() <= self.stop.gap
+
+    def gap(self) -> float:
+        """Relative distance of −½hᵀΛ⁻¹h from its dual bound (Smola & Bartlett 2001)."""
+        at = np.array(self.index)
+        C = self.kernel.value(self.rows.X[at])
+        C.flat[:: at.size + 1] += self.noise / self.rows.w[at]
+        L, _ = linalg.cholesky(C, float(self.kernel.diag(self.rows.X[at]).max()), nugget=NUGGET)
+        a = linalg.solve_lower(L, self.rows.y[at])
+        primal, dual = -sum(self.gains), self.total - 0.5 * self.noise * float((a * a).sum())
+        return 2.0 * (primal + dual) / max(abs(primal) + abs(dual), 1e-300)

@@ -1,0 +1,384 @@
+"""Hyperparameters from data: which rows to look at, which kernel family to take.
+
+Targets are expected centred and of unit variance. Learning happens on a few clusters of rows
+in the learnt metric: they show the local density of the data, and so its true noise level.
+Where nearest rows agree much more by another metric, half the clusters are of that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..kernels import Kernel
+from ..kernels.matern12 import Matern12
+from ..messages.evidence import anchored, factorised
+from ..messages.experts import Block, Expert
+from ..numerics.clock import Clock
+from ..numerics.linalg import LOG_2PI
+from ..rows import partition
+from ..rows.chunk import Chunk, cut
+from ..rows.metric import Metric
+from ..rows.nearest import nearest_others
+from ..rows.rows import Rows
+from .calibration import Correction
+from .families import FAMILIES, gap_density, near_check, roughest_good
+from .neighbour_metric import agreement, closer
+from .optimise import Learnt, Scales, maximise
+
+Array = np.ndarray
+
+#: A second kernel is added where log densities a row, by evidence and of chunks left out, rise
+#: by so much together.
+SECOND = 0.005
+#: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
+HOPELESS = 0.5
+#: Another metric is heard where by it nearest rows share so much more of the targets' variance;
+#: not looked for where they agree so much already that few rows will have seen it, nor in more
+#: columns than that, where no row is near.
+CLOSER, AGREED, CLOSE_COLUMNS = 0.1, 0.5, 20
+
+
+def trivial_value(chunks: Sequence[Chunk]) -> float:
+    """Log evidence per row of pure noise: what a kernel has to beat."""
+    y = np.concatenate([chunk.y for chunk in chunks])
+    w = np.concatenate([chunk.w for chunk in chunks])
+    variance = np.maximum((w[:, None] * y**2).sum(axis=0) / w.sum(), 1e-300)
+    return float(-0.5 * (LOG_2PI + np.log(variance) + 1.0).sum())
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much data learning looks at, and whether families and a second kernel are tried."""
+
+    family: bool = True
+    second: bool = True
+    at_once: int = 500  # so few rows are one chunk
+    rough_rows: int = 500
+    close_rows: int = 10_000
+    family_chunks: int = 6
+    family_size: int = 300
+    first_chunks: int = 10
+    final_chunks: int = 40
+    final_size: int = 400
+    near_rows: int = 150
+    near_neighbours: int = 400
+
+    def steps(self) -> float:
+        """About how many evidences, with gradients, of chunks of 400 rows this will take."""
+
+        def size(rows: int) -> float:
+            return (rows / 400.0) ** 2.5
+
+        family = self.family * self.family_chunks * size(self.family_size)
+        rough, near = size(self.rough_rows), 1.5 * self.near_rows * size(self.near_neighbours)
+        final = (0.3 * self.final_chunks + 0.7 * self.first_chunks) * size(self.final_size)
+        twice = 1.6 if self.second else 1.0  # a sum of two kernels
+        return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
+
+    def close_to(self, d: int) -> int:
+        """Rows whose neighbours are looked for: in more columns that takes longer."""
+        return self.close_rows * 8**3 // max(d, 8) ** 3
+
+    def for_rows(self, n: int) -> Effort:
+        """No more than so few rows can show."""
+        return replace(
+            self,
+            rough_rows=min(self.rough_rows, max(150, n // 4)),
+            family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
+            first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
+            final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
+            near_rows=max(1, min(self.near_rows, n // 40)),
+        )
+
+
+def learn(
+    rows: Rows,
+    kernel: Kernel | None,
+    noise: float | None,
+    rng: np.random.Generator,
+    engine: Any,
+    *,
+    noise_start: float | None = None,
+    n_starts: int = 1,
+    effort: Effort | None = None,
+    judge: Callable[[Kernel, float], Correction] | None = None,
+    clock: Clock | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Learnt:
+    """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept.
+
+    `judge` says how well a kernel and a noise do at rows left out, where the family is to be
+    chosen by that alone. Where the clock runs out, the best so far is the answer.
+    """
+    effort, clock = (effort or Effort()).for_rows(rows.X.shape[0]), clock or Clock()
+    learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
+    return learner.run(kernel)
+
+
+def refine(
+    kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
+    *, noise_fixed: bool, max_iter: int = 40, expert: type[Expert] = Block,
+    stop: Callable[[], bool] = lambda: False,
+) -> Learnt:  # fmt: skip
+    """Go on from a kernel and a noise by the committee's own evidence, anchors and all chunks."""
+    prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
+    weight = float(sum(chunk.w.sum() for chunk in chunks))
+
+    def objective(k: Kernel, s: float) -> tuple[float, Array]:
+        return anchored(k, s, Z, chunks, engine, expert)
+
+    return maximise(
+        objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=max_iter,
+        stop=stop,
+    )  # fmt: skip
+
+
+@dataclass(eq=False)
+class _Learner:
+    rows: Rows
+    noise: float | None
+    noise_start: float | None
+    rng: np.random.Generator
+    engine: Any
+    n_starts: int
+    effort: Effort
+    judge: Callable[[Kernel, float], Correction] | None
+    clock: Clock
+    say: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self.scales = Scales.of(self.rows.X)
+        self.n, self.d = self.rows.X.shape
+
+    def run(self, kernel: Kernel | None) -> Learnt:
+        e = self.effort
+        if self.n <= e.at_once:
+            chunks = self._cut([np.arange(self.n)])
+            if kernel is not None:
+                return self._fit(kernel, None, chunks, final=True)
+            tried = [self._fit(self._default(f), None, chunks) for f in FAMILIES]
+            best = max(tried, key=_value)
+            return self._fit(best.kernel, best.noise, chunks, final=True)
+        sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
+        rough_kernel = self._default("Matern32") if kernel is None else kernel
+        rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
+        if kernel is None and e.family:
+            close = self._closer(rough)
+            if close is not None:
+                return close
+            rough = self._choose_kernel(rough)
+        if self.clock.out():
+            self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
+            return rough
+        groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
+        few = groups[:: max(1, len(groups) // e.first_chunks)]
+        nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        if len(few) == len(groups):
+            return nearly
+        return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
+
+    def _closer(self, rough: Learnt) -> Learnt | None:
+        """Two metrics at once, where nearest rows agree much more by another; see `closeness`.
+
+        So much is noise there that few rows mislead: it starts from the scales of the columns,
+        with twice the clusters, rather smaller ones. Families hardly differ, and the roughest
+        costs least.
+        """
+        e, X = self.effort, self.rows.X
+        if self.d > CLOSE_COLUMNS:
+            return None
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_to(self.d)]
+        y = self.rows.y[sample]
+        seen = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
+        if seen > AGREED:
+            return None
+        broad = self._default("Matern12").scaled(0.3)
+        found = closer(Metric.of(broad, X), X[sample], y, self.clock.out)
+        if found.after < seen + max(CLOSER, 5.0 / np.sqrt(sample.size)):  # or it may be chance
+            return None
+        self.say(
+            f"targets of nearest rows correlate by {seen:.2f} in the metric learnt from "
+            f"{e.rough_rows} rows, by {found.after:.2f} in another, which is heard too"
+        )
+        close = Matern12(variance=0.3, length_scale=found.lengths)
+        groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
+        noise = max(1.0 - found.after, 0.05)
+        return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
+
+    def _choose_kernel(self, rough: Learnt) -> Learnt:
+        """A family, and whether one of its kernels is enough."""
+        e = self.effort
+        groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
+        chunks = self._cut(groups)
+        tried = self._tried(rough, chunks)
+        gaps = self._gaps(rough.kernel, groups)
+        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
+        if not e.second or self.clock.out():
+            return best
+        return self._with_second(best, chunks, gaps)
+
+    def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
+        """Families from the middle towards where the evidence rises, roughest first."""
+        middle = self._family("Matern32", rough, chunks)
+        smooth = self._family("Matern52", rough, chunks, least=middle.value)
+        if self.clock.out():
+            return [middle, smooth]
+        if smooth.value > middle.value:
+            return [middle, smooth, self._family("RBF", rough, chunks, least=smooth.value)]
+        return [self._family("Matern12", rough, chunks), middle, smooth]
+
+    def _family(
+        self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
+    ) -> Learnt:
+        """Started from the rough kernel; where that ends below `least`, from the scales too."""
+        start = getattr(kernels, family)(
+            variance=rough.kernel.variance,  # type: ignore[attr-defined]
+            length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
+        )
+        found = self._fit(start, rough.noise, chunks)
+        if found.value >= least:
+            return found
+        again = self._fit(self._default(family), None, chunks)  # too smooth, or a bad start?
+        return max(found, again, key=_value)
+
+    def _judged(self, tried: list[Learnt]) -> Learnt:
+        """The family that answers rows left out best, by the committee that will be asked."""
+        assert self.judge is not None
+        densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
+        for learnt, density in zip(tried, densities):
+            self.say(
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of rows "
+                f"left out {density:.3f}"
+            )
+        return tried[int(np.argmax(densities))]
+
+    def _roughest(
+        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
+    ) -> Learnt:
+        """By evidence, chunks left out and rows left out; see `roughest_good`."""
+        both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
+        two = np.nan_to_num(both, nan=-np.inf)
+        hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
+        near, scores = self._near(kernel), []
+        for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
+            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
+            by_row = -float(check.each.sum(axis=1).mean())
+            scores.append(score + by_row)
+            self.say(
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of chunks "
+                f"left out {score - learnt.value:.3f}, of rows left out {by_row:.3f}"
+            )
+        best = tried[hopeful[roughest_good(np.array(scores))]]
+        self.say(f"chosen: {_name(best)}, the roughest that is about as good as the best")
+        return best
+
+    def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
+        """Log density a row of chunks left out."""
+        found = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
+        return float(found.mean())
+
+    def _with_second(
+        self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
+    ) -> Learnt:
+        """A sum of two of the family, started with the second longer or shorter than the first.
+
+        The evidence likes what is short; chunks left out say whether it carries across gaps.
+        """
+        k: Any = one.kernel
+        starts = [
+            k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
+            for factor in (3.0, 0.3)
+        ]
+        two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
+        scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
+        self.say(
+            f"log density a row by evidence and of chunks left out, together: {_name(one)} "
+            f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
+        )
+        if self.judge is not None:
+            return self._judged([one, two])
+        return two if scores[1] > scores[0] + SECOND else one
+
+    def _fit(
+        self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
+        max_iter: int | None = None, final: bool = False,
+    ) -> Learnt:  # fmt: skip
+        """One L-BFGS run; a second from the data's own scales where the first found nothing."""
+        prior = self.scales.prior(kernel)
+        weight = float(sum(chunk.w.sum() for chunk in chunks))
+        start_noise = self._noise(noise or self.noise_start or 0.1)
+
+        def objective(k: Kernel, s: float) -> tuple[float, Array]:
+            return factorised(k, s, chunks, self.engine)
+
+        def run(start: Kernel, s: float) -> Learnt:
+            return maximise(
+                objective, start, s, prior, weight, noise_fixed=self.noise is not None,
+                max_iter=max_iter or (100 if final else 40), stop=self.clock.out,
+            )  # fmt: skip
+
+        found = [run(kernel, start_noise)]
+        if found[0].value < trivial_value(chunks) + 0.02:
+            found.append(run(kernel.with_theta(prior.centre[:-1]), self._noise(0.1)))
+        for _ in range(self.n_starts - 1 if final else 0):
+            theta = found[0].kernel.theta + self.rng.normal(size=kernel.theta.size)
+            theta = np.clip(theta, prior.low[:-1], prior.high[:-1])
+            found.append(run(kernel.with_theta(theta), start_noise))
+        best = max(found, key=_value)
+        if final:
+            self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")
+            if not self.clock.out():
+                best.warn_if_unsettled()
+        return best
+
+    def _noise(self, start: float) -> float:
+        return start if self.noise is None else self.noise
+
+    def _default(self, family: str) -> Kernel:
+        return getattr(kernels, family)(length_scale=self.scales.columns * np.sqrt(self.d))
+
+    def _cut(self, groups: list[Array]) -> list[Chunk]:
+        return cut(self.rows.X, self.rows.y, self.rows.w, groups)
+
+    def _seen(self, kernel: Kernel) -> Array:
+        return Metric.of(kernel, self.rows.X).forward(self.rows.X)
+
+    def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
+        """Some of the balanced clusters in the kernel's metric."""
+        groups = partition.balanced(self._seen(kernel), size, self.rng)
+        pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
+        return [groups[i] for i in np.sort(pick)]
+
+    def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
+        """Each group with the rows around it: those nearest to its centre, its own left out."""
+        X = self._seen(kernel)
+        gaps = []
+        for group in groups:
+            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
+            distance[group] = np.inf
+            count = min(600, self.n - group.size)
+            around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
+            gaps.append((group, np.sort(around)))
+        return gaps
+
+    def _near(self, kernel: Kernel) -> tuple[Array, Array]:
+        """Some rows, and for each the rows nearest to it but itself."""
+        asked = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
+        X = self._seen(kernel)
+        k = min(self.n - 1, self.effort.near_neighbours)
+        return asked, nearest_others(X, asked, k)
+
+
+def _value(learnt: Learnt) -> float:
+    return learnt.value
+
+
+def _name(learnt: Learnt) -> str:
+    """The families of a kernel's terms."""
+    parts = getattr(learnt.kernel, "parts", (learnt.kernel,))
+    return " + ".join(type(part).__name__ for part in parts)

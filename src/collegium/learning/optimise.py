@@ -1,0 +1,122 @@
+"""Maximum a posteriori hyperparameters: weak priors, bounds from the data, L-BFGS."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from ..kernels import Kernel
+from ..rows.metric import column_scales
+
+Array = np.ndarray
+Objective = Callable[[Kernel, float], tuple[float, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """What the data say about sizes before anything is learnt."""
+
+    columns: Array  # standard deviation of each input  (d,)
+    n: int
+
+    @classmethod
+    def of(cls, X: Array) -> Scales:
+        return cls(column_scales(X), X.shape[0])
+
+    def prior(self, kernel: Kernel) -> Prior:
+        """Weak log-normal priors and hard bounds for (θ, log σ²)."""
+        d = self.columns.size
+        spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # of the rows, in column scales
+        rows = []  # centre, spread, low, high
+        for theta, (kind, column) in zip(kernel.theta, kernel.labels):
+            if kind in ("length", "slope"):
+                unit = np.log(self.columns[column % d])
+                rows.append(
+                    (unit + 0.5 * np.log(d), 2.0, unit + np.log(spacing), unit + np.log(1e4))
+                )
+            elif kind == "variance":
+                rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3)))
+            else:
+                rows.append((theta, 1.5, theta - 5.0, theta + 5.0))
+        rows.append((np.log(0.05), 3.0, np.log(1e-8), np.log(2.0)))
+        return Prior(*np.array(rows).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Independent normals on the logs, and box bounds."""
+
+    centre: Array
+    spread: Array
+    low: Array
+    high: Array
+
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        z = (theta - self.centre) / self.spread
+        return -0.5 * float(z @ z), -z / self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A kernel and a noise, and how well they did."""
+
+    kernel: Kernel
+    noise: float
+    value: float  # log evidence per row, prior included
+    converged: bool = True
+
+    def warn_if_unsettled(self) -> None:
+        if not self.converged:
+            warnings.warn(
+                "hyperparameters had not settled when the iterations ran out; fit again with "
+                "kernel=model.kernel_ to go on from here, or with n_starts=3",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+
+
+def maximise(
+    objective: Objective, kernel: Kernel, noise: float, prior: Prior, n_rows: float,
+    *, noise_fixed: bool = False, max_iter: int = 60, stop: Callable[[], bool] = lambda: False,
+) -> Learnt:  # fmt: skip
+    """L-BFGS on log evidence + log prior, per row; gradients are the objective's own.
+
+    It ends early, with what it has, once `stop()` says so.
+    """
+    start = np.append(kernel.theta, np.log(max(noise, 1e-300)))
+    free = np.ones(start.size, dtype=bool)
+    free[-1] = not noise_fixed
+    if not free.any():
+        value = objective(kernel, noise)[0] + prior.log_density(start)[0]
+        return Learnt(kernel, noise, value / n_rows)
+
+    def at(theta_free: Array) -> tuple[Kernel, float, Array]:
+        theta = start.copy()
+        theta[free] = theta_free
+        own_noise = noise if noise_fixed else float(np.exp(theta[-1]))
+        return kernel.with_theta(theta[:-1]), own_noise, theta
+
+    def negative(theta_free: Array) -> tuple[float, Array]:
+        k, s, theta = at(theta_free)
+        value, gradient = objective(k, s)
+        log_prior, prior_gradient = prior.log_density(theta)
+        total = (value + log_prior) / n_rows
+        return -total, -((gradient + prior_gradient) / n_rows)[free]
+
+    def interrupt(_: Array) -> None:
+        if stop():
+            raise StopIteration
+
+    low, high = prior.low[free], prior.high[free]
+    result = minimize(
+        negative, np.clip(start[free], low, high), jac=True, method="L-BFGS-B",
+        bounds=list(zip(low, high)), callback=interrupt,
+        options={"maxiter": max_iter, "maxcor": 20, "ftol": 3e-6},
+    )  # fmt: skip
+    k, s, _ = at(result.x)
+    return Learnt(k, s, -float(result.fun), converged=result.status != 1)

@@ -1,0 +1,47 @@
+"""Gaussian noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.linalg import LOG_2PI
+from .base import Scalar
+
+
+@dataclass(frozen=True)
+class Gaussian(Scalar):
+    """N(y; f, σ²)."""
+
+    noise: float = 1.0  # σ²
+
+    support = "reals"
+    free = ("noise",)
+    identity = True
+
+    def log_density(self, y, f):
+        return -0.5 * ((y[..., 0] - f) ** 2 / self.noise + np.log(self.noise) + LOG_2PI)
+
+    def derivatives(self, y, f):
+        first = (y[..., 0] - f) / self.noise
+        return first, np.full_like(first, -1.0 / self.noise), np.zeros_like(first)
+
+    def theta_derivatives(self, y, f):
+        r = (y[..., 0] - f) / self.noise
+        terms = 0.5 * (self.noise * r * r - 1.0), -r, np.full_like(r, 1.0 / self.noise)
+        return tuple(term[None][: len(self._names())] for term in terms)
+
+    def mean(self, f):
+        return f
+
+    def variance(self, f):
+        return np.full_like(f, self.noise)
+
+    def predict(self, m, v):
+        return m, v + self.noise
+
+    def function(self, m, v):
+        return m, v
+
+    def log_predictive(self, y, m, v):
+        total = v + self.noise
+        return -0.5 * ((y[..., 0] - m) ** 2 / total + np.log(total) + LOG_2PI)

@@ -1,0 +1,178 @@
+"""What a message is about: function values at anchors, or weights of features.
+
+Both are used in whitened coordinates v, prior N(0, I): with a chunk's inputs X,
+
+    E[f(X) | v] = offset(X) + Vᵀv        cov[f(X) | v] = residual(X, V)
+
+V = design(X) is (m, n). Adjoints sit beside what they differentiate; the part of the gradient
+that goes through a factor shared by all chunks is collected and finished once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..numerics import linalg
+from .expansion import Expansion
+from .message import Message
+
+Array = np.ndarray
+#: Where the anchors' covariance is singular to rounding, each anchor is taken as an observation
+#: of f with so little noise (relative); with one chunk the committee is exact for any nugget.
+NUGGET = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """∂ log evidence with respect to the kernel's θ, to log σ² and to the prior's factor."""
+
+    theta: Array  # (q,)
+    noise: float
+    factor: Array  # (m, m)
+
+    @classmethod
+    def zero(cls, q: int, m: int) -> Gradient:
+        return cls(np.zeros(q), 0.0, np.zeros((m, m)))
+
+    def __add__(self, other: Gradient) -> Gradient:
+        return Gradient(
+            self.theta + other.theta, self.noise + other.noise, self.factor + other.factor
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """u = f(Z) = Lv, K(Z, Z) = LLᵀ. No anchors (m = 0): chunks become independent."""
+
+    kernel: Kernel
+    Z: Array  # (m, d)
+    factor: Array  # L  (m, m)
+    jitter: float
+
+    @classmethod
+    def at(cls, kernel: Kernel, Z: Array) -> Anchors:
+        Kuu = kernel.value(Z)
+        scale = float(Kuu.diagonal().max(initial=0.0))
+        L, jitter = linalg.cholesky(Kuu, scale, nugget=NUGGET, overwrite=True)
+        return cls(kernel, Z, L, jitter)
+
+    @property
+    def m(self) -> int:
+        return self.Z.shape[0]
+
+    def prior(self, p: int = 1) -> Message:
+        return Message.standard_normal(self.m, p)
+
+    def offset(self, X: Array) -> float | Array:
+        return 0.0
+
+    def design(self, X: Array) -> Array:
+        """V = L⁻¹K(Z, X), column-major: a row of X is contiguous."""
+        if self.m == 0:
+            return np.empty((0, X.shape[0]))
+        return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
+
+    def expansion(self, v: Array) -> Expansion:
+        """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p), for many x: the factor is solved with once."""
+        return Expansion(self.kernel, self.Z, linalg.solve_upper(self.factor, v))
+
+    def design_vjp(self, X: Array, V: Array, V_bar: Array) -> Gradient:
+        if self.m == 0:
+            return Gradient.zero(self.kernel.theta.size, 0)
+        Kuf_bar = linalg.solve_upper(self.factor, V_bar)  # L⁻ᵀV̄
+        theta = self.kernel.vjp(X, self.Z, np.ascontiguousarray(Kuf_bar.T))
+        return Gradient(theta, 0.0, -(Kuf_bar @ V.T))
+
+    def residual(self, X: Array, V: Array) -> Array:
+        """K(X, X) − VᵀV, lower triangle  (n, n)."""
+        return linalg.subtract_gram(self.kernel.value(X), V.T)
+
+    def residual_vjp(self, X: Array, V: Array, R_bar: Array) -> tuple[Array, Array]:
+        """θ̄ and V̄ from a symmetric R̄."""
+        return self.kernel.vjp(X, None, R_bar), -2.0 * V @ R_bar
+
+    def residual_diag(self, X: Array, V: Array) -> Array:
+        """The diagonal of that, never negative  (n,)."""
+        return np.maximum(self.kernel.diag(X) - np.einsum("mn,mn->n", V, V), 0.0)
+
+    def residual_diag_vjp(self, X: Array, V: Array, d_bar: Array) -> tuple[Array, Array]:
+        return self.kernel.diag_vjp(X, d_bar), -2.0 * V * d_bar
+
+    def scale(self, X: Array) -> float:
+        """The size of the prior variance of f(X): what jitter is relative to."""
+        return float(self.kernel.diag(X).max(initial=0.0))
+
+    def no_gradient(self) -> Gradient:
+        return Gradient.zero(self.kernel.theta.size, self.m)
+
+    def finish(self, gradient: Gradient) -> Array:
+        """∂ log evidence/∂θ: what the chunks said, and what went through L."""
+        if self.m == 0:
+            return gradient.theta
+        Kuu_bar = linalg.cholesky_vjp(self.factor, gradient.factor)
+        return gradient.theta + self.kernel.vjp(self.Z, None, Kuu_bar)
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """f(x) = φ(x)ᵀw, w = w₀ + Lv ~ N(w₀, LLᵀ): a fixed basis, nothing left over given w.
+
+    `features` maps X (n, d) to Φ (n, m); make it a record with `__call__` where the model is
+    to be stored.
+    """
+
+    features: Callable[[Array], Array]
+    mean: Array  # w₀  (m,) or (m, p)
+    factor: Array  # L  (m, m)
+
+    @classmethod
+    def with_prior(cls, features: Callable[[Array], Array], mean: Array, covariance: Array):
+        scale = float(np.max(np.diagonal(covariance), initial=0.0))
+        L, _ = linalg.cholesky(covariance, scale)
+        return cls(features, mean, L)
+
+    @property
+    def m(self) -> int:
+        return self.factor.shape[0]
+
+    def prior(self, p: int = 1) -> Message:
+        return Message.standard_normal(self.m, p)
+
+    def offset(self, X: Array) -> Array:
+        offset = self.features(X) @ self.mean
+        return offset[:, None] if offset.ndim == 1 else offset
+
+    def design(self, X: Array) -> Array:
+        return self.factor.T @ self.features(X).T
+
+    def design_vjp(self, X: Array, V: Array, V_bar: Array) -> Gradient:
+        return self.no_gradient()
+
+    def residual(self, X: Array, V: Array) -> Array:
+        return np.zeros((X.shape[0], X.shape[0]))
+
+    def residual_vjp(self, X: Array, V: Array, R_bar: Array) -> tuple[Array, Array]:
+        return np.empty(0), np.zeros_like(V)
+
+    def residual_diag(self, X: Array, V: Array) -> Array:
+        return np.zeros(X.shape[0])
+
+    def residual_diag_vjp(self, X: Array, V: Array, d_bar: Array) -> tuple[Array, Array]:
+        return np.empty(0), np.zeros_like(V)
+
+    def scale(self, X: Array) -> float:
+        V = self.design(X)
+        return float(np.einsum("mn,mn->n", V, V).max(initial=0.0))
+
+    def no_gradient(self) -> Gradient:
+        return Gradient.zero(0, self.m)
+
+    def finish(self, gradient: Gradient) -> Array:
+        return gradient.theta
+
+
+Basis = Anchors | Features

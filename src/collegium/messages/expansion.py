@@ -1,0 +1,41 @@
+"""Posterior means as sums of kernels: f(x) = Σⱼ k(x, pⱼ)wⱼ, with no factor to be solved with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..rows.partition import blocks
+
+Array = np.ndarray
+#: Queries and points of one block of kernel values, which is to stay in a core's cache.
+ROWS, POINTS = 256, 512
+#: Kernel values of one batch, which one worker computes.
+BATCH = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """x ↦ K(x, P)W."""
+
+    kernel: Kernel
+    points: Array  # P  (n, d)
+    weights: Array  # W  (n, p)
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        """K(X*, P)W  (q, p)."""
+        size = int(np.clip(BATCH // max(1, self.points.shape[0]), ROWS, 16 * ROWS))
+        parts = engine.map(lambda part: self.at(Xs[part]), blocks(Xs.shape[0], size))
+        return np.concatenate(parts)
+
+    def at(self, Xs: Array) -> Array:
+        """The same, here and now."""
+        total = np.zeros((Xs.shape[0], self.weights.shape[1]))
+        for here in blocks(self.points.shape[0], POINTS):
+            points, weights = self.points[here], self.weights[here]
+            for part in blocks(Xs.shape[0], ROWS):
+                total[part] += self.kernel.value(Xs[part], points) @ weights
+        return total

@@ -1,0 +1,210 @@
+"""Experts: how a chunk turns its rows into a message, and the belief into a gradient.
+
+Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in nothing else:
+
+    Block      R = K(X, X) − VᵀV + Ψ            the BCM; with shared anchors PITC
+    Diagonal   the diagonal of that             FITC
+    Projected  R = Ψ                            subset of regressors, DTC, fixed features
+
+Variational is Projected with a penalty on what the anchors leave out: its sum is a bound.
+
+Ψ = σ²/w: a row of weight w is w equal rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..numerics import linalg
+from ..numerics.linalg import LOG_2PI
+from ..rows.chunk import Chunk
+from .basis import Basis, Gradient
+from .message import Belief, Message
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Full:
+    """R = LLᵀ."""
+
+    L: Array
+
+    def whiten(self, B: Array) -> Array:
+        """L⁻¹B."""
+        return linalg.solve_lower(self.L, B)
+
+    def solve(self, B: Array) -> Array:
+        """R⁻¹B."""
+        return linalg.solve_posdef(self.L, B)
+
+    def log_det(self) -> float:
+        return linalg.log_det(self.L)
+
+    def adjoint(self, alpha: Array, G: Array) -> Array:
+        """R̄ = ½(ααᵀ + pGGᵀ − pR⁻¹) = −½p(R⁻¹ − AAᵀ), A = [α/√p, G]; symmetric  (n, n)."""
+        p = alpha.shape[1]
+        A = np.concatenate([alpha / np.sqrt(p), G], axis=1)
+        R_bar = linalg.subtract_gram(linalg.inverse_posdef(self.L), A)
+        R_bar *= -0.5 * p
+        return linalg.mirror(R_bar)
+
+
+@dataclass(frozen=True, eq=False)
+class Diag:
+    """R = diag(d); its adjoint is a vector too."""
+
+    d: Array  # (n,)
+
+    def whiten(self, B: Array) -> Array:
+        return B / np.sqrt(self.d)[:, None]
+
+    def solve(self, B: Array) -> Array:
+        return B / self.d[:, None]
+
+    def log_det(self) -> float:
+        return float(np.log(self.d).sum())
+
+    def adjoint(self, alpha: Array, G: Array) -> Array:
+        p = alpha.shape[1]
+        return 0.5 * ((alpha**2).sum(axis=1) + p * (G**2).sum(axis=1) - p / self.d)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """p(y | v) of one chunk: N(y − offset; Vᵀv, R), and the log scale of repeated rows."""
+
+    X: Array  # (n, d)
+    y: Array  # less the offset  (n, p)
+    w: Array  # (n,)
+    V: Array  # (m, n)
+    R: Full | Diag
+    log_repeats: float
+
+    def message(self) -> Message:
+        A = self.R.whiten(self.V.T)  # R^(-½)Vᵀ  (n, m)
+        b = self.R.whiten(self.y)
+        n = self.y.shape[0]
+        log_scale = -0.5 * ((b * b).sum(axis=0) + self.R.log_det() + n * LOG_2PI)
+        return Message(linalg.gram(A.T), A.T @ b, log_scale + self.log_repeats)
+
+
+@dataclass(frozen=True)
+class Expert:
+    """Sends messages and replies with gradients; a subclass says what R is."""
+
+    noise: float  # σ²
+
+    def residual(self, basis: Basis, X: Array, V: Array) -> Array:
+        """cov[f(X) | v] as this expert sees it: a matrix, or a vector for a diagonal one."""
+        raise TypeError("abstract expert")
+
+    def residual_vjp(self, basis: Basis, X: Array, V: Array, R_bar: Array) -> tuple[Array, Array]:
+        """θ̄ and V̄ from R̄."""
+        raise TypeError("abstract expert")
+
+    def condition(self, basis: Basis, chunk: Chunk) -> Conditional:
+        X, y, w = chunk.load()
+        V = basis.design(X)
+        covariance = self.residual(basis, X, V)
+        scale = basis.scale(X) or 1.0
+        psi = self.noise / w
+        R: Full | Diag
+        if covariance.ndim == 2:
+            covariance.flat[:: X.shape[0] + 1] += psi
+            R = Full(linalg.cholesky(covariance, scale, overwrite=True)[0])
+        else:
+            R = Diag(np.maximum(covariance + psi, linalg.JITTERS[0] * scale))
+        return Conditional(X, y - basis.offset(X), w, V, R, log_repeats(w, self.noise))
+
+    def send(self, basis: Basis, chunk: Chunk) -> Message:
+        """log m(v) = log N(y; Vᵀv, R): Λ = VR⁻¹Vᵀ, h = VR⁻¹y, c = log N(y; 0, R)."""
+        return self.condition(basis, chunk).message()
+
+    def reply(self, basis: Basis, chunk: Chunk, belief: Belief) -> Gradient:
+        """E_q[∇ log m(v)], q the belief: this chunk's part of the evidence gradient (Fisher)."""
+        return self.gradient(basis, self.condition(basis, chunk), belief)
+
+    def gradient(self, basis: Basis, given: Conditional, belief: Belief) -> Gradient:
+        X, y, V, R = given.X, given.y, given.V, given.R
+        p = y.shape[1]
+        alpha = R.solve(y - V.T @ belief.mean)  # R⁻¹(y − Vᵀμ)  (n, p)
+        T = belief.spread(V)  # VᵀΛ⁻¹V = TᵀT
+        G = R.solve(T.T)  # (n, m)
+        R_bar = R.adjoint(alpha, G)
+        theta_R, V_bar = self.residual_vjp(basis, X, V, R_bar)
+        if V.size:  # E_q of −½(y − Vᵀv)ᵀR⁻¹(y − Vᵀv) through V
+            V_bar = V_bar + belief.mean @ alpha.T
+            V_bar -= p * linalg.solve_upper(belief.factor, G.T)
+        through_V = basis.design_vjp(X, V, V_bar)
+        diagonal = R_bar.diagonal() if R_bar.ndim == 2 else R_bar
+        noise = float((diagonal * self.noise / given.w).sum() - 0.5 * p * (given.w - 1.0).sum())
+        return Gradient(theta_R + through_V.theta, noise, through_V.factor)
+
+
+class Block(Expert):
+    """R = K(X, X) − VᵀV + Ψ."""
+
+    def residual(self, basis, X, V):
+        return basis.residual(X, V)
+
+    def residual_vjp(self, basis, X, V, R_bar):
+        return basis.residual_vjp(X, V, R_bar)
+
+
+class Diagonal(Expert):
+    """R = diag(K(X, X) − VᵀV) + Ψ. A weighted row is one row seen often, with one residual."""
+
+    def residual(self, basis, X, V):
+        return basis.residual_diag(X, V)
+
+    def residual_vjp(self, basis, X, V, R_bar):
+        return basis.residual_diag_vjp(X, V, R_bar)
+
+
+class Projected(Expert):
+    """R = Ψ."""
+
+    def residual(self, basis, X, V):
+        return np.zeros(X.shape[0])
+
+    def residual_vjp(self, basis, X, V, R_bar):
+        return np.zeros(basis.no_gradient().theta.size), np.zeros_like(V)
+
+
+class Variational(Projected):
+    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)w/σ²: the sum of messages is a lower bound of the
+    exact evidence (Titsias 2009).
+    """
+
+    def condition(self, basis, chunk):
+        given = super().condition(basis, chunk)
+        left = basis.residual_diag(given.X, given.V)
+        penalty = 0.5 * float((left / self._psi(basis, given)).sum())
+        return replace(given, log_repeats=given.log_repeats - penalty)
+
+    def gradient(self, basis, given, belief):
+        d_bar = -0.5 * given.y.shape[1] / self._psi(basis, given)
+        theta, V_bar = basis.residual_diag_vjp(given.X, given.V, d_bar)
+        if theta.size != basis.no_gradient().theta.size:  # features leave nothing out
+            return super().gradient(basis, given, belief)
+        through_V = basis.design_vjp(given.X, given.V, V_bar)
+        left = basis.residual_diag(given.X, given.V)
+        own = Gradient(theta + through_V.theta, -float(d_bar @ left), through_V.factor)
+        return super().gradient(basis, given, belief) + own
+
+    def _psi(self, basis, given):
+        """σ²/w, not below what R is taken to be."""
+        least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
+        return np.maximum(self.noise / given.w, least)
+
+
+def log_repeats(w: Array, noise: float) -> float:
+    """Σ −½(w−1) log 2πσ² − ½ log w: w equal rows are one row of noise σ²/w, times this."""
+    extra = w[w != 1.0]
+    if extra.size == 0:
+        return 0.0
+    log_noise = np.log(max(noise, np.finfo(float).tiny))
+    return float(-0.5 * ((extra - 1.0) * (LOG_2PI + log_noise) + np.log(extra)).sum())

@@ -1,0 +1,1 @@
+"""Foundations: factorisations, jitter, LAPACK, threads, clocks."""

@@ -1,0 +1,109 @@
+"""What the online estimators share: their arguments, and a stream that begins by learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..interface.arguments import check_square, number, whole_number
+from ..kernels import Kernel, as_kernel, needs_one_column
+from ..rows.rows import Rows
+from ..rows.scaling import merged
+from .gp import REMOVALS, Rules
+
+Array = np.ndarray
+#: Rows that weights may ask to repeat in one call.
+LARGEST_TOTAL = 1e7
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The arguments of an online estimator, checked."""
+
+    rules: Rules
+    n_sweeps: int
+    learn: bool
+    learn_rows: int
+    kernel: Kernel | None
+    one_column: bool  # the kernel is a covariance in one dimension only
+
+    @classmethod
+    def of(cls, estimator) -> Options:
+        e = estimator
+        if not isinstance(e.learn, (bool, np.bool_)):
+            raise ValueError(f"learn={e.learn!r}: give True or False")
+        budget = whole_number(e.budget, "budget", auto=False)
+        check_square(budget + 1, "budget")
+        if not isinstance(e.removal, str) or e.removal not in REMOVALS:
+            raise ValueError(f"removal={e.removal!r}: give one of {REMOVALS}")
+        novelty = number(e.novelty, "novelty", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
+        forgetting = number(
+            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
+        )
+        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
+        whole_number(verbose, "verbose", least=0, auto=False)
+        return cls(
+            rules=Rules(budget, novelty, e.removal, forgetting),
+            n_sweeps=whole_number(e.n_sweeps, "n_sweeps", auto=False),
+            learn=bool(e.learn),
+            learn_rows=whole_number(e.learn_rows, "learn_rows", auto=False),
+            kernel=None if e.kernel is None else as_kernel(e.kernel),
+            one_column=needs_one_column(e.kernel),
+        )
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of the rows of one `fit` means something: the early ones fade."""
+        return self.rules.forgetting < 1.0
+
+    def kernel_for(self, d: int) -> Kernel | None:
+        """The kernel given, with one length a column."""
+        if self.one_column and d > 1:
+            raise ValueError(
+                f"kernel has an ExpSineSquared, which is no covariance on {d} columns: give "
+                "collegium.kernels.Periodic, a product over columns"
+            )
+        return None if self.kernel is None else self.kernel.for_width(d)
+
+
+def shuffled(
+    rows: Rows, options: Options, rng: np.random.Generator, estimator, *, repeat: bool
+) -> Rows:
+    """The rows of one `fit` in an order that depends on their values and the seed alone.
+
+    Where the past fades they stay in theirs. Copies are made before the order is drawn: a long
+    run of equal labels would pull a site that is not Gaussian along.
+    """
+    if options.in_order:
+        rows = rows.take(rows.w > 0)
+        return repeated(rows, estimator) if repeat else rows
+    rows, _ = merged(rows, None, in_order=False)
+    rows = repeated(rows, estimator) if repeat else rows
+    return rows.take(rng.permutation(rows.X.shape[0]))
+
+
+def repeated(rows: Rows, estimator) -> Rows:
+    """A row of weight w as w rows: only a Gaussian site has a power that is one of its own."""
+    if (rows.w != np.floor(rows.w)).any():
+        raise ValueError(
+            f"sample_weight of {type(estimator).__name__} must be whole numbers here (rows are "
+            "repeated): leave it out, or round it"
+        )
+    if rows.w.sum() > LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight asks for {rows.w.sum():.3g} repeated rows, beyond {LARGEST_TOTAL:.0e}: "
+            "give smaller weights, or fewer rows at a time"
+        )
+    again = np.repeat(np.arange(rows.X.shape[0]), rows.w.astype(int))
+    return Rows(rows.X[again], rows.y[again], np.ones(again.size))
+
+
+def first_rows(rows: Rows, options: Options, rng: np.random.Generator) -> Rows:
+    """The rows of one `fit` that hyperparameters are learnt from, in their order."""
+    n, count = rows.X.shape[0], options.learn_rows
+    if n <= count:
+        return rows
+    return rows.take(
+        np.sort(rng.choice(n, count, replace=False)) if options.in_order else slice(count)
+    )

@@ -1,0 +1,279 @@
+"""OnlineGPClassifier: labels from a stream, with probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines import single_threaded
+from ..interface.classifier import LabelClassifier, signs
+from ..interface.progress import Progress
+from ..interface.stream import Waiting
+from ..interface.validation import all_or_nothing, check_queries, generator
+from ..kernels import Kernel
+from ..likelihoods.sites import Probit
+from ..rows.rows import Rows
+from .arguments import Options, first_rows, repeated, shuffled
+from .gp import OnlineGP
+from .learning import default_kernel, search
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStream:
+    """One online GP of two classes, or one a class against the rest."""
+
+    gps: tuple[OnlineGP, ...]
+    waiting: Waiting | None
+    n_seen: int
+
+    def heard(self, rows: Rows, *, n_sweeps: int = 1) -> LabelStream:
+        """Rows whose y are positions among the classes."""
+        gps = tuple(
+            gp.sweep(rows.X, sign, times=n_sweeps)
+            for gp, sign in zip(self.gps, signs(rows.y, len(self.gps)))
+        )
+        return replace(self, gps=gps)
+
+
+def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelStream:
+    """Before any row is heard: one kernel for all classes, learnt from the first rows."""
+    n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
+    given = options.kernel_for(d)
+    kernel = default_kernel(first.X) if given is None else given
+
+    def start(tried: Kernel) -> tuple[OnlineGP, ...]:
+        return (OnlineGP.start(tried, Probit(), d, 1, options.rules),) * n_gps
+
+    def log_evidence(tried: Kernel) -> float:
+        heard = LabelStream(start(tried), None, 0).heard(first)
+        return float(sum(gp.log_evidence[0] for gp in heard.gps))
+
+    if options.learn and np.ptp(first.y) > 0:  # one class alone says nothing about lengths
+        kernel = search(log_evidence, kernel, first.X)
+        say(f"learnt {kernel!r} from {first.X.shape[0]} rows")
+    return LabelStream(start(kernel), None, 0)
+
+
+class OnlineGPClassifier(LabelClassifier):
+    """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
+
+    A latent function decides by a probit, p(y = 1) = Φ(f); rows are heard one after the other,
+    each by matching moments, and forgotten. More than two classes are told apart one against
+    the rest, with probabilities normalised.
+
+    Parameters
+    ----------
+    kernel : kernel of collegium or scikit-learn, default=None
+        Of the latent function, shared by all classes; family and starting point. None: a Matérn
+        5/2 with lengths from the columns' scales.
+    budget : int, default=200
+        Points of each basis. A row costs O(budget²).
+    novelty : float, default=1e-4
+        A row joins the basis where that leaves open more than this share of the prior variance;
+        the others are projected onto it.
+    removal : {"posterior", "mean"}
+        The point to drop when a basis is full: where the mean would change least in units of
+        the posterior spread, α²/(Q + C), or least at all, |α|/Q.
+    forgetting : float, default=1.0
+        With λ < 1 a row that came t rows ago counts λᵗ times: for classes that drift. (It is
+        done in steps of some rows, together 2 % at most.)
+    learn : bool, default=True
+        Learn one factor of the kernel's variances and one of its length scales from the first
+        rows, by their evidence. False: take `kernel` as it is.
+    n_sweeps : int, default=1
+        How often `fit` goes through the rows. The second and later times start from the basis
+        found before, and the last one holds it fixed.
+    learn_rows : int, default=500
+        Rows to learn from. They are kept until there are enough, and dropped then.
+    random_state : int, RandomState or None
+        Seed of the order in which `fit` presents the rows.
+    verbose : int, default=0
+        1: say what is learnt.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    kernel_ : the kernel used, in the units of X.
+    basis_ : array of shape (b, d), the points kept; of several classes a list of such.
+    n_seen_ : int, rows heard.
+    log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
+
+    Notes
+    -----
+    `partial_fit` hears rows in their order. `fit` shuffles them first, unless `forgetting` gives
+    the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
+    Weights must be whole numbers: rows are repeated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import OnlineGPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(np.hypot(X[:, 0], X[:, 1]) < 1, "in", "out")
+    >>> model = OnlineGPClassifier(budget=40, random_state=0).fit(X, y)
+    >>> [str(label) for label in model.predict([[0.0, 0.1], [2.0, 1.0]])]
+    ['in', 'out']
+    >>> bool(model.predict_proba([[0.0, 0.1]])[0, 0] > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        budget=200,
+        novelty=1e-4,
+        removal="posterior",
+        forgetting=1.0,
+        learn=True,
+        n_sweeps=1,
+        learn_rows=500,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.budget = budget
+        self.novelty = novelty
+        self.removal = removal
+        self.forgetting = forgetting
+        self.learn = learn
+        self.n_sweeps = n_sweeps
+        self.learn_rows = learn_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, and learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,), labels
+        sample_weight : array-like of shape (n,), default=None
+            Whole numbers: a weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        options = self._options()
+        X, y = self._check(X, y, reset=True)
+        rows, self.classes_ = self._coded(X, y, unique_labels(y), sample_weight)
+        rng, n = generator(self.random_state), rows.X.shape[0]
+        rows = shuffled(rows, options, rng, self, repeat=True)
+        with single_threaded():
+            first = first_rows(rows, options, rng)
+            say = Progress(self.verbose)
+            stream = begin_labels(first, self.classes_.size, options, say)
+            stream = stream.heard(rows, n_sweeps=options.n_sweeps)
+        self.stream_ = replace(stream, n_seen=n)
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from more rows, in their order.
+
+        The kernel is learnt from the first `learn_rows` rows of a stream, and anew whenever the
+        rows have doubled in number until then.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may ever come; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "stream_")
+        options = self._options()
+        X, y = self._check(X, y, reset=first)
+        known = self._known(classes, first)
+        rows, self.classes_ = self._coded(X, y, known, sample_weight)
+        n = rows.X.shape[0]
+        rows = repeated(rows, self)
+        with single_threaded():
+            if first:
+                stream, seen = self._wait(rows, Waiting(rows, 0), options), 0
+            elif self.stream_.waiting is not None:
+                kept = self.stream_.waiting
+                waiting = replace(kept, rows=kept.rows + rows)
+                stream, seen = self._wait(rows, waiting, options), self.n_seen_
+            else:
+                stream, seen = self.stream_.heard(rows), self.n_seen_
+        self.stream_ = replace(stream, n_seen=seen + n)
+        return self
+
+    def _wait(self, rows: Rows, waiting: Waiting, options: Options) -> LabelStream:
+        """The stream after new rows, while its first ones are kept."""
+        if not waiting.due(options.learn_rows):
+            return replace(self.stream_.heard(rows), waiting=waiting)
+        first, n = waiting.rows.take(slice(options.learn_rows)), waiting.rows.X.shape[0]
+        stream = begin_labels(first, self.classes_.size, options, Progress(self.verbose))
+        enough = n >= options.learn_rows or not options.learn
+        stream = stream.heard(waiting.rows)
+        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+
+    def _options(self) -> Options:
+        options = Options.of(self)
+        if not options.learn and options.kernel is None:
+            raise ValueError("learn=False needs a kernel")
+        return options
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict_proba(self, X):
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+
+        Returns
+        -------
+        probability : array of shape (n, n_classes)
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        with single_threaded():
+            found = [gp.predict(X) for gp in self.stream_.gps]
+        probit = Probit()
+        if len(found) == 1:
+            m, v = found[0].mean[:, 0], found[0].variance
+            return np.column_stack([probit.probability(-m, v), probit.probability(m, v)])
+        logs = [probit.log_probability(one.mean[:, 0], one.variance) for one in found]
+        table = np.column_stack(logs)
+        table = np.exp(table - table.max(axis=1, keepdims=True))
+        return table / table.sum(axis=1, keepdims=True)
+
+    # -- what was found -----------------------------------------------------------------------
+
+    def _fitted(self) -> LabelStream:
+        check_is_fitted(self)
+        return self.stream_
+
+    @property
+    def kernel_(self) -> Kernel:
+        return self._fitted().gps[0].kernel
+
+    @property
+    def basis_(self) -> Array | list[Array]:
+        points = [gp.Z for gp in self._fitted().gps]
+        return points[0] if len(points) == 1 else points
+
+    @property
+    def n_seen_(self) -> int:
+        return self._fitted().n_seen
+
+    @property
+    def log_evidence_(self) -> float:
+        return float(sum(gp.log_evidence[0] for gp in self._fitted().gps))

@@ -1,0 +1,269 @@
+"""The sparse online GP of Csató & Opper (2002): one row after the other, a basis of bounded size.
+
+What is known of f is its mean μ and covariance S at the basis points Z. A row (x, y) meets, with
+k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (what the basis cannot say about f(x)),
+
+    m = eᵀμ      v = γ + eᵀSe      c = Se = cov(f(Z), f(x))
+    μ += q c     S += r ccᵀ        (q, r: see `likelihoods`)
+
+A novel row joins the basis: (μ, m) and (S c; cᵀ v) take the same step. Over budget a point is
+dropped by deleting its row from μ and its row and column from S: mean and covariance at the
+others stay what they were. A row that is not novel is one that joined and was dropped at once.
+Csató & Opper's α and C are Qμ and QSQ − Q; kept as moments they survive smooth streams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..likelihoods.sites import GAUSSIAN, Likelihood
+from ..messages.expansion import Expansion
+from ..numerics import linalg
+from ..numerics.linalg import LOG_2PI
+from ..numerics.threads import single_threaded
+from ..rows.partition import blocks
+from ..rows.rows import Prediction
+from .loop import NUGGET, absorb
+
+Array = np.ndarray
+#: Of the prior variance, the least noise of a row: S keeps its last digits.
+LEAST_NOISE = 1e-9
+#: Rows whose kernel values are computed at once.
+BLOCK = 256
+#: The sum of messages is scaled in steps that forget at most this share.
+FORGET_STEP = 0.02
+#: How the point to drop is scored: by the change of the mean there in units of its spread (Csató
+#: & Opper 2002), or by the change of the mean alone.
+REMOVALS = ("posterior", "mean")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which points make the basis, and how fast the past fades."""
+
+    budget: int = 200
+    novelty: float = 1e-4  # of the prior variance: what the basis must leave open of f(x)
+    removal: str = "posterior"
+    forgetting: float = 1.0  # λ: each row scales the sum of the messages before it
+
+    @property
+    def refresh_every(self) -> int:
+        """Rows between two computations of Q afresh; on the way it takes rank-one updates."""
+        return max(self.budget, 50)
+
+    @property
+    def forget_every(self) -> int:
+        """Rows between two steps of forgetting, each by λ to this power."""
+        if self.forgetting == 1.0:
+            return 0
+        return max(1, int(np.log1p(-FORGET_STEP) / np.log(self.forgetting)))
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineGP:
+    """N(μ, S) over f(Z), after n rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium.likelihoods.sites import Gaussian
+    >>> from collegium.online.gp import OnlineGP, Rules
+    >>> from collegium.kernels import RBF
+    >>> gp = OnlineGP.start(RBF(1.0, 0.5), Gaussian(0.01), d=1, rules=Rules(budget=15))
+    >>> X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 1))
+    >>> gp, before = gp.add(X, np.sin(2 * X))  # `before`: each row predicted from those before it
+    >>> found = gp.predict(np.array([[0.3]]))
+    >>> gp.Z.shape, bool(abs(found.mean[0, 0] - np.sin(0.6)) < 0.02)
+    ((15, 1), True)
+    """
+
+    kernel: Kernel
+    likelihood: Likelihood
+    rules: Rules
+    Z: Array  # (b, d)
+    mean: Array  # μ  (b, p)
+    covariance: Array  # S  (b, b)
+    Q: Array  # K(Z, Z)⁻¹, nugget included  (b, b)
+    alpha: Array  # Qμ  (b, p)
+    spread: Array  # the diagonal of QSQ  (b,)
+    n_rows: int
+    log_evidence: Array  # Σ log Z of the rows, each given those before it  (p,)
+
+    @classmethod
+    def start(
+        cls, kernel: Kernel, likelihood: Likelihood, d: int, p: int = 1, rules: Rules | None = None
+    ) -> OnlineGP:
+        """Before any row: an empty basis, for d columns and p outputs (one, if not Gaussian)."""
+        return cls(
+            kernel, likelihood, rules or Rules(), np.empty((0, d)), np.empty((0, p)),
+            np.empty((0, 0)), np.empty((0, 0)), np.empty((0, p)), np.empty(0), 0, np.zeros(p),
+        )  # fmt: skip
+
+    def add(self, X: Array, y: Array, w: Array | None = None) -> tuple[OnlineGP, Prediction]:
+        """The state that has heard these rows too, X (n, d), y (n, p), in their order.
+
+        Also what was expected of f at each row before it was heard. A weight w is w equal rows
+        of a Gaussian likelihood.
+        """
+        weighted = w is not None and not (w == 1.0).all()
+        if weighted and self.likelihood.code != GAUSSIAN:
+            raise ValueError("weights need a Gaussian likelihood: repeat the rows instead")
+        w = np.ones(X.shape[0]) if w is None else w
+        with single_threaded():
+            work = _Work(self, X.shape[0])
+            found = [work.hear(X[part], y[part], w[part]) for part in blocks(X.shape[0], BLOCK)]
+            state = work.state()
+        mean = [one.mean for one in found] or [np.empty((0, y.shape[1]))]
+        variance = [one.variance for one in found] or [np.empty(0)]
+        return state, Prediction(np.concatenate(mean), np.concatenate(variance))
+
+    def sweep(self, X: Array, y: Array, w: Array | None = None, times: int = 1) -> OnlineGP:
+        """All rows, several times over, each counted once; they must be all that was heard.
+
+        A sweep starts from the prior at the basis that the one before it left; the last of
+        several holds the basis fixed. With a Gaussian likelihood that is FITC, in any order.
+        """
+        if times > 1 and self.n_rows:
+            raise ValueError("several sweeps start from an empty basis: earlier rows would be lost")
+        state = self.add(X, y, w)[0]
+        for again in range(1, times):
+            held = replace(self.rules, novelty=np.inf) if again == times - 1 else self.rules
+            state = replace(state.forgotten(), rules=held).add(X, y, w)[0]
+        return replace(state, rules=self.rules)
+
+    def forgotten(self) -> OnlineGP:
+        """The prior at the same basis: no row heard."""
+        K = _prior(self.kernel, self.Z)
+        empty = replace(
+            self, mean=np.zeros_like(self.mean), covariance=K, n_rows=0,
+            log_evidence=np.zeros_like(self.log_evidence),
+        )  # fmt: skip
+        with single_threaded():
+            work = _Work(empty)
+            work.refresh()
+            return work.state()
+
+    def means(self, Xs: Array) -> Array:
+        """kᵀQμ  (q, p)."""
+        return Expansion(self.kernel, self.Z, self.Q @ self.mean).at(Xs)
+
+    def predict(self, Xs: Array) -> Prediction:
+        """Moments of f: kᵀα, and k(x, x) − kᵀQk + kᵀQSQk in two parts that are not negative."""
+        q = Xs.shape[0]
+        mean, variance = np.empty((q, self.mean.shape[1])), np.empty(q)
+        for part in blocks(q, 2048):
+            k = self.kernel.value(Xs[part], self.Z)
+            e = k @ self.Q
+            left = self.kernel.diag(Xs[part]) - np.einsum("qb,qb->q", k, e)
+            known = np.einsum("qb,qb->q", e @ self.covariance, e)
+            mean[part] = e @ self.mean
+            variance[part] = np.maximum(left, 0.0) + np.maximum(known, 0.0)
+        return Prediction(mean, variance)
+
+    def joint(self, Xs: Array) -> Array:
+        """The covariance of f(X*)  (q, q)."""
+        k = self.kernel.value(Xs, self.Z)
+        e = k @ self.Q
+        total = self.kernel.value(Xs) - k @ e.T + e @ self.covariance @ e.T
+        return 0.5 * (total + total.T)
+
+
+def _prior(kernel: Kernel, Z: Array) -> Array:
+    """K(Z, Z), each point with a nugget of its own."""
+    K = kernel.value(Z)
+    K.flat[:: K.shape[0] + 1] = (1.0 + NUGGET) * kernel.diag(Z)
+    return K
+
+
+class _Work:
+    """The arrays of a state with room for n more points (budget + 1 at most), changed in place."""
+
+    def __init__(self, owner: OnlineGP, n: int = 0):
+        self.owner, self.Z, self.size = owner, owner.Z, owner.Z.shape[0]
+        self.n_rows, self.log_evidence = owner.n_rows, owner.log_evidence
+        b, p = self.size, owner.mean.shape[1]
+        room = max(b, min(b + n, owner.rules.budget + 1))
+        self.mean, self.alpha = np.empty((2, room, p))
+        self.S, self.Q = np.empty((2, room, room))
+        self.spread = np.empty(room)
+        self.mean[:b], self.alpha[:b], self.spread[:b] = owner.mean, owner.alpha, owner.spread
+        self.S[:b, :b], self.Q[:b, :b] = owner.covariance, owner.Q
+
+    def state(self) -> OnlineGP:
+        b = self.size
+        return replace(
+            self.owner, Z=self.Z, mean=self.mean[:b].copy(), covariance=self.S[:b, :b].copy(),
+            Q=self.Q[:b, :b].copy(), alpha=self.alpha[:b].copy(), spread=self.spread[:b].copy(),
+            n_rows=self.n_rows, log_evidence=self.log_evidence,
+        )  # fmt: skip
+
+    def hear(self, X: Array, y: Array, w: Array) -> Prediction:
+        """One block of rows, with stops where Q is due afresh or the past is due to fade."""
+        kernel, likelihood, rules = self.owner.kernel, self.owner.likelihood, self.owner.rules
+        n, every = X.shape[0], rules.forget_every
+        points = np.vstack([self.Z, X])
+        K = np.hstack([kernel.value(X, self.Z), kernel.value(X)])  # K(X, points)
+        column = np.full(self.S.shape[0], -1)  # of K, for each point of the basis
+        column[: self.size] = np.arange(self.size)
+        prior = (1.0 + NUGGET) * kernel.diag(X)
+        parameter = np.full(n, likelihood.parameter)
+        if likelihood.code == GAUSSIAN:
+            parameter = np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) / w
+        m, v, log_z = np.empty(y.shape), np.empty(n), np.empty(y.shape)
+        at = 0
+        while at < n:
+            stop = min(n, at + rules.refresh_every - self.n_rows % rules.refresh_every)
+            if every:
+                stop = min(stop, at + every - self.n_rows % every)
+                if self.n_rows and self.n_rows % every == 0:
+                    self.fade(rules.forgetting**every)
+            self.size = absorb(
+                K, prior, y, parameter, likelihood.code, at, stop, self.size, column, self.mean,
+                self.S, self.Q, self.alpha, self.spread, rules.budget, rules.novelty,
+                rules.removal == "posterior", m, v, log_z,
+            )  # fmt: skip
+            self.n_rows, at = self.n_rows + stop - at, stop
+            self.Z = points[column[: self.size]]
+            if self.n_rows % rules.refresh_every == 0:
+                self.refresh()
+        if likelihood.code == GAUSSIAN:  # w equal rows: noise σ²/w, no scatter between them
+            scatter = (w - 1.0) * (LOG_2PI + np.log(parameter * w)) + np.log(w)
+            log_z -= 0.5 * scatter[:, None]
+        self.log_evidence = self.log_evidence + log_z.sum(axis=0)
+        return Prediction(m, v)
+
+    def refresh(self) -> None:
+        """Q, α and the diagonal of QSQ without the rounding of their updates."""
+        b = self.size
+        L = self._root(_prior(self.owner.kernel, self.Z))
+        self.Q[:b, :b] = linalg.mirror(linalg.inverse_posdef(L))
+        self._moments(self.mean[:b], self._root(self.S[:b, :b]))
+
+    def fade(self, power: float) -> None:
+        """S⁻¹ = Q + Λ becomes Q + λΛ, its shift h = S⁻¹μ becomes λh.
+
+        With S = LLᵀ and M = (1 − λ)LᵀQL + λI: S ← LM⁻¹Lᵀ, μ ← λLM⁻¹L⁻¹μ.
+        """
+        b = self.size
+        L = self._root(self.S[:b, :b])
+        M = (1.0 - power) * (L.T @ self.Q[:b, :b] @ L)
+        M.flat[:: b + 1] += power
+        LM, _ = linalg.cholesky(M, 1.0, overwrite=True)
+        mean = power * (L @ linalg.solve_posdef(LM, linalg.solve_lower(L, self.mean[:b])))
+        self._moments(mean, linalg.solve_lower(LM, L.T).T)
+
+    def _root(self, A: Array) -> Array:
+        """Lower L, LLᵀ = A, factorised where every point has unit prior variance."""
+        sd = np.sqrt(self.owner.kernel.diag(self.Z))
+        L, _ = linalg.cholesky(A / sd[:, None] / sd, 1.0, overwrite=True)
+        return sd[:, None] * L
+
+    def _moments(self, mean: Array, root: Array) -> None:
+        """μ, S = root·rootᵀ, and what follows from them."""
+        b = self.size
+        Q = self.Q[:b, :b]
+        self.mean[:b], self.S[:b, :b], self.alpha[:b] = mean, linalg.gram(root), Q @ mean
+        self.spread[:b] = ((Q @ root) ** 2).sum(axis=1)

@@ -1,0 +1,60 @@
+"""Kernels for streams that are not Gaussian: by the evidence of some rows, each given those before.
+
+There is no gradient of it to follow: two numbers are searched, a factor of all variances and one
+of all length scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..kernels import Kernel
+from ..kernels.matern52 import Matern52
+from ..learning.optimise import Scales
+
+Array = np.ndarray
+
+
+def default_kernel(X: Array) -> Kernel:
+    """A Matérn 5/2 of unit variance, lengths the columns' scales times √d."""
+    return Matern52(1.0, Scales.of(X).columns * np.sqrt(X.shape[1]))
+
+
+def search(
+    log_evidence: Callable[[Kernel], float], kernel: Kernel, X: Array, *, evaluations: int = 40
+) -> Kernel:
+    """The kernel times e^a, its lengths times e^b, where log evidence + log prior is largest.
+
+    Nelder & Mead (1965) from the kernel given, within the bounds that the data set (`Scales`);
+    parameters that are neither variances nor lengths, or fixed, stay.
+    """
+    kinds = np.array([kind for kind, _ in kernel.labels])
+    moves = np.array([kinds == "variance", np.isin(kinds, ("length", "slope"))], dtype=float)
+    moves = moves[moves.any(axis=1)] if kinds.size else np.empty((0, 0))
+    if not len(moves):
+        return kernel
+    prior = Scales.of(X).prior(kernel)
+    low, high = prior.low[:-1], prior.high[:-1]
+
+    def at(step: Array) -> Array:
+        return np.clip(kernel.theta + step @ moves, low, high)
+
+    def negative(step: Array) -> float:
+        theta = at(step)
+        z = (theta - prior.centre[:-1]) / prior.spread[:-1]
+        return 0.5 * float((z @ z) / theta.size) - log_evidence(kernel.with_theta(theta))
+
+    q = len(moves)
+    simplex = np.vstack([np.zeros(q), np.eye(q)])
+    if q == 2:
+        simplex[2, 1] = -0.7  # of two directions, shorter lengths: the start is a smooth function
+    found = minimize(
+        negative, np.zeros(q), method="Nelder-Mead",
+        options={
+            "maxfev": evaluations, "initial_simplex": simplex, "xatol": 0.03, "fatol": 0.03
+        },
+    )  # fmt: skip
+    return kernel.with_theta(at(found.x))

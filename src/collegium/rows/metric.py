@@ -1,0 +1,50 @@
+"""Sizes of inputs: of columns as they come, and of directions as a kernel sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..kernels.base import nearest_to_zero
+
+Array = np.ndarray
+
+
+def column_scales(X: Array) -> Array:
+    """Standard deviations, at least 1e-150; the magnitude where a column is constant."""
+    size = np.abs(X).max(axis=0, initial=0.0)
+    size[size == 0.0] = 1.0
+    centred = X / size
+    centred = centred - centred.mean(axis=0) if X.shape[0] else centred
+    sd = np.sqrt((centred**2).mean(axis=0)) if X.shape[0] else np.ones(X.shape[1])
+    scale = sd * size
+    return np.maximum(np.where(sd <= 1e-14, size, scale), 1e-150)
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """Inputs as a kernel sees them: distance means loss of correlation."""
+
+    origin: Array  # (d,)
+    weights: Array  # (d,)
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Array) -> Metric:
+        """Of a kernel on such rows; columns that it does not see by distance count little."""
+        scales = column_scales(X)
+        with np.errstate(over="ignore", divide="ignore"):
+            weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
+        if not (weights > 0).any():
+            weights = 1.0 / scales
+        weights = np.maximum(weights, 1e-152)  # a column is never lost: see `backward`
+        return cls(nearest_to_zero(X), weights / (weights * scales).max())
+
+    def forward(self, X: Array) -> Array:
+        """X in the metric; queries far beyond the data stay where their squares are finite."""
+        with np.errstate(over="ignore"):
+            return np.clip((X - self.origin) * self.weights, -1e100, 1e100)
+
+    def backward(self, S: Array) -> Array:
+        return S / self.weights + self.origin

@@ -1,0 +1,22 @@
+"""The rows nearest to a query."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+Array = np.ndarray
+
+
+def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
+    """The k rows nearest to each query, nearest first  (n, k)."""
+    _, index = tree.query(Xs, k=k)
+    return np.atleast_1d(index).reshape(Xs.shape[0], k)
+
+
+def nearest_others(X: Array, asked: Array, k: int) -> Array:
+    """The k rows nearest to each of the rows asked, but itself, nearest first  (q, k)."""
+    found = nearest(cKDTree(X), X[asked], k + 1)
+    own = found == asked[:, None]
+    own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
+    return found[~own].reshape(asked.size, k)

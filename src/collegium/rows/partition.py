@@ -1,0 +1,123 @@
+"""Rows into chunks. Every rule returns a list of arrays of row numbers, each row once.
+
+Rules work on inputs already in the metric that matters (columns divided by length scales).
+Clusters keep the local density of the data, so their members see the true noise level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+    """Clusters of equal size (to one row) by repeated bisection along the widest direction."""
+    n_chunks = n_parts(X.shape[0], size)
+    done: list[Array] = []
+    waiting = [(np.arange(X.shape[0]), n_chunks)]
+    while waiting:
+        rows, parts = waiting.pop()
+        if parts == 1:
+            done.append(np.sort(rows))
+            continue
+        left = parts // 2
+        at = rows.size * left // parts
+        order = np.argpartition(_along_widest(X[rows]), at)
+        waiting.append((rows[order[at:]], parts - left))
+        waiting.append((rows[order[:at]], left))
+    return done
+
+
+def _along_widest(X: Array) -> Array:
+    """Coordinates along the direction of largest variance; ties broken by position."""
+    centred = X - X.mean(axis=0)
+    if X.shape[1] == 1:
+        return centred[:, 0]
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    direction = vectors[:, -1]
+    return centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
+
+
+def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+    """K-means clusters of `size` rows on average; larger ones are cut into balanced parts."""
+    n_chunks = min(n_parts(X.shape[0], size), max(1, np.unique(X, axis=0).shape[0]))
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+
+    model = MiniBatchKMeans(
+        n_chunks, n_init=1, max_iter=30, random_state=int(rng.integers(2**31 - 1)),
+        batch_size=max(1024, 3 * n_chunks),
+    )  # fmt: skip
+    groups = []
+    for rows in by_label(model.fit_predict(X)):
+        groups += [rows[part] for part in balanced(X[rows], 2 * size, rng)]
+    return groups
+
+
+def random(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+    """Equal-sized random samples."""
+    order = rng.permutation(X.shape[0])
+    return [np.sort(rows) for rows in np.array_split(order, n_parts(X.shape[0], size))]
+
+
+def by_time(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+    """Equal-sized runs of rows in the order given."""
+    return np.array_split(np.arange(X.shape[0]), n_parts(X.shape[0], size))
+
+
+def by_label(labels: Array) -> list[Array]:
+    """One chunk a distinct label, in the order of the labels."""
+    _, inverse = np.unique(labels, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(inverse))[:-1])
+
+
+def distinct(X: Array) -> tuple[Array, Array]:
+    """Distinct rows, in a canonical order, and where each row went."""
+    distinct, where = np.unique(X, axis=0, return_inverse=True)
+    return distinct, where.reshape(-1)
+
+
+def blocks(n: int, size: int) -> list[slice]:
+    """n rows in the order given, `size` at a time."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def n_parts(n: int, size: int) -> int:
+    """How many chunks of at most `size` rows hold n rows."""
+    return max(1, -(-n // size))
+
+
+RULES: dict[str, Callable[[Array, int, np.random.Generator], list[Array]]] = {
+    "balanced": balanced,
+    "kmeans": kmeans,
+    "random": random,
+    "time": by_time,
+}
+
+
+def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Array]:
+    """Rows in exactly M groups by a rule of `partition`."""
+    size = Fraction(points.shape[0], M)  # so that n / size is M exactly
+    groups = RULES[rule](points, size, rng)  # type: ignore[arg-type]
+    while len(groups) < M:  # clusters may be too few, or cut into too many
+        groups.sort(key=len)
+        largest = groups.pop()
+        halves = balanced(points[largest], -(-largest.size // 2), rng)
+        groups += [largest[half] for half in halves]
+    while len(groups) > M:
+        groups.sort(key=len)
+        groups = [np.sort(np.concatenate(groups[:2])), *groups[2:]]
+    return groups
+
+
+def chunk_groups(
+    X: Array, labels: Array | None, rule: str, size: int, rng: np.random.Generator
+) -> list[Array]:
+    """By label where there are labels: not in a stream, which is cut as it comes."""
+    if labels is not None:
+        return by_label(labels)
+    return RULES.get(rule, by_time)(X, size, rng)

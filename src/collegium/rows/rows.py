@@ -1,0 +1,70 @@
+"""Rows that were kept, and predictions at rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Raw rows that were kept."""
+
+    X: Array  # (n, d)
+    y: Array  # (n, p)
+    w: Array  # how often each was seen  (n,)
+
+    def __add__(self, other: Rows) -> Rows:
+        return Rows(
+            np.concatenate([self.X, other.X]),
+            np.concatenate([self.y, other.y]),
+            np.concatenate([self.w, other.w]),
+        )
+
+    def fields(self) -> tuple[Array, Array, Array]:
+        return self.X, self.y, self.w
+
+    def take(self, index: Array | slice) -> Rows:
+        return Rows(self.X[index], self.y[index], self.w[index])
+
+    def psi(self, noise: float) -> Array:
+        return noise / self.w
+
+
+@dataclass(frozen=True, eq=False)
+class SiteRows:
+    """Raw rows and what a likelihood made of them: W may be zero."""
+
+    X: Array  # (n, d)
+    f: Array  # f̂  (n, 1)
+    g: Array  # (n, 1)
+    W: Array  # (n,)
+
+    def take(self, index: Array | slice) -> SiteRows:
+        return SiteRows(self.X[index], self.f[index], self.g[index], self.W[index])
+
+
+AnyRows = Rows | SiteRows
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Moments of f at queries; p outputs share the variance."""
+
+    mean: Array  # (n, p)
+    variance: Array  # (n,)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Prediction]) -> Prediction:
+        """Queries of several batches, one after the other."""
+        return cls(
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.variance for part in parts]),
+        )
+
+    def take(self, index: Array) -> Prediction:
+        return Prediction(self.mean[index], self.variance[index])

@@ -1,0 +1,331 @@
+"""RVCRegressor: local linear experts that never store data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines import single_threaded
+from ..interface.progress import Progress
+from ..interface.stream import Waiting
+from ..interface.validation import (
+    MOST_COPIES,
+    all_or_nothing,
+    check_outputs,
+    check_rows,
+    check_weights,
+    generator,
+)
+from ..rows.rows import Rows
+from ..rows.scaling import merged as merged_rows
+from .answers import LocalAnswers
+from .stream import RVCOptions, RVCStream, fitted, merged, started
+
+
+class RVCRegressor(LocalAnswers):
+    """Randomly varying coefficients: a committee of local Bayesian lines (Edakunni, Schaal &
+    Vijayakumar 2007), for streams that never end.
+
+    Each expert is a line about its centre whose coefficients wander the more the farther a row
+    is; how fast, and how large the noise is there, it learns by itself. So error bars follow the
+    noise from place to place. Rows are heard and forgotten; experts are added where rows come
+    that none knows, and they meet at prediction only.
+
+    Parameters
+    ----------
+    mode : {"local", "paper"}, default="local"
+        "local": coefficients of single rows are integrated out, rows count less the farther they
+        are, bars are scaled by how often they held. "paper": as published, O(d) an expert
+        and row.
+    max_experts : int, default=200
+        A row costs at most O(max_experts · d²), and O(max_experts · d) in mode="paper".
+    centres : {"grow", "grid"} or array of shape (M, d), default="grow"
+        "grow": centres are rows that no expert knows. "grid": as many as `max_experts` allows,
+        over the range of the (first) rows. An array: these, in the units of X.
+    width : float or "auto", default="auto"
+        Size of a region in standard deviations of the inputs; in mode="paper" the unit of
+        length. "auto": several at once, of which the one that foretells rows best answers.
+    b : float or "auto", default="auto"
+        Prior scale of the wandering, in units of the variance of y.
+    sweeps : int, default=1
+        How often the equations for one row are gone through, online.
+    max_iter, tol : int, float, default=20, 1e-4
+        Sweeps of `fit`, which ends when the bound gains less than `tol` a row.
+    forgetting : float, default=1.0
+        With λ < 1 an expert forgets a share 1 − λ of the past with every row that it hears in
+        full: for worlds that change. A row then costs O(d³) an expert in mode="local".
+    add_below : float, default=-1.5
+        mode="paper": an expert is added where the log density of y (scaled to variance one) is
+        below this.
+    prune : float, default=0.05
+        Of two experts whose variances differ by less than this share at both centres one is
+        dropped. 0: never.
+    start_rows : int, default=500
+        The first rows of a stream set the scales of X and y. They are kept until there are so
+        many, and dropped then.
+    random_state : int, RandomState or None
+        Seed of the order in which `fit` presents the rows.
+    verbose : int, default=0
+        1: `fit` says which width it has chosen.
+
+    Attributes
+    ----------
+    experts_ : dict of arrays (a list of them with several outputs)
+        "centre" (M, d), "value" (M,) and "slope" (M, d) of the line at the centre; "bandwidth"
+        (M, d + 1): ⟨h⟩ of each coefficient, y and lengths scaled; "reach" (M, d): how far along
+        each column the line is good, where its misfit equals the noise; "noise" (M,) as a
+        standard deviation; "rows" (M,) heard.
+    width_ : float (list), standard deviations of the inputs.
+    n_experts_ : int (list)
+    n_seen_ : int, rows heard.
+    settled_ : bool, whether scales and widths are final; from then on copies can be merged.
+    bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
+    n_iter_ : int, sweeps of `fit`, of the expert that took most; 0 on a stream.
+
+    Notes
+    -----
+    Arguments are read when a stream begins.
+
+    `partial_fit` hears rows in their order. `fit` shuffles them, unless `forgetting` gives the
+    order a meaning, and runs variational EM over all of them; where they are more than 200 the
+    last fifth is heard as a stream is, which sets the scale of the bars.
+
+    Memory: O(max_experts · d²), whatever passes by (in mode="local" several times that until
+    some thousand rows have settled the width). Several outputs have experts of their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import RVCRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> model = RVCRegressor()
+    >>> for _ in range(10):
+    ...     X = rng.uniform(-3, 3, size=(200, 1))
+    ...     noise = np.where(X[:, 0] > 0, 0.3, 0.03) * rng.normal(size=200)
+    ...     model = model.partial_fit(X, np.sin(2 * X[:, 0]) + noise)
+    >>> mean, std = model.predict([[-1.0], [1.0]], return_std=True)
+    >>> bool(abs(mean[0] + np.sin(2)) < 0.05), bool(std[1] > 3 * std[0]), model.n_seen_
+    (True, True, 2000)
+    """
+
+    def __init__(
+        self,
+        *,
+        mode="local",
+        max_experts=200,
+        centres="grow",
+        width="auto",
+        b="auto",
+        sweeps=1,
+        max_iter=20,
+        tol=1e-4,
+        forgetting=1.0,
+        add_below=-1.5,
+        prune=0.05,
+        start_rows=500,
+        random_state=None,
+        verbose=0,
+    ):
+        self.mode = mode
+        self.max_experts = max_experts
+        self.centres = centres
+        self.width = width
+        self.b = b
+        self.sweeps = sweeps
+        self.max_iter = max_iter
+        self.tol = tol
+        self.forgetting = forgetting
+        self.add_below = add_below
+        self.prune = prune
+        self.start_rows = start_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X, y, sample_weight=None):
+        """Forget everything, and learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, p)
+        sample_weight : array-like of shape (n,), default=None
+            A weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        options = RVCOptions.of(self)
+        rows, self.y_ndim_ = self._checked(X, y, sample_weight, reset=True)
+        n = int((rows.w > 0).sum())
+        in_order = options.habits.forgetting < 1.0
+        rng = generator(self.random_state)
+        rows, _ = merged_rows(rows, None, in_order=in_order)
+        if not in_order:
+            rows = rows.take(rng.permutation(rows.w.size))
+        with single_threaded():
+            stream = fitted(rows, options, Progress(self.verbose))
+        self.stream_ = replace(stream, n_seen=n)
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn from more rows, in their order.
+
+        The first `start_rows` rows of a stream set the scales of X and y; until then all is made
+        anew whenever the rows have doubled in number.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(X, y, sample_weight)
+        self._learn(rows.take(rows.w > 0))
+        return self
+
+    @all_or_nothing
+    def progressive(self, X, y, sample_weight=None):
+        """Predict each row, then learn from it, one after the other: the honest score of a stream.
+
+        The same as `predict` and `partial_fit` row by row, and much faster.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+
+        Returns
+        -------
+        mean, std : arrays of the shape of y
+            For a new observation, before it came. NaN for the first row of all.
+        """
+        first, rows = not hasattr(self, "stream_"), self._rows(X, y, sample_weight)
+        mean, std = np.full((2, *rows.y.shape), np.nan)
+        start = 0
+        while start < rows.w.size and (first or self.stream_.waiting is not None):
+            one = rows.take(slice(start, start + 1))
+            if not first:
+                mean[start], std[start] = self._foretell(one.X)
+            if one.w[0] > 0.0:
+                self._learn(one)
+                first = False
+            start += 1
+        rest = rows.take(slice(start, None))
+        if rest.w.size:
+            with single_threaded():
+                self.stream_, m, v = self.stream_.foretold(rest)
+            unheard = int((rest.w == 0.0).sum())
+            self.stream_ = replace(self.stream_, n_seen=self.stream_.n_seen - unheard)
+            mean[start:] = self.scaling_.mean(m)
+            std[start:] = np.sqrt(v) * self.scaling_.scale
+        return self._shaped(mean), self._shaped(std)
+
+    def _rows(self, X, y, sample_weight) -> Rows:
+        """Validated rows of a stream."""
+        first = not hasattr(self, "stream_")
+        rows, y_ndim = self._checked(X, y, sample_weight, reset=first)
+        if first:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, self.scaling_)
+        return rows
+
+    def _learn(self, rows: Rows) -> None:
+        """From rows of a stream, all with a weight."""
+        options = RVCOptions.of(self)
+        with single_threaded():
+            if not hasattr(self, "stream_"):
+                stream = self._wait(rows, Waiting(rows, 0), options)
+            elif self.stream_.waiting is not None:
+                kept = self.stream_.waiting
+                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
+            else:
+                stream = self.stream_.heard(rows)
+        self.stream_ = stream
+
+    def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
+        check_weights(rows.w, MOST_COPIES)
+        return rows, y_ndim
+
+    def _wait(self, rows: Rows, waiting: Waiting, options: RVCOptions) -> RVCStream:
+        """The stream after new rows, while its first ones are kept."""
+        if not waiting.due(options.learn_rows):
+            return replace(self.stream_.heard(rows), waiting=waiting)
+        first, n = waiting.rows.take(slice(options.learn_rows)), waiting.rows.w.size
+        stream = started(first, options).heard(waiting.rows)
+        enough = n >= options.learn_rows
+        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+
+    @all_or_nothing
+    def merge(self, *others, common=None):
+        """Take in what other models have heard, as if their rows had come here too.
+
+        Experts with the same centre add what they know; the others stand side by side. The
+        models must have begun alike: as copies of one that has settled, which is then `common`
+        and counts once.
+
+        Parameters
+        ----------
+        *others : fitted RVCRegressor
+        common : fitted RVCRegressor, default=None
+            What all of them were copied from.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import copy
+        >>> import numpy as np
+        >>> from collegium import RVCRegressor
+        >>> X = np.random.default_rng(0).uniform(-3, 3, size=(3000, 1))
+        >>> y = np.sin(X[:, 0])
+        >>> start = RVCRegressor(width=0.2).partial_fit(X[:1000], y[:1000])
+        >>> here, there = copy.deepcopy(start), copy.deepcopy(start)
+        >>> here = here.partial_fit(X[1000:2000], y[1000:2000])
+        >>> there = there.partial_fit(X[2000:], y[2000:])
+        >>> here.merge(there, common=start).n_seen_
+        3000
+        """
+        check_is_fitted(self)
+        if not others:
+            return self
+        for model in [*others, *([] if common is None else [common])]:
+            if not isinstance(model, RVCRegressor):
+                raise ValueError(f"merge takes fitted RVCRegressors, not {type(model).__name__}")
+            check_is_fitted(model)
+            if model is self:
+                raise ValueError("merge: a model cannot be merged with itself")
+            if model.n_features_in_ != self.n_features_in_:
+                raise ValueError(
+                    f"merge: models have {self.n_features_in_} and {model.n_features_in_} columns"
+                )
+            self._check_units(model.stream_)
+        if any(model.stream_.waiting is not None for model in (self, *others)):
+            raise ValueError(
+                "merge: a model is still waiting for its start_rows: give it more rows"
+            )
+        streams = [self.stream_, *(other.stream_ for other in others)]
+        with single_threaded():
+            self.stream_ = merged(streams, None if common is None else common.stream_)
+        return self
+
+    def _check_units(self, other: RVCStream) -> None:
+        own = self.stream_
+        pairs = [
+            (own.inputs.centre, other.inputs.centre), (own.inputs.scale, other.inputs.scale),
+            (own.scaling.centre, other.scaling.centre), (own.scaling.scale, other.scaling.scale),
+        ]  # fmt: skip
+        if not all(np.array_equal(a, b) for a, b in pairs):
+            raise ValueError(
+                "these models scale X and y differently: begin them as copies of one model that "
+                "has seen its start_rows (copy.deepcopy), and give that as `common`"
+            )

@@ -1,0 +1,1 @@
+"""Subset of regressors, FITC, PITC, PIC, variational and Nyström methods."""

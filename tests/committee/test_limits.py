@@ -1,0 +1,220 @@
+"""Limits on time and memory, and what is said about both."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collegium import CommitteeRegressor, kernels
+from collegium.committee.arguments import Settings
+from collegium.committee.plan import EFFORTS, Plan
+from collegium.engines import Serial, Threads
+from collegium.interface.limits import bytes_allowed
+from collegium.interface.progress import Progress
+from collegium.learning.hyperparameters import Effort, learn
+from collegium.numerics.clock import Clock
+from collegium.rows.rows import Rows
+
+
+def rows(n=3000, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, d))
+    return X, np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def plan(n=40_000, d=8, **arguments):
+    return Plan.of(Settings.of(CommitteeRegressor(**arguments)), n, d, 1)
+
+
+@pytest.mark.parametrize("limit, refined", [(1e-6, False), (60.0, True)])
+def test_little_time_gives_a_model_and_time_to_spare_refines_it(limit, refined):
+    X, y = rows()
+    model = CommitteeRegressor(time_limit=limit, chunk_size=300, random_state=0).fit(X, y)
+    mean, std = model.predict(X[:200] + 0.01, return_std=True)
+    truth = np.sin(2 * (X[:200, 0] + 0.01)) * (X[:200, 1] + 0.01)
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.2
+    assert np.all(std > 0.02)
+    assert (model.residuals_.size > 1) == refined
+
+
+class Stopped(Clock):
+    """A clock that is out after some looks at it."""
+
+    looks = 0
+
+    def out(self):
+        Stopped.looks += 1
+        return Stopped.looks > 3
+
+
+def test_learning_ends_when_the_clock_does():
+    X, y = rows(900, 2)
+    data, rng = Rows(X, y[:, None], np.ones(900)), np.random.default_rng(0)
+    evaluations = []
+
+    class Counting(Serial):
+        def sum(self, f, chunks, zero):
+            evaluations.append(len(chunks))
+            return super().sum(f, chunks, zero)
+
+    whole = learn(data, None, None, rng, Counting())
+    n_whole = len(evaluations)
+    Stopped.looks = 0
+    found = learn(data, None, None, rng, Counting(), clock=Stopped())
+    assert len(evaluations) - n_whole < 0.5 * n_whole
+    assert np.isfinite(found.value) and np.isfinite(whole.value)
+
+
+def test_refining_ends_when_the_clock_does():
+    plan_ = plan(time_limit=1e3)
+    assert not plan_.enough()
+    assert replace(plan_, clock=Clock(1e3, time.perf_counter() - 1e3 + 0.5 * plan_.last)).enough()
+
+
+def test_a_kernel_of_more_terms_takes_longer():
+    one, two = kernels.RBF(), kernels.RBF() + kernels.Matern52()
+    plan_ = plan(time_limit=1e3)
+    assert plan_.with_kernel(one) == plan_
+    assert np.isclose(plan_.with_kernel(two).last, plan_.last + plan_.product)
+    more = plan_.with_kernel(two * one).refining - plan_.with_kernel(two).refining
+    assert np.isclose(more, plan_.with_kernel(two).refining - plan_.refining) and more > 0.0
+
+
+def test_a_stream_is_not_refined_and_hears_more_rows():
+    X, y = rows()
+    kernel = kernels.RBF(1.0, 1.0)
+    model = CommitteeRegressor(kernel, noise=0.01, learn=False, time_limit=60, random_state=0)
+    model.partial_fit(X[:2500], y[:2500])
+    assert model.residuals_.size == 0
+    fitted = CommitteeRegressor(kernel, noise=0.01, learn=False, time_limit=60, random_state=0)
+    fitted.fit(X[:2500], y[:2500])
+    assert fitted.residuals_.size > 1
+    for each in (model, fitted):
+        each.partial_fit(X[2500:], y[2500:])
+        assert each.residuals_.size == 0
+        error = each.predict(X[2500:]) - y[2500:]
+        assert np.sqrt(np.mean(error**2)) < 0.15
+
+
+def test_an_engine_of_ones_own_needs_no_number_of_workers():
+    class Mine:
+        def __init__(self):
+            self.map, self.sum, self.grow = Serial().map, Serial().sum, Serial().grow
+
+    X, y = rows(600, 2)
+    kernel = kernels.RBF(1.0, 1.0)
+    arguments = dict(noise=0.1, learn=False, chunk_size=100, random_state=0)
+    model = CommitteeRegressor(kernel, engine=Mine(), **arguments).fit(X, y)
+    plain = CommitteeRegressor(kernel, **arguments).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X[:5]), plain.predict(X[:5]))
+
+
+def test_a_plan_does_more_where_there_is_more_time():
+    little, much, free = plan(time_limit=1e-3), plan(time_limit=1e4), plan()
+    assert little.effort == EFFORTS[0].for_rows(40_000)
+    assert not little.checks() and not little.refine and little.most_anchors == 50
+    assert much.effort == free.effort == Effort().for_rows(40_000)
+    assert much.checks() and much.refine and much.most_anchors == free.most_anchors == 200
+    assert free.checks() and not free.refine
+    assert little.seconds < much.seconds
+
+
+def test_what_is_given_is_kept_however_little_time_there_is():
+    found = plan(time_limit=1e-3, n_anchors=400, refine="cg")
+    assert found.most_anchors == 400 and found.refine
+    assert not plan(time_limit=1e4, n_local=0).refine
+    assert not plan(time_limit=1e4, inference="transductive").refine
+
+
+def test_efforts_grow():
+    steps = [effort.steps() for effort in EFFORTS]
+    assert steps == sorted(steps) and steps[0] < 0.02 * steps[-1]
+
+
+def test_memory_is_kept_by_fewer_anchors_or_refused_before_the_work():
+    X, y = rows()
+    free = plan(memory_limit=None)
+    tight = plan(memory_limit=0.8 * free.bytes)
+    assert tight.most_anchors < free.most_anchors and tight.bytes <= 0.8 * free.bytes
+    model = CommitteeRegressor(memory_limit="10kB", random_state=0)
+    with pytest.raises(ValueError, match="memory_limit.*n_local=0"):
+        model.fit(X, y)
+    assert not hasattr(model, "built_")
+
+
+def test_memory_does_not_make_the_result_depend_on_the_workers():
+    limit = 1.05 * plan(n=3000, n_jobs=1).bytes
+    one, eight = (plan(n=3000, n_jobs=j, memory_limit=limit) for j in (1, 8))
+    assert one.most_anchors == eight.most_anchors
+    assert eight.bytes > one.bytes
+
+
+def test_workers_without_work_take_no_memory():
+    assert plan(n=9000, chunk_size=9000, n_jobs=12).bytes == plan(n=9000, chunk_size=9000).bytes
+
+
+def test_given_anchors_count():
+    given = plan(anchors=np.zeros((3000, 8)))
+    assert given.most_anchors == 3000
+    assert given.bytes == plan(n_anchors=3000).bytes
+
+
+def test_without_limits_and_words_nothing_is_measured(monkeypatch):
+    monkeypatch.setattr("collegium.committee.plan.Speed", None)
+    X, y = rows(50)
+    arguments = dict(kernel=kernels.RBF(1.0, 1.0), noise=0.1, learn=False)
+    assert CommitteeRegressor(**arguments).fit(X, y).n_chunks_ == 1
+    for more in ({"time_limit": 5.0}, {"verbose": 1}):
+        with pytest.raises(AttributeError, match="measured"):
+            CommitteeRegressor(**arguments, **more).fit(X, y)
+
+
+def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():
+    base = plan().bytes
+    assert plan(n=400_000).bytes > 4 * base
+    assert plan(n_anchors=2000).bytes > base + 8 * 2000**2
+    assert plan(chunk_size=4000).bytes > base + 8 * 4000**2
+    assert plan(n_jobs=8).bytes > base
+
+
+@pytest.mark.parametrize(
+    "given, size",
+    [("2GB", 2e9), ("1.5 mb", 1.5e6), ("10KiB", 1e4), (4096, 4096.0), (1e9, 1e9), ("7", 7.0)],
+)
+def test_sizes_are_read_as_people_write_them(given, size):
+    assert bytes_allowed(given) == size
+
+
+def test_a_clock_counts_and_shares():
+    clock = Clock(10.0, time.perf_counter() - 4.0)
+    assert 5.9 < clock.left() <= 6.0 and not clock.out()
+    assert clock.share(0.5).left() == pytest.approx(3.0, abs=0.1)
+    assert Clock(1.0, time.perf_counter() - 2.0).out()
+    assert Clock(1.0, time.perf_counter() - 2.0).share(0.5).out()
+    assert not Clock().out() and not Clock().share(0.1).out()
+
+
+def test_the_estimate_comes_before_the_work(capsys):
+    X, y = rows(400)
+    kernel = kernels.RBF(1.0, 1.0)
+    CommitteeRegressor(kernel, noise=0.1, learn=False, verbose=1).fit(X, y)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "expecting about" in first and "MB" in first
+
+
+@pytest.mark.parametrize("engine", [Serial(), Threads(2)], ids=["one", "two"])
+def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
+    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    watched = Progress(1).watch(engine)
+    assert watched.map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and lines[-1].endswith("5 of 5") and "#" * 30 in lines[-1]
+    assert watched.n_jobs == engine.n_jobs
+
+
+def test_silence_and_engines_of_others_are_left_alone():
+    other = object()
+    assert Progress(1).watch(other) is other
+    engine = Serial()
+    assert Progress(0).watch(engine) is engine

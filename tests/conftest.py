@@ -1,0 +1,61 @@
+"""A small problem with nothing at its default: weights, two outputs, unequal chunks, ARD."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import reference
+from collegium.kernels import Kernel, Matern32
+from collegium.messages.basis import Anchors
+from collegium.rows.chunk import Chunk
+
+
+@dataclass(frozen=True)
+class Problem:
+    kernel: Kernel
+    noise: float
+    chunks: list[Chunk]
+    Z: np.ndarray
+    Xs: np.ndarray
+
+    @property
+    def basis(self):
+        return Anchors.at(self.kernel, self.Z)
+
+    @property
+    def rows(self):
+        """X, y, w, and the positions of each chunk's rows."""
+        return reference.stack(self.chunks)
+
+    @property
+    def merged(self):
+        X, y, w, _ = self.rows
+        return Chunk(0, X, y, w)
+
+
+def draw(sizes, *, p=2, d=2, m=6, q=7, kernel=None, noise=0.23, weighted=True, seed=11):
+    rng = np.random.default_rng(seed)
+    chunks = [
+        Chunk(
+            i,
+            rng.uniform(-2, 2, (n, d)),
+            rng.normal(size=(n, p)),
+            rng.uniform(0.4, 3.0, n) if weighted else np.ones(n),
+        )
+        for i, n in enumerate(sizes)
+    ]
+    if kernel is None:
+        kernel = Matern32(variance=1.7, length_scale=np.linspace(0.8, 1.9, d))
+    return Problem(kernel, noise, chunks, rng.uniform(-2, 2, (m, d)), rng.uniform(-2, 2, (q, d)))
+
+
+@pytest.fixture
+def problem():
+    return draw((9, 1, 14, 6))
+
+
+@pytest.fixture
+def make():
+    """The factory itself, for tests that need other sizes."""
+    return draw

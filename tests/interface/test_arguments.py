@@ -1,0 +1,154 @@
+"""Every bad argument is a ValueError that names it, before anything is learnt."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import kernels as sk
+
+from collegium import CommitteeRegressor, kernels, observation
+from collegium.engines import Serial
+from estimator_cases import GIVEN, KERNEL, NOISE, committee, queries, rows
+
+X, Y = rows(30)
+NO_SIZES = ["five", 0, -1, 2.5, None, True, np.nan, [3]]
+
+BAD = {
+    "kernel": ["rbf", 3.0, kernels.RBF, sk.Matern(nu=0.7), [KERNEL]],
+    "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive")],
+    "likelihood": ["normal", None, 1, ["poisson"], observation.Softmax(), observation.Poisson],
+    "combination": ["mean", None, 1, ["bcm"], "BCM", "independent"],
+    "partition": [
+        "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
+        np.array([1, "a", None] * 10, dtype=object),
+    ],
+    "chunk_size": NO_SIZES,
+    "n_anchors": NO_SIZES,
+    "selection": ["best", None, 3, ["kmeans"], np.zeros((3, 2))],
+    "anchors": [
+        "auto", 3.0, [1.0, 2.0], np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
+        np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
+    ],
+    "noise": [-1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
+    "sweeps": ["five", 0, 2.5, None, 3],  # 3: means nothing where messages do not move
+    "schedule": ["both", None, ["parallel"], "sequence"],
+    "tol": [-1.0, "auto", None, np.nan, 0.5],
+    "n_local": ["five", -1, 2.5, None, True, np.nan, [3]],
+    "query_size": [50, "five", 0, None],
+    "screening": [-1e-3, 1.0, np.nan, None, "auto", True, [0.1]],
+    "learn": [None, "yes", 1, 0.0],
+    "n_starts": NO_SIZES + ["auto"],
+    "refine": ["best", True, 1, ["cg"]],
+    "refine_tol": [-1e-3, 1.0, np.nan, None, "auto", True],
+    "refine_max_iter": NO_SIZES,
+    "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
+    "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
+    "engine": ["threads", 4, Serial, object()],
+    "n_jobs": [0, 1.5, "all", True, [2]],
+    "verbose": ["loud", -1, 0.5, None, "auto"],
+    "random_state": ["seed", -1, 1.5, [0.5]],
+}  # fmt: skip
+CASES = [(name, value) for name, values in BAD.items() for value in values]
+IDS = [f"{name}={i}" for name, values in BAD.items() for i in range(len(values))]
+
+
+@pytest.mark.parametrize("name, value", CASES, ids=IDS)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_bad_argument_is_named(method, name, value):
+    model = CommitteeRegressor(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        getattr(model, method)(X, Y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_every_argument_has_bad_cases():
+    assert set(BAD) == set(CommitteeRegressor().get_params())
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"learn": False}, "learn=False needs both kernel and noise"),
+    ({"learn": False, "kernel": KERNEL}, "learn=False needs both kernel and noise"),
+    ({"learn": False, "noise": NOISE}, "learn=False needs both kernel and noise"),
+    ({"kernel": KERNEL + kernels.White(), "noise": NOISE}, "noise is given twice"),
+    ({"inference": "transductive", "n_local": 5}, "n_local means nothing"),
+    ({"noise": [0.0, 1.0]}, "noise has zeros beside"),
+    ({"combination": "rbcm", "inference": "transductive"}, "needs inference='inductive'"),
+    ({"combination": "npae", "n_local": 5}, "n_local means nothing with combination='npae'"),
+    ({"combination": "poe", "n_anchors": 5}, "n_anchors means nothing with combination='poe'"),
+    ({"combination": "grbcm", "anchors": np.zeros((2, 2))}, "anchors means nothing"),
+    ({"combination": "gpoe", "learn": "anchored"}, "learn='anchored' means nothing"),
+    ({"combination": "gpoe", "selection": "sgma"}, "selection means nothing"),
+    ({"refine": "cg", "inference": "transductive"}, "refine='cg' needs the default committee"),
+    ({"refine": "cg", "n_local": 0}, "refine='cg' needs the default committee"),
+    ({"refine": "cg", "combination": "rbcm"}, "refine='cg' needs the default committee"),
+    ({"kernel": kernels.RBF(length_scale=[1.0, 2.0, 3.0])}, "length_scale of RBF has 3 values"),
+    ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
+    ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),
+    ({"noise": [0.1, 0.2, 0.3]}, "noise has 3 values, but y has 1"),
+    ({"partition": np.zeros(31)}, "partition gives 31 labels for 30 rows"),
+])  # fmt: skip
+def test_arguments_that_contradict_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        CommitteeRegressor(**arguments).fit(X, Y)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"chunk_size": 20_000}, r"chunk_size .*17000 x 17000 .*GiB"),
+    ({"partition": np.zeros(17_000)}, r"partition.* 17000 x 17000"),
+    ({"n_anchors": 16_500}, r"n_anchors.* 16500 x 16500"),
+    ({"anchors": np.zeros((16_400, 1))}, r"anchors.* 16400 x 16400"),
+    ({"n_local": 17_000}, r"n_local.* 17000 x 17000"),
+    ({"inference": "transductive", "query_size": 20_000}, r"query_size.* 20000 x 20000"),
+])  # fmt: skip
+def test_a_dense_matrix_too_large_is_refused_before_it_is_tried(arguments, message):
+    many = np.arange(17_000.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        CommitteeRegressor(kernels.RBF(), noise=0.1, learn=False, **arguments).fit(many, many)
+
+
+def test_nothing_happens_before_fit():
+    for name, value in CASES:
+        model = CommitteeRegressor(**{name: value})
+        assert getattr(model, name) is value
+        assert vars(model).keys() == model.get_params(deep=False).keys()
+
+
+@pytest.mark.parametrize("arguments", [
+    {"partition": np.array(["b", "a"] * 15)}, {"partition": ["b", "a"] * 15},
+    {"partition": np.arange(30) % 2 == 0}, {"partition": np.tile([0.5, -1.5], 15)},
+    {"n_jobs": -1}, {"n_jobs": np.int64(2)}, {"chunk_size": np.int32(15)}, {"verbose": False},
+    {"noise": np.float32(0.5)}, {"noise": 1}, {"noise": [0.4]}, {"learn": np.bool_(False)},
+    {"random_state": np.random.RandomState(0)}, {"random_state": np.random.default_rng(0)},
+    {"random_state": None}, {"engine": Serial()}, {"anchors": [[0, 1], [1, 0]]},
+])  # fmt: skip
+def test_arguments_of_unusual_types_work(arguments):
+    given = {"chunk_size": 15, **GIVEN, **arguments}
+    model = CommitteeRegressor(**given).fit(X, Y)
+    assert model.n_chunks_ == 2
+    assert np.isfinite(model.predict(queries())).all()
+
+
+def test_arguments_are_not_changed_by_fit():
+    anchors, labels, noise = queries(4), np.arange(30) % 3, np.array([NOISE])
+    model = committee("local", kernel=KERNEL, anchors=anchors, partition=labels, noise=noise)
+    model.set_params(chunk_size="auto").fit(X, Y).partial_fit(X, Y)
+    assert model.anchors is anchors and model.partition is labels and model.noise is noise
+    assert_array_equal(anchors, queries(4))
+    assert_array_equal(labels, np.arange(30) % 3)
+    assert model.kernel is KERNEL
+    assert not np.shares_memory(model.anchors_, anchors)
+
+
+def test_a_kernel_for_one_column_is_refused_on_more():
+    kernel = sk.ConstantKernel(2.0) * sk.ExpSineSquared(1.0, 3.0)
+    X = np.linspace(0.0, 9.0, 24)
+    CommitteeRegressor(kernel, noise=0.1, learn=False).fit(X[:, None], np.sin(X))
+    with pytest.raises(ValueError, match="Periodic"):
+        CommitteeRegressor(kernel, noise=0.1, learn=False).fit(X.reshape(12, 2), X[:12])
+
+
+@pytest.mark.parametrize("name", ["kernel_", "noise_", "anchors_", "log_evidence_", "n_chunks_"])
+def test_what_was_found_is_asked_of_a_fitted_model_only(name):
+    assert not hasattr(CommitteeRegressor(), name)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CommitteeRegressor(), name)

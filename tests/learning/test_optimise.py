@@ -1,0 +1,574 @@
+"""Sizes of columns, priors, the optimiser, learning from known processes, checked error bars."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+import reference
+from collegium.engines import Serial
+from collegium.kernels import (
+    RBF,
+    Constant,
+    Linear,
+    Matern12,
+    Matern32,
+    Periodic,
+    RationalQuadratic,
+    Sum,
+    White,
+)
+from collegium.learning.calibration import USUAL, calibrate, judge, shrunken
+from collegium.learning.families import gap_density, roughest_good
+from collegium.learning.hyperparameters import Effort, _Learner, learn, refine, trivial_value
+from collegium.learning.optimise import Prior, Scales, maximise
+from collegium.messages.evidence import anchored, factorised
+from collegium.numerics.clock import Clock
+from collegium.rows.chunk import Chunk
+from collegium.rows.metric import Metric, column_scales
+from collegium.rows.rows import Rows
+
+# --- sizes of columns -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [1e-148, 1e-75, 1e-3, 1.0, 1e150, 1e290])
+def test_scale_of_a_column_is_its_standard_deviation_in_any_unit(unit):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 7.0, 0.2] + [0.0, 3.0, -1.0]
+    assert_allclose(column_scales(X * unit) / unit, X.std(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.7, 0.1, 1e150, -1e-150, 5e-324])
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_scale_of_a_constant_column_is_positive_and_of_its_size(value, n):
+    X = np.stack([np.full(n, value), np.arange(n, dtype=float)], axis=1)
+    scale = column_scales(X)
+    assert (scale > 0).all() and np.isfinite(scale).all()
+    assert_allclose(scale[0], max(abs(value), 1e-150) if value else 1.0)
+
+
+def test_scales_of_no_rows():
+    scale = column_scales(np.empty((0, 3)))
+    assert scale.shape == (3,)
+    assert (scale > 0).all()
+
+
+def test_scales_of_extreme_mixtures_are_positive_and_finite():
+    big, small = 1.7e308, 5e-324
+    X = np.array([[big, small, 1.0], [-big, 0.0, 1.0], [big, -small, 1.0 + 1e-15]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scale = column_scales(X)
+    assert (scale >= 1e-150).all() and np.isfinite(scale).all()
+
+
+def assert_metric(kernel, X, expected):
+    """Proportional to what is expected; the widest column has standard deviation one."""
+    weights = Metric.of(kernel, X).weights
+    assert_allclose(weights / weights[0], np.asarray(expected) / expected[0], rtol=1e-12)
+    assert_allclose((X * weights).std(axis=0).max(), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+def test_metric_divides_by_length_scales(unit):
+    X = unit * np.random.default_rng(1).normal(size=(20, 3))
+    lengths = np.array([0.5, 1.0, 4.0]), np.array([1.0, 0.2, 8.0])
+    assert_metric(RBF(2.0, unit * lengths[0]), X, 1.0 / lengths[0])
+    both = RBF(2.0, unit * lengths[0]) + Matern12(3.0, unit * lengths[1]) + White(5.0)
+    assert_metric(both, X, np.sqrt(2.0 / lengths[0] ** 2 + 3.0 / lengths[1] ** 2))
+
+
+def test_metric_of_a_kernel_without_length_scales_is_that_of_the_columns():
+    X = np.random.default_rng(2).normal(size=(30, 2)) * [1.0, 10.0]
+    for kernel in (Linear(2.0), Constant(3.0), Linear(1.0) + White(0.1)):
+        assert_metric(kernel, X, 1.0 / X.std(axis=0))
+
+
+def test_the_metric_does_not_see_where_the_rows_are_and_goes_back():
+    X = np.round(np.random.default_rng(5).normal(size=(30, 2)) * 2**20) / 2**20
+    kernel = RBF(2.0, [0.3, 7.0])
+    here, there = Metric.of(kernel, X), Metric.of(kernel, X + 2.0**20)
+    distances = [np.diff(m.forward(x), axis=0) for m, x in ((here, X), (there, X + 2.0**20))]
+    assert_allclose(*distances, rtol=1e-6)
+    assert_allclose(there.backward(there.forward(X + 2.0**20)), X + 2.0**20, rtol=1e-15)
+
+
+def test_rows_seen_in_the_metric_have_finite_squares():
+    X = np.array([[1e300, -1e-300], [0.5, 1e308], [-1e308, 2.0]])
+    found = Metric(np.zeros(2), np.array([3.0, 1e10])).forward(X)
+    assert np.isfinite(found**2).all()
+    assert_array_equal(found[1, 0], 1.5)
+    assert_array_equal(np.sign(found), np.sign(X))
+
+
+# --- priors ---------------------------------------------------------------------------------------
+
+KERNEL = (
+    RBF(0.7, [0.4, 1.9]) + Periodic(1.2, 0.6, 3.0) * RationalQuadratic(1.0, 0.8, 2.5) + Linear(3)
+)
+
+
+def test_prior_gradient_is_its_derivative():
+    prior = Scales(np.array([0.5, 20.0]), 400).prior(KERNEL)
+    theta = np.append(KERNEL.theta, np.log(0.02))
+    value, gradient = prior.log_density(theta)
+    assert_allclose(
+        gradient, reference.gradient(lambda t: prior.log_density(t)[0], theta), rtol=1e-8
+    )
+    z = (theta - prior.centre) / prior.spread
+    assert_allclose(value, -0.5 * (z**2).sum(), rtol=1e-14)
+
+
+def test_prior_has_an_entry_a_parameter_and_one_for_the_noise():
+    prior = Scales(np.array([0.5, 20.0]), 400).prior(KERNEL)
+    q = KERNEL.theta.size + 1
+    assert all(a.shape == (q,) for a in (prior.centre, prior.spread, prior.low, prior.high))
+    assert (prior.low < prior.centre).all() and (prior.centre < prior.high).all()
+    assert (prior.spread > 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-148, 1e-3, 1e150])
+def test_prior_of_length_scales_has_the_unit_of_its_column(unit):
+    X = np.random.default_rng(3).normal(size=(40, 2)) * [1.0, 6.0]
+    kernel = Matern32(1.4, [0.3, 0.9])
+    plain, other = Scales.of(X).prior(kernel), Scales.of(X * unit).prior(kernel)
+    shift = np.log(unit) * np.array([0.0, 1.0, 1.0, 0.0])
+    for name in ("centre", "low", "high"):
+        assert_allclose(getattr(other, name), getattr(plain, name) + shift, rtol=1e-12)
+    assert_array_equal(other.spread, plain.spread)
+
+
+# --- maximise -------------------------------------------------------------------------------------
+
+
+def quadratic(peak, curvature, calls=None):
+    """log evidence −½(t − peak)ᵀA(t − peak), t = (θ, log σ²)."""
+
+    def objective(kernel, noise):
+        t = np.append(kernel.theta, np.log(noise)) - peak
+        if calls is not None:
+            calls.append(t)
+        return -0.5 * t @ curvature @ t, -curvature @ t
+
+    return objective
+
+
+@pytest.fixture
+def hill():
+    B = np.random.default_rng(4).normal(size=(4, 4))
+    return np.array([0.4, -0.9, 1.1, -2.0]), 50.0 * (B @ B.T + np.eye(4))
+
+
+def wide(centre=0.0, spread=1.5, bound=6.0):
+    ones = np.ones(4)
+    return Prior(centre * ones, spread * ones, -bound * ones, bound * ones)
+
+
+def test_maximise_finds_where_evidence_and_prior_balance(hill):
+    peak, A = hill
+    prior = wide(centre=0.5)
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 0.3, prior, 20.0)
+    D = np.diag(prior.spread**-2.0)
+    best = np.linalg.solve(A + D, A @ peak + D @ prior.centre)
+    at = np.append(found.kernel.theta, np.log(found.noise))
+    assert_allclose(at, best, atol=5e-3)
+    value = (quadratic(peak, A)(found.kernel, found.noise)[0] + prior.log_density(at)[0]) / 20.0
+    assert_allclose(found.value, value, rtol=1e-10)
+    assert found.converged
+
+
+def test_maximise_stops_at_a_bound(hill):
+    peak, A = hill
+    prior = wide(bound=0.7)
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 1.0, prior, 20.0)
+    at = np.append(found.kernel.theta, np.log(found.noise))
+    gradient = quadratic(peak, A)(found.kernel, found.noise)[1] + prior.log_density(at)[1]
+    inside = np.abs(at) < 0.7 - 1e-9
+    assert (np.abs(at) <= 0.7 + 1e-12).all()
+    assert not inside.all()
+    assert np.abs(gradient[inside]).max(initial=0.0) < 1.0
+    assert (gradient[~inside] * np.sign(at[~inside]) > 0).all()
+
+
+def test_maximise_starts_within_the_bounds(hill):
+    peak, A = hill
+    found = maximise(quadratic(peak, A), RBF(1e9, [1e9, 1e-9]), 1e-200, wide(bound=3.0), 20.0)
+    assert_allclose(found.kernel.theta, peak[:3], atol=0.05)
+
+
+def test_maximise_leaves_fixed_parameters_and_fixed_noise_alone(hill):
+    peak, A = hill
+    kernel = RBF(2.2, [1.0, 1.0], fixed=("variance",))
+    seen = []
+
+    def objective(k, noise):
+        seen.append((k.variance, noise))
+        value, gradient = quadratic(peak, A)(RBF(k.variance, k.length_scale), noise)
+        return value, gradient[1:]
+
+    three = Prior(*[a[1:] for a in (wide().centre, wide().spread, wide().low, wide().high)])
+    found = maximise(objective, kernel, 0.37, three, 20.0, noise_fixed=True)
+    assert set(seen) == {(2.2, 0.37)}
+    assert (found.kernel.variance, found.noise) == (2.2, 0.37)
+    held = np.array([np.log(2.2), np.log(0.37)]) - peak[[0, 3]]
+    D = np.diag(three.spread[:2] ** -2.0)
+    rest = np.linalg.solve(A[1:3, 1:3] + D, A[1:3, 1:3] @ peak[1:3] - A[1:3][:, [0, 3]] @ held)
+    assert_allclose(found.kernel.theta, rest, atol=5e-3)
+
+
+def test_a_noise_of_zero_that_is_fixed_stays_zero(hill):
+    noises = []
+
+    def objective(kernel, noise):
+        noises.append(noise)
+        return -0.5 * float(kernel.theta @ kernel.theta), np.append(-kernel.theta, 0.0)
+
+    found = maximise(objective, RBF(3.0, [2.0, 2.0]), 0.0, wide(), 5.0, noise_fixed=True)
+    assert set(noises) == {0.0}
+    assert found.noise == 0.0
+
+
+def test_nothing_free_is_evaluated_once():
+    calls = []
+    kernel = RBF(2.0, [0.5, 0.7], fixed=("variance", "length_scale"))
+
+    def objective(k, noise):
+        calls.append(noise)
+        return -7.0, np.zeros(1)
+
+    prior = Prior(np.log([0.2]) + 3.0, np.array([1.5]), np.zeros(1), np.zeros(1))
+    found = maximise(objective, kernel, 0.2, prior, 10.0, noise_fixed=True)
+    assert calls == [0.2]
+    assert found.kernel is kernel
+    assert (found.noise, found.converged) == (0.2, True)
+    assert found.value == pytest.approx((-7.0 - 2.0) / 10.0)  # the prior is 2 sd away
+
+
+def test_running_out_of_iterations_is_said(hill):
+    peak, A = hill
+    found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 1.0, wide(), 20.0, max_iter=1)
+    assert not found.converged
+
+
+def test_maximise_climbs_a_real_evidence_as_high_as_it_goes():
+    rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=5)
+    chunks = [Chunk(0, rows.X, rows.y, rows.w)]
+    prior = Scales.of(rows.X).prior(Matern32(1.0, [1.0, 1.0]))
+
+    def objective(kernel, noise):
+        return factorised(kernel, noise, chunks, Serial())
+
+    found = maximise(objective, Matern32(1.0, [1.0, 1.0]), 0.1, prior, 120.0)
+
+    def negative(t):
+        value = objective(found.kernel.with_theta(t[:-1]), np.exp(t[-1]))[0]
+        return -(value + prior.log_density(t)[0]) / 120.0
+
+    start = np.append(found.kernel.theta, np.log(found.noise))
+    best = minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9})
+    assert -best.fun - found.value < 1e-4
+    assert_allclose(found.value, -negative(start), rtol=1e-10)
+
+
+# --- learning -------------------------------------------------------------------------------------
+
+
+def draw_from(kernel, noise, n, *, seed, p=1):
+    """A draw from a GP on the unit square."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    L = np.linalg.cholesky(kernel.value(X) + 1e-10 * np.eye(n))
+    f = L @ rng.normal(size=(n, p))
+    return Rows(X, f + np.sqrt(noise) * rng.normal(size=(n, p)), np.ones(n))
+
+
+SMALL = Effort(
+    at_once=150, rough_rows=150, family_chunks=2, family_size=100, final_chunks=4, final_size=120,
+    near_rows=40, near_neighbours=50,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.1])
+@pytest.mark.parametrize("n", [140, 600], ids=["at once", "in clusters"])
+def test_learning_recovers_noise_and_length_scales(noise, n):
+    truth = Matern32(1.0, [0.5, 3.0])
+    rows = draw_from(truth, noise, n, seed=6)
+    rng = np.random.default_rng(0)
+    found = learn(rows, Matern32(1.0, [1.0, 1.0]), None, rng, Serial(), effort=SMALL)
+    assert noise / 2.5 < found.noise < noise * 2.5
+    assert isinstance(found.kernel, Matern32)
+    ratio = found.kernel.length_scale / truth.length_scale
+    assert ((ratio > 0.4) & (ratio < 2.5)).all()
+    assert found.value > trivial_value([Chunk(0, rows.X, rows.y, rows.w)])
+
+
+def test_learning_keeps_a_given_noise_and_fixed_parameters():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 120, seed=7)
+    kernel = RBF(1.0, [0.8, 2.0], fixed=("length_scale",))
+    found = learn(rows, kernel, 0.08, np.random.default_rng(0), Serial(), effort=SMALL)
+    assert found.noise == 0.08
+    assert_array_equal(found.kernel.length_scale, [0.8, 2.0])
+    assert found.kernel.variance != 1.0
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_learning_is_blind_to_the_units_of_the_inputs(unit):
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 120, seed=8)
+    plain = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=SMALL)
+    other = learn(
+        Rows(rows.X * unit, rows.y, rows.w), None, None, np.random.default_rng(0), Serial(),
+        effort=SMALL,
+    )  # fmt: skip
+    assert type(other.kernel) is type(plain.kernel)
+    assert_allclose(other.noise, plain.noise, rtol=1e-2)
+    assert_allclose(other.kernel.length_scale / unit, plain.kernel.length_scale, rtol=1e-2)
+
+
+@pytest.mark.parametrize("noise_fixed", [False, True])
+def test_refining_climbs_the_evidence_of_the_committee(noise_fixed):
+    rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=14)
+    chunks = [
+        Chunk(i, rows.X[part], rows.y[part], rows.w[part])
+        for i, part in enumerate(np.split(np.arange(120), 4))
+    ]
+    Z, start = rows.X[::10], Matern32(1.0, [1.0, 1.0])
+    found = refine(start, 0.2, Z, chunks, Serial(), noise_fixed=noise_fixed)
+    prior = Scales.of(rows.X).prior(start)
+    assert (found.noise == 0.2) == noise_fixed
+
+    def total(theta):
+        kernel, noise = start.with_theta(theta[:-1]), float(np.exp(theta[-1]))
+        value, gradient = anchored(kernel, noise, Z, chunks, Serial())
+        density, slope = prior.log_density(theta)
+        return value + density, gradient + slope
+
+    first, last = (np.append(k.theta, np.log(s)) for k, s in
+                   ((start, 0.2), (found.kernel, found.noise)))  # fmt: skip
+    assert_allclose(found.value, total(last)[0] / 120.0, rtol=1e-9)
+    assert total(last)[0] > total(first)[0] + 1.0
+    free = slice(None, -1 if noise_fixed else None)
+    assert np.abs(total(last)[1][free]).max() < 0.5  # of 120 rows
+
+
+def test_learning_from_pure_noise_finds_little_else():
+    rng = np.random.default_rng(9)
+    rows = Rows(rng.uniform(-2, 2, (140, 2)), rng.normal(size=(140, 1)), np.ones(140))
+    found = learn(rows, None, None, np.random.default_rng(0), Serial(), effort=SMALL)
+    mean, _, _ = reference.gp(found.kernel, found.noise, rows.X, rows.y, rows.w, rows.X)
+    assert mean.std() < 0.3
+    assert 0.7 < found.noise < 1.4
+
+
+def test_the_same_seed_learns_the_same():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 300, seed=10)
+    one, two = (
+        learn(rows, None, None, np.random.default_rng(3), Serial(), effort=SMALL) for _ in range(2)
+    )
+    assert_array_equal(one.kernel.theta, two.kernel.theta)
+    assert one.noise == two.noise
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_trivial_value_is_the_best_density_of_a_constant_variance(p):
+    rng = np.random.default_rng(11)
+    chunks = [
+        Chunk(i, np.zeros((n, 1)), rng.normal(size=(n, p)) * np.arange(1, p + 1), np.ones(n))
+        for i, n in enumerate((5, 9))
+    ]
+    y = np.concatenate([chunk.y for chunk in chunks])
+    best = 0.0
+    for column in y.T:
+        grid = np.exp(np.linspace(-6, 6, 200_001))
+        density = -0.5 * np.log(2 * np.pi * grid) - 0.5 * (column**2).mean() / grid
+        best += density.max()
+    assert_allclose(trivial_value(chunks), best, rtol=1e-8)
+
+
+def test_gap_density_is_that_of_the_exact_gp_on_the_rows_around():
+    kernel, noise = Matern32(1.3, [0.6, 1.8]), 0.1
+    rows = draw_from(kernel, noise, 30, seed=12, p=2)
+    groups = [(np.arange(4), np.arange(4, 20)), (np.array([25]), np.arange(10))]
+    densities = []
+    for out, given in groups:
+        mean, cov, _ = reference.gp(
+            kernel, noise, rows.X[given], rows.y[given], rows.w[given], rows.X[out]
+        )
+        variance = (cov.diagonal() + noise)[:, None]
+        z2 = (rows.y[out] - mean) ** 2 / variance
+        densities.append((-0.5 * (np.log(2 * np.pi * variance) + z2)).sum(axis=1).mean())
+    found = gap_density(kernel, noise, rows, groups, Serial())
+    assert_allclose(found, densities, rtol=1e-9)
+
+
+def test_the_roughest_family_wins_only_where_it_costs_little():
+    assert roughest_good(np.array([0.7, 0.9, 1.0])) == 1
+    assert roughest_good(np.array([0.9, 0.7, 1.0])) == 0
+    assert roughest_good(np.array([0.1, 0.5, 1.0])) == 2
+
+
+def learner(rows):
+    return _Learner(
+        rows, None, None, np.random.default_rng(0), Serial(), 1, SMALL.for_rows(rows.X.shape[0]),
+        None, Clock(), lambda text: None,
+    )  # fmt: skip
+
+
+def test_what_is_left_out_is_left_out():
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 300, seed=12)
+    asked, neighbours = learner(rows)._near(Matern32(1.0, [0.5, 3.0]))
+    assert neighbours.shape == (asked.size, 50)
+    assert not (neighbours == asked[:, None]).any()
+    groups = [np.arange(40), np.arange(100, 180)]
+    for group, around in learner(rows)._gaps(Matern32(1.0, [0.5, 3.0]), groups):
+        assert around.size and not np.isin(group, around).any()
+
+
+def test_two_scales_ask_for_two_kernels_and_one_does_not():
+    rng = np.random.default_rng(5)
+    X = np.sort(rng.uniform(0.0, 10.0, size=(900, 1)), axis=0)
+    slow, fast = RBF(1.0, 3.0), RBF(0.05, 0.05)
+    L = np.linalg.cholesky(slow.value(X) + fast.value(X) + 1e-8 * np.eye(900))
+    both = Rows(X, L @ rng.normal(size=(900, 1)) + 0.02 * rng.normal(size=(900, 1)), np.ones(900))
+    effort = replace(Effort(), near_rows=20)
+    found = learn(both, None, None, np.random.default_rng(0), Serial(), effort=effort)
+    assert isinstance(found.kernel, Sum)
+    lengths = sorted(float(part.length_scale[0]) for part in found.kernel.parts)
+    assert lengths[1] > 5.0 * lengths[0]
+    L = np.linalg.cholesky(slow.value(X) + 1e-8 * np.eye(900))
+    one = Rows(X, L @ rng.normal(size=(900, 1)) + 0.1 * rng.normal(size=(900, 1)), np.ones(900))
+    alone = learn(one, None, None, np.random.default_rng(0), Serial(), effort=effort)
+    assert not isinstance(alone.kernel, Sum)
+
+
+# --- calibrated error bars ------------------------------------------------------------------------
+
+
+def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=1, seed=13):
+    """Rows of unequal signal variance; errors as if noise and scale were what is given."""
+    rng = np.random.default_rng(seed)
+    s = 10.0 ** rng.uniform(*signal, n)
+    truth = true_scale * (s + noise * true_ratio)
+    errors = rng.normal(size=(n, p)) * np.sqrt(truth)[:, None]
+    return lambda ratio: (errors, s + noise * ratio)
+
+
+def density(errors, variance):
+    """Mean negative log density, row by row and output by output."""
+    total = 0.0
+    for e, v in zip(errors, variance):
+        total += np.mean(0.5 * np.log(2 * np.pi * v) + 0.5 * e**2 / v)
+    return total / len(errors)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize(
+    ("ratio", "scale", "noise"),
+    [(1.0, 1.0, 0.04), (9.0, 1.0, 0.04), (81.0, 1.0, 0.002), (9.0, 2.5, 0.01), (30.0, 0.6, 0.01)],
+)
+def test_calibration_finds_noise_and_scale(ratio, scale, noise, p):
+    answer = claims(ratio, scale, noise=noise, p=p)
+    found = calibrate(answer)
+    assert ratio / 3.1 < found.ratio < ratio * 3.1
+    off = np.log(found.scale * answer(found.ratio)[1] / (scale * answer(ratio)[1]))
+    assert abs(off.mean()) < 0.1
+    assert np.abs(off).max() < np.log(2.0)
+
+
+def test_calibration_reports_the_densities_before_and_after():
+    answer = claims(9.0, 1.7, p=2, n=400)
+    found = calibrate(answer)
+    errors, variance = answer(1.0)
+    assert_allclose(found.before, density(errors, variance), rtol=1e-10)
+    errors, variance = answer(found.ratio)
+    assert_allclose(found.after, density(errors, found.scale * variance), rtol=1e-10)
+    for other in (0.9 * found.scale, 1.1 * found.scale):
+        assert density(errors, other * variance) > found.after
+    assert found.after < found.before
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_a_wrong_scale_alone_asks_for_no_other_noise(scale):
+    found = calibrate(claims(1.0, scale))
+    assert found.ratio == 1.0
+    assert_allclose(found.scale, scale, rtol=0.1)
+
+
+def test_noise_is_left_alone_where_a_scale_does_the_same():
+    answer = claims(5.0, signal=(-12, -11))
+    found = calibrate(answer)
+    assert found.ratio == 1.0
+    assert_allclose(found.scale, 5.0, rtol=0.1)
+
+
+def test_calibration_never_lowers_the_noise():
+    found = calibrate(claims(0.05, noise=0.3))
+    assert found.ratio == 1.0
+    assert found.scale < 1.0
+
+
+def test_noise_is_left_alone_where_few_rows_decide():
+    """One surprise in 400 would be less of one with more noise; it is no proof of that."""
+    s = np.repeat([0.01, 1.0], 200)
+    errors = np.sqrt(s + 0.04)[:, None] * np.tile([1.0, -1.0], 200)[:, None]
+    errors[0] *= 12.0
+    found = calibrate(lambda ratio: (errors, s + 0.04 * ratio))
+    assert found.ratio == 1.0
+    errors[0] /= 12.0
+    errors[:200] *= 2.0  # many of them are
+    assert calibrate(lambda ratio: (errors, s + 0.04 * ratio)).ratio > 1.0
+
+
+def test_outputs_are_asked_together_and_little_is_not_enough():
+    rng = np.random.default_rng(8)
+    s = 10.0 ** rng.uniform(-3, 0, 2000)
+    z = rng.normal(size=(2000, 2))
+    plain = z * np.sqrt(s + 0.04)[:, None]
+    noisy = z * np.sqrt(s + 0.36)[:, None]
+    mixed = np.column_stack([plain[:, 0], noisy[:, 1]])
+    assert calibrate(lambda ratio: (mixed, s + 0.04 * ratio)).ratio > 1.0
+    assert calibrate(lambda ratio: (plain, s + 0.04 * ratio)).ratio == 1.0
+    same = np.sqrt(0.1047) * np.ones((2000, 1))  # all rows gain, and next to nothing
+    v = np.r_[0.1 * np.ones(1000), 0.11 * np.ones(1000)]
+    assert calibrate(lambda ratio: (same, v + 1e-3 * (ratio - 1.0))).ratio == 1.0
+
+
+def test_a_scale_is_that_which_is_believed():
+    rng = np.random.default_rng(9)
+    errors = rng.standard_t(2.2, size=(300, 2))
+    found = judge(lambda ratio: (errors, np.full(300, 2.0)))
+    assert found.scale == pytest.approx(np.clip(shrunken(errors**2 / 2.0), 0.1, 10.0), rel=1e-12)
+
+
+def test_a_scale_is_drawn_towards_one_by_its_error():
+    """Tails so heavy that the mean of 800 squares says nothing; with normal ones it says all."""
+    rng = np.random.default_rng(5)
+    heavy = rng.standard_t(2.5, size=(100, 800, 1)) ** 2 / 5.0  # of mean one
+    plain, drawn = heavy.mean(axis=(1, 2)), np.array([shrunken(z2) for z2 in heavy])
+    assert np.abs(drawn - 1.0).mean() < 0.7 * np.abs(plain - 1.0).mean()
+    assert ((drawn - 1.0) * (plain - 1.0) >= 0.0).all()  # drawn towards one, never beyond
+    z2 = 0.5 * rng.normal(size=(800, 1)) ** 2
+    error = z2.std() / np.sqrt(800) / z2.mean()  # of the log
+    share = USUAL**2 / (USUAL**2 + error**2)  # posterior mean of a normal with a normal prior
+    assert np.log(shrunken(z2)) == pytest.approx(share * np.log(z2.mean()), rel=1e-12)
+    assert shrunken(np.ones((5, 1))) == 1.0
+
+
+@pytest.mark.parametrize("excess", [100.0, 1e-3])
+def test_one_scale_stays_within_a_factor_of_ten(excess):
+    found = calibrate(claims(1.0, excess))
+    assert 0.1 <= found.scale <= 10.0
+    assert found.after <= found.before
+
+
+def test_a_search_without_end_ends():
+    asked = []
+
+    def better_and_better(ratio):
+        asked.append(ratio)
+        return np.full((5, 1), 1e6), np.full(5, ratio)
+
+    found = calibrate(better_and_better)
+    assert len(asked) < 10
+    assert 1e3 <= found.ratio < 1e4
