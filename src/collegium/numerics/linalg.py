@@ -213,3 +213,8 @@ def cholesky_vjp(L: Array, L_bar: Array) -> Array:
     P = solve_upper(L, P, overwrite=True)  # L⁻ᵀΦ
     P = solve_upper(L, P.T).T  # L⁻ᵀΦL⁻¹
     return 0.5 * (P + P.T)
+
+
+def set_diagonal(A: Array, values: Array | float) -> None:
+    """Put values on the diagonal of a square A, in place."""
+    A.flat[:: A.shape[0] + 1] = values

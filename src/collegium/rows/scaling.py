@@ -13,6 +13,9 @@ Array = np.ndarray
 
 #: Squares of values beyond this leave the range of floats, and so do those of its inverse.
 LARGEST = 1e152
+#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
+#: digits of the others.
+MOST_COPIES = 1e12
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
