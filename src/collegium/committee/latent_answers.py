@@ -17,7 +17,6 @@ from ..interface.fitted import FittedCommittee
 from ..interface.regressor import LEVELS, check_coverage, check_level
 from ..interface.validation import check_queries
 from ..likelihoods.base import Scalar
-from ..likelihoods.poisson import Poisson
 from ..rows.rows import Prediction
 from .latent_regression import LIKELIHOODS, LatentFit, check_exposure
 
@@ -158,16 +157,16 @@ class LatentAnswers(FittedCommittee):
         return None
 
     def _queries(self, X, exposure, fit: LatentFit) -> tuple[Array, Array]:
-        """X, and what an exposure adds to a log rate."""
+        """X, and what the units and an exposure add to f."""
         X = check_queries(self, X)
         if exposure is None and fit.units.exposed:
             warnings.warn(
-                "the counts came with exposures, and these queries without: their exposure is "
+                "the rows came with exposures, and these queries without: their exposure is "
                 "taken to be one; give exposure=1.0 if that is meant",
                 stacklevel=3,
             )
         e = check_exposure(exposure, X.shape[0], fit.likelihood)
-        return X, fit.units.log_rate + np.log(e)
+        return X, fit.units.shift + np.log(e)
 
     def _means(self, X: Array) -> Array:
         found = super()._means(X)
@@ -230,5 +229,5 @@ class LatentAnswers(FittedCommittee):
         if isinstance(asked, str):
             asked = LIKELIHOODS.get(asked)
         tags.target_tags.multi_output = asked is None
-        tags.target_tags.positive_only = isinstance(asked, Poisson)
+        tags.target_tags.positive_only = getattr(asked, "support", "") in ("counts", "positive")
         return tags

@@ -14,7 +14,7 @@ from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..interface.validation import all_or_nothing, check_queries, generator
 from ..kernels import Kernel
-from ..likelihoods.sites import Probit
+from ..likelihoods.probit import Probit
 from ..rows.rows import Rows
 from .arguments import Options, first_rows, repeated, shuffled
 from .gp import OnlineGP

@@ -23,7 +23,7 @@ from ..interface.validation import (
     generator,
 )
 from ..kernels import Kernel
-from ..likelihoods.sites import Poisson
+from ..likelihoods.poisson import Poisson
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import merged
 from .arguments import first_rows, repeated, shuffled
@@ -249,16 +249,15 @@ class OnlineGPRegressor(WithKernel):
         X, gp = check_queries(self, X), self.stream_.gp
         with single_threaded():
             found = gp.predict(X)
-            m, v = found.mean[:, 0], found.variance
-            mean, variance = getattr(gp.likelihood, "predict" if level == OBSERVATION else "rate")(
-                m, v
-            )
+            m, v = found.mean[:, 0] + gp.shift, found.variance
+            tell = gp.likelihood.predict if level == OBSERVATION else gp.likelihood.function
+            mean, variance = tell(m, v)
             if return_std:
                 return mean, np.sqrt(variance)
             if not return_cov:
                 return mean
             check_square(X.shape[0], "return_cov")
-            covariance = gp.likelihood.rate_covariance(m, v, gp.joint(X))
+            covariance = gp.likelihood.covariance(m, v, gp.joint(X))
         covariance.flat[:: X.shape[0] + 1] = variance
         return mean, covariance
 
@@ -276,11 +275,11 @@ class OnlineGPRegressor(WithKernel):
             return lower, upper
         gp = self.stream_.gp
         found = gp.predict(check_queries(self, X))
-        m, v, tail = found.mean[:, 0], found.variance, 0.5 - 0.5 * coverage
+        m, v, tail = found.mean[:, 0] + gp.shift, found.variance, 0.5 - 0.5 * coverage
         if level == OBSERVATION:
             return gp.likelihood.quantile(tail, m, v), gp.likelihood.quantile(1.0 - tail, m, v)
         z = ndtri(1.0 - tail) * np.sqrt(v)
-        return gp.likelihood.rate_at(m - z), gp.likelihood.rate_at(m + z)
+        return gp.likelihood.mean(m - z), gp.likelihood.mean(m + z)
 
     def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
         """Draw observations (or functions; of counts: rates) at X from the posterior, jointly.
@@ -295,7 +294,7 @@ class OnlineGPRegressor(WithKernel):
         check_level(level)
         rng = check_random_state(random_state)
         logs = super().sample_y(X, n_samples, rng, level="function")
-        rates = self.stream_.gp.likelihood.rate_at(logs)
+        rates = self.stream_.gp.likelihood.mean(logs + self.stream_.gp.shift)
         return rng.poisson(np.minimum(rates, LARGEST_COUNT)) if level == OBSERVATION else rates
 
     def _counts(self) -> bool:

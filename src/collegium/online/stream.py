@@ -13,7 +13,8 @@ from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..kernels import Kernel
 from ..learning.hyperparameters import learn
-from ..likelihoods.sites import Gaussian, Poisson
+from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.poisson import Poisson
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from .arguments import Options
@@ -75,10 +76,10 @@ def begin(
     if options.counts:
         scaling = Scaling(np.zeros(1), np.ones(1))
         total, weight = float(scaled_by.w @ scaled_by.y[:, 0]), float(scaled_by.w.sum())
-        likelihood = Poisson(float(np.log(max(total, 0.5) / weight)))
-        kernel = _kernel_of_counts(first, likelihood, kernel, options)
-        say(f"{kernel!r} for log rates about {likelihood.offset:.3g}")
-        gp = OnlineGP.start(kernel, likelihood, d, 1, options.rules)
+        shift = float(np.log(max(total, 0.5) / weight))
+        kernel = _kernel_of_counts(first, shift, kernel, options)
+        say(f"{kernel!r} for log rates about {shift:.3g}")
+        gp = OnlineGP.start(kernel, Poisson(), d, 1, options.rules, shift)
         return Stream(gp, scaling, None, 0, 0.0)
     scaling = choose_scaling(scaled_by, options)
     unit = 1.0 / float(scaling.scale[0] ** 2)
@@ -96,14 +97,14 @@ def begin(
 
 
 def _kernel_of_counts(
-    first: Rows, likelihood: Poisson, kernel: Kernel | None, options: RegressionOptions
+    first: Rows, shift: float, kernel: Kernel | None, options: RegressionOptions
 ) -> Kernel:
     kernel = default_kernel(first.X) if kernel is None else kernel
     if not options.learn:
         return kernel
 
     def log_evidence(tried: Kernel) -> float:
-        gp = OnlineGP.start(tried, likelihood, first.X.shape[1], 1, options.rules)
+        gp = OnlineGP.start(tried, Poisson(), first.X.shape[1], 1, options.rules, shift)
         return float(gp.add(first.X, first.y)[0].log_evidence[0])
 
     return search(log_evidence, kernel, first.X)
