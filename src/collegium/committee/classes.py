@@ -8,15 +8,17 @@ import numpy as np
 
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
-from ..likelihoods.logit import Logit
-from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from .model import LatentModel
 
 Array = np.ndarray
-LINKS = {"logit": Logit, "probit": Probit, "softmax": Softmax}
+LINKS = {
+    name: own
+    for name, own in Observation.named().items()
+    if own.support == "signs" or issubclass(own, Softmax)
+}
 #: Of a probability that has no digits left.
 LEAST_LOG = float(np.log(np.finfo(float).tiny))
 #: Rows, at least, of two classes before anything is learnt from a stream.

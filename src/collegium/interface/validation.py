@@ -93,13 +93,15 @@ def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) 
     if exposure is None:
         if used:
             warnings.warn(
-                "the counts came with exposures, and these queries without: their exposure is "
+                "the rows came with exposures, and these queries without: their exposure is "
                 "taken to be one; give exposure=1.0 if that is meant",
                 stacklevel=4,
             )
         return np.ones(n)
     if not likelihood.takes_exposure:
-        raise ValueError("exposure means something with likelihood='poisson' only: leave it out")
+        takers = [name for name, own in Scalar.named().items() if own.takes_exposure]
+        names = " or ".join(f"likelihood={name!r}" for name in takers)
+        raise ValueError(f"exposure means something with {names} only: leave it out")
     try:
         e = np.asarray(exposure, dtype=float)
     except (TypeError, ValueError) as error:
