@@ -141,9 +141,9 @@ def kept_rows(built: LatentBuilt, weights: Array) -> tuple[Rows, Array] | None:
     where none were kept."""
     if built.waiting is not None:
         return built.waiting, np.zeros(built.waiting.w.size, dtype=int)
-    if not built.committees[0].heard:
+    if not built.committees[0].states:
         return None
-    parts = [[one.chunk.load() for one in each.heard] for each in built.committees]
+    parts = [[one.chunk.load() for one in each.states] for each in built.committees]
     y = [np.concatenate([own for _, own, _ in part]) for part in parts]
     codes = codes_of(built.likelihoods[0], y)
     X, w = (np.concatenate([part[i] for part in parts[0]]) for i in (0, 2))

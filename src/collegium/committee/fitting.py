@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import Refined, about, refined
+from ..answers.conjugate_gradients import Refined, refined, with_targets
 from ..answers.predictors import Predictor, predictor
 from ..answers.transductive import Joint
 from ..combining.predictors import Nested, Panel
@@ -17,7 +17,7 @@ from ..interface.progress import Progress
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
-from ..learning.hyperparameters import Effort, learn, refine
+from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.metric import Metric
@@ -128,7 +128,7 @@ def with_anchors(
     if settings.transductive:
         check_query_size(settings, model.query_size, dof, n, say)
     if settings.anchored:
-        found = refine(
+        found = learn_anchored(
             kernel, noise, Z, cut(*for_learning(scaled).fields(), groups), settings.engine,
             noise_fixed=settings.noise is not None, stop=plan.clock.out,
         )  # fmt: skip
@@ -168,7 +168,7 @@ def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) ->
             ConvergenceWarning,
             stacklevel=2,
         )
-    rest = about(model.committee, found.rest, settings.engine)
+    rest = with_targets(model.committee, found.rest, settings.engine)
     return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
 
 

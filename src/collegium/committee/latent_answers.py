@@ -64,10 +64,10 @@ class LatentAnswers(FittedCommittee):
                 check_square(X.shape[0], "return_cov")
                 found, C = self._joint(X)
                 m, v = found.mean[:, 0] + shift, found.variance
-                C.flat[:: X.shape[0] + 1] = v  # to the last bit
+                np.fill_diagonal(C, v)  # to the last bit
                 mean, variance = tell(m, v)
                 covariance = fit.likelihood.covariance(m, v, C)
-                covariance.flat[:: X.shape[0] + 1] = variance
+                np.fill_diagonal(covariance, variance)
                 return self._mean(mean[:, None]), scale**2 * covariance
             if fit.likelihood.identity and not return_std:
                 return self._mean(self._means(X))

@@ -18,8 +18,8 @@ from ..kernels import Kernel, as_kernel, split_white
 from ..laplace.calibration import LatentScale, best_scale, left_out
 from ..laplace.committee import (
     ROUNDING,
-    Generalised,
-    about_latents,
+    LaplaceCommittee,
+    latent_predictors,
     predict_latents,
     settle_together,
 )
@@ -69,7 +69,7 @@ class Sweeping:
         tolerance = number(e.tol, "tol", lambda v: v >= 0.0, "at least 0")
         return cls(most or MOST_SWEEPS, most is None, e.schedule == "sequence", tolerance)
 
-    def check(self, committees: Sequence[Generalised | Outcome]) -> None:
+    def check(self, committees: Sequence[LaplaceCommittee | Outcome]) -> None:
         """A warning where messages did not come to rest, or modes were not found."""
         change = max(one.change for one in committees)
         if self.settle and change > max(self.tolerance, ROUNDING):
@@ -82,7 +82,7 @@ class Sweeping:
         check_modes(committees)
 
 
-def check_modes(committees: Sequence[Generalised | Outcome]) -> None:
+def check_modes(committees: Sequence[LaplaceCommittee | Outcome]) -> None:
     if not all(one.modes_found for one in committees):
         warnings.warn(
             "Newton's method did not find the mode of every chunk, and what these say may be "
@@ -116,7 +116,7 @@ def latent_settings(
 class LatentBuilt:
     """A fitted model: records of arrays, numbers and strings."""
 
-    committees: tuple[Generalised, ...]  # of one likelihood each, with the same rows and anchors
+    committees: tuple[LaplaceCommittee, ...]  # one a likelihood, with the same rows and anchors
     n_local: int
     query_size: int  # 0: inductive
     chunk_size: int
@@ -155,7 +155,7 @@ class LatentBuilt:
             )
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
-        return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
+        return LatentPredictor(latent_predictors(latents, self.n_local), None, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def build_latent(
     say(f"{n} distinct rows: {words}")
     basis = Anchors.at(kernel, Z)
     starts = [
-        Generalised.about(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
+        LaplaceCommittee.of(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
         for problem, likelihood in zip(problems, likelihoods)
     ]
     committees = settle_together(
@@ -272,9 +272,9 @@ def checked(
         return built
     near = NEAR if built.query_size else max(built.n_local, 1)  # a row is next to itself
     some = np.sort(rng.permutation(n)[:CHECKED])
-    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].heard])[some]
-    y = [np.concatenate([part.chunk.load()[1] for part in one.heard])[some] for one in fresh]
-    known = predict_latents(about_latents(latents, near), rows[0].X[some], settings.engine)
+    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
+    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
+    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], settings.engine)
     found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
@@ -313,10 +313,10 @@ def due(earlier: LatentBuilt, n: int, settings: Settings) -> bool:
     return n >= min(2 * earlier.learnt_at, settings.enough())
 
 
-def _without_rows(committee: Generalised) -> Generalised:
+def _without_rows(committee: LaplaceCommittee) -> LaplaceCommittee:
     """What was said is kept, who said it is not."""
     found = committee.modes_found
-    return replace(committee, past=committee.total, heard=(), past_found=found)
+    return replace(committee, past=committee.total, states=(), past_found=found)
 
 
 def _hyperparameters(

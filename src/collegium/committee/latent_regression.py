@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from ..interface.progress import Progress
 from ..interface.validation import MOST_COPIES, check_rows, check_weights
 from ..kernels import as_kernel, split_white
-from ..laplace.committee import Generalised
+from ..laplace.committee import LaplaceCommittee
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
@@ -212,7 +212,7 @@ class LatentFit:
     combination: str = "bcm"
 
     @property
-    def committee(self) -> Generalised:
+    def committee(self) -> LaplaceCommittee:
         return self.latent.committees[0]
 
     @property
@@ -258,13 +258,13 @@ class LatentFit:
         """Of the chunks whose rows were kept."""
         if self.latent.waiting is not None:
             return [self.latent.waiting.X.shape[0]]
-        return [one.chunk.load()[0].shape[0] for one in self.committee.heard]
+        return [one.chunk.load()[0].shape[0] for one in self.committee.states]
 
     def rows(self) -> Rows:
         """Those that were kept, in the units of the user."""
         if self.latent.waiting is not None:
             return self.latent.waiting
-        parts = [Rows(*one.chunk.load()) for one in self.committee.heard]
+        parts = [Rows(*one.chunk.load()) for one in self.committee.states]
         kept = parts[0]
         for part in parts[1:]:
             kept = kept + part

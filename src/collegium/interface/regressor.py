@@ -58,7 +58,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
             if return_cov:
                 check_square(X.shape[0], "return_cov")
                 found, covariance = source._joint(X)
-                covariance.flat[:: X.shape[0] + 1] = found.variance  # to the last bit
+                np.fill_diagonal(covariance, found.variance)  # to the last bit
                 return self._mean(found.mean), self._in_units(covariance, level)
             if not return_std:
                 return self._mean(source._means(X))
@@ -100,7 +100,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         with single_threaded():
             found, covariance = self._at(level)._joint(X)
             if level == "observation":
-                covariance.flat[:: X.shape[0] + 1] += self._noise_scaled()
+                linalg.add_diagonal(covariance, self._noise_scaled())
             scale = max(self._prior_variance(X), float(covariance.diagonal().max())) or 1.0
             L, _ = linalg.cholesky(covariance, scale, nugget=linalg.JITTERS[0], overwrite=True)
             n, p = found.mean.shape
@@ -118,7 +118,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
 
     def _in_units(self, covariance: Array, level: str) -> Array:
         if level == "observation":
-            covariance.flat[:: covariance.shape[0] + 1] += self._noise_scaled()
+            linalg.add_diagonal(covariance, self._noise_scaled())
         covariance = covariance[:, :, None] * self.scaling_.scale**2
         return covariance[:, :, 0] if self.y_ndim_ == 1 else covariance
 

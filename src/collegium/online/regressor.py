@@ -259,7 +259,7 @@ class OnlineGPRegressor(WithKernel):
                 return mean
             check_square(X.shape[0], "return_cov")
             covariance = gp.likelihood.rate_covariance(m, v, gp.joint(X))
-        covariance.flat[:: X.shape[0] + 1] = variance
+        np.fill_diagonal(covariance, variance)
         return mean, covariance
 
     def predict_interval(self, X, coverage=0.95, *, level="observation"):

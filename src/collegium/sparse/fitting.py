@@ -15,7 +15,7 @@ from ..interface.progress import Progress
 from ..kernels import Kernel
 from ..learning.anchors import RULES, Selection, Stop, centres
 from ..learning.dof import degrees_of_freedom
-from ..learning.hyperparameters import refine
+from ..learning.hyperparameters import learn_anchored
 from ..messages.committee import Committee
 from ..messages.experts import Expert
 from ..rows.chunk import cut
@@ -140,7 +140,7 @@ def _refined(
     Z = centres(kernel, noise, rows, Stop(m), rng).Z
     if settings.anchors is not None and len(settings.anchors) <= REFINE_ANCHORS:
         Z = settings.anchors
-    found = refine(
+    found = learn_anchored(
         kernel, noise, Z, cut(*rows.fields(), _groups(kernel, rows.X, None, settings, rng)),
         settings.engine, noise_fixed=settings.noise is not None, expert=expert,
     )  # fmt: skip
