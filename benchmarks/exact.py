@@ -70,7 +70,7 @@ class Tiles:
 
 def _pivot(kernel: Kernel, noise: float, X: Array, left: list[Array]) -> Array:
     A = kernel.value(X)
-    A.flat[:: A.shape[0] + 1] += noise
+    linalg.add_diagonal(A, noise)
     for L in left:
         linalg.subtract_gram(A, L)
     return linalg.cholesky(A, float(kernel.diag(X).max()), overwrite=True)[0]

@@ -216,7 +216,7 @@ def main() -> int:
         guard = Guard(sys.argv[1:])
         basis = Anchors.at(kernel, rng.normal(size=(M, D)))
         K = kernel.value(X[:N])
-        K.flat[:: N + 1] += 0.1
+        linalg.add_diagonal(K, 0.1)
         guard_kernels(guard, X[:N])
         guard_linalg(guard, K)
         one = cut(X[:N], y[:N], np.ones(N), [np.arange(N)])

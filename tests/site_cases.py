@@ -2,8 +2,17 @@
 
 import numpy as np
 
+from collegium.engines import Serial
 from collegium.kernels import Matern12
+from collegium.laplace.committee import (
+    LaplaceCommittee,
+    latent_predictors,
+    settle_together,
+    sweep_together,
+)
 from collegium.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
+from collegium.messages.basis import Anchors
+from collegium.messages.experts import Block
 from collegium.rows.chunk import Chunk
 
 KERNEL = Matern12(2.3, [1.1, 1.9])
@@ -42,3 +51,25 @@ def draw(likelihood, sizes=(13, 1, 18, 9), *, seed=5, m=7, q=6, weighted=True, k
     groups = np.split(np.arange(n), np.cumsum(sizes)[:-1])
     chunks = [Chunk(i, X[g], y[g], w[g]) for i, g in enumerate(groups)]
     return chunks, rng.uniform(-2, 2, (m, 2)), rng.uniform(-2, 2, (q, 2))
+
+
+def start(likelihood, Z, *, kernel=KERNEL, expert=Block):
+    """A committee with anchors Z, before any chunk."""
+    return LaplaceCommittee.of(Anchors.at(kernel, Z), likelihood, expert)
+
+
+def swept(committee, *, sequential=False, step=1.0):
+    """After one sweep."""
+    return sweep_together([committee], [step], Serial(), sequential=sequential)[0]
+
+
+def converged(committee, engine=None, *, sequential=False, tolerance=1e-8, max_sweeps=50):
+    """After sweeps until messages stop changing."""
+    rules = {"sequential": sequential, "tolerance": tolerance, "max_sweeps": max_sweeps}
+    return settle_together([committee], engine or Serial(), **rules)[0]
+
+
+def predictors(committee, n_local):
+    """One a latent function."""
+    latents = [committee.latent(k) for k in range(committee.likelihood.latents)]
+    return latent_predictors(latents, n_local)

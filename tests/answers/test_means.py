@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import reference
 from collegium.answers.conjugate_gradients import Refined
-from collegium.answers.predictors import Exact, Global, Local, Own
+from collegium.answers.predictors import Exact, Global, Local, OwnChunk
 from collegium.answers.transductive import Joint
 from collegium.combining.predictors import Nested, Panel
 from collegium.engines import Serial, Threads
@@ -40,7 +40,7 @@ def all_predictors(problem):
     yield "exact", Exact.of(alone)
     yield "global", Global(anchored)
     yield "degenerate", Global(anchored, degenerate=True)
-    yield "own", Own.of(anchored)
+    yield "own", OwnChunk.of(anchored)
     yield "local", local
     yield "joint", Joint.of(anchored, 9)
     yield "nystrom", Nystrom.of(committee_of(problem, problem.Z, Projected))

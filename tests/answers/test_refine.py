@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers import conjugate_gradients as refine
-from collegium.answers.conjugate_gradients import Refined, System, about, refined, solve
+from collegium.answers.conjugate_gradients import Refined, System, refined, solve, with_targets
 from collegium.answers.preconditioner import Group, Preconditioner
 from collegium.answers.predictors import predictor
 from collegium.engines import Serial, Threads
@@ -218,7 +218,7 @@ def test_stopped_at_once_the_answer_is_the_committees_own(problem, n_local):
     c = committee(problem)
     found = refined(c, Serial(), tolerance=1e-3, max_iter=9, enough=lambda: True)
     given = Refined(
-        predictor(about(c, found.rest, Serial()), n_local),
+        predictor(with_targets(c, found.rest, Serial()), n_local),
         problem.kernel, problem.rows[0], found.weights,
     )  # fmt: skip
     own = predictor(c, n_local).predict(problem.Xs, Serial())
@@ -243,9 +243,9 @@ def test_the_mean_on_the_way_is_wrong_by_what_the_committee_gets_wrong_about_the
     c, (X, y, _, _) = committee(problem), problem.rows
     C, _ = dense(problem)
     found = solved(problem, max_iter=k, tolerance=0.0)
-    rest = predictor(about(c, found.rest, Serial()), 4)
+    rest = predictor(with_targets(c, found.rest, Serial()), 4)
     mean = Refined(rest, problem.kernel, X, found.weights).predict(problem.Xs, Serial()).mean
-    s = predictor(about(c, np.eye(len(X)), Serial()), 4).predict(problem.Xs, Serial()).mean
+    s = predictor(with_targets(c, np.eye(len(X)), Serial()), 4).predict(problem.Xs, Serial()).mean
     Ks = reference.covariance(problem.kernel, problem.Xs, X)
     w = np.linalg.solve(C, y)
     wrong = (Ks - s @ C) @ (w - found.weights)

@@ -31,12 +31,11 @@ from class_cases import (
 )
 from collegium import CommitteeClassifier, kernels
 from collegium.answers.local import predict_global
-from collegium.engines import Serial
-from collegium.laplace.committee import Generalised
 from collegium.learning.anchors import RULES
 from collegium.likelihoods import Logit, Softmax
 from collegium.rows.chunk import Chunk
 from estimator_cases import assert_plain, assert_same_state, leaves, state
+from site_cases import converged, start, swept
 
 
 def assert_sound(model, Xs):
@@ -363,15 +362,15 @@ def test_one_sweep_is_the_committee_machine():
     X, y = labelled()
     parts, Z = np.arange(70) % 4, queries(7, seed=3)
     model = classifier("anchors only", partition=parts, anchors=Z, sweeps=1).fit(X, y)
-    start = Generalised.start(KERNEL, Logit(), Z)
-    total = start.past
+    prior = start(Logit(), Z, kernel=KERNEL)
+    total = prior.past
     for part in range(4):
         rows = parts == part
         signs = np.where(y[rows] == "elm", 1.0, -1.0)[:, None]
-        alone = start.join([Chunk(part, X[rows], signs, np.ones(rows.sum()))]).sweep(Serial())
+        alone = swept(prior.join([Chunk(part, X[rows], signs, np.ones(rows.sum()))]))
         total = total + (alone.total - alone.past)
     belief = total.beliefs()[0]
-    mean = predict_global(start.basis, belief, queries()).mean[:, 0]
+    mean = predict_global(prior.basis, belief, queries()).mean[:, 0]
     assert_allclose(model.predict_latent(queries()), mean, rtol=1e-8, atol=1e-10)
     assert_allclose(model.log_evidence_, belief.log_evidence[0], rtol=1e-9)
 
@@ -611,14 +610,14 @@ def test_a_batch_is_answered_by_messages_about_it(sweeping):
     model = classifier("one chunk", **arguments).fit(X, y)
     signs = np.where(y == "elm", 1.0, -1.0)[:, None]
     chunks = [Chunk(i, X[parts == i], signs[parts == i], np.ones(15)) for i in range(4)]
-    heard = Generalised.start(KERNEL, Logit(), Xs).join(chunks).settle(
-        Serial(), sequential="schedule" in sweeping, tolerance=1e-9,
-        max_sweeps=sweeping.get("sweeps", 50),
+    committee = converged(
+        start(Logit(), Xs, kernel=KERNEL).join(chunks), sequential="schedule" in sweeping,
+        tolerance=1e-9, max_sweeps=sweeping.get("sweeps", 50),
     )  # fmt: skip
-    belief = heard.beliefs[0]
-    mean = (heard.basis.design(Xs).T @ belief.mean)[:, 0]
+    belief = committee.beliefs[0]
+    mean = (committee.basis.design(Xs).T @ belief.mean)[:, 0]
     assert_allclose(model.predict_latent(Xs), mean, rtol=1e-6, atol=1e-8)
-    variance = np.sum(belief.spread(heard.basis.design(Xs)) ** 2, axis=0)
+    variance = np.sum(belief.spread(committee.basis.design(Xs)) ** 2, axis=0)
     p = [by_quadrature(expit, m, v) for m, v in zip(mean, variance)]
     assert_allclose(model.predict_proba(Xs)[:, 1], p, rtol=1e-6)
 

@@ -88,10 +88,10 @@ def test_more_starts_are_never_worse():
 
 def test_what_has_not_settled_is_said_with_the_remedy():
     with pytest.warns(ConvergenceWarning, match="kernel=model.kernel_"):
-        Learnt(kernels.RBF(), 0.1, 0.0, converged=False).warn_if_unsettled()
+        Learnt(kernels.RBF(), 0.1, 0.0, converged=False).warn_if_not_converged()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Learnt(kernels.RBF(), 0.1, 0.0).warn_if_unsettled()
+        Learnt(kernels.RBF(), 0.1, 0.0).warn_if_not_converged()
 
 
 @pytest.mark.parametrize("weights", ["all two", "one to three", "bootstrap"])

@@ -1,4 +1,4 @@
-"""Chunks heard against each other until they rest: the mode of the whole anchored model."""
+"""Chunks approximated against each other until they converge: the mode of the anchored model."""
 
 from dataclasses import replace
 
@@ -8,18 +8,25 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers.local import correct
-from collegium.answers.predictors import Global, Local, Own
+from collegium.answers.predictors import Global, Local, OwnChunk
 from collegium.answers.predictors import predictor as predictor_of
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF
-from collegium.laplace.committee import Generalised, Heard, Stack, predict_latents, settle_together
+from collegium.laplace import committee as committees
+from collegium.laplace.committee import (
+    ChunkState,
+    LaplaceCommittee,
+    Stack,
+    predict_latents,
+    settle_together,
+)
 from collegium.likelihoods import Gaussian, Logit, Poisson, Probit, Softmax, StudentT
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
 from collegium.messages.experts import Block, Diagonal
 from collegium.rows.chunk import Chunk
 from collegium.rows.rows import Rows, SiteRows
-from site_cases import KERNEL, LIKELIHOODS, draw
+from site_cases import KERNEL, LIKELIHOODS, converged, draw, predictors, start, swept
 
 every = pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
 both_experts = pytest.mark.parametrize(
@@ -29,8 +36,8 @@ both_orders = pytest.mark.parametrize("sequential", [True, False], ids=["sequent
 
 
 def settled(likelihood, chunks, Z, *, expert=Block, sequential=False, tolerance=1e-12):
-    start = Generalised.start(KERNEL, likelihood, Z, expert).join(chunks)
-    return start.settle(Serial(), sequential=sequential, tolerance=tolerance)
+    first = start(likelihood, Z, expert=expert).join(chunks)
+    return converged(first, sequential=sequential, tolerance=tolerance)
 
 
 def all_sites(committee, k=0):
@@ -43,7 +50,7 @@ def all_sites(committee, k=0):
 @every
 @both_experts
 @both_orders
-def test_at_rest_the_mode_and_the_evidence_are_those_of_the_whole_model(
+def test_at_the_fixed_point_mode_and_evidence_are_those_of_the_whole_model(
     likelihood, expert, kind, sequential
 ):
     chunks, Z, Xs = draw(likelihood)
@@ -67,7 +74,7 @@ def test_at_rest_the_mode_and_the_evidence_are_those_of_the_whole_model(
 
 
 @both_orders
-def test_at_rest_softmax_is_at_its_joint_mode(sequential):
+def test_at_the_fixed_point_softmax_is_at_its_joint_mode(sequential):
     likelihood = Softmax(3)
     chunks, Z, _ = draw(likelihood)
     found = settled(likelihood, chunks, Z, sequential=sequential)
@@ -85,7 +92,7 @@ def test_at_rest_softmax_is_at_its_joint_mode(sequential):
 @both_experts
 @both_orders
 @pytest.mark.parametrize("size", [1e9, 1e15])
-def test_rough_counts_of_any_size_rest_at_their_joint_mode(size, expert, kind, sequential):
+def test_rough_counts_of_any_size_converge_to_their_joint_mode(size, expert, kind, sequential):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = rng.poisson(np.exp(1.0 + np.sin(X[:, 0]))).astype(float)
@@ -110,7 +117,7 @@ def test_one_chunk_has_the_laplace_evidence_for_any_anchors(likelihood):
     X, y, w = chunks[0].load()
     C = reference.covariance(KERNEL, X)
     for anchors in (Z[:0], Z[:1], Z, X):
-        found = Generalised.start(KERNEL, likelihood, anchors).join(chunks).sweep(Serial())
+        found = swept(start(likelihood, anchors).join(chunks))
         sites = all_sites(found)
         f, _, _, evidence = reference.laplace(C, likelihood, y, w, start=sites.f[:, 0] + 1e-4)
         assert_allclose(sites.f[:, 0], f, rtol=1e-7, atol=1e-7)
@@ -118,15 +125,15 @@ def test_one_chunk_has_the_laplace_evidence_for_any_anchors(likelihood):
 
 
 @both_experts
-def test_gaussian_chunks_are_heard_once(expert, kind):
+def test_gaussian_chunks_converge_in_one_sweep(expert, kind):
     chunks, Z, Xs = draw(Gaussian(0.21))
     plain = Committee.start(KERNEL, 0.21, Z, 1, expert).add(chunks, Serial(), keep=True)
-    once = Generalised.start(KERNEL, Gaussian(0.21), Z, expert).join(chunks).sweep(Serial())
+    once = swept(start(Gaussian(0.21), Z, expert=expert).join(chunks))
     assert_allclose(once.beliefs[0].mean, plain.belief.mean, rtol=1e-9, atol=1e-10)
     assert_allclose(once.beliefs[0].covariance, plain.belief.covariance, rtol=1e-9, atol=1e-11)
     assert_allclose(once.log_evidence, plain.log_evidence()[0], rtol=1e-11)
-    assert once.sweep(Serial()).change < 1e-12
-    for make in (lambda c: Local.of(c, 5), Own.of, Global):
+    assert swept(once).change < 1e-12
+    for make in (lambda c: Local.of(c, 5), OwnChunk.of, Global):
         mine, theirs = make(once.latent()), make(plain)
         left, right = mine.joint(Xs, Serial()), theirs.joint(Xs, Serial())
         assert_allclose(left[0].mean, right[0].mean, rtol=1e-8, atol=1e-9)
@@ -137,14 +144,14 @@ def test_gaussian_chunks_are_heard_once(expert, kind):
 
 def test_the_first_sweep_is_the_committee_machine_of_chunks_against_the_prior():
     chunks, Z, _ = draw(Logit())
-    swept = Generalised.start(KERNEL, Logit(), Z).join(chunks[::-1]).sweep(Serial())
-    total = swept.past
+    once = swept(start(Logit(), Z).join(chunks[::-1]))
+    total = once.past
     for chunk in chunks:
-        alone = Generalised.start(KERNEL, Logit(), Z).join([chunk]).sweep(Serial())
+        alone = swept(start(Logit(), Z).join([chunk]))
         total = total + (alone.total - alone.past)
     for name in ("precision", "shift", "log_scale"):
         assert_allclose(
-            getattr(swept.total.parts[0], name),
+            getattr(once.total.parts[0], name),
             getattr(total.parts[0], name),
             rtol=1e-10,
             atol=1e-11,
@@ -155,11 +162,10 @@ def test_the_first_sweep_is_the_committee_machine_of_chunks_against_the_prior():
                          ids=["poisson", "student", "softmax"])  # fmt: skip
 def test_sweeps_are_the_same_to_the_bit_on_every_engine(likelihood):
     chunks, Z, _ = draw(likelihood)
-    start = Generalised.start(KERNEL, likelihood, Z).join(chunks)
-    one = start.settle(Serial(), max_sweeps=3)
+    one = converged(start(likelihood, Z).join(chunks), max_sweeps=3)
     for engine in (Threads(2), Threads(3)):
-        again = Generalised.start(KERNEL, likelihood, Z).join(chunks[::2]).join(chunks[3::-2])
-        other = again.settle(engine, max_sweeps=3)
+        again = start(likelihood, Z).join(chunks[::2]).join(chunks[3::-2])
+        other = converged(again, engine, max_sweeps=3)
         assert other.log_evidence == one.log_evidence and other.change == one.change
         for a, b in zip(one.beliefs, other.beliefs):
             assert_array_equal(a.mean, b.mean)
@@ -169,7 +175,7 @@ def test_sweeps_are_the_same_to_the_bit_on_every_engine(likelihood):
 # --- streams --------------------------------------------------------------------------------------
 
 
-def test_a_new_chunk_meets_the_present_belief():
+def test_a_new_chunk_is_approximated_against_the_present_belief():
     chunks, Z, _ = draw(Probit())
     old = settled(Probit(), chunks[:3], Z)
     new = old.add([chunks[3]])
@@ -187,18 +193,18 @@ def test_a_new_chunk_meets_the_present_belief():
             return Probit().derivatives(y, m + e)
 
     e, _, W, _ = reference.laplace(P, Shifted(), y, w)
-    assert_allclose(new.heard[-1].sites.f[:, 0], m + e, rtol=1e-8, atol=1e-9)
-    assert_allclose(new.heard[-1].sites.W[:, 0], W, rtol=1e-7)
+    assert_allclose(new.states[-1].sites.f[:, 0], m + e, rtol=1e-8, atol=1e-9)
+    assert_allclose(new.states[-1].sites.W[:, 0], W, rtol=1e-7)
     forgetful = old.add([chunks[3]], keep=False)
-    assert len(forgetful.heard) == 3 and len(new.heard) == 4
+    assert len(forgetful.states) == 3 and len(new.states) == 4
     assert_allclose(forgetful.beliefs[0].mean, new.beliefs[0].mean, rtol=1e-9, atol=1e-10)
     assert_allclose(forgetful.log_evidence, new.log_evidence, rtol=1e-11)
     pair = settled(Probit(), chunks[:2], Z)
     at_once, in_turn = pair.add(chunks[2:]), pair.add(chunks[2:3]).add(chunks[3:])
-    assert_array_equal(at_once.heard[-1].sites.f, in_turn.heard[-1].sites.f)
+    assert_array_equal(at_once.states[-1].sites.f, in_turn.states[-1].sites.f)
     assert at_once.log_evidence == in_turn.log_evidence
     joint = settled(Probit(), chunks, Z)
-    again = new.settle(Serial(), tolerance=1e-12)
+    again = converged(new, tolerance=1e-12)
     assert_allclose(again.log_evidence, joint.log_evidence, rtol=1e-10)
     assert abs(new.log_evidence - joint.log_evidence) > 1e-6
 
@@ -206,10 +212,10 @@ def test_a_new_chunk_meets_the_present_belief():
 def test_gaussian_streams_are_batches():
     chunks, Z, _ = draw(Gaussian(0.21))
     plain = Committee.start(KERNEL, 0.21, Z, 1).add(chunks, Serial(), keep=False)
-    stream = Generalised.start(KERNEL, Gaussian(0.21), Z)
+    stream = start(Gaussian(0.21), Z)
     for chunk in chunks:
         stream = stream.add([chunk], keep=False)
-    assert not stream.heard
+    assert not stream.states
     assert_allclose(stream.beliefs[0].mean, plain.belief.mean, rtol=1e-8, atol=1e-9)
     assert_allclose(stream.log_evidence, plain.log_evidence()[0], rtol=1e-10)
 
@@ -217,47 +223,47 @@ def test_gaussian_streams_are_batches():
 # --- damping --------------------------------------------------------------------------------------
 
 
-class Scripted(Generalised):
-    """Sweeps whose changes are given beforehand."""
+def test_steps_are_shortened_while_changes_grow_and_only_then(monkeypatch):
+    first = LaplaceCommittee.of(Anchors.at(KERNEL, np.empty((0, 2))), Logit())
 
-    def sweep(self, engine, *, sequential=False, step=1.0):
-        engine["steps"].append(step)
-        return replace(self, sweeps=self.sweeps + 1, change=engine["changes"][self.sweeps])
+    def run(changes, **rules):
+        """Sweeps whose changes are given beforehand; the steps that were taken."""
+        steps = []
 
+        def scripted(now, own, engine, *, sequential):
+            steps.extend(own)
+            sweeps = now[0].sweeps
+            return [replace(now[0], sweeps=sweeps + 1, change=changes[sweeps])]
 
-def test_steps_are_shortened_while_changes_grow_and_only_then():
-    basis = Anchors.at(KERNEL, np.empty((0, 2)))
-    start = Scripted(basis, Logit(), Block(0.0), Stack.silent(0, 1))
-    script = {"steps": [], "changes": [4.0, 2.0, 3.0, 5.0, 1.0, 0.5, 0.2, 1e-9]}
-    end = start.settle(script, tolerance=1e-8)
-    assert script["steps"] == [1.0, 1.0, 1.0, 0.5, 0.25, 0.375, 0.5625, 0.84375]
+        monkeypatch.setattr(committees, "sweep_together", scripted)
+        return converged(first, **rules), steps
+
+    end, steps = run([4.0, 2.0, 3.0, 5.0, 1.0, 0.5, 0.2, 1e-9], tolerance=1e-8)
+    assert steps == [1.0, 1.0, 1.0, 0.5, 0.25, 0.375, 0.5625, 0.84375]
     assert end.sweeps == 8 and end.change == 1e-9
-    script = {"steps": [], "changes": np.arange(1.0, 41.0)}
-    assert start.settle(script, max_sweeps=40).sweeps == 40
-    assert min(script["steps"]) == 1 / 16
+    end, steps = run(np.arange(1.0, 41.0), max_sweeps=40)
+    assert end.sweeps == 40
+    assert min(steps) == 1 / 16
 
 
 @both_orders
-def test_rows_that_bend_the_wrong_way_do_not_swing(sequential):
-    """Heavy tails at one place, and chunks of outliers to each other."""
+def test_rows_of_negative_curvature_do_not_diverge(sequential):
+    """Heavy tails at one input, and chunks whose rows are outliers to each other."""
     rng = np.random.default_rng(0)
     y = np.sort(np.sin(rng.normal(size=120)) + 0.1 * rng.standard_t(3, size=120))
     X, likelihood = np.zeros((120, 2)), StudentT(4.0, 0.01)
     groups = np.split(np.arange(120), 4)
     chunks = [Chunk(i, X[g], y[g, None], np.ones(30)) for i, g in enumerate(groups)]
-    start = Generalised.start(KERNEL, likelihood, X[:1])
-    found = start.join(chunks).settle(
-        Serial(), sequential=sequential, tolerance=1e-6, max_sweeps=300
-    )
+    prior = start(likelihood, X[:1])
+    first = prior.join(chunks)
+    found = converged(first, sequential=sequential, tolerance=1e-6, max_sweeps=300)
     assert found.change <= 1e-6 and not found.bounded
     f = all_sites(found).f
     assert np.ptp(f) < 1e-5 and np.abs(f).max() < 1.0
-    for most in range(12, 30, 3):  # sane before it rests, too
-        early = start.join(chunks).settle(Serial(), sequential=sequential, max_sweeps=most)
+    for most in range(12, 30, 3):  # sane before it converges, too
+        early = converged(first, sequential=sequential, max_sweeps=most)
         assert np.abs(Global(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
-    never = start.join(chunks).settle(
-        Serial(), sequential=sequential, tolerance=0.0, max_sweeps=300
-    )
+    never = converged(first, sequential=sequential, tolerance=0.0, max_sweeps=300)
     assert_allclose(never.log_evidence, found.log_evidence, rtol=1e-6)
     slope = likelihood.derivatives(y[:, None], f[:, 0])[0].sum() - f[0, 0] / KERNEL.variance
     assert abs(slope) < 0.01  # of curvatures of hundreds
@@ -266,45 +272,45 @@ def test_rows_that_bend_the_wrong_way_do_not_swing(sequential):
     spread = belief.spread(found.basis.design(X[:1]))
     assert_allclose((spread**2).sum(), 1.0 / (1.0 / KERNEL.variance + W), rtol=1e-6)
     one = Chunk(0, X, y[:, None], np.ones(120))
-    guess = Heard(one, Stack.silent(1, 1), replace(found.heard[0].sites, g=all_sites(found).g))
-    whole = replace(start, heard=(guess,)).sweep(Serial())
-    assert_allclose(whole.heard[0].sites.f, f, atol=1e-4)
+    guess = ChunkState(one, Stack.zero(1, 1), replace(found.states[0].sites, g=all_sites(found).g))
+    whole = swept(replace(prior, states=(guess,)))
+    assert_allclose(whole.states[0].sites.f, f, atol=1e-4)
     assert_allclose(found.log_evidence, whole.log_evidence, rtol=1e-6)
 
 
-def test_damped_sweeps_rest_at_the_same_place():
+def test_damped_sweeps_have_the_same_fixed_point():
     chunks, Z, _ = draw(Poisson())
-    start = Generalised.start(KERNEL, Poisson(), Z).join(chunks).sweep(Serial())
-    half, whole = start.sweep(Serial(), step=0.6), start.sweep(Serial())
+    once = swept(start(Poisson(), Z).join(chunks))
+    half, whole = swept(once, step=0.6), swept(once)
     assert half.change == whole.change
-    for old, part, new in zip(start.heard, half.heard, whole.heard):
-        a, b, c = (one.said.parts[0].shift for one in (old, part, new))
+    for old, part, new in zip(once.states, half.states, whole.states):
+        a, b, c = (one.messages.parts[0].shift for one in (old, part, new))
         assert_allclose(b - a, 0.6 * (c - a), rtol=1e-9, atol=1e-12)
     rest = settled(Poisson(), chunks, Z)
     for sequential in (True, False):
-        now = Generalised.start(KERNEL, Poisson(), Z).join(chunks)
+        now = start(Poisson(), Z).join(chunks)
         for _ in range(60):
-            now = now.sweep(Serial(), sequential=sequential, step=0.6)
+            now = swept(now, sequential=sequential, step=0.6)
         assert_allclose(now.log_evidence, rest.log_evidence, rtol=1e-11)
         assert_allclose(now.beliefs[0].mean, rest.beliefs[0].mean, rtol=1e-8, atol=1e-10)
 
 
 @both_orders
-def test_committees_that_share_a_look_at_chunks_hear_what_they_hear_alone(sequential):
+def test_committees_that_share_designs_converge_as_they_do_alone(sequential):
     chunks, Z, _ = draw(Logit())
     basis = Anchors.at(KERNEL, Z)
     turned = [Chunk(c.id, c.X, -c.y * (c.X[:, :1] > 0) + c.y * (c.X[:, :1] <= 0), c.w)
               for c in chunks]  # fmt: skip
     starts = [
-        Generalised.about(basis, Logit()).join(chunks),
-        Generalised.about(basis, Probit()).join(turned),
-        Generalised.about(basis, Gaussian(0.3)).join(chunks),
+        LaplaceCommittee.of(basis, Logit()).join(chunks),
+        LaplaceCommittee.of(basis, Probit()).join(turned),
+        LaplaceCommittee.of(basis, Gaussian(0.3)).join(chunks),
     ]
     rules = {"sequential": sequential, "tolerance": 1e-7, "max_sweeps": 30}
     together = settle_together(starts, Serial(), **rules)
-    assert len({one.sweeps for one in together}) > 1  # those at rest are left alone
-    for start, found in zip(starts, together):
-        alone = start.settle(Serial(), **rules)
+    assert len({one.sweeps for one in together}) > 1  # those that have converged are left alone
+    for first, found in zip(starts, together):
+        alone = converged(first, **rules)
         assert alone.sweeps == found.sweeps and alone.change == found.change
         assert_array_equal(alone.beliefs[0].mean, found.beliefs[0].mean)
         assert alone.log_evidence == found.log_evidence
@@ -314,7 +320,7 @@ def test_committees_that_share_a_look_at_chunks_hear_what_they_hear_alone(sequen
 
 
 def pseudo(sites, least=0.0):
-    """Rows of Gaussian data that say the same: f̂ + W⁻¹g, noise W⁻¹."""
+    """Rows of equivalent Gaussian data: f̂ + W⁻¹g, noise W⁻¹."""
     W = np.maximum(sites.W, least)
     return Rows(sites.X, sites.f + sites.g / W[:, None], W)
 
@@ -339,15 +345,15 @@ def test_local_answers_are_those_of_pseudo_targets():
 def test_answers_about_several_latent_functions_share_what_they_can():
     chunks, Z, Xs = draw(Softmax(3))
     found = settled(Softmax(3), chunks, Z, tolerance=1e-6)
-    answers = found.predictors(5)
+    answers = predictors(found, 5)
     for k in range(3):
         left, right = answers[k].predict(Xs, Serial()), Local.of(found.latent(k), 5)
         assert_array_equal(left.mean, right.predict(Xs, Serial()).mean)
         assert_array_equal(left.variance, right.predict(Xs, Serial()).variance)
         assert answers[k].design is answers[0].design
-    assert len(found.predictors(0)) == 3
+    assert len(predictors(found, 0)) == 3
     for n_local in (5, 0):
-        answers = found.predictors(n_local)
+        answers = predictors(found, n_local)
         for one, together in zip(answers, predict_latents(answers, Xs, Serial())):
             assert_array_equal(together.mean, one.predict(Xs, Serial()).mean)
             assert_array_equal(together.variance, one.predict(Xs, Serial()).variance)
@@ -356,7 +362,7 @@ def test_answers_about_several_latent_functions_share_what_they_can():
 def test_answers_by_the_own_chunk_are_pic_of_pseudo_targets():
     chunks, Z, Xs = draw(Poisson())
     latent = settled(Poisson(), chunks, Z).latent()
-    own = Own.of(latent)
+    own = OwnChunk.of(latent)
     data = [pseudo(part) for part in latent.parts()]
     data = [Chunk(i, one.X, one.y, one.w) for i, one in enumerate(data)]
     owners = own._owners(Xs)
@@ -367,7 +373,7 @@ def test_answers_by_the_own_chunk_are_pic_of_pseudo_targets():
     assert_allclose(own.mean(Xs, Serial()), mean, rtol=1e-7, atol=1e-8)
 
 
-def test_rows_that_say_nothing_of_their_precision_still_pull():
+def test_rows_of_precision_zero_still_count():
     likelihood = StudentT(3.7, 0.08)
     chunks, Z, Xs = draw(likelihood)
     found = settled(likelihood, chunks, Z)
@@ -379,8 +385,8 @@ def test_rows_that_say_nothing_of_their_precision_still_pull():
     right = correct(basis, 1.0, pseudo(sites, 1e-7), Xs, N).predict(basis, belief, Xs)
     assert_allclose(left.mean, right.mean, rtol=1e-4, atol=1e-5)
     assert_allclose(left.variance, right.variance, rtol=1e-5)
-    silent = SiteRows(sites.X, sites.f, 0.0 * sites.g, 0.0 * sites.W)
-    alone = correct(basis, 0.0, silent, Xs, N).predict(basis, belief, Xs)
+    flat = SiteRows(sites.X, sites.f, 0.0 * sites.g, 0.0 * sites.W)
+    alone = correct(basis, 0.0, flat, Xs, N).predict(basis, belief, Xs)
     anchors = Global(found.latent()).predict(Xs, Serial())
     assert_allclose(alone.mean, anchors.mean, rtol=1e-10)
     assert_allclose(alone.variance, anchors.variance, rtol=1e-10)
@@ -391,12 +397,12 @@ def test_one_chunk_and_all_its_rows_is_the_ordinary_laplace_gp(likelihood):
     chunks, Z, Xs = draw(likelihood, (22,))
     X, y, w = chunks[0].load()
     C, Ks = reference.covariance(KERNEL, X), reference.covariance(KERNEL, Xs, X)
-    found = Generalised.start(KERNEL, likelihood, Z).join(chunks).sweep(Serial())
+    found = swept(start(likelihood, Z).join(chunks))
     f, g, W, _ = reference.laplace(C, likelihood, y, w, start=all_sites(found).f[:, 0])
     A = np.linalg.solve(np.eye(22) + W[:, None] * C, np.diag(W))
     variance = KERNEL.diag(Xs) - np.einsum("qn,nk,qk->q", Ks, A, Ks)
     latent = found.latent()
-    for answer in (predictor_of(latent, 3), Local.of(latent, 22), Own.of(latent)):
+    for answer in (predictor_of(latent, 3), Local.of(latent, 22), OwnChunk.of(latent)):
         mine = answer.predict(Xs, Serial())
         assert_allclose(mine.mean[:, 0], Ks @ g, rtol=1e-7, atol=1e-8)
         assert_allclose(mine.variance, variance, rtol=1e-8)
@@ -439,20 +445,20 @@ def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     groups = np.array_split(np.arange(60), 4)
     chunks = [Chunk(i, X[g], y[g, None], np.ones(g.size)) for i, g in enumerate(groups)]
     Z = np.random.default_rng(1).uniform(-1, 1, (10, 2))
-    found = Generalised.start(kernel, likelihood, Z, expert).join(chunks)
-    found = found.settle(Serial(), max_sweeps=6)
+    found = start(likelihood, Z, kernel=kernel, expert=expert).join(chunks)
+    found = converged(found, max_sweeps=6)
     assert np.isfinite(found.log_evidence) and found.modes_found
     size = {"reals": np.abs(y).max(), "counts": np.log1p(y.max())}.get(likelihood.support, 0.0)
     most = 3.0 * size + 10.0 * np.sqrt(variance)  # latent means overshoot between rows
     Xs = np.concatenate([X[:5], [[0.0, 0.0], [50.0, -50.0]]])
-    for k, answer in enumerate(found.predictors(8)):
-        for one in (answer, Global(found.latent(k)), Own.of(found.latent(k))):
+    for k, answer in enumerate(predictors(found, 8)):
+        for one in (answer, Global(found.latent(k)), OwnChunk.of(found.latent(k))):
             moments = one.predict(Xs, Serial())
             assert np.isfinite(moments.mean).all() and np.abs(moments.mean).max() < most
             assert (moments.variance >= 0.0).all() and np.isfinite(moments.variance).all()
             assert (moments.variance <= 1.001 * variance).all()
-    for heard in found.heard:
-        assert (heard.sites.W >= 0.0).all()
+    for state in found.states:
+        assert (state.sites.W >= 0.0).all()
 
 
 def test_one_in_ten_thousand():
@@ -464,32 +470,32 @@ def test_one_in_ten_thousand():
     groups = np.array_split(np.arange(n), 25)
     chunks = [Chunk(i, X[g], y[g, None], np.ones(g.size)) for i, g in enumerate(groups)]
     Z = np.concatenate([X[:1], rng.normal(size=(19, 2))])
-    found = Generalised.start(RBF(9.0, 1.0), Logit(), Z, Diagonal).join(chunks)
-    found = found.settle(Serial())
+    found = start(Logit(), Z, kernel=RBF(9.0, 1.0), expert=Diagonal).join(chunks)
+    found = converged(found)
     assert found.change <= 1e-8
     answer = Global(found.latent()).predict(X[:200], Serial())
     p = Logit().probability(answer.mean[:, 0], answer.variance)
     assert np.isfinite(p).all() and p[0] > 0.1 and 0.0 < np.median(p) < 0.001
 
 
-def test_a_committee_that_heard_nothing_is_the_prior():
-    found = Generalised.start(KERNEL, Logit(), np.zeros((1, 2))).settle(Serial())
+def test_a_committee_without_chunks_is_the_prior():
+    found = converged(start(Logit(), np.zeros((1, 2))))
     assert found.sweeps == 1 and found.change == 0.0
     assert_allclose(found.log_evidence, 0.0, atol=1e-12)
-    answer = found.predictors(5)[0].predict(np.ones((2, 2)), Serial())
+    answer = predictors(found, 5)[0].predict(np.ones((2, 2)), Serial())
     assert_allclose(answer.mean, 0.0)
     assert_allclose(answer.variance, KERNEL.variance)
 
 
-def test_empty_chunks_say_nothing():
+def test_empty_chunks_change_nothing():
     chunks, Z, _ = draw(Logit())
     empty = Chunk(9, np.empty((0, 2)), np.empty((0, 1)), np.empty(0))
     with_it, without = settled(Logit(), [*chunks, empty], Z), settled(Logit(), chunks, Z)
     assert_allclose(with_it.log_evidence, without.log_evidence, rtol=1e-12)
 
 
-def test_messages_of_a_stack_move_by_their_largest_part():
-    a = Heard(draw(Logit())[0][0], Stack.silent(3, 2)).said
+def test_the_change_of_a_stack_is_its_largest():
+    a = Stack.zero(3, 2)
     parts = list(a.parts)
     parts[1] = replace(parts[1], shift=parts[1].shift + 3.0)
     assert Stack(tuple(parts)).change(a, a) == 3.0

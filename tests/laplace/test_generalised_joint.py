@@ -1,4 +1,4 @@
-"""Committees about the queries themselves: what Generalised says with Z = the queries."""
+"""Committees about the queries themselves: as LaplaceCommittee with Z = the queries."""
 
 import numpy as np
 import pytest
@@ -6,24 +6,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium.answers.transductive import padding
 from collegium.engines import Serial, Threads
-from collegium.laplace.committee import Generalised
 from collegium.laplace.transductive import JointLatents
 from collegium.likelihoods import Logit, Poisson, Probit, Softmax
 from collegium.rows import partition
-from site_cases import KERNEL, draw
+from site_cases import converged, draw, start, swept
 
 LIKELIHOODS = {"logit": Logit(), "probit": Probit(), "poisson": Poisson(), "softmax": Softmax(3)}
 every = pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
 
 
 def settled(likelihood, chunks, Z, **arguments):
-    start = Generalised.start(KERNEL, likelihood, Z).join(chunks)
-    return start.settle(Serial(), **{"tolerance": 1e-10, **arguments})
+    first = start(likelihood, Z).join(chunks)
+    return converged(first, **{"tolerance": 1e-10, **arguments})
 
 
 def joint(likelihood, size, *, sweeps=50, tolerance=1e-10, sequential=False):
     chunks, Z, Xs = draw(likelihood, q=12)
-    one = Generalised.start(KERNEL, likelihood, Z).join(chunks).sweep(Serial())
+    one = swept(start(likelihood, Z).join(chunks))
     answer = JointLatents.of([one], size, sweeps, tolerance, sequential=sequential)
     return answer, chunks, Z, Xs
 
@@ -61,10 +60,7 @@ def test_a_small_batch_is_padded_with_rows_and_anchors_near_it(likelihood):
 
 def test_several_committees_answer_side_by_side():
     chunks, Z, Xs = draw(Logit(), q=12)
-    both = [
-        Generalised.start(KERNEL, likelihood, Z).join(chunks).sweep(Serial())
-        for likelihood in (Logit(), Probit())
-    ]
+    both = [swept(start(likelihood, Z).join(chunks)) for likelihood in (Logit(), Probit())]
     together = JointLatents.of(both, 5, 9, 1e-8).predict(Xs, Serial())
     for one, found in zip(both, together):
         alone = JointLatents.of([one], 5, 9, 1e-8).predict(Xs, Serial())[0]
@@ -96,8 +92,8 @@ def test_each_batch_is_asked_by_itself():
 def test_asking_leaves_the_committee_as_it_was():
     answer, chunks, Z, Xs = joint(Logit(), 5)
     one = answer.committees[0]
-    before = one.log_evidence, one.sweeps, one.change, [id(heard) for heard in one.heard]
+    before = one.log_evidence, one.sweeps, one.change, [id(state) for state in one.states]
     answer.predict(Xs, Serial())
-    after = one.log_evidence, one.sweeps, one.change, [id(heard) for heard in one.heard]
+    after = one.log_evidence, one.sweeps, one.change, [id(state) for state in one.states]
     assert before == after
     assert_array_equal(one.basis.Z, Z)

@@ -11,15 +11,14 @@ import reference
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.laplace import mode as laplace
-from collegium.laplace.committee import Generalised
-from collegium.laplace.covariances import Dense, LowRank, left_over
+from collegium.laplace.covariances import Dense, LowRank, residual_covariance
 from collegium.laplace.covariances import Diagonal as DiagonalCovariance
 from collegium.laplace.mode import find_sites
 from collegium.likelihoods import Gaussian, Logit, Poisson, Softmax, StudentT
 from collegium.messages.basis import Anchors
 from collegium.messages.experts import Block, Diagonal, Projected
 from collegium.rows.chunk import Chunk
-from site_cases import KERNEL, LIKELIHOODS, draw
+from site_cases import KERNEL, LIKELIHOODS, draw, predictors, start, swept
 
 every = pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
 
@@ -36,32 +35,36 @@ def covariances(n=9, m=4, seed=0):
 
 @pytest.mark.parametrize("own, C", [case[1:] for case in covariances()],
                          ids=[case[0] for case in covariances()])  # fmt: skip
-def test_covariances_meet_sites(own, C):
+def test_covariances_are_combined_with_sites(own, C):
     rng = np.random.default_rng(1)
     W = rng.uniform(0.1, 5.0, 9)
     W[[2, 5]] = 0.0
     A = np.linalg.solve(np.eye(9) + W[:, None] * C, np.diag(W))  # (I + WC)⁻¹W
-    met, x, X = own.meet(W), rng.normal(size=9), rng.normal(size=(9, 3))
+    factored, x, X = own.factorise(W), rng.normal(size=9), rng.normal(size=(9, 3))
     assert_allclose(own.times(x), C @ x, rtol=1e-12)
-    assert_allclose(met.solve(x), A @ x, rtol=1e-10, atol=1e-12)
-    assert_allclose(met.matrix(), A, rtol=1e-10, atol=1e-12)
-    assert_allclose(met.log_det(), np.linalg.slogdet(np.eye(9) + W[:, None] * C)[1], rtol=1e-12)
-    u, Cu = met.damp(x)
+    assert_allclose(factored.solve(x), A @ x, rtol=1e-10, atol=1e-12)
+    assert_allclose(factored.matrix(), A, rtol=1e-10, atol=1e-12)
+    assert_allclose(
+        factored.log_det(), np.linalg.slogdet(np.eye(9) + W[:, None] * C)[1], rtol=1e-12
+    )
+    u, Cu = factored.solve_damped(x)
     expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
     assert_allclose(u, expected, rtol=1e-10, atol=1e-12)
     assert_allclose(Cu, C @ expected, rtol=1e-10, atol=1e-12)
     if not isinstance(own, LowRank):
-        assert_allclose(met.whiten(X).T @ met.whiten(X), X.T @ A @ X, rtol=1e-10, atol=1e-12)
+        assert_allclose(
+            factored.whiten(X).T @ factored.whiten(X), X.T @ A @ X, rtol=1e-10, atol=1e-12
+        )
     if isinstance(own, Dense):
         W[3] = -0.4
         expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
-        assert_allclose(own.unbend(W, x), expected, rtol=1e-10)
+        assert_allclose(own.solve_indefinite(W, x), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("own, C", [case[1:] for case in covariances()],
                          ids=[case[0] for case in covariances()])  # fmt: skip
 @pytest.mark.parametrize("power", [8, 16, 24])
-def test_pulls_are_damped_by_any_precision(own, C, power):
+def test_damped_solves_are_accurate_at_any_precision(own, C, power):
     """(I + WC)⁻¹x, and C times it, where x − ACx has no digits left."""
     rng = np.random.default_rng(1)
     W, x = 10.0 ** rng.uniform(0.5 * power, power, 9), rng.normal(size=9)
@@ -70,7 +73,7 @@ def test_pulls_are_damped_by_any_precision(own, C, power):
         exact = mpmath.lu_solve(M, mpmath.matrix(x.tolist()))
         Cu_exact = mpmath.matrix(C.tolist()) * exact
         exact, Cu_exact = (np.array(z.tolist(), dtype=float)[:, 0] for z in (exact, Cu_exact))
-    u, Cu = own.meet(W).damp(x)
+    u, Cu = own.factorise(W).solve_damped(x)
     assert_allclose(u, exact, rtol=1e-9, atol=1e-11 * np.abs(exact).max())
     assert_allclose(Cu, Cu_exact, rtol=1e-9, atol=1e-11 * np.abs(Cu_exact).max())
 
@@ -128,7 +131,7 @@ def test_messages_are_those_of_gaussian_pseudo_targets(likelihood, expert):
     X, y, w = chunks[0].load()
     basis = Anchors.at(KERNEL, Z)
     V = basis.design(X)
-    Q = left_over(expert(0.0).residual(basis, X, V))
+    Q = residual_covariance(expert(0.0).residual(basis, X, V))
     sites = find_sites(likelihood, y, w, np.zeros((15, 1)), [Q.plus(V)])
     (found,) = sites.message(V, Q)
     f, g, W = sites.f, sites.g, sites.W
@@ -143,13 +146,13 @@ def test_messages_are_those_of_gaussian_pseudo_targets(likelihood, expert):
 
 
 @pytest.mark.parametrize("expert", [Block, Diagonal, Projected], ids=lambda e: e.__name__)
-def test_a_gaussian_chunk_says_what_its_expert_says(expert):
+def test_a_gaussian_chunk_sends_the_message_of_its_expert(expert):
     likelihood = Gaussian(0.17)
     chunks, Z, _ = draw(likelihood, (15,))
     X, y, w = chunks[0].load()
     basis = Anchors.at(KERNEL, Z)
     V = basis.design(X)
-    Q = left_over(expert(0.0).residual(basis, X, V))
+    Q = residual_covariance(expert(0.0).residual(basis, X, V))
     (found,) = find_sites(likelihood, y, w, np.zeros((15, 1)), [Q.plus(V)]).message(V, Q)
     expected = expert(0.17).send(basis, chunks[0])
     assert_allclose(found.precision, expected.precision, rtol=1e-10, atol=1e-11)
@@ -157,13 +160,13 @@ def test_a_gaussian_chunk_says_what_its_expert_says(expert):
     assert_allclose(found.log_scale, expected.log_scale, rtol=1e-11)
 
 
-def test_a_site_of_no_precision_still_pulls():
+def test_a_site_of_precision_zero_still_counts():
     """W = 0 is the limit of W → 0."""
     chunks, Z, _ = draw(StudentT(3.7, 0.08), (20,))
     X, y, w = chunks[0].load()
     basis = Anchors.at(KERNEL, Z)
     V = basis.design(X)
-    Q = left_over(Block(0.0).residual(basis, X, V))
+    Q = residual_covariance(Block(0.0).residual(basis, X, V))
     sites = find_sites(StudentT(3.7, 0.08), y, w, np.zeros((20, 1)), [Q.plus(V)])
     assert (sites.W == 0.0).any() and (sites.g[sites.W == 0.0] != 0.0).all()
     (found,) = sites.message(V, Q)
@@ -188,10 +191,10 @@ def test_one_chunk_is_the_classifier_of_scikit_learn(m):
     variance = kernel.diag(Xs) - (S**2).sum(axis=0)
 
     chunk = Chunk(0, X, y[:, None], np.ones(40))
-    ours = Generalised.start(Matern32(2.6, [1.3, 0.8]), Logit(), rng.uniform(-2, 2, (m, 2)))
-    ours = ours.join([chunk]).sweep(Serial())
+    ours = start(Logit(), rng.uniform(-2, 2, (m, 2)), kernel=Matern32(2.6, [1.3, 0.8]))
+    ours = swept(ours.join([chunk]))
     assert_allclose(ours.log_evidence, own.log_marginal_likelihood_value_, rtol=1e-8)
-    for answer in (ours.predictors(5)[0], ours.predictors(0)[0]):
+    for answer in (predictors(ours, 5)[0], predictors(ours, 0)[0]):
         found = answer.predict(Xs, Serial())
         assert_allclose(found.mean[:, 0], mean, rtol=1e-5, atol=1e-6)
         assert_allclose(found.variance, variance, rtol=1e-5)
@@ -211,7 +214,7 @@ def _five_erfs(m, v):
     return (COEFS * root / (2.0 * np.sqrt(v * 2.0 * np.pi))).sum(axis=0) + 0.5 * COEFS.sum()
 
 
-def test_large_counts_are_heard_to_the_last_digit():
+def test_large_counts_are_fitted_to_the_last_digit():
     X = np.linspace(-1, 1, 12)[:, None]
     y = np.full((12, 1), 1e9)
     P = Dense(Matern32(2.0, 0.7).value(X))
@@ -246,7 +249,7 @@ def test_rough_counts_of_any_size_have_their_mode(size, rank):
 @pytest.mark.parametrize("rank", ["dense", "low"])
 @pytest.mark.parametrize("weight", [1e8, 1e12, 1e16])
 @pytest.mark.parametrize("likelihood", [*LIKELIHOODS.values(), Softmax(3)], ids=repr)
-def test_rows_of_any_weight_are_heard(likelihood, weight, rank):
+def test_rows_of_any_weight_have_their_mode(likelihood, weight, rank):
     """The slope of ψ at f̂ is zero: f̂ = P∇ log p, in units of posterior deviations."""
     chunks, _, _ = draw(likelihood, (24,))
     X, y, _ = chunks[0].load()
@@ -272,7 +275,7 @@ def prior_of(X, rank):
     return LowRank(d, T), np.diag(d) + T.T @ T
 
 
-def test_what_is_no_mode_is_not_said_to_be_one(monkeypatch):
+def test_a_failed_search_is_not_called_a_mode(monkeypatch):
     X, y = rough()
     P, w = prior_of(X, "dense")[0], np.ones(24)
 
@@ -283,20 +286,20 @@ def test_what_is_no_mode_is_not_said_to_be_one(monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(laplace, "MAX_ITER", 3)
         assert not found().converged
-    own = laplace.Single.direction
-    monkeypatch.setattr(laplace.Single, "direction", lambda *a: tuple(-s for s in own(*a)))
+    own = laplace.LogPosterior.step
+    monkeypatch.setattr(laplace.LogPosterior, "step", lambda *a: tuple(-s for s in own(*a)))
     assert not found().converged
 
 
-def test_the_climb_begins_at_the_better_of_a_guess_and_the_mean():
+def test_newton_begins_at_the_better_of_a_guess_and_the_mean():
     chunks, _, _ = draw(Poisson(), (24,))
     X, y, w = chunks[0].load()
     P = prior_of(X, "dense")[0]
-    hill = laplace.hill_of(Poisson(), y, w, np.zeros((24, 1)), [P])
-    mode = find_sites(Poisson(), y, w, hill.means, [P]).g
-    for start, taken in ((mode, mode), (50.0 * np.ones((24, 1)), 0.0 * mode), (None, 0.0 * mode)):
-        a, Pa, value = laplace._begin(hill, start)
+    posterior = laplace.log_posterior(Poisson(), y, w, np.zeros((24, 1)), [P])
+    mode = find_sites(Poisson(), y, w, posterior.means, [P]).g
+    for guess, taken in ((mode, mode), (50.0 * np.ones((24, 1)), 0.0 * mode), (None, 0.0 * mode)):
+        a, Pa, value = laplace._first_point(posterior, guess)
         assert_allclose(a, taken)
-        assert_allclose(Pa, hill.latent(taken))
-        own = hill.log_density(Pa) - 0.5 * (a * Pa).sum()
+        assert_allclose(Pa, posterior.latent(taken))
+        own = posterior.log_density(Pa) - 0.5 * (a * Pa).sum()
         assert_allclose(value, own, rtol=1e-12)

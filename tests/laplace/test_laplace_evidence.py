@@ -9,14 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Constant, Linear, Matern12, Matern32, White
-from collegium.laplace.committee import Generalised
 from collegium.laplace.evidence import factorised, factorised_together, objective
-from collegium.laplace.generalised_evidence import evidence
 from collegium.learning.optimise import Scales, maximise
-from collegium.likelihoods import Gaussian, Logit, Poisson, Softmax, StudentT
-from collegium.messages.evidence import anchored
-from collegium.messages.experts import Block, Diagonal, Projected
-from site_cases import KERNEL, LIKELIHOODS, draw
+from collegium.likelihoods import Logit, Poisson, Softmax, StudentT
+from site_cases import KERNEL, LIKELIHOODS, draw, start, swept
 
 CASES = {**LIKELIHOODS, "softmax": Softmax(3)}
 every = pytest.mark.parametrize("likelihood", CASES.values(), ids=CASES.keys())
@@ -42,7 +38,7 @@ def test_the_evidence_is_a_sum_of_chunks(likelihood):
 @every
 def test_the_evidence_is_that_of_a_committee_without_anchors(likelihood):
     chunks, _, _ = draw(likelihood)
-    none = Generalised.start(KERNEL, likelihood, np.empty((0, 2))).join(chunks).sweep(Serial())
+    none = swept(start(likelihood, np.empty((0, 2))).join(chunks))
     value, _ = factorised(KERNEL, likelihood, chunks, Serial())
     assert_allclose(value, none.log_evidence, rtol=1e-10)
 
@@ -55,8 +51,8 @@ def test_likelihoods_of_the_same_rows_add_up_from_wherever_they_start(likelihood
     one, two = (factorised(KERNEL, likelihood, part, Serial()) for part in (chunks, others))
     near = KERNEL.with_theta(KERNEL.theta + 0.1)
     first = factorised_together(near, [likelihood] * 2, both, Serial())
-    for slopes in (None, first.slopes):
-        found = factorised_together(KERNEL, [likelihood] * 2, both, Serial(), slopes)
+    for modes in (None, first.modes):
+        found = factorised_together(KERNEL, [likelihood] * 2, both, Serial(), modes)
         assert_allclose(found.value, one[0] + two[0], rtol=1e-10)
         assert_allclose(found.gradient, one[1] + two[1], rtol=1e-7, atol=1e-9)
 
@@ -78,11 +74,11 @@ def test_the_gradient_is_the_derivative(likelihood, kernel):
     assert_allclose(found, numeric, rtol=1e-6, atol=1e-7 * np.abs(numeric).max())
 
 
-def test_the_student_gradient_holds_where_rows_bend_the_wrong_way():
+def test_the_student_gradient_holds_where_rows_have_negative_curvature():
     likelihood, kernel = StudentT(2.6, 0.02), RBF(1.5, [1.5, 1.9])
     chunks, _, _ = draw(likelihood, (30,), kernel=kernel)
-    committee = Generalised.start(kernel, likelihood, np.empty((0, 2))).join(chunks)
-    assert (committee.sweep(Serial()).latent().rows().W == 0.0).sum() >= 5
+    committee = start(likelihood, np.empty((0, 2)), kernel=kernel).join(chunks)
+    assert (swept(committee).latent().rows().W == 0.0).sum() >= 5
 
     def f(theta):
         own = likelihood.with_theta(theta[3:])
@@ -91,49 +87,6 @@ def test_the_student_gradient_holds_where_rows_bend_the_wrong_way():
     theta = np.append(kernel.theta, likelihood.theta)
     numeric = reference.gradient(lambda t: f(t)[0], theta, step=1e-5)
     assert_allclose(f(theta)[1], numeric, rtol=1e-6, atol=1e-6 * np.abs(numeric).max())
-
-
-# --- with anchors ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("expert", [Block, Diagonal, Projected], ids=lambda e: e.__name__)
-@pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
-def test_the_gradient_with_anchors_is_the_derivative(likelihood, expert):
-    chunks, Z, _ = draw(likelihood, (17, 1, 12))
-
-    def at(theta):
-        kernel, own = KERNEL.with_theta(theta[:3]), likelihood.with_theta(theta[3:])
-        start = Generalised.start(kernel, own, Z, expert).join(chunks)
-        return start.settle(Serial(), tolerance=1e-13)
-
-    theta = np.append(KERNEL.theta, likelihood.theta)
-    value, found = evidence(at(theta), Serial())
-    numeric = reference.gradient(lambda t: at(t).log_evidence, theta, step=1e-4)
-    assert value == at(theta).log_evidence
-    assert_allclose(found, numeric, rtol=1e-6, atol=1e-7 * np.abs(numeric).max())
-
-
-def test_the_gaussian_gradient_with_anchors_is_that_of_the_committee():
-    chunks, Z, _ = draw(Gaussian(0.21))
-    rest = Generalised.start(KERNEL, Gaussian(0.21), Z).join(chunks).settle(Serial())
-    value, gradient = evidence(rest, Serial())
-    expected = anchored(KERNEL, 0.21, Z, chunks, Serial())
-    assert_allclose(value, expected[0], rtol=1e-10)
-    assert_allclose(gradient, expected[1], rtol=1e-7)
-
-
-def test_without_anchors_both_gradients_are_one():
-    chunks, _, _ = draw(StudentT(3.7, 0.08))
-    none = Generalised.start(KERNEL, StudentT(3.7, 0.08), np.empty((0, 2))).join(chunks)
-    found = evidence(none.sweep(Serial()), Serial())
-    expected = factorised(KERNEL, StudentT(3.7, 0.08), chunks, Serial())
-    assert_allclose(found[0], expected[0], rtol=1e-10)
-    assert_allclose(found[1], expected[1], rtol=1e-7)
-
-
-def test_the_gradient_with_anchors_is_of_one_latent_function():
-    with pytest.raises(ValueError, match="one latent"):
-        evidence(Generalised.start(KERNEL, Softmax(3), np.zeros((1, 2))), Serial())
 
 
 # --- engines and learning -------------------------------------------------------------------------
@@ -148,17 +101,17 @@ def test_the_gradient_is_the_same_to_the_bit_on_every_engine():
         assert_array_equal(other[1], gradient)
 
 
-def test_learning_climbs_the_evidence():
+def test_learning_maximises_the_evidence():
     for likelihood, fixed in ((Logit(), True), (StudentT(3.7, 0.5), False)):
         chunks, _, _ = draw(likelihood, (60, 60), seed=3, weighted=False)
         goal = objective(likelihood, chunks, Serial())
         assert goal(KERNEL, 0.3)[1].size == 4
-        start = Matern12(0.5, [5.0, 0.2])
-        prior = Scales.of(np.concatenate([c.X for c in chunks])).prior(start)
-        learnt = maximise(goal, start, 0.5, prior, 120, noise_fixed=fixed)
+        first = Matern12(0.5, [5.0, 0.2])
+        prior = Scales.of(np.concatenate([c.X for c in chunks])).prior(first)
+        learnt = maximise(goal, first, 0.5, prior, 120, noise_fixed=fixed)
         final = np.append(learnt.kernel.theta, np.log(learnt.noise))
         value, gradient = goal(learnt.kernel, learnt.noise)
-        assert value > goal(start, 0.5)[0] + 1.0
+        assert value > goal(first, 0.5)[0] + 1.0
         slope = gradient + prior.log_density(final)[1]
         inside = (final > prior.low + 1e-6) & (final < prior.high - 1e-6)
         inside[-1] &= not fixed

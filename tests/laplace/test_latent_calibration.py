@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 from collegium.engines import engine_for
 from collegium.kernels import Matern32
 from collegium.laplace.calibration import LatentScale, best_scale, left_out
-from collegium.laplace.committee import Generalised, about_latents
+from collegium.laplace.committee import LaplaceCommittee, latent_predictors, settle_together
 from collegium.likelihoods import Gaussian, Logit
+from collegium.messages.basis import Anchors
 from collegium.rows.chunk import Chunk
 from collegium.rows.rows import Prediction, SiteRows
 
@@ -23,9 +24,11 @@ def rows(n=25, seed=0):
 def test_a_row_left_out_by_its_site_is_the_gp_of_the_others():
     X, y = rows()
     kernel, noise = Matern32(1.7, np.array([0.8, 1.9])), 0.09
-    whole = Generalised.start(kernel, Gaussian(noise), X[:0]).join([Chunk(0, X, y, np.ones(25))])
-    latent = whole.settle(ENGINE).latent()
-    found = left_out(about_latents([latent], 0)[0].predict(X, ENGINE), latent.rows())
+    whole = LaplaceCommittee.of(Anchors.at(kernel, X[:0]), Gaussian(noise))
+    whole = whole.join([Chunk(0, X, y, np.ones(25))])
+    rules = {"sequential": False, "tolerance": 1e-8, "max_sweeps": 50}
+    latent = settle_together([whole], ENGINE, **rules)[0].latent()
+    found = left_out(latent_predictors([latent], 0)[0].predict(X, ENGINE), latent.rows())
     for i in range(25):
         rest = np.arange(25) != i
         K = kernel.value(X[rest], X[rest]) + noise * np.eye(24)
@@ -34,7 +37,7 @@ def test_a_row_left_out_by_its_site_is_the_gp_of_the_others():
         assert_allclose(found.variance[i], 1.7 - (k @ np.linalg.solve(K, k.T))[0, 0], rtol=1e-6)
 
 
-def test_rows_that_say_nothing_or_everything_give_numbers():
+def test_rows_of_no_or_all_information_give_numbers():
     sites = SiteRows(np.zeros((3, 1)), np.zeros((3, 1)), np.ones((3, 1)), np.array([0.0, 1e9, 1.0]))
     found = left_out(Prediction(np.ones((3, 1)), np.array([2.0, 1e-9, 0.0])), sites)
     assert np.isfinite(found.mean).all() and (found.variance >= 0.0).all()

@@ -23,7 +23,13 @@ from collegium.kernels import (
 )
 from collegium.learning.calibration import USUAL, calibrate, judge, shrunken
 from collegium.learning.families import gap_density, roughest_good
-from collegium.learning.hyperparameters import Effort, _Learner, learn, refine, trivial_value
+from collegium.learning.hyperparameters import (
+    Effort,
+    _Learner,
+    learn,
+    learn_anchored,
+    trivial_value,
+)
 from collegium.learning.optimise import Prior, Scales, maximise
 from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
@@ -334,7 +340,7 @@ def test_refining_climbs_the_evidence_of_the_committee(noise_fixed):
         for i, part in enumerate(np.split(np.arange(120), 4))
     ]
     Z, start = rows.X[::10], Matern32(1.0, [1.0, 1.0])
-    found = refine(start, 0.2, Z, chunks, Serial(), noise_fixed=noise_fixed)
+    found = learn_anchored(start, 0.2, Z, chunks, Serial(), noise_fixed=noise_fixed)
     prior = Scales.of(rows.X).prior(start)
     assert (found.noise == 0.2) == noise_fixed
 

@@ -327,3 +327,12 @@ def test_adjoint_of_the_factor_is_the_derivative(n, square):
 
         numeric = reference.gradient(f, np.zeros(1), step=1e-3)[0]
         assert_allclose((A_bar * S).sum(), numeric, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("x", [0.7, np.arange(5.0)], ids=["number", "vector"])
+def test_the_diagonal_is_added_in_place(x, order):
+    A = np.array(np.random.default_rng(0).normal(size=(5, 5)), order=order)
+    expected = A + np.diag(x * np.ones(5))
+    assert linalg.add_diagonal(A, x) is A
+    np.testing.assert_array_equal(A, expected)

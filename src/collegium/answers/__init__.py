@@ -1,1 +1,1 @@
-"""From a committee's belief to predictions: exact, by anchors, by the nearest rows, jointly."""
+"""From belief to predictions: exact, by anchors, by the nearest rows, jointly; refined means."""

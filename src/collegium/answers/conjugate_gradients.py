@@ -1,21 +1,19 @@
-"""The exact GP at a committee's price: conjugate gradients with a committee as preconditioner.
+"""Refines the means of a committee towards the exact GP, by preconditioned conjugate gradients.
 
-(K + Ψ)w = y is solved with kernel products computed in blocks and never stored. A committee is
-the same system with K replaced by something that has a factorisation; one whose chunks have been
-told of the rows around them, too, leaves little to find. See `conditioning`.
-
-What the weights w leave, r = y − (K + Ψ)w, the committee is asked about as it would be about y:
+(K + Ψ)w = y is solved with kernel products that are computed in blocks and never stored. The
+preconditioner is a committee of groups that also know the rows around them: see
+`preconditioner`. The committee predicts from the residual r = y − (K + Ψ)w as it would from y:
 
     mean(x*) = k(x*, X)w + s(x*)ᵀr,   s(x*)ᵀy the mean of the committee.
 
-With w = 0, where the iterations start, this is the committee's own answer; with the solution w*
-it is that of the exact GP. On the way it differs from that by the committee's error about the
-function Σ k(·, xᵢ)(w* − w)ᵢ, whose size is at most ‖w* − w‖ in the norm of K + Ψ.
+At the start, w = 0, this is the committee's own mean; at the solution w* it is that of the exact
+GP. In between it differs from the exact mean by the committee's error for the function
+Σ k(·, xᵢ)(w* − w)ᵢ, whose norm is at most ‖w* − w‖ in the norm of K + Ψ.
 
-Each step minimises the energy ½wᵀ(K + Ψ)w − wᵀy along a line, so that this norm falls from step
-to step: the last iterate is the best, whenever the iterations are stopped (the residual need not
-fall each time). Products are in single precision as long as that helps; residual and energy are
-computed anew in double precision before they are believed, and a step that was none is undone.
+Each step minimises the energy ½wᵀ(K + Ψ)w − wᵀy along a line, so ‖w* − w‖ falls in every step:
+the last iterate is the best, whenever the iterations stop (the residual need not fall each
+time). Products are in single precision while that helps. Residual and energy are recomputed in
+double precision from time to time, and steps since then that did not lower the energy are undone.
 """
 
 from __future__ import annotations
@@ -38,11 +36,11 @@ from .preconditioner import GIVEN, Preconditioner, group_size, grouped
 from .predictors import Predictor
 
 Array = np.ndarray
-#: Rows and columns of a block of kernel values, which is to stay in a core's cache.
+#: Rows and columns of a block of kernel values, so that it stays in a core's cache.
 SIDE = 512
-#: The residual is computed anew after so many steps, sooner in single precision, and where that
-#: claims to have brought it down by so much; it is of no more use where that is less than half
-#: the truth, or where its steps were none.
+#: The residual is recomputed after RENEW steps, in single precision after RENEW_COARSE, or when
+#: it seems to have fallen to DROP of the last recomputed one. Single precision ends when the
+#: recomputed residual is twice the updated one, or when steps have to be undone.
 RENEW, RENEW_COARSE, DROP = 50, 12, 0.01
 
 
@@ -63,11 +61,11 @@ class System:
         """(K + Ψ)w  (n, p); every kernel value is computed once and used twice."""
         n = self.X.shape[0]
         strips = [Strip(i, a, min(a + SIDE, n)) for i, a in enumerate(range(0, n, SIDE))]
-        add_up = partial(self._strip, w, w.astype(np.float32) if coarse else w)
-        return engine.sum(add_up, strips, zero=self.psi[:, None] * w)
+        of_strip = partial(self._strip, w, w.astype(np.float32) if coarse else w)
+        return engine.sum(of_strip, strips, zero=self.psi[:, None] * w)
 
     def _strip(self, w: Array, rounded: Array, strip: Strip) -> Array:
-        """What the blocks of one strip of the lower triangle give."""
+        """The terms of one strip of the lower triangle, and of its mirror image."""
         total, own = np.zeros_like(w), slice(strip.start, strip.stop)
         total[own] = self.kernel.value(self.X[own]) @ w[own]
         others = blocks(strip.start, SIDE)
@@ -85,7 +83,7 @@ class System:
 
 @dataclass(frozen=True)
 class Strip:
-    """Some rows against themselves and all before them."""
+    """Rows of K from `start` to `stop`, with the columns up to `stop`."""
 
     id: int
     start: int
@@ -103,7 +101,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """w, and the residual that belongs to it as computed anew."""
+    """w, with its residual and energy computed from it in double precision."""
 
     w: Array  # (n, p)
     r: Array  # y − (K + Ψ)w  (n, p)
@@ -115,10 +113,10 @@ class Iterate:
         return cls(w, r, -0.5 * _dot(w, y + r))
 
     def or_at(self, w: Array, y: Array, system: System, engine: Any) -> Iterate:
-        """Of each output this iterate, or the one at w where its energy is lower."""
+        """This iterate or the one at w, for each output the one of lower energy."""
         other = Iterate.at(w, y, system, engine)
         rounding = 1e-10 * np.abs(self.energy)
-        better = other.energy <= self.energy + rounding  # not so where it is not a number
+        better = other.energy <= self.energy + rounding  # false for NaN
         return Iterate(
             np.where(better, other.w, self.w),
             np.where(better, other.r, self.r),
@@ -133,9 +131,9 @@ def solve(
 ) -> Solution:  # fmt: skip
     """Preconditioned conjugate gradients for (K + Ψ)w = y, each output a system of its own.
 
-    Starts from w = 0; `enough()`, asked before each step, ends it early. Directions are made
-    conjugate by Polak and Ribière's rule, which forgives a product or a residual that changes
-    its precision on the way (Golub & Ye 1999).
+    Starts from w = 0, and stops early once `enough()`, called before each step, is true.
+    Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
+    residuals of changing precision (Golub & Ye 1999).
     """
     norm = np.maximum(np.sqrt(_dot(y, y)), 1e-300)
 
@@ -143,7 +141,7 @@ def solve(
         return float((np.sqrt(_dot(r, r)) / norm).max())
 
     known = Iterate(np.zeros_like(y), y, np.zeros(y.shape[1]))
-    w, r, rounded = known.w, known.r, False  # by steps in single precision since then
+    w, r, rounded = known.w, known.r, False  # rounded: single precision was used since `known`
     residuals = [size(r)]
     z = direction = conditioner.solve(r, engine)
     for k in range(max_iter):
@@ -157,22 +155,22 @@ def solve(
             w, r = known.w, known.r
             z = direction = conditioner.solve(r, engine)
             Kd = system.product(direction, engine)
-        if not (_dot(direction, Kd) > 0.0).any():  # nothing is left that a step could do
+        if not (_dot(direction, Kd) > 0.0).any():  # no direction left that lowers the energy
             break
         step = _ratio(_dot(direction, r), _dot(direction, Kd))
         w = w + step * direction
         before, zr, r = r, _dot(z, r), r - step * Kd
-        told, rounded = size(r), rounded or coarse
+        updated, rounded = size(r), rounded or coarse
         due, undone = (k + 1) % (RENEW_COARSE if coarse else RENEW) == 0, False
-        if due or (coarse and told <= max(tolerance, DROP * size(known.r))):
+        if due or (coarse and updated <= max(tolerance, DROP * size(known.r))):
             tried, known, rounded = w, known.or_at(w, y, system, engine), False
             w, r = known.w, known.r
             undone = not np.array_equal(w, tried)
-            coarse = coarse and size(r) <= 2.0 * told and not undone
+            coarse = coarse and size(r) <= 2.0 * updated and not undone
         residuals.append(size(r))
         z = conditioner.solve(r, engine)
-        turn = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
-        direction = z if undone else z + turn * direction
+        beta = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
+        direction = z if undone else z + beta * direction
     if rounded:
         known = known.or_at(w, y, system, engine)
         w, r, residuals[-1] = known.w, known.r, size(known.r)
@@ -180,7 +178,7 @@ def solve(
 
 
 def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
-    """With the committee's anchors; its chunks may be any, the groups are made for the purpose."""
+    """The preconditioner with the committee's anchors and rows, in groups of its own."""
     c = committee
     system, size = System.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
     groups = grouped(system.kernel, system.X, size, GIVEN * size, engine)
@@ -191,7 +189,7 @@ def refined(
     committee: Committee, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
 ) -> Solution:  # fmt: skip
-    """The exact GP's weights for the rows that a committee has kept."""
+    """Solve for the exact GP's weights of the rows that a committee has kept."""
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
     with single_threaded():
         conditioner = preconditioner(committee, engine)
@@ -202,8 +200,8 @@ def refined(
         )  # fmt: skip
 
 
-def about(committee: Committee, y: Array, engine: Any) -> Committee:
-    """The same committee with other targets for the rows that it has kept."""
+def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:
+    """The committee of the same kept rows with other targets y."""
     c, ends = committee, np.cumsum(committee.sizes)[:-1]
     chunks = [replace(chunk, y=own) for chunk, own in zip(c.chunks(), np.split(y, ends))]
     empty = Committee.start(c.basis.kernel, c.noise, c.basis.Z, y.shape[1], type(c.expert))
@@ -212,9 +210,9 @@ def about(committee: Committee, y: Array, engine: Any) -> Committee:
 
 @dataclass(frozen=True, eq=False)
 class Refined(Predictor):
-    """Means by the refined weights and the committee's answer about the rest; its variances."""
+    """mean(x*) = k(x*, X)w + s(x*)ᵀr, with the committee's own variances."""
 
-    own: Predictor  # of a committee whose targets are the rest
+    own: Predictor  # s(x*)ᵀr: of the committee whose targets are r
     kernel: Kernel
     X: Array  # (n, d)
     weights: Array  # (n, p)
@@ -231,7 +229,7 @@ class Refined(Predictor):
         return Prediction(self._weighed(Xs, engine) + found.mean, found.variance), covariance
 
     def _weighed(self, Xs: Array, engine: Any) -> Array:
-        """k(x*, X)w  (n, p)."""
+        """k(x*, X)w  (q, p)."""
         return Expansion(self.kernel, self.X, self.weights).mean(Xs, engine)
 
 
@@ -241,4 +239,5 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _ratio(a: Array, b: Array) -> Array:
+    """a/b, zero where b is not positive."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0.0)

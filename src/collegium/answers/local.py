@@ -1,15 +1,15 @@
-"""What the anchors cannot see: the nearest raw rows correct a prediction.
+"""The local correction: the rows nearest to a query correct the prediction of the anchors.
 
-Given v, what is left of f is a residual process; condition it on rows N near the query x*:
+Given v, f is Vᵀv plus a residual process; condition that on the rows N near the query x*:
 
     C = K_NN − V_NᵀV_N + Ψ     c = K(X_N, x*) − V_NᵀV*     w = C⁻¹c     t = V* − V_N w
     mean = tᵀE[v] + wᵀy_N      var f* = k(x*, x*) − V*ᵀV* − wᵀc + tᵀΛ⁻¹t
 
 N = none: the anchors alone. N = the query's own chunk: PIC (Snelson & Ghahramani 2007).
-N = all rows of the one chunk: the exact GP. The answer at a query depends on no other query.
+N = all rows of the one chunk: the exact GP. The prediction at a query depends on no other query.
 
-Rows with Gaussian sites are rows with y = f̂ + W⁻¹g and Ψ = W⁻¹, written without W⁻¹: with
-Q = C − Ψ, w = W^½(I + W^½QW^½)⁻¹W^½c and Ψw = c − Qw, so that wᵀy = wᵀf̂ + (Ψw)ᵀg.
+Gaussian sites are rows with y = f̂ + W⁻¹g and Ψ = W⁻¹, written without W⁻¹: with Q = C − Ψ,
+w = W^½(I + W^½QW^½)⁻¹W^½c and Ψw = c − Qw, so that wᵀy = wᵀf̂ + (Ψw)ᵀg.
 """
 
 from __future__ import annotations
@@ -29,28 +29,26 @@ from ..numerics import linalg
 from ..rows.rows import AnyRows, Prediction, Rows
 
 Array = np.ndarray
-#: Numbers in the residual covariance that neighbouring queries share.
+#: Most numbers of a residual covariance that neighbouring queries share.
 LARGEST_SHARED = 50_000_000
 
 
 def _observe(C: Array, rows: AnyRows, noise: float) -> Array:
     """C + Ψ, or I + W^½CW^½, on the lower triangle, in place."""
     if isinstance(rows, Rows):
-        C.flat[:: C.shape[0] + 1] += rows.psi(noise)
-        return C
+        return linalg.add_diagonal(C, rows.psi(noise))
     root = np.sqrt(rows.W)
     C *= np.outer(root, root)
-    C.flat[:: C.shape[0] + 1] += 1.0
-    return C
+    return linalg.add_diagonal(C, 1.0)
 
 
 def _observed_scale(scale: float, rows: AnyRows) -> float:
-    """What jitter of that is relative to."""
+    """The scale of the diagonal of `_observe`, to which jitter is relative."""
     return scale if isinstance(rows, Rows) else 1.0 + scale * float(rows.W.max(initial=0.0))
 
 
 def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
-    """Anchors only (Tresp 2000, eq. 17)."""
+    """var f* = k(x*, x*) − V*ᵀV* + V*ᵀΛ⁻¹V*: from the anchors alone (Tresp 2000, eq. 17)."""
     Vs = basis.design(Xs)
     T = belief.spread(Vs)
     variance = basis.residual_diag(Xs, Vs) + np.einsum("mn,mn->n", T, T)
@@ -58,7 +56,7 @@ def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
 
 
 def predict_degenerate(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
-    """The variance of the anchors' part alone: SoR, which is sure far from them."""
+    """var f* = V*ᵀΛ⁻¹V*: subset of regressors, whose variance vanishes far from the anchors."""
     Vs = basis.design(Xs)
     T = belief.spread(Vs)
     return Prediction(Vs.T @ belief.mean, np.einsum("mn,mn->n", T, T))
@@ -77,30 +75,30 @@ class Shared:
     rows: AnyRows
     V: Array  # V_N  (m, n)
     factor: Array  # C = LLᵀ, or I + W^½QW^½ = LLᵀ
-    pull: Array | None = None  # of sites, C⁻¹y = g + A(f̂ − Qg), A = W^½(LLᵀ)⁻¹W^½  (n, 1)
+    weights: Array | None = None  # of sites, C⁻¹y = g + A(f̂ − Qg), A = W^½(LLᵀ)⁻¹W^½  (n, 1)
 
     @classmethod
     def of(cls, basis: Anchors, noise: float, rows: AnyRows) -> Shared:
         V = basis.design(rows.X)
         C = basis.residual(rows.X, V)
-        left = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g  # Qg
+        Qg = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g
         scale = _observed_scale(basis.scale(rows.X) or 1.0, rows)
         L, _ = linalg.cholesky(_observe(C, rows, noise), scale, overwrite=True)
         if isinstance(rows, Rows):
             return cls(rows, V, L)
         root = np.sqrt(rows.W)[:, None]
-        return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - left)))
+        return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - Qg)))
 
     def _weigh(self, basis, belief, Xs):
         """V*, L⁻¹c (of sites L⁻¹W^½c), t, and the mean."""
         Vs = basis.design(Xs)
         c = basis.kernel.value(self.rows.X, Xs) - self.V.T @ Vs
-        if self.pull is None:
+        if self.weights is None:
             a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
             w = linalg.solve_upper(self.factor, a)
             local = w.T @ self.rows.y
         else:
-            root, local = np.sqrt(self.rows.W)[:, None], c.T @ self.pull
+            root, local = np.sqrt(self.rows.W)[:, None], c.T @ self.weights
             a = linalg.solve_lower(self.factor, root * c, overwrite=True)
             w = root * linalg.solve_upper(self.factor, a)
         t = Vs - self.V @ w
@@ -114,13 +112,13 @@ class Shared:
 
     def expansion(self, basis: Anchors, belief: Belief) -> Expansion:
         """tᵀE[v] + wᵀy = K(x, Z)L⁻ᵀ(E[v] − V_N β) + K(x, X_N)β, β = C⁻¹(y − V_NᵀE[v])."""
-        heard = self.V.T @ belief.mean
+        fitted = self.V.T @ belief.mean
         if isinstance(self.rows, Rows):
-            beta = linalg.solve_posdef(self.factor, self.rows.y - heard)
+            beta = linalg.solve_posdef(self.factor, self.rows.y - fitted)
         else:
-            assert self.pull is not None
+            assert self.weights is not None
             root = np.sqrt(self.rows.W)[:, None]
-            beta = self.pull - root * linalg.solve_posdef(self.factor, root * heard)
+            beta = self.weights - root * linalg.solve_posdef(self.factor, root * fitted)
         rest = basis.expansion(belief.mean - self.V @ beta)
         points = np.concatenate([rest.points, self.rows.X])
         return Expansion(basis.kernel, points, np.concatenate([rest.weights, beta]))
@@ -137,7 +135,7 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """For each query its neighbours and their weights: what means and covariances need."""
+    """The neighbours of each query and their weights, for means and covariances."""
 
     rows: AnyRows  # the union of all neighbourhoods
     V: Array  # of those rows  (m, u)
@@ -176,9 +174,9 @@ class Corrections:
         return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
-        """Residual covariance of f* − Σ w(y_N − …) plus tᵀΛ⁻¹t: spec'd pairwise, no (u, u) array.
+        """K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W + tᵀΛ⁻¹t  (q, q).
 
-        K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W, U the union of neighbourhoods.
+        U is the union of neighbourhoods; K_UU is formed some rows at a time.
         """
         W, kernel = self.W, basis.kernel
         VW = (W.T @ self.V.T).T
@@ -190,7 +188,7 @@ class Corrections:
             X_part = self.rows.X[part]
             K_part = kernel.value(X_part, self.rows.X)
             own = np.arange(X_part.shape[0])
-            K_part[own, start + own] = kernel.diag(X_part)  # a row with itself: white noise too
+            K_part[own, start + own] = kernel.diag(X_part)  # k(x, x) includes white noise
             inner += W[part].T @ (W.T @ K_part.T).T  # WᵀK_UUW
             cross += W[part].T @ kernel.value(X_part, Xs)
         prior = linalg.mirror(basis.residual(Xs, self.Vs))
@@ -205,9 +203,9 @@ def correct(
 ) -> Corrections:  # fmt: skip
     """Solve Cw = c for each query's neighbours  (q, k).
 
-    Where queries lie close the union of neighbourhoods is small, and its residual covariance
-    is formed once; otherwise each query forms its own. VT: the design of all rows  (n, m),
-    where it is known already. Sites bring their own noise.
+    If queries lie close the union of neighbourhoods is small, and its residual covariance is
+    formed once; otherwise each query forms its own. VT: the design of all rows  (n, m), if
+    known already. Sites carry their own noise.
     """
     return correct_each(basis, noise, [rows], Xs, neighbours, VT)[0]
 
@@ -216,7 +214,7 @@ def correct_each(
     basis: Anchors, noise: float, kinds: Sequence[AnyRows], Xs: Array, neighbours: Array,
     VT: Array | None = None,
 ) -> list[Corrections]:  # fmt: skip
-    """The same for rows that differ in their sites alone."""
+    """`correct` for several latent functions: rows that differ in their sites alone."""
     q, k = neighbours.shape
     union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
     members = members.reshape(q, k)  # ascending in each row
@@ -248,7 +246,7 @@ def correct_each(
 def _solve(
     C: Array, c: Array, rows: AnyRows, noise: float, scale: float
 ) -> tuple[Array, Array, float]:
-    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; of C, no more than its lower triangle is kept."""
+    """w = (C + Ψ)⁻¹c, Ψw and cᵀw; the upper triangle of C may be overwritten."""
     if isinstance(rows, Rows):
         L, _ = linalg.cholesky(_observe(C.copy(), rows, noise), scale, overwrite=True)
         a = linalg.solve_lower(L, c)
@@ -256,7 +254,7 @@ def _solve(
         return w, rows.psi(noise) * w, float(a @ a)
     root = np.sqrt(rows.W)
     B = linalg.scaled(C, root)
-    B.flat[:: B.shape[0] + 1] += 1.0
+    linalg.add_diagonal(B, 1.0)
     L, _ = linalg.cholesky(B, _observed_scale(scale, rows), overwrite=True)
     a = linalg.solve_lower(L, root * c)
     w = root * linalg.solve_upper(L, a)

@@ -1,8 +1,8 @@
 """A preconditioner for K + Ψ: groups of rows, each given anchors and the nearest rows before it.
 
-What the anchors leave of the rows has the covariance C = K − VᵀV + Ψ. With the rows in groups,
-one after the other, its density is that of each group B given all rows before it, of which the
-nearest N say nearly all (Vecchia 1988):
+Given the anchors, the rows have the covariance C = K − VᵀV + Ψ. With the rows in groups, one
+after the other, their density is a product: each group B given all rows before it. The nearest N
+of these rows carry nearly all of their information (Vecchia 1988):
 
     T = C_BN C_NN⁻¹,   LLᵀ = C_BB − TC_NB,   (Gr)_B = L⁻¹(r_B − Tr_N),   C⁻¹ ≈ GᵀG,
 
@@ -11,8 +11,7 @@ and with the anchors put back
     M = VᵀV + (GᵀG)⁻¹,   M⁻¹ = Gᵀ(I − AΛ⁻¹Aᵀ)G,   A = GVᵀ,   Λ = I + AᵀA    (Woodbury).
 
 N = none: M is the covariance of a committee of these groups. N = all rows before: M = K + Ψ.
-M⁻¹ is symmetric and positive definite whatever T and A are, so that single precision is enough
-for them.
+M⁻¹ is symmetric and positive definite for any T and A, so single precision is enough for them.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from ..rows import partition
 from ..rows.metric import Metric
 
 Array = np.ndarray
-#: Rows that a group is given, for each of its own.
+#: Rows N for each row of a group.
 GIVEN = 3
-#: Bytes of the T and L of all groups.
+#: Most bytes for T and L of all groups.
 LARGEST = 2**30
 #: Rows whose distances from a group are computed at a time.
 WIDTH = 2048
@@ -42,7 +41,7 @@ WIDTH = 2048
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rows and those before them that they are given."""
+    """Rows B, and the rows N before them that B is conditioned on."""
 
     id: int
     own: Array  # B  (b,)
@@ -65,7 +64,7 @@ class Part:
         at, c = np.concatenate([group.near, group.own]), group.near.size
         V = basis.design(X[at])
         C = basis.residual(X[at], V)
-        C.flat[:: at.size + 1] += psi[at]
+        linalg.add_diagonal(C, psi[at])
         factor, _ = linalg.cholesky(C, basis.scale(X[at]) or 1.0, overwrite=True)
         L, across = factor[c:, c:].copy(), factor[c:, :c].copy()
         T = linalg.solve_upper(factor[:c, :c].copy(), across.T, overwrite=True).T
@@ -78,12 +77,12 @@ class Part:
         return linalg.gram(self.A.T.astype(float))
 
     def whiten(self, r: Array) -> tuple[Array, Array]:
-        """The group's rows of Gr, and what they add to AᵀGr."""
+        """The group's rows of Gr, and its term of AᵀGr."""
         white = linalg.solve_lower(self.L, r[self.own] - self.T @ r[self.near])
         return white, self.A.T @ white
 
     def colour(self, shared: Array, white: Array) -> tuple[Array, Array]:
-        """What the group adds to Gᵀ(g − Aa), a `shared`: at its own rows, and at those before."""
+        """The group's term of Gᵀ(g − Aa), a = `shared`: at its own rows B, and at N."""
         own = linalg.solve_upper(self.L, white - self.A @ shared, overwrite=True)
         return own, -(self.T.T @ own)
 
@@ -107,10 +106,10 @@ class Preconditioner:
     def solve(self, r: Array, engine: Any) -> Array:
         """M⁻¹r  (n, p)."""
         found = engine.map(lambda part: part.whiten(r), self.parts)
-        heard = np.zeros((self.factor.shape[0], r.shape[1]))
+        AGr = np.zeros((self.factor.shape[0], r.shape[1]))  # AᵀGr
         for _, own in found:
-            heard += own
-        shared = linalg.solve_posdef(self.factor, heard)
+            AGr += own
+        shared = linalg.solve_posdef(self.factor, AGr)
         pairs = [(part, white) for part, (white, _) in zip(self.parts, found)]
         total = np.zeros_like(r)
         for part, (own, near) in zip(
@@ -122,13 +121,14 @@ class Preconditioner:
 
 
 def group_size(n: int) -> int:
-    """Rows in a group: 30nb² operations cost about what the n² kernel values of the iterations
-    cost that they save; not more than fit LARGEST."""
+    """Rows b of a group: its 30nb² operations balance the n² kernel values of the iterations
+    they save; no more than fit LARGEST."""
     return max(1, min(int(2.5 * np.sqrt(n)), LARGEST // ((4 * GIVEN + 8) * n)))
 
 
 def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> list[Group]:
-    """Clusters in the kernel's metric, in a random order, each given `number` rows before it."""
+    """Clusters in the kernel's metric, in random order, each with the `number` nearest rows
+    before it."""
     rng = np.random.default_rng(0)
     S = Metric.of(kernel, X).forward(X)
     clusters = partition.balanced(S, size, rng)
@@ -144,7 +144,7 @@ def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> li
 
 
 def nearest_before(S: Array, start: int, stop: int, number: int) -> Array:
-    """Of the rows before `start`, those nearest to any of the rows from there to `stop`."""
+    """The `number` rows before `start` that are nearest to any row from `start` to `stop`."""
     if start <= number:
         return np.arange(start)
     own, before = S[start:stop], partition.blocks(start, WIDTH)

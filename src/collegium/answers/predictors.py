@@ -1,6 +1,11 @@
-"""Who answers queries: all rows (`Exact`), the anchors (`Global`), or these and the nearest rows.
+"""Predictors: from a committee's belief and rows to means, variances and covariances of f.
 
-A predictor has `mean`, `predict` (means and variances) and `joint` (covariances too).
+    Exact      every row                                   the exact GP
+    Global     the anchors alone                           Tresp (2000), eq. 17
+    OwnChunk   the anchors and the query's own chunk       PIC
+    Local      the anchors and the rows nearest to a query
+
+Each has `mean`, `predict` (means and variances) and `joint` (covariances too).
 """
 
 from __future__ import annotations
@@ -27,20 +32,16 @@ from .local import Shared
 Array = np.ndarray
 
 
-#: Bytes that the design of one batch of queries' neighbours may take.
+#: Most bytes for the design of the neighbours of one batch of queries.
 BATCH_BYTES = 256 * 2**20
-
-
-#: Queries that one worker answers at a time, where a factor is shared by all of them.
+#: Queries of one batch where all queries share a factor.
 BATCH = 1024
-
-
-#: Bytes of the rows' design that are kept between calls; beyond, each call makes its own.
+#: Most bytes for the design of all rows, kept between calls; if larger, each call computes it.
 DESIGN_BYTES = 256 * 2**20
 
 
 class Informed(Protocol):
-    """What predictors ask of a committee: a belief, and rows if any were kept."""
+    """What predictors need of a committee: a belief, and the rows that were kept."""
 
     @property
     def basis(self) -> Anchors: ...
@@ -57,24 +58,24 @@ class Informed(Protocol):
 
 
 class Predictor:
-    """Answers queries X* (q, d), in batches that an engine runs."""
+    """Predicts f at queries X* (q, d), in batches that an engine runs."""
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         """Means and variances."""
         raise TypeError("abstract predictor")
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """The same and the covariance  (q, q)."""
+        """Means, variances and the covariance  (q, q)."""
         raise TypeError("abstract predictor")
 
     def mean(self, Xs: Array, engine: Any) -> Array:
-        """Means alone  (q, p); a predictor for which they cost less has its own way."""
+        """Means alone  (q, p); overridden where they cost less than variances."""
         return self.predict(Xs, engine).mean
 
 
 @dataclass(frozen=True, eq=False)
 class Exact(Predictor):
-    """Answers with every row: one neighbourhood, factorised once."""
+    """Predicts from every row: one neighbourhood for all queries, factorised once."""
 
     committee: Informed
     shared: Shared
@@ -101,7 +102,7 @@ class Exact(Predictor):
 
 @dataclass(frozen=True, eq=False)
 class Global(Predictor):
-    """Answers with the anchors alone; `degenerate`: as if they were all there is (SoR)."""
+    """Predicts from the anchors alone; `degenerate`: without the variance given them (SoR)."""
 
     committee: Informed
     degenerate: bool = False
@@ -114,10 +115,10 @@ class Global(Predictor):
         return self.expansion.mean(Xs, engine)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c, ask = self.committee, local.predict_global
+        c, answer = self.committee, local.predict_global
         if self.degenerate:
-            ask = local.predict_degenerate
-        return in_order(Xs, BATCH, partial(ask, c.basis, c.belief), engine)
+            answer = local.predict_degenerate
+        return in_order(Xs, BATCH, partial(answer, c.basis, c.belief), engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c, found = self.committee, self.predict(Xs, engine)
@@ -127,9 +128,9 @@ class Global(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class Own(Predictor):
-    """Answers with the anchors and the chunk that a query falls into, that of the row nearest
-    to it: PIC (Snelson & Ghahramani 2007).
+class OwnChunk(Predictor):
+    """Predicts from the anchors and one chunk, that of the row nearest to a query: PIC
+    (Snelson & Ghahramani 2007).
     """
 
     committee: Informed
@@ -138,7 +139,7 @@ class Own(Predictor):
     tree: cKDTree
 
     @classmethod
-    def of(cls, committee: Informed) -> Own:
+    def of(cls, committee: Informed) -> OwnChunk:
         X = committee.rows().X
         metric = Metric.of(committee.basis.kernel, X)
         return cls(committee, committee.parts(), metric, cKDTree(metric.forward(X)))
@@ -163,7 +164,7 @@ class Own(Predictor):
         return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """Chunks of queries share the anchors and nothing else: block-diagonal residuals."""
+        """Queries of different chunks share the anchors alone: their residuals are independent."""
         c, owners = self.committee, self._owners(Xs)
         t, left = np.empty((c.basis.m, Xs.shape[0])), np.zeros((Xs.shape[0],) * 2)
         for batch in partition.by_label(owners):
@@ -172,6 +173,7 @@ class Own(Predictor):
         return self.predict(Xs, engine), left + linalg.gram(c.belief.spread(t).T)
 
     def _owners(self, Xs: Array) -> Array:
+        """The number of each query's chunk  (q,)."""
         _, nearest = self.tree.query(self.metric.forward(Xs))
         return np.searchsorted(np.cumsum(self.committee.sizes), nearest, side="right")
 
@@ -181,7 +183,7 @@ class Own(Predictor):
 
 @dataclass(frozen=True, eq=False)
 class Local(Predictor):
-    """Answers with the anchors, corrected by the rows nearest to each query."""
+    """Predicts from the anchors and the k rows nearest to each query."""
 
     committee: Informed
     rows: AnyRows
@@ -196,8 +198,8 @@ class Local(Predictor):
         tree = cKDTree(metric.forward(rows.X))
         return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
 
-    def about(self, committee: Informed) -> Local:
-        """The same for what another belief says of the same rows: the design is shared."""
+    def with_committee(self, committee: Informed) -> Local:
+        """The predictor of another committee of the same rows; it shares the design."""
         other = replace(self, committee=committee, rows=committee.rows())
         vars(other)["design"] = self.design
         return other
@@ -224,7 +226,8 @@ class Local(Predictor):
 
 
 def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Prediction]:
-    """Answers about the same rows (see `Local.about`), whose neighbourhoods are formed once."""
+    """Predictions of committees of the same rows (`Local.with_committee`), which share
+    neighbourhoods."""
     first, kinds = answers[0], [one.rows for one in answers]
     c, VT = first.committee, first.design
     size = int(np.clip(BATCH_BYTES // (8 * first.k * max(c.basis.m, 1)), 1, 256))
@@ -241,18 +244,18 @@ def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Predi
 
 
 def predictor(committee: Informed, n_local: int) -> Predictor:
-    """Exact where one chunk has all rows; else local, or global for n_local = 0."""
+    """Exact if one chunk has all rows; else local, or global for n_local = 0."""
     if committee.no_anchors or len(committee.sizes) == 1:
         return Exact.of(committee)
     return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
 
 
 def in_order(Xs: Array, size: int, answer: Callable[[Array], Prediction], engine: Any):
-    """answer(X) for `size` queries at a time, one after the other."""
+    """answer(X) for `size` queries at a time, in the order of the queries."""
     parts = engine.map(lambda part: answer(Xs[part]), partition.blocks(Xs.shape[0], size))
     return Prediction.joined(parts)
 
 
 def _places(batches: list[Array]) -> Array:
-    """Where each query is, once its batch has been put after the others."""
+    """Positions of the queries in the concatenated batches."""
     return np.argsort(np.concatenate(batches))

@@ -1,4 +1,4 @@
-"""Chunks that cannot matter to a set of queries, within a stated tolerance.
+"""Finds chunks that can be left out for a set of queries, within a stated tolerance.
 
 Leave chunks S out of a committee about v (prior N(0, I)) and write Ṽ = V_SΨ^(−½), ỹ = Ψ^(−½)y.
 R ⪰ Ψ gives Λ_S ⪯ ṼṼᵀ ⪯ δI with δ = ‖Ṽ‖²_F, and ‖E[v]‖ ≤ ‖ỹ‖, so for any tᵀv
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Of each chunk: the smallest box around its inputs, its weight, its sum of squares."""
+    """The smallest box around the inputs of each chunk, its weight and its sum of squares."""
 
     low: Array  # (M, d)
     high: Array  # (M, d)
@@ -44,17 +44,17 @@ class Boxes:
         )
 
     def matter(self, basis: Anchors, noise: float, tolerance: float) -> Array:
-        """Numbers of the chunks to hear: the others, all together, move no mean by more than
+        """Numbers of the chunks to use. Leaving out all others moves no mean by more than
         `tolerance` posterior standard deviations and no variance by more than that share.
         """
-        everyone = np.arange(self.weight.size)
-        if tolerance <= 0.0 or noise <= 0.0 or everyone.size < 2:
-            return everyone
-        covariance = np.array([self._squared_reach(basis, i) for i in range(everyone.size)])
+        every = np.arange(self.weight.size)
+        if tolerance <= 0.0 or noise <= 0.0 or every.size < 2:
+            return every
+        covariance = np.array([self._squared_reach(basis, i) for i in range(every.size)])
         least = self.weight * covariance / noise
         largest = self._largest(tolerance, noise)
         if not (np.sort(least / max(basis.scale(basis.Z), 1e-300))[0] <= largest):
-            return everyone  # ‖K⁻¹‖ ≥ 1/max k(z, z): nobody passes
+            return every  # ‖K⁻¹‖ ≥ 1/max k(z, z): none can be left out
         inverse = float(linalg.inverse_posdef(basis.factor).diagonal().sum())  # ≥ ‖K(Z, Z)⁻¹‖
         delta = inverse * least
         order = np.argsort(delta, kind="stable")

@@ -1,8 +1,8 @@
-"""The joint Bayesian committee machine: u = f at the queries themselves (Tresp 2000).
+"""The joint Bayesian committee machine: u = f(X*), the queries are the anchors (Tresp 2000).
 
-Every chunk speaks about the queries directly. Queries are asked in clustered batches; a small
-batch is padded with training inputs around it and with anchors, so that a single query is
-answered as well as a thousand.
+Every chunk sends a message about the queries themselves. Queries are predicted in clustered
+batches. A small batch is padded with training inputs around it and with anchors, so that one
+query alone is predicted as well as among a thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
-from ..messages.message import normalise
+from ..messages.message import Belief, normalise
 from ..numerics import linalg
 from ..rows import partition
 from ..rows.chunk import Chunk
@@ -32,9 +32,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Joint(Predictor):
-    """Answers a batch of queries with one committee of all chunks."""
+    """Predicts each batch of queries with messages of all chunks about it."""
 
-    committee: Committee  # its anchors serve as padding, its chunks as members
+    committee: Committee  # its anchors serve as padding
     chunks: Sequence[Chunk]
     X: Array  # inputs of all chunks  (n, d)
     metric: Metric
@@ -62,21 +62,22 @@ class Joint(Predictor):
         basis, belief = self._believe(Q, engine)
         return local.predict_global(basis, belief, Q)
 
-    def _believe(self, Q: Array, engine: Any):
+    def _believe(self, Q: Array, engine: Any) -> tuple[Anchors, Belief]:
+        """Anchors at Q and its padding, and the belief about them."""
         kernel, expert = self.committee.basis.kernel, self.committee.expert
         p = self.committee.belief.mean.shape[1]
         points, _ = partition.distinct(np.concatenate([Q, self.padding(Q)]))
         basis = Anchors.at(kernel, points)
         send = partial(expert.send, basis)
-        heard = [self.chunks[i] for i in self.boxes.matter(basis, expert.noise, self.tolerance)]
-        return basis, normalise(engine.sum(send, heard, basis.prior(p)))
+        used = [self.chunks[i] for i in self.boxes.matter(basis, expert.noise, self.tolerance)]
+        return basis, normalise(engine.sum(send, used, basis.prior(p)))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """Moments and covariance of all queries, asked as one batch."""
+        """Moments and covariance of all queries, taken as one batch."""
         distinct, where = partition.distinct(Xs)
         if distinct.shape[0] > linalg.LARGEST:
             raise ValueError(
-                f"a joint answer for {distinct.shape[0]} queries is beyond the limit of "
+                f"a joint prediction of {distinct.shape[0]} queries is beyond the limit of "
                 f"{linalg.LARGEST}: ask for fewer at a time"
             )
         basis, belief = self._believe(distinct, engine)

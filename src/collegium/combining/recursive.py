@@ -89,7 +89,7 @@ class OnlineCommittee:
         innovation = linalg.mirror(self.basis.residual(X, V)) + V.T @ SV
         scale = self.basis.scale(X) or 1.0
         # With less noise the subtraction below would leave rounding errors to grow.
-        innovation.flat[:: X.shape[0] + 1] += np.maximum(self.noise / w, LEAST_NOISE * scale)
+        linalg.add_diagonal(innovation, np.maximum(self.noise / w, LEAST_NOISE * scale))
         L, _ = linalg.cholesky(innovation, scale, overwrite=True)
         G = linalg.solve_lower(L, SV.T)  # (n, m): SV(…)⁻¹VᵀS = GᵀG
         a = linalg.solve_lower(L, y - V.T @ self.mean)

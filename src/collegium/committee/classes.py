@@ -143,9 +143,9 @@ def kept_rows(model: LatentModel, weights: Array) -> tuple[Rows, Array] | None:
     where none were kept."""
     if model.waiting is not None:
         return model.waiting.rows, np.zeros(model.waiting.rows.w.size, dtype=int)
-    if not model.committees[0].heard:
+    if not model.committees[0].states:
         return None
-    parts = [[one.chunk.load() for one in each.heard] for each in model.committees]
+    parts = [[one.chunk.load() for one in each.states] for each in model.committees]
     y = [np.concatenate([own for _, own, _ in part]) for part in parts]
     codes = codes_of(model.likelihoods[0], y)
     X, w = (np.concatenate([part[i] for part in parts[0]]) for i in (0, 2))

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import about, refined
+from ..answers.conjugate_gradients import refined, with_targets
 from ..interface.options import CG
 from ..interface.progress import Progress
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
-from ..learning.hyperparameters import Effort, learn, refine
+from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
@@ -195,7 +195,7 @@ def choose_anchors(job: Job, draft: Draft) -> Draft:
         check_query_size(s, s.query_points(dof), dof, n, say)
     if not s.anchored:
         return draft
-    found = refine(
+    found = learn_anchored(
         draft.kernel, draft.noise, draft.Z, cut(*for_learning(rows).fields(), list(draft.groups)),
         s.engine, noise_fixed=s.noise is not None, stop=s.clock.out,
     )  # fmt: skip
@@ -262,7 +262,7 @@ def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
             ConvergenceWarning,
             stacklevel=2,
         )
-    rest = about(model.committee, found.rest, s.engine)
+    rest = with_targets(model.committee, found.rest, s.engine)
     return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
 
 

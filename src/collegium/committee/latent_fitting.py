@@ -13,7 +13,12 @@ from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale, best_scale, left_out
-from ..laplace.committee import Generalised, about_latents, predict_latents, settle_together
+from ..laplace.committee import (
+    LaplaceCommittee,
+    latent_predictors,
+    predict_latents,
+    settle_together,
+)
 from ..laplace.learning import Problem, first_kernel, learn_latent
 from ..learning.anchors import RULES, Stop
 from ..likelihoods.base import Observation, Scalar
@@ -107,7 +112,7 @@ class LatentSystem:
         s, rows, sweeping = job.settings, job.rows, self.sweeping
         basis, groups = Anchors.at(draft.kernel, draft.Z), list(draft.groups)
         starts = [
-            Generalised.about(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
+            LaplaceCommittee.of(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
             for problem, likelihood in zip(self.problems, draft.likelihoods)
         ]
         committees = settle_together(
@@ -218,9 +223,9 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
         return model
     near = NEAR if model.query_size else max(model.n_local, 1)  # a row is next to itself
     some = np.sort(job.rng.permutation(n)[:CHECKED])
-    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].heard])[some]
-    y = [np.concatenate([part.chunk.load()[1] for part in one.heard])[some] for one in fresh]
-    known = predict_latents(about_latents(latents, near), rows[0].X[some], job.settings.engine)
+    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
+    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
+    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], job.settings.engine)
     found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
@@ -266,7 +271,7 @@ def due(earlier: LatentModel, n: int, settings: Settings) -> bool:
     return n >= min(2 * earlier.learnt_at, settings.enough())
 
 
-def _without_rows(committee: Generalised) -> Generalised:
+def _without_rows(committee: LaplaceCommittee) -> LaplaceCommittee:
     """Keep the sum of messages and drop the chunks."""
     found = committee.modes_found
-    return replace(committee, past=committee.total, heard=(), past_found=found)
+    return replace(committee, past=committee.total, states=(), past_found=found)

@@ -16,7 +16,7 @@ from ..interface.model import Model
 from ..interface.stream import Waiting
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale
-from ..laplace.committee import Generalised, about_latents, predict_latents
+from ..laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
 from ..laplace.transductive import JointLatents
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.base import Observation, Scalar
@@ -112,7 +112,9 @@ class CommitteeModel(Model):
 class LatentModel(Model):
     """Latent functions seen through likelihoods that are not Gaussian."""
 
-    committees: tuple[Generalised, ...]  # of one likelihood each, with the same rows and anchors
+    committees: tuple[
+        LaplaceCommittee, ...
+    ]  # of one likelihood each, with the same rows and anchors
     units: Units
     given: Scalar | None  # the likelihood of a regressor as it was asked for
     chunk_size: int
@@ -159,13 +161,13 @@ class LatentModel(Model):
         """Of the chunks whose rows were kept."""
         if self.waiting is not None:
             return [self.waiting.rows.X.shape[0]]
-        return [one.chunk.load()[0].shape[0] for one in self.committees[0].heard]
+        return [one.chunk.load()[0].shape[0] for one in self.committees[0].states]
 
     def rows(self) -> Rows:
         """Those that a regressor kept, in the units of the user."""
         if self.waiting is not None:
             return self.waiting.rows
-        parts = [Rows(*one.chunk.load()) for one in self.committees[0].heard]
+        parts = [Rows(*one.chunk.load()) for one in self.committees[0].states]
         kept = parts[0]
         for part in parts[1:]:
             kept = kept + part
@@ -183,7 +185,7 @@ class LatentModel(Model):
             )
             return LatentPredictor((), joint, self.scale)
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
-        return LatentPredictor(about_latents(latents, self.n_local), None, self.scale)
+        return LatentPredictor(latent_predictors(latents, self.n_local), None, self.scale)
 
     def predictor(self) -> Any:
         """Of a regressor its one latent function, of a classifier those of all classes."""

@@ -69,9 +69,9 @@ class Answers:
         for j, own in enumerate(self.likelihoods):
             m, v = self._output(found, j)
             block = _of_output(C, j).copy()
-            linalg.set_diagonal(block, v)  # as `predict` has it, to the last bit
+            np.fill_diagonal(block, v)  # as `predict` has it, to the last bit
             block = own.covariance(m, v, block)
-            linalg.set_diagonal(block, variance[:, j])
+            np.fill_diagonal(block, variance[:, j])
             each.append(block)
         return self._in_units(mean), np.stack(each, axis=-1) * self.units.scaling.scale**2
 

@@ -1,11 +1,12 @@
-"""Latent functions by rows left out: a factor of their means, and one of their variances.
+"""Calibrates latent functions on held-out rows: a factor of their means, one of their variances.
 
-Laplace's approximation knows the mode; where a latent function is large its mean lies beyond the
-mode and its variance is overstated, so that probabilities are too timid. Two numbers mend most
-of that: f ~ N(am, a²bv). They are chosen by rows that are left out one at a time, which costs
-nothing: without its own site, exp(bf − ½Wf²) with b = g + Wf̂, a row's latent value N(m, v) is
+Laplace's approximation is centred at the mode. Where a latent function is large its posterior
+mean lies beyond the mode and its variance is overstated, so that probabilities are too close to
+one half. Two numbers correct most of that: f ~ N(am, a²bv). They are chosen on rows held out one
+at a time, which needs no new fit: without its own site, exp(hf − ½Wf²) with h = g + Wf̂, a row's
+latent value N(m, v) is
 
-    v₋ = v/(1 − Wv)        m₋ = v₋(m/v − b)
+    v₋ = v/(1 − Wv)        m₋ = v₋(m/v − h)
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from scipy.optimize import minimize
 from ..rows.rows import Prediction, SiteRows
 
 Array = np.ndarray
-#: Normal priors of log a and log b, in standard deviations, as heavy as this many rows.
+#: Prior standard deviations of log a and log b, and the number of rows that the prior weighs.
 SPREAD, ROWS = np.array([1.0, 2.0]), 3.0
-#: Bounds of both logs.
+#: Bounds of |log a| and |log b|.
 LARGEST = np.array([3.0, 7.0])
-#: A row's site has no more than all but this share of what is known about its latent value.
+#: Lower bound of 1 − Wv: the share of the posterior precision that is not from a row's own site.
 LEAST_SHARE = 1e-3
 
 
@@ -39,18 +40,19 @@ class LatentScale:
 
 
 def left_out(found: Prediction, rows: SiteRows) -> Prediction:
-    """What all other rows say about the latent values of these, found with all of them."""
-    open_share = np.maximum(1.0 - rows.W * found.variance, LEAST_SHARE)
-    v = found.variance / open_share
+    """Latent values of each row given all other rows; `found`: given all rows."""
+    others = np.maximum(1.0 - rows.W * found.variance, LEAST_SHARE)
+    v = found.variance / others
     shift = rows.g[:, 0] + rows.W * rows.f[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         m = v * (found.mean[:, 0] / found.variance - shift)
-    sure = found.variance > 0.0  # else nothing is to be learnt about it
-    return Prediction(np.where(sure, m, found.mean[:, 0])[:, None], np.where(sure, v, 0.0))
+    uncertain = found.variance > 0.0
+    mean = np.where(uncertain, m, found.mean[:, 0])[:, None]
+    return Prediction(mean, np.where(uncertain, v, 0.0))
 
 
 def best_scale(loss: Callable[[list[Prediction]], float], found: list[Prediction]) -> LatentScale:
-    """Where the mean loss of rows left out is least, priors added; as it was, unless better."""
+    """Minimise the mean loss of held-out rows + prior; (1, 1) if nothing is better."""
     n = found[0].mean.shape[0]
 
     def at(logs: Array) -> LatentScale:

@@ -1,29 +1,30 @@
-"""The generalised Bayesian committee machine: non-Gaussian chunks, heard again and again.
+"""The generalised Bayesian committee machine: chunks with non-Gaussian targets.
 
-A chunk's message is a Gaussian approximation of p(y | v), and where it is tangent depends on
-what the others say. So each chunk meets the belief of all others, its *cavity*,
+A chunk's message is a Laplace approximation of p(y | v), and where it is expanded depends on
+the messages of the other chunks. So each chunk is approximated against the belief without its
+own message, its *cavity*,
 
     cavity = prior + Σ_{j≠i} mⱼ      f_i ~ N(Vᵀμ_c, Q + VᵀΣ_cV)      m_i ← Laplace(y_i | cavity)
 
-in sequence or all at once, until no message moves. One sweep from silence is the BCM; at rest
-the mode is that of the whole anchored model, and the evidence its Laplace evidence. A new chunk
-that meets the present belief once, and is not heard again, is online learning.
+in sequence or all at once, in sweeps that are repeated until the messages stop changing. One
+sweep from zero messages is the Bayesian committee machine; at the fixed point the mode is that
+of the whole anchored model, and the evidence its Laplace evidence. A new chunk that is
+approximated once against the present belief, and never again, is online learning.
 
-K latent functions (classes) send K messages: what a chunk says about their covariances between
-each other is left out, which keeps K m² numbers, not K²m², and leaves the mode as it is.
+K latent functions (classes) send K messages: posterior covariances between functions are left
+out, which keeps K m² numbers instead of K²m² and leaves the mode unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from ..answers.predictors import Local, Predictor, predict_each, predictor
-from ..kernels import Kernel
 from ..likelihoods.base import Observation
 from ..messages.basis import Anchors
 from ..messages.experts import Block, Expert
@@ -32,19 +33,17 @@ from ..numerics.threads import single_threaded
 from ..numerics.tree import Tree
 from ..rows.chunk import Chunk
 from ..rows.rows import Prediction, SiteRows
-from .covariances import Left, left_over
+from .covariances import Residual, residual_covariance
 from .mode import TOLERANCE, Sites, find_sites
 
 Array = np.ndarray
-#: A sweep's messages are taken by half, a quarter, … while changes grow, no less than this.
+#: While changes grow from sweep to sweep the step is halved, down to this.
 LEAST_STEP = 1.0 / 16.0
-#: Changes that have grown so often, to no less than this, will go on to.
-RESTLESS, SWING = 4, 1e-2
-#: Messages that move by less are at rest but for rounding.
-ROUNDING = 1e-9
-#: Modes are found to so much of what messages moved by in the last sweep.
-CARE = 1e-2
-#: Messages that move by less, relative to their sum, are at rest but for rounding.
+#: After so many growing changes above this size the sweeps count as diverging.
+GROWTHS, DIVERGING = 4, 1e-2
+#: The tolerance of modes is the square of this times the last change.
+MODE_SHARE = 1e-2
+#: A change of messages, relative to their sum, that rounding alone can cause.
 ROUNDING = 1e-9
 
 
@@ -55,7 +54,7 @@ class Stack:
     parts: tuple[Message, ...]
 
     @classmethod
-    def silent(cls, m: int, K: int) -> Stack:
+    def zero(cls, m: int, K: int) -> Stack:
         return cls(tuple(Message.zero(m) for _ in range(K)))
 
     def __add__(self, other: Stack) -> Stack:
@@ -73,7 +72,7 @@ class Stack:
         return tuple(normalise(part) for part in self.parts)
 
     def change(self, old: Stack, total: Stack) -> float:
-        """The largest change of a natural parameter, relative to the sum's."""
+        """Largest change of a natural parameter from `old`, relative to those of `total`."""
         sizes = [0.0]
         for a, b, c in zip(self.parts, old.parts, total.parts):
             for name in ("precision", "shift"):
@@ -83,12 +82,12 @@ class Stack:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
-    """A chunk, what it says about v, and the sites of its rows."""
+class ChunkState:
+    """A chunk, its messages about v, and the sites of its rows."""
 
     chunk: Chunk
-    said: Stack
-    sites: Sites | None = None  # None: it was not asked yet
+    messages: Stack
+    sites: Sites | None = None  # None before its first sweep
 
     @property
     def id(self) -> int:
@@ -100,21 +99,21 @@ class Heard:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A chunk as the anchors see it: f | v ~ N(Vᵀv, Q)."""
+class ChunkDesign:
+    """f | v ~ N(Vᵀv, Q) at the rows of a chunk."""
 
     V: Array  # (m, n)
-    Q: Left
+    Q: Residual
 
 
 @dataclass(frozen=True, eq=False)
 class Latent:
-    """One latent function of a committee with sites, as predictors want it."""
+    """One latent function, with what predictors need of a committee (`predictors.Informed`)."""
 
     basis: Anchors
     belief: Belief
     kept: tuple[SiteRows, ...]
-    noise: float = 0.0  # sites bring their own
+    noise: float = 0.0  # sites carry their own
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -125,9 +124,11 @@ class Latent:
         return self.basis.m == 0
 
     def parts(self) -> tuple[SiteRows, ...]:
+        """The kept rows, one `SiteRows` a chunk."""
         return self.kept
 
     def rows(self) -> SiteRows:
+        """The kept rows of all chunks."""
         d = self.basis.Z.shape[1]
         nothing = SiteRows(np.empty((0, d)), np.empty((0, 1)), np.empty((0, 1)), np.empty(0))
         every = (nothing, *self.kept)
@@ -136,124 +137,100 @@ class Latent:
 
 
 @dataclass(frozen=True, eq=False)
-class Generalised:
-    """Prior + messages of chunks that can be heard again."""
+class LaplaceCommittee:
+    """Prior + messages of chunks, which are kept so that sweeps can approximate them again."""
 
     basis: Anchors
     likelihood: Observation
-    expert: Expert  # what is left of f given v; the noise is the likelihood's
+    expert: Expert  # cov[f | v]; the noise is the likelihood's
     past: Stack  # the prior, and messages of chunks that were not kept
-    heard: tuple[Heard, ...] = ()
+    states: tuple[ChunkState, ...] = ()
     sweeps: int = 0
     change: float = np.inf  # of messages, in the last sweep
-    past_found: bool = True  # whether the modes of chunks that were not kept were
-    bounded: bool = False  # whether messages have bounds in the place of curvatures
+    past_found: bool = True  # whether Newton's method converged in the chunks not kept
+    bounded: bool = False  # whether messages use bounds instead of curvatures
 
     @classmethod
-    def start(
-        cls, kernel: Kernel, likelihood: Observation, Z: Array, expert: type[Expert] = Block
-    ) -> Generalised:
-        return cls.about(Anchors.at(kernel, Z), likelihood, expert)
-
-    @classmethod
-    def about(
+    def of(
         cls, basis: Anchors, likelihood: Observation, expert: type[Expert] = Block
-    ) -> Generalised:
+    ) -> LaplaceCommittee:
+        """The prior alone, before any chunk."""
         prior = Stack(tuple(basis.prior() for _ in range(likelihood.latents)))
         return cls(basis, likelihood, expert(0.0), prior)
 
-    def join(self, chunks: Sequence[Chunk]) -> Generalised:
-        """With chunks that have said nothing yet; sweeps go through them by their numbers."""
-        silent = Stack.silent(self.basis.m, self.likelihood.latents)
-        members = [*self.heard, *(Heard(chunk, silent) for chunk in chunks)]
-        ordered = tuple(sorted(members, key=lambda one: one.id))
-        return replace(self, heard=ordered, change=np.inf)
+    def join(self, chunks: Sequence[Chunk]) -> LaplaceCommittee:
+        """With more chunks, whose messages are zero until the next sweep; ordered by id."""
+        zero = Stack.zero(self.basis.m, self.likelihood.latents)
+        states = [*self.states, *(ChunkState(chunk, zero) for chunk in chunks)]
+        ordered = tuple(sorted(states, key=lambda state: state.id))
+        return replace(self, states=ordered, change=np.inf)
 
-    def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> Generalised:
-        """Each new chunk meets the present belief once: online learning, no data kept if not
-        asked for."""
+    def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> LaplaceCommittee:
+        """Online learning: approximate each new chunk once, against the present belief."""
         grown, total = self, self.total
-        silent = Stack.silent(self.basis.m, self.likelihood.latents)
+        zero = Stack.zero(self.basis.m, self.likelihood.latents)
         with single_threaded():
             for chunk in sorted(chunks, key=lambda chunk: chunk.id):
-                one = self.ask(self.see(chunk), Heard(chunk, silent), total, TOLERANCE)
-                total = total + one.said
+                new = self.approximate(
+                    self.design(chunk), ChunkState(chunk, zero), total, TOLERANCE
+                )
+                total = total + new.messages
                 if keep:
-                    grown = replace(grown, heard=(*grown.heard, one))
+                    grown = replace(grown, states=(*grown.states, new))
                 else:
-                    found = grown.past_found and one.mode_found
-                    grown = replace(grown, past=grown.past + one.said, past_found=found)
+                    found = grown.past_found and new.mode_found
+                    grown = replace(grown, past=grown.past + new.messages, past_found=found)
         return grown
 
-    # -- sweeps -----------------------------------------------------------------------------------
-
-    def sweep(self, engine: Any, *, sequential: bool = False, step: float = 1.0) -> Generalised:
-        """Every chunk once: against the others' new messages, or all against the old ones."""
-        return sweep_together([self], [step], engine, sequential=sequential)[0]
-
-    def settle(
-        self, engine: Any, *, sequential: bool = False, tolerance: float = 1e-8,
-        max_sweeps: int = 50,
-    ) -> Generalised:  # fmt: skip
-        """Sweeps until no message moves by more than the tolerance; `sweeps` and `change` say
-        how that went. Steps are shortened while the change grows, and only then."""
-
-        def sweep(now: Sequence[Generalised], steps: Sequence[float]) -> list[Generalised]:
-            return [now[0].sweep(engine, sequential=sequential, step=steps[0])]
-
-        return _rest([self], sweep, tolerance, max_sweeps, engine)[0]
-
-    def see(self, chunk: Chunk) -> Seen:
+    def design(self, chunk: Chunk) -> ChunkDesign:
         X, _, _ = chunk.load()
         V = self.basis.design(X)
-        return Seen(V, left_over(self.expert.residual(self.basis, X, V)))
+        return ChunkDesign(V, residual_covariance(self.expert.residual(self.basis, X, V)))
 
-    def ask(self, seen: Seen, one: Heard, cavity: Stack, tolerance: float) -> Heard:
-        """The chunk, and what it says where the others say this."""
-        _, y, w = one.chunk.load()
+    def approximate(
+        self, design: ChunkDesign, state: ChunkState, cavity: Stack, tolerance: float
+    ) -> ChunkState:
+        """Re-approximate one chunk against its cavity."""
+        _, y, w = state.chunk.load()
         beliefs = cavity.beliefs()
-        means = np.concatenate([seen.V.T @ belief.mean for belief in beliefs], axis=1)
-        priors = [seen.Q.plus(belief.spread(seen.V)) for belief in beliefs]
-        start = None if one.sites is None else one.sites.g
+        means = np.concatenate([design.V.T @ belief.mean for belief in beliefs], axis=1)
+        priors = [design.Q.plus(belief.spread(design.V)) for belief in beliefs]
+        start = None if state.sites is None else state.sites.g
         found = find_sites(self.likelihood, y, w, means, priors, start, tolerance)
         sites = found
         if self.bounded:
             f = found.f[:, 0] if self.likelihood.latents == 1 else found.f
             W = w[:, None] * self.likelihood.bound(y, f).reshape(found.W.shape)
             sites = replace(found, W=W)
-        return Heard(one.chunk, Stack(sites.message(seen.V, seen.Q)), found)
+        return ChunkState(state.chunk, Stack(sites.message(design.V, design.Q)), found)
 
-    def unbounded(self, engine: Any) -> Generalised:
-        """With the curvatures at the modes of a committee at rest: these are modes whatever the
-        precision of the sites."""
+    def with_curvatures(self, engine: Any) -> LaplaceCommittee:
+        """Messages with curvatures instead of bounds; at the fixed point the mode is the same."""
 
-        def say(one: Heard) -> Heard:
-            assert one.sites is not None
-            seen = self.see(one.chunk)
-            return replace(one, said=Stack(one.sites.message(seen.V, seen.Q)))
+        def renew(state: ChunkState) -> ChunkState:
+            assert state.sites is not None
+            design = self.design(state.chunk)
+            return replace(state, messages=Stack(state.sites.message(design.V, design.Q)))
 
-        return replace(self, heard=tuple(engine.map(say, self.heard)), bounded=False)
+        return replace(self, states=tuple(engine.map(renew, self.states)), bounded=False)
 
-    def moved(self, asked: Sequence[Heard], step: float) -> Generalised:
-        """After a sweep, of which so much is taken."""
-        total = self.total
-        change = max(
-            (new.said.change(old.said, total) for new, old in zip(asked, self.heard)), default=0.0
-        )
-        moved = tuple(
-            new if step == 1.0 else replace(new, said=old.said + step * (new.said - old.said))
-            for new, old in zip(asked, self.heard)
-        )
-        return replace(self, heard=moved, sweeps=self.sweeps + 1, change=change)
-
-    # -- what was found ---------------------------------------------------------------------------
+    def after_sweep(self, found: Sequence[ChunkState], step: float) -> LaplaceCommittee:
+        """Old messages + step · (new − old)."""
+        total, pairs = self.total, list(zip(found, self.states))
+        change = max((new.messages.change(old.messages, total) for new, old in pairs), default=0.0)
+        if step != 1.0:
+            found = [
+                replace(new, messages=old.messages + step * (new.messages - old.messages))
+                for new, old in pairs
+            ]
+        return replace(self, states=tuple(found), sweeps=self.sweeps + 1, change=change)
 
     @cached_property
     def total(self) -> Stack:
         """Prior + Σ messages, added in a tree whose shape depends on their number alone."""
         tree = Tree()
-        for one in self.heard:
-            tree = tree.push(one.said)
+        for state in self.states:
+            tree = tree.push(state.messages)
         return tree.total(self.past)
 
     @cached_property
@@ -263,115 +240,108 @@ class Generalised:
 
     @property
     def log_evidence(self) -> float:
-        """At rest that of the joint Laplace approximation; before, not safe to learn by."""
+        """log p(y): the joint Laplace evidence at the fixed point, and only there."""
         return float(sum(belief.log_evidence[0] for belief in self.beliefs))
 
     @property
     def modes_found(self) -> bool:
-        """Whether Newton's method came to an end in every chunk when it was heard last."""
-        return self.past_found and all(one.mode_found for one in self.heard)
+        """Whether Newton's method converged in every chunk the last time."""
+        return self.past_found and all(state.mode_found for state in self.states)
 
     def latent(self, k: int = 0) -> Latent:
-        """The k-th latent function, with the sites of all rows that were kept."""
+        """The k-th latent function, with the sites of all kept rows."""
         kept = tuple(
-            SiteRows(one.chunk.load()[0], s.f[:, k : k + 1], s.g[:, k : k + 1], s.W[:, k])
-            for one in self.heard
-            if (s := one.sites) is not None
+            SiteRows(state.chunk.load()[0], s.f[:, k : k + 1], s.g[:, k : k + 1], s.W[:, k])
+            for state in self.states
+            if (s := state.sites) is not None
         )
         return Latent(self.basis, self.beliefs[k], kept)
 
-    def predictors(self, n_local: int) -> tuple[Predictor, ...]:
-        """Answers about each latent function: exact with one chunk, else by the n_local rows
-        nearest to a query; 0: by the anchors alone."""
-        return about_latents([self.latent(k) for k in range(self.likelihood.latents)], n_local)
-
 
 def settle_together(
-    committees: Sequence[Generalised], engine: Any, *, sequential: bool, tolerance: float,
+    committees: Sequence[LaplaceCommittee], engine: Any, *, sequential: bool, tolerance: float,
     max_sweeps: int,
-) -> list[Generalised]:  # fmt: skip
-    """Each as by `settle` alone, with the work shared that is the same for all: committees of
-    the same rows in the same chunks, and of the same anchors."""
-    sweep = partial(sweep_together, engine=engine, sequential=sequential)
-    return _rest(committees, sweep, tolerance, max_sweeps, engine)
+) -> list[LaplaceCommittee]:  # fmt: skip
+    """Sweep each committee until its messages change by no more than `tolerance`.
+
+    The committees have the same anchors and the same rows in the same chunks, and share the
+    designs. A step is shortened while changes grow, and only then. Where p is not log-concave,
+    rows of negative curvature have sites of precision zero, and sweeps may diverge. If short
+    steps do not help, bounds take the place of curvatures until the messages converge (as in
+    EM for Student's t), and the curvatures return at the end.
+    """
+    now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
+    growths = [0] * len(committees)
+    for _ in range(max_sweeps):
+        new = sweep_together(
+            [now[k] for k in moving], [steps[k] for k in moving], engine, sequential=sequential
+        )
+        for k, one in zip(moving, new):
+            grows = one.change > now[k].change
+            steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
+            growths[k] += grows and one.change > DIVERGING
+            now[k] = replace(one, bounded=True) if growths[k] >= GROWTHS else one
+        moving = [k for k in moving if now[k].change > tolerance]
+        if not moving:
+            break
+    small = max(tolerance, ROUNDING)
+    return [
+        one.with_curvatures(engine) if one.bounded and one.change <= small else one for one in now
+    ]
 
 
 def sweep_together(
-    committees: Sequence[Generalised], steps: Sequence[float], engine: Any, *, sequential: bool
-) -> list[Generalised]:
-    """Every chunk is looked at once, and asked by each committee."""
+    committees: Sequence[LaplaceCommittee], steps: Sequence[float], engine: Any, *,
+    sequential: bool,
+) -> list[LaplaceCommittee]:  # fmt: skip
+    """Approximate every chunk once: in turn against new messages, or all against the old ones."""
     first = committees[0]
     totals = [one.total for one in committees]
-    care = [_mode_tolerance(one.change) for one in committees]
+    tolerances = [_mode_tolerance(one.change) for one in committees]
 
-    def ask(i: int) -> list[Heard]:
-        seen = first.see(first.heard[i].chunk)
-        asked = []
-        for one, total, tolerance in zip(committees, totals, care):
-            own = one.heard[i]
-            asked.append(one.ask(seen, own, total - own.said, tolerance))
-        return asked
+    def approximate(i: int) -> list[ChunkState]:
+        """Chunk i in each committee."""
+        design = first.design(first.states[i].chunk)
+        found = []
+        for one, total, tolerance in zip(committees, totals, tolerances):
+            old = one.states[i]
+            found.append(one.approximate(design, old, total - old.messages, tolerance))
+        return found
 
-    def ask_in_turn(i: int) -> list[Heard]:
-        asked = ask(i)
-        for k, (one, new) in enumerate(zip(committees, asked)):
-            totals[k] = totals[k] + steps[k] * (new.said - one.heard[i].said)
-        return asked
+    def approximate_in_turn(i: int) -> list[ChunkState]:
+        found = approximate(i)
+        for k, (one, new) in enumerate(zip(committees, found)):
+            totals[k] = totals[k] + steps[k] * (new.messages - one.states[i].messages)
+        return found
 
-    places = range(len(first.heard))
+    numbers = range(len(first.states))
     if sequential:
         with single_threaded():
-            found = [ask_in_turn(i) for i in places]
+            found = [approximate_in_turn(i) for i in numbers]
     else:
-        found = engine.map(ask, places)
+        found = engine.map(approximate, numbers)
     return [
-        one.moved([asked[k] for asked in found], step)
+        one.after_sweep([states[k] for states in found], step)
         for k, (one, step) in enumerate(zip(committees, steps))
     ]
 
 
 def _mode_tolerance(change: float) -> float:
-    """Of a first sweep, which may be the only one, to rounding."""
-    return TOLERANCE if change == np.inf else max((CARE * min(change, 1.0)) ** 2, TOLERANCE)
+    """Newton tolerance: tight in the first sweep, then tied to the last change."""
+    return TOLERANCE if change == np.inf else max((MODE_SHARE * min(change, 1.0)) ** 2, TOLERANCE)
 
 
-def _rest(
-    committees: Sequence[Generalised],
-    sweep: Callable[[Sequence[Generalised], Sequence[float]], list[Generalised]],
-    tolerance: float, max_sweeps: int, engine: Any,
-) -> list[Generalised]:  # fmt: skip
-    """Sweeps of those that still move; see `Generalised.settle`.
-
-    Where p is not log-concave, rows that bend the wrong way pull with no precision at all, and
-    beliefs may swing wider and wider. Where short steps have not stilled them, sites have their
-    bounds for precisions until all rest (as in EM for Student's t), and then their own again.
-    """
-    now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
-    growths = [0] * len(committees)
-    for _ in range(max_sweeps):
-        new = sweep([now[k] for k in moving], [steps[k] for k in moving])
-        for k, one in zip(moving, new):
-            grows = one.change > now[k].change
-            steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
-            growths[k] += grows and one.change > SWING
-            now[k] = replace(one, bounded=True) if growths[k] >= RESTLESS else one
-        moving = [k for k in moving if now[k].change > tolerance]
-        if not moving:
-            break
-    small = max(tolerance, ROUNDING)
-    return [one.unbounded(engine) if one.bounded and one.change <= small else one for one in now]
-
-
-def about_latents(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:
-    """Answers about latent functions of the same rows and anchors, which share the design."""
+def latent_predictors(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:
+    """One predictor a latent function; the functions have the same rows and anchors, and so the
+    predictors share the design."""
     first = predictor(latents[0], n_local)
     if isinstance(first, Local):
-        return (first, *(first.about(latent) for latent in latents[1:]))
+        return (first, *(first.with_committee(latent) for latent in latents[1:]))
     return (first, *(predictor(latent, n_local) for latent in latents[1:]))
 
 
-def predict_latents(answers: Sequence[Predictor], Xs: Array, engine: Any) -> list[Prediction]:
-    """Of each, with the neighbourhoods shared as well."""
-    if all(isinstance(one, Local) for one in answers):
-        return predict_each(cast(Sequence[Local], answers), Xs, engine)
-    return [one.predict(Xs, engine) for one in answers]
+def predict_latents(predictors: Sequence[Predictor], Xs: Array, engine: Any) -> list[Prediction]:
+    """Means and variances of each latent function; local predictors share neighbourhoods too."""
+    if all(isinstance(one, Local) for one in predictors):
+        return predict_each(cast(Sequence[Local], predictors), Xs, engine)
+    return [one.predict(Xs, engine) for one in predictors]

@@ -1,15 +1,16 @@
-"""Covariances C of latent values, and what is left when they meet Gaussian sites.
+"""Covariances C of latent values f, combined with the precisions W of Gaussian sites.
 
-A site of precision W ≥ 0 is an observation of f with noise W⁻¹. All that follows needs
+A site of precision W ≥ 0 is an observation of f with noise variance W⁻¹. `factorise(W)` gives
 
-    A = (C + W⁻¹)⁻¹ = W^½ B⁻¹ W^½,   B = I + W^½CW^½   (Rasmussen & Williams 2006, eq. 3.27)
+    B = I + W^½CW^½        A = (C + W⁻¹)⁻¹ = W^½B⁻¹W^½    (Rasmussen & Williams 2006, eq. 3.27)
 
-and log|B|, never W⁻¹: a site of precision zero says nothing. What is left of a pull x,
+without ever forming W⁻¹, so that W may be zero. `solve_damped` computes
 
-    u = (I + WC)⁻¹x = x − ACx,   Cu = (C⁻¹ + W)⁻¹x
+    u = (I + WC)⁻¹x        Cu = (C⁻¹ + W)⁻¹x
 
-is asked for by `damp`: as that difference it would lose all digits where WC is beyond 1e16.
-Covariances differ in how B is factorised.
+directly: the difference x − ACx = u would lose all digits where WC > 1e16. Three kinds of
+covariance differ in how B is factorised. (Gaussian noise has W⁻¹ = Ψ > 0, and C + Ψ itself is
+factorised: see `messages.experts`.)
 """
 
 from __future__ import annotations
@@ -24,8 +25,37 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class MetDense:
-    """B = LLᵀ."""
+class Dense:
+    """C, a full matrix."""
+
+    C: Array  # (n, n)
+
+    def times(self, x: Array) -> Array:
+        """Cx."""
+        return self.C @ x
+
+    def factorise(self, W: Array) -> FactoredDense:
+        """B = I + W^½CW^½ = LLᵀ, W ≥ 0."""
+        root = np.sqrt(W)
+        B = linalg.scaled(self.C, root)
+        scale = 1.0 + float(B.diagonal().max(initial=0.0))
+        linalg.add_diagonal(B, 1.0)
+        return FactoredDense(self.C, root, linalg.cholesky(B, scale, overwrite=True)[0])
+
+    def solve_indefinite(self, W: Array, x: Array) -> Array:
+        """(I + WC)⁻¹x for W of any sign."""
+        B = W[:, None] * self.C
+        linalg.add_diagonal(B, 1.0)
+        return linalg.solve_square(B, x)
+
+    def plus(self, T: Array) -> Dense:
+        """C + TᵀT, T (m, n)."""
+        return Dense(self.C + linalg.gram(T.T))
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredDense:
+    """C and W with B = LLᵀ."""
 
     C: Array  # (n, n)
     root: Array  # W^½  (n,)
@@ -39,12 +69,15 @@ class MetDense:
         """Ax  (n,)."""
         return self.root * linalg.solve_posdef(self.L, self.root * x)
 
-    def damp(self, x: Array) -> tuple[Array, Array]:
-        """u = W^½B⁻¹W^−½x, and Cu  (n,). Where W is zero u is x, and pulls at the others."""
-        silent = self.root == 0.0
-        u = np.where(silent, x, 0.0)
-        rest = np.divide(x, self.root, out=np.zeros_like(u), where=~silent)
-        if silent.any():
+    def solve_damped(self, x: Array) -> tuple[Array, Array]:
+        """u = (I + WC)⁻¹x and Cu  (n,).
+
+        u = x in the rows Z where W is zero; in the others u = W^½B⁻¹(W^−½x − W^½C_Z x_Z).
+        """
+        zero = self.root == 0.0
+        u = np.where(zero, x, 0.0)
+        rest = np.divide(x, self.root, out=np.zeros_like(u), where=~zero)
+        if zero.any():
             rest -= self.root * (self.C @ u)
         u += self.root * linalg.solve_posdef(self.L, rest)
         return u, self.C @ u
@@ -59,34 +92,24 @@ class MetDense:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
-    """A full matrix."""
+class Diagonal:
+    """C = diag(d)."""
 
-    C: Array  # (n, n)
+    d: Array  # (n,)
 
     def times(self, x: Array) -> Array:
-        return self.C @ x
+        return self.d * x
 
-    def meet(self, W: Array) -> MetDense:
-        root = np.sqrt(W)
-        B = linalg.scaled(self.C, root)
-        scale = 1.0 + float(B.diagonal().max(initial=0.0))
-        B.flat[:: B.shape[0] + 1] += 1.0
-        return MetDense(self.C, root, linalg.cholesky(B, scale, overwrite=True)[0])
+    def factorise(self, W: Array) -> FactoredDiagonal:
+        b = 1.0 + W * self.d
+        return FactoredDiagonal(self.d, W / b, b)
 
-    def unbend(self, W: Array, x: Array) -> Array:
-        """(I + WC)⁻¹x for W of any sign; = x − ACx where none is negative."""
-        B = W[:, None] * self.C
-        B.flat[:: B.shape[0] + 1] += 1.0
-        return linalg.solve_square(B, x)
-
-    def plus(self, T: Array) -> Dense:
-        """C + TᵀT, T (m, n)."""
-        return Dense(self.C + linalg.gram(T.T))
+    def plus(self, T: Array) -> LowRank:
+        return LowRank(self.d, T)
 
 
 @dataclass(frozen=True, eq=False)
-class MetDiagonal:
+class FactoredDiagonal:
     """A = diag(a), B = diag(b)."""
 
     d: Array  # (n,)
@@ -99,7 +122,8 @@ class MetDiagonal:
     def solve(self, x: Array) -> Array:
         return self.a * x
 
-    def damp(self, x: Array) -> tuple[Array, Array]:
+    def solve_damped(self, x: Array) -> tuple[Array, Array]:
+        """x/b and dx/b."""
         return x / self.b, self.d * x / self.b
 
     def matrix(self) -> Array:
@@ -110,27 +134,36 @@ class MetDiagonal:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagonal:
-    """diag(d)."""
+class LowRank:
+    """C = diag(d) + TᵀT: n rows cost nm² operations instead of n³."""
 
     d: Array  # (n,)
+    T: Array  # (m, n)
 
     def times(self, x: Array) -> Array:
-        return self.d * x
+        return self.d * x + self.T.T @ (self.T @ x)
 
-    def meet(self, W: Array) -> MetDiagonal:
+    def factorise(self, W: Array) -> FactoredLowRank:
+        own = Diagonal(self.d).factorise(W)
+        M = linalg.gram(self.T * np.sqrt(own.a))
+        scale = 1.0 + float(M.diagonal().max(initial=0.0))
+        linalg.add_diagonal(M, 1.0)
+        return FactoredLowRank(own, self.T, linalg.cholesky(M, scale, overwrite=True)[0])
+
+    def solve_indefinite(self, W: Array, x: Array) -> Array:
+        """With b = 1 + Wd, a = W/b: x/b − aTᵀ(I + TaTᵀ)⁻¹T(x/b)."""
         b = 1.0 + W * self.d
-        return MetDiagonal(self.d, W / b, b)
-
-    def plus(self, T: Array) -> LowRank:
-        return LowRank(self.d, T)
+        b = np.where(b == 0.0, np.finfo(float).eps, b)
+        M = (self.T * (W / b)) @ self.T.T
+        linalg.add_diagonal(M, 1.0)
+        return x / b - W / b * (self.T.T @ linalg.solve_square(M, self.T @ (x / b)))
 
 
 @dataclass(frozen=True, eq=False)
-class MetLowRank:
+class FactoredLowRank:
     """A = a − aTᵀM⁻¹Ta, M = I + TaTᵀ = LLᵀ, a = W/(1 + Wd)   (Woodbury)."""
 
-    own: MetDiagonal
+    own: FactoredDiagonal
     T: Array  # (m, n)
     L: Array  # (m, m)
 
@@ -138,9 +171,9 @@ class MetLowRank:
         ax = self.own.a * x
         return ax - self.own.a * (self.T.T @ linalg.solve_posdef(self.L, self.T @ ax))
 
-    def damp(self, x: Array) -> tuple[Array, Array]:
+    def solve_damped(self, x: Array) -> tuple[Array, Array]:
         """With b = 1 + Wd and t = TᵀM⁻¹T(x/b): u = x/b − at, Cu = (dx + t)/b."""
-        y, Cy = self.own.damp(x)
+        y, Cy = self.own.solve_damped(x)
         t = self.T.T @ linalg.solve_posdef(self.L, self.T @ y)
         return y - self.own.a * t, Cy + t / self.own.b
 
@@ -152,37 +185,11 @@ class MetLowRank:
         return self.own.log_det() + linalg.log_det(self.L)
 
 
-@dataclass(frozen=True, eq=False)
-class LowRank:
-    """diag(d) + TᵀT: n rows cost nm², not n³."""
-
-    d: Array  # (n,)
-    T: Array  # (m, n)
-
-    def times(self, x: Array) -> Array:
-        return self.d * x + self.T.T @ (self.T @ x)
-
-    def meet(self, W: Array) -> MetLowRank:
-        own = Diagonal(self.d).meet(W)
-        M = linalg.gram(self.T * np.sqrt(own.a))
-        scale = 1.0 + float(M.diagonal().max(initial=0.0))
-        M.flat[:: M.shape[0] + 1] += 1.0
-        return MetLowRank(own, self.T, linalg.cholesky(M, scale, overwrite=True)[0])
-
-    def unbend(self, W: Array, x: Array) -> Array:
-        """With b = 1 + Wd, a = W/b: x/b − aTᵀ(I + TaTᵀ)⁻¹T(x/b)."""
-        b = 1.0 + W * self.d
-        b = np.where(b == 0.0, np.finfo(float).eps, b)
-        M = (self.T * (W / b)) @ self.T.T
-        M.flat[:: M.shape[0] + 1] += 1.0
-        return x / b - W / b * (self.T.T @ linalg.solve_square(M, self.T @ (x / b)))
+Residual = Dense | Diagonal  # Q = cov[f | v]
+Prior = Dense | LowRank  # P = cov[f]
+Factored = FactoredDense | FactoredDiagonal | FactoredLowRank
 
 
-Left = Dense | Diagonal  # of f given v
-Prior = Dense | LowRank  # of f
-Met = MetDense | MetDiagonal | MetLowRank
-
-
-def left_over(residual: Array) -> Left:
-    """What an expert says is left of f given v: a lower triangle, or a vector."""
+def residual_covariance(residual: Array) -> Residual:
+    """Q from an expert's `residual`: a lower triangle (n, n), or a diagonal (n,)."""
     return Dense(linalg.mirror(residual)) if residual.ndim == 2 else Diagonal(residual)

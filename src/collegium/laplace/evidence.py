@@ -7,8 +7,9 @@ with s = ∂ log Z/∂f̂ = −½ var(f) ∂W/∂f and u = (I − ∂² log p ·
 
     K̄ = ½ggᵀ − ½A + ½(ugᵀ + guᵀ),   A = (K + W⁻¹)⁻¹,   var(f) = diag(K − KAK).
 
-Without u the gradient is that of frozen sites, and wrong. Of K latent functions the terms add
-up; the determinant is that of the sites, which leave out what ties the functions together.
+The terms with u follow the mode; without them the gradient is wrong. For K latent functions
+the terms are summed; the determinant is that of the sites, without covariances between
+functions.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from ..likelihoods.base import Observation
 from ..numerics import linalg
 from ..rows.chunk import Chunk
 from .covariances import Dense
-from .mode import TOLERANCE, Single, Sites, find_sites, hill_of
+from .mode import TOLERANCE, LogPosterior, Sites, find_sites, log_posterior
 
 Array = np.ndarray
 
 
-#: Slopes at the modes of each chunk, one array (n, K) a likelihood, by the chunk's number.
-Slopes = dict[int, list[Array]]
+#: g = ∂ log p at the mode of each chunk, by chunk id: one array (n, K) a likelihood.
+Gradients = dict[int, list[Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +43,14 @@ class Term:
     value: float
     kernel: Array  # (q,)
     likelihood: Array
-    slopes: Slopes
+    modes: Gradients
 
     def __add__(self, other: Term) -> Term:
         return Term(
             self.value + other.value,
             self.kernel + other.kernel,
             self.likelihood + other.likelihood,
-            self.slopes | other.slopes,
+            self.modes | other.modes,
         )
 
     @property
@@ -67,19 +68,19 @@ def factorised(
 
 def factorised_together(
     kernel: Kernel, likelihoods: Sequence[Observation], chunks: Sequence[Chunk], engine: Any,
-    slopes: Slopes | None = None, tolerance: float = TOLERANCE,
+    start: Gradients | None = None, tolerance: float = TOLERANCE,
 ) -> Term:  # fmt: skip
-    """The same, summed over likelihoods of one kind, each of its share of the columns of y and
-    all with the same θ. `slopes`: those found by another kernel, near this one."""
+    """Σᵢ log Zᵢ summed over likelihoods of one kind with equal θ; y holds their columns side by
+    side. `start`: where modes are searched first, such as those of a similar kernel."""
     nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihoods[0].theta.size), {})
-    send = partial(own_evidence, kernel, likelihoods, slopes=slopes or {}, tolerance=tolerance)
+    send = partial(chunk_evidence, kernel, likelihoods, start=start or {}, tolerance=tolerance)
     return engine.sum(send, chunks, nothing)
 
 
 def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> Objective:
     """For `optimise.maximise`: the evidence at (kernel, σ²) and its gradient in their logs.
 
-    Where the likelihood has no noise to learn the last entry is zero: fix it.
+    For a likelihood without a free parameter the last entry is zero: use noise_fixed=True.
     """
 
     def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
@@ -91,51 +92,51 @@ def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> 
     return at
 
 
-def own_evidence(
-    kernel: Kernel, likelihoods: Sequence[Observation], chunk: Chunk, slopes: Slopes,
+def chunk_evidence(
+    kernel: Kernel, likelihoods: Sequence[Observation], chunk: Chunk, start: Gradients,
     tolerance: float,
 ) -> Term:  # fmt: skip
     """log Z of one chunk and its gradient."""
     X, y, w = chunk.load()
     K = Dense(linalg.mirror(kernel.value(X)))
     value, A, own = 0.0, np.zeros_like(K.C), np.zeros(likelihoods[0].theta.size)
-    found, moves = [], []  # g and u
-    starts = slopes.get(chunk.id, [None] * len(likelihoods))
-    for likelihood, part, start in zip(likelihoods, np.hsplit(y, len(likelihoods)), starts):
-        priors = [K] * likelihood.latents
-        hill = hill_of(likelihood, part, w, np.zeros((X.shape[0], likelihood.latents)), priors)
-        sites = find_sites(likelihood, part, w, hill.means, priors, start, tolerance)
-        met = [K.meet(W) for W in sites.W.T]
-        known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in met]  # diag(KAK)
+    modes, responses = [], []  # g and u
+    starts = start.get(chunk.id, [None] * len(likelihoods))
+    for likelihood, part, guess in zip(likelihoods, np.hsplit(y, len(likelihoods)), starts):
+        priors, means = [K] * likelihood.latents, np.zeros((X.shape[0], likelihood.latents))
+        posterior = log_posterior(likelihood, part, w, means, priors)
+        sites = find_sites(likelihood, part, w, means, priors, guess, tolerance)
+        factored = [K.factorise(W) for W in sites.W.T]
+        known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in factored]  # diag(KAK)
         variance = np.stack([K.C.diagonal() - one for one in known], axis=1)
-        u = _through_mode(hill, sites, variance)
-        value += sites.log_evidence(met)
-        for one in met:
+        u = _through_mode(posterior, sites, variance)
+        value += sites.log_evidence(factored)
+        for one in factored:
             A += one.matrix()
-        own += likelihood_part(likelihood, part, w, sites, variance[:, 0], hill.latent(u)[:, 0])
-        found.append(sites.g)
-        moves.append(u)
-    g = np.hstack(found)
-    ug = np.hstack(moves) @ g.T
+        Ku = posterior.latent(u)[:, 0]
+        own += _likelihood_gradient(likelihood, part, w, sites, variance[:, 0], Ku)
+        modes.append(sites.g)
+        responses.append(u)
+    g = np.hstack(modes)
+    ug = np.hstack(responses) @ g.T
     K_bar = 0.5 * (g @ g.T + ug + ug.T - A)
-    return Term(value, kernel.vjp(X, None, K_bar), own, {chunk.id: found})
+    return Term(value, kernel.vjp(X, None, K_bar), own, {chunk.id: modes})
 
 
-def _through_mode(hill: Single, sites: Sites, variance: Array) -> Array:
+def _through_mode(posterior: LogPosterior, sites: Sites, variance: Array) -> Array:
     """u of each latent function  (n, K)."""
-    f = hill.shaped(sites.f)
-    W_bar = -0.5 * hill.w[:, None] * variance
-    s = hill.likelihood.curvature_vjp(hill.y, f, W_bar.reshape(f.shape)).reshape(sites.f.shape)
-    return hill.respond(sites.f, s)
+    f = posterior.shaped(sites.f)
+    W_bar = (-0.5 * posterior.w[:, None] * variance).reshape(f.shape)
+    s = posterior.likelihood.curvature_vjp(posterior.y, f, W_bar).reshape(sites.f.shape)
+    return posterior.solve(sites.f, s)
 
 
-def likelihood_part(
-    likelihood: Observation, y: Array, w: Array, sites: Sites, variance: Array, moved: Array
+def _likelihood_gradient(
+    likelihood: Observation, y: Array, w: Array, sites: Sites, variance: Array, Ku: Array
 ) -> Array:
-    """∂ log Z/∂θ of the likelihood's own θ: through log p, through W, and through the mode, whose
-    slope changes by ∂g; moved = Ku  (n,)."""
+    """∂ log Z/∂θ, θ of the likelihood: through log p, through W, and through g to the mode."""
     if not likelihood.theta.size:
         return np.zeros(0)
-    log_p, slope, second = likelihood.theta_derivatives(y, sites.f[:, 0])
+    log_p, first, second = likelihood.theta_derivatives(y, sites.f[:, 0])
     W_theta = np.where(sites.W[:, 0] > 0.0, -second, 0.0)
-    return (log_p - 0.5 * variance * W_theta + moved * slope) @ w
+    return (log_p - 0.5 * variance * W_theta + Ku * first) @ w

@@ -1,4 +1,4 @@
-"""Hyperparameters of latent functions, by the Laplace evidence of independent chunks."""
+"""Learns hyperparameters of latent functions by the Laplace evidence of independent chunks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..kernels import Kernel
+from ..learning.families import roughest_good
 from ..learning.optimise import Learnt, Objective, Prior, Scales, maximise
 from ..likelihoods.base import Observation
 from ..numerics.clock import Clock
@@ -17,24 +17,24 @@ from ..rows import partition
 from ..rows.chunk import Chunk, cut
 from ..rows.metric import Metric
 from ..rows.rows import Rows
-from .evidence import Slopes, factorised_together
+from .evidence import Gradients, factorised_together
 
 Array = np.ndarray
-#: Tried where no kernel is given, roughest first; a rougher one is kept unless the evidence of a
-#: smoother one is better by so much a row.
-FAMILIES, BETTER = ("Matern32", "Matern52", "RBF"), 0.002
-#: Prior of the log variance of a latent function: log rates and log odds are of order one.
+#: The families tried when no kernel is given, roughest first. The roughest within this log
+#: evidence a row of the best is taken.
+FAMILIES, MARGIN = ("Matern32", "Matern52", "RBF"), 0.002
+#: Prior median and log standard deviation of the variance of a latent function: log rates and
+#: log odds are of order one.
 SIZE, SIZE_SPREAD = 4.0, 1.5
-#: Worth of the last of Newton's steps; see `laplace`.
+#: Newton's method stops at this decrement; see `mode`.
 MODE_TOLERANCE = 1e-10
-#: Prior of the log of a parameter that a likelihood has of its own: spread and reach about the
-#: value it was given.
+#: Log prior of a likelihood's own parameter about its given value: standard deviation, bounds.
 OWN_SPREAD, OWN_REACH = 2.0, 7.0
 
 
 @dataclass(frozen=True)
 class LatentEffort:
-    """How many rows learning looks at."""
+    """How many rows and iterations learning uses."""
 
     rough_rows: int = 400
     chunks: int = 8
@@ -44,15 +44,15 @@ class LatentEffort:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Targets of one likelihood: several of them share a kernel (classes against the rest)."""
+    """Targets of one likelihood; several problems share a kernel (one class against the rest)."""
 
     likelihood: Observation
     y: Array  # (n, c)
-    unit: float = 1.0  # of squared functions in the units of y: sizes are relative to it
-    noise_unit: float = 1.0  # of squared targets about their mean
+    unit: float = 1.0  # mean square of y about the prior mean: unit of the latent variance
+    noise_unit: float = 1.0  # mean square of y about its mean: unit of the noise variance
 
     def pull(self) -> Array:
-        """∂ log p(y | f)/∂f at f = 0  (n, K): where each row would have f go."""
+        """∂ log p(y | f)/∂f at f = 0  (n, K)."""
         n, K = self.y.shape[0], self.likelihood.latents
         f = np.zeros(n) if K == 1 else np.zeros((n, K))
         return self.likelihood.derivatives(self.y, f)[0].reshape(n, K)
@@ -60,7 +60,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class LearntLatent:
-    """A kernel, and likelihoods with their own parameters."""
+    """A kernel, and the likelihoods with their parameters."""
 
     kernel: Kernel
     likelihoods: tuple[Observation, ...]
@@ -71,21 +71,24 @@ def learn_latent(
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> LearntLatent:  # fmt: skip
-    """Roughly on random rows, then on clusters in the metric found; `kernel` gives family and
-    start. Only X and w of `rows` are read.
+    """Learn first from random rows, then from clusters in the metric of the kernel found.
+
+    `kernel` gives the family and the start. Only X and w of `rows` are read.
     """
     effort, clock = effort or LatentEffort(), clock or Clock()
-    learner = _Learner(rows, tuple(problems), rng, engine, effort, clock, say)
+    learner = _LatentLearner(rows, tuple(problems), rng, engine, effort, clock, say)
     return learner.run(kernel)
 
 
 def first_kernel(X: Array, size: float = SIZE, family: str = FAMILIES[0]) -> Kernel:
-    """What learning starts from."""
-    return getattr(kernels, family)(size, Scales.of(X).columns * np.sqrt(X.shape[1]))
+    """The kernel that learning starts from."""
+    return Scales.of(X).kernel(family, size)
 
 
 @dataclass(eq=False)
-class _Learner:
+class _LatentLearner:
+    """The steps of `learn_latent`."""
+
     rows: Rows
     problems: tuple[Problem, ...]
     rng: np.random.Generator
@@ -112,17 +115,15 @@ class _Learner:
         )
 
     def _family(self, noise: float, groups: list[Array]) -> Learnt:
-        """The roughest family that is about as good as the best, by evidence."""
+        """The roughest family whose evidence is within MARGIN of the best."""
         size = self.problems[0].unit if self._measured() else SIZE
         tried = []
         for name in FAMILIES:
-            start = first_kernel(self.rows.X, size, name)
-            tried.append(self._fit(start, noise, groups))
+            tried.append(self._fit(self.scales.kernel(name, size), noise, groups))
             self.say(f"{name}: log evidence a row {tried[-1].value:.3f}")
             if self.clock.out():
                 break
-        best = max(found.value for found in tried)
-        return next(found for found in tried if found.value >= best - BETTER)
+        return tried[roughest_good(np.array([found.value for found in tried]), MARGIN)]
 
     def _fit(self, kernel: Kernel, noise: float, groups: list[Array]) -> Learnt:
         X, w = self.rows.X, self.rows.w
@@ -134,23 +135,23 @@ class _Learner:
         )  # fmt: skip
 
     def _objective(self, chunks: list[Chunk]) -> Objective:
-        """Modes are looked for where they were for the last kernel."""
-        slopes: Slopes = {}
+        """The evidence of the chunks; modes start from those of the previous kernel."""
+        modes: Gradients = {}
 
         def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
-            nonlocal slopes
+            nonlocal modes
             likelihoods = [_with_noise(problem.likelihood, noise) for problem in self.problems]
             found = factorised_together(
-                kernel, likelihoods, chunks, self.engine, slopes, MODE_TOLERANCE
+                kernel, likelihoods, chunks, self.engine, modes, MODE_TOLERANCE
             )
-            slopes, gradient = found.slopes, np.zeros(kernel.theta.size + 1)
+            modes, gradient = found.modes, np.zeros(kernel.theta.size + 1)
             gradient[: found.gradient.size] = found.gradient
             return found.value, gradient
 
         return at
 
     def _prior(self, kernel: Kernel, noise: float) -> Prior:
-        """As for targets of unit variance, but for the size of a latent function."""
+        """The prior for targets of unit variance, with the latent function's own size."""
         prior, first = self.scales.prior(kernel), self.problems[0]
         if not (self._measured() and "noise" in first.likelihood._names()):
             prior = _own_parameter(prior, noise)
@@ -165,13 +166,11 @@ class _Learner:
 
     def _clusters(self, kernel: Kernel) -> list[Array]:
         X, e = self.rows.X, self.effort
-        groups = partition.balanced(Metric.of(kernel, X).forward(X), e.size, self.rng)
         few = max(4, e.chunks // (1 + len(self.problems) // 6))  # many problems take longer
-        pick = self.rng.choice(len(groups), min(few, len(groups)), replace=False)
-        return [groups[i] for i in np.sort(pick)]
+        return partition.some_clusters(Metric.of(kernel, X).forward(X), e.size, few, self.rng)
 
     def _measured(self) -> bool:
-        """Whether the function is in the units of y."""
+        """Whether the latent function is in the units of y."""
         return getattr(self.problems[0].likelihood, "identity", False)
 
     def _noisy(self) -> bool:
@@ -186,18 +185,18 @@ class _Learner:
 
 
 def _own_parameter(prior: Prior, value: float) -> Prior:
-    """About the given value of a parameter that is no noise in the units of y."""
+    """A prior about the given value, for a parameter that is not a noise in the units of y."""
     t = np.log(value)
     parts = (prior.centre, t), (prior.spread, OWN_SPREAD), (prior.low, t - OWN_REACH)
     return Prior(*(np.append(a[:-1], own) for a, own in (*parts, (prior.high, t + OWN_REACH))))
 
 
 def _in_units(prior: Prior, kernel: Kernel, unit: float, noise_unit: float) -> Prior:
-    """Of targets whose squares are of this size; slopes are lengths, 1/√ of a variance."""
+    """The prior for functions and noise of these variances; slopes are lengths, 1/√variance."""
     powers = {"variance": 1.0, "slope": -0.5}
-    moved = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [0.0]) * np.log(unit)
-    moved[-1] = np.log(noise_unit)
-    return Prior(prior.centre + moved, prior.spread, prior.low + moved, prior.high + moved)
+    shift = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [0.0]) * np.log(unit)
+    shift[-1] = np.log(noise_unit)
+    return Prior(prior.centre + shift, prior.spread, prior.low + shift, prior.high + shift)
 
 
 def _with_noise(likelihood: Observation, noise: float) -> Observation:

@@ -1,4 +1,4 @@
-"""The generalised committee about the queries themselves: u = f at the queries."""
+"""The generalised committee whose anchors are the queries themselves: u = f(X*)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..messages.message import Belief
 from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.rows import Prediction
-from .committee import Generalised, Stack, settle_together
+from .committee import LaplaceCommittee, Stack, settle_together
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a committee ended."""
+    """Whether a committee converged."""
 
-    change: float  # by which messages moved in the last sweep
+    change: float  # of messages, in the last sweep
     modes_found: bool
 
 
@@ -34,9 +34,9 @@ Report = Callable[[Sequence[Outcome]], None]
 
 @dataclass(frozen=True, eq=False)
 class JointLatents:
-    """Answers batches of queries with committees of all chunks, heard anew for each batch."""
+    """Answers batches of queries; for each batch new messages of all chunks are computed."""
 
-    committees: tuple[Generalised, ...]  # their anchors serve as padding
+    committees: tuple[LaplaceCommittee, ...]  # their anchors serve as padding
     metric: Metric
     tree: cKDTree
     X: Array  # inputs of all chunks  (n, d)
@@ -44,21 +44,21 @@ class JointLatents:
     sweeps: int
     tolerance: float
     sequential: bool = False
-    report: Report = lambda heard: None
+    report: Report = lambda outcomes: None
 
     @classmethod
     def of(
-        cls, committees: Sequence[Generalised], size: int, sweeps: int, tolerance: float, *,
-        sequential: bool = False, report: Report = lambda heard: None,
+        cls, committees: Sequence[LaplaceCommittee], size: int, sweeps: int, tolerance: float, *,
+        sequential: bool = False, report: Report = lambda outcomes: None,
     ) -> JointLatents:  # fmt: skip
         first = committees[0]
-        X = np.concatenate([one.chunk.load()[0] for one in first.heard])
+        X = np.concatenate([state.chunk.load()[0] for state in first.states])
         metric = Metric.of(first.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
         return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, report)
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
-        """Of each latent function."""
+        """Means and variances of each latent function."""
         distinct, where = partition.distinct(Xs)
         batches = partition.balanced(
             self.metric.forward(distinct), self.size, np.random.default_rng(0)
@@ -69,7 +69,7 @@ class JointLatents:
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
     def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
-        """Moments and covariances of all queries, asked as one batch."""
+        """Moments and covariances of all queries, taken as one batch."""
         distinct, where = partition.distinct(Xs)
         found, (pairs, ends) = [], self._believe(distinct, engine)
         self.report(ends)
@@ -84,7 +84,7 @@ class JointLatents:
         return [local.predict_global(*one, Q) for one in pairs], ends
 
     def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], list[Outcome]]:
-        """Anchors and beliefs of each latent function, and how the committees ended."""
+        """Anchors and belief of each latent function, and whether the committees converged."""
         first = self.committees[0].basis
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))
@@ -93,12 +93,12 @@ class JointLatents:
         for one in self.committees:
             prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
             start = replace(
-                one, basis=basis, past=prior, heard=(), sweeps=0, change=np.inf, past_found=True
+                one, basis=basis, past=prior, states=(), sweeps=0, change=np.inf, past_found=True
             )
-            starts.append(start.join([part.chunk for part in one.heard]))
-        heard = settle_together(
+            starts.append(start.join([state.chunk for state in one.states]))
+        settled = settle_together(
             starts, engine, sequential=self.sequential, tolerance=self.tolerance,
             max_sweeps=self.sweeps,
         )  # fmt: skip
-        pairs = [(basis, belief) for one in heard for belief in one.beliefs]
-        return pairs, [Outcome(one.change, one.modes_found) for one in heard]
+        pairs = [(basis, belief) for one in settled for belief in one.beliefs]
+        return pairs, [Outcome(one.change, one.modes_found) for one in settled]

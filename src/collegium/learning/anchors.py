@@ -1,9 +1,9 @@
-"""Where anchors go: rules that pick rows, or centres, and say what each anchor brings.
+"""Rules that choose anchors, among the rows or as cluster centres, and the gain of each anchor.
 
-Greedy rules draw a pool of candidates, twice κ of them, keep the most promising, and take
-several one after the other, each against what is left after the one before. A pool costs one
-matrix product; κ = 59 candidates hold one of the best 5 % with 95 % certainty (Smola &
-Schölkopf 2000).
+Greedy rules draw a random pool of 2κ candidates, keep the best of them as a short list, and
+take several anchors from it one after the other, each scored given those taken before. A pool
+costs one matrix product; κ = 59 candidates contain one of the best 5 % with probability 95 %
+(Smola & Schölkopf 2000).
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 
 Array = np.ndarray
-#: Candidates from which one anchor is taken (κ), kept of a pool, and taken from it.
+#: κ, the length of the short list, and the anchors taken from it.
 CANDIDATES, SHORT_LIST, PICKS = 59, 24, 4
-#: A candidate with less than this share of its prior variance left brings rounding only.
+#: A candidate whose remaining variance is below this share of its prior variance is rounding.
 EXHAUSTED = 1e-10
-#: Nor is one taken that has less than this share of what the best has left: a small pivot
+#: Nor is one taken whose remaining variance is below this share of the largest: a small pivot
 #: multiplies the rounding errors of all that follow.
 PIVOT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Anchors in the order in which they were taken, and what each brought.
+    """Anchors in the order in which they were taken, and the gain of each.
 
-    For "postapp" a gain is that of the log posterior times σ², out of ½Σ y²; for the others
-    the decrease of Σᵢ var[f(xᵢ) | anchors], out of Σᵢ k(xᵢ, xᵢ).
+    For "postapp" a gain is σ² times the rise of the log posterior, out of ½Σ y²; for the other
+    rules it is the decrease of Σᵢ var[f(xᵢ) | anchors], out of Σᵢ k(xᵢ, xᵢ).
     """
 
     Z: Array  # (m, d)
-    index: Array  # the rows they are; none for k-means  (m,)
+    index: Array  # their row numbers; empty for k-means  (m,)
     gains: Array  # (m,)
-    total: float  # what all gains together can reach
+    total: float  # upper bound of the sum of gains
 
     @property
     def remaining(self) -> Array:
@@ -50,7 +50,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Stop:
-    """When to take no more: a number, a share of the total left, or a gap (PostApp)."""
+    """When to stop: at a number of anchors, a remaining share of the total, or a gap (PostApp)."""
 
     number: int
     share: float = 0.0
@@ -60,7 +60,7 @@ class Stop:
 def random(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
-    """Rows at random, no input twice."""
+    """Random rows with distinct inputs."""
     _, first = np.unique(rows.X, axis=0, return_index=True)
     index = rng.permutation(first)[: stop.number]
     return _measured(kernel, rows, rows.X[index], index, stop)
@@ -76,7 +76,7 @@ def centres(
         Z = metric.backward(kmeans(points, stop.number, rng))
         return _measured(kernel, rows, Z, none, stop)
     number = min(16, stop.number)
-    while True:  # twice as many centres until they leave no more than the share
+    while True:  # double the number of centres until the remaining share is small enough
         Z = metric.backward(kmeans(points, number, rng))
         spread = Rows(Z, np.zeros((len(Z), 1)), np.ones(len(Z)))
         order = _Greedy(kernel, spread, Stop(len(Z)), rng).pivoted().index
@@ -107,8 +107,8 @@ def sgma(
 ) -> Selection:
     """Sparse greedy matrix approximation (Smola & Schölkopf 2000).
 
-    Takes the candidate j with the largest ‖rⱼ‖²/rⱼⱼ, rⱼ = K(X, xⱼ) − Ggⱼ the column that the
-    factor G of those taken does not explain: the decrease of trace(K − GGᵀ).
+    Takes the candidate j with the largest ‖rⱼ‖²/rⱼⱼ, the decrease of trace(K − GGᵀ), where
+    rⱼ = K(X, xⱼ) − Ggⱼ is the residual of its column given the factor G of the anchors so far.
     """
     return _Greedy(kernel, rows, stop, rng).sgma()
 
@@ -116,17 +116,19 @@ def sgma(
 def pivoted_cholesky(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
-    """The row of largest variance given the anchors so far (Burt et al. 2020)."""
+    """Take the row of largest variance given the anchors so far (Burt et al. 2020)."""
     return _Greedy(kernel, rows, stop, rng).pivoted()
 
 
 def postapp(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
-    """Greedy posterior approximation (Smola & Bartlett 2001): the candidate that raises
-    ½hᵀΛ⁻¹h most, Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), h = K(Z, X)Wy; outputs add up.
+    """Greedy posterior approximation (Smola & Bartlett 2001).
+
+    Takes the candidate that raises ½hᵀΛ⁻¹h, summed over outputs, most:
+    Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), h = K(Z, X)Wy.
     """
-    if not rows.y.any():  # nothing to explain: all that is left is the inputs
+    if not rows.y.any():  # no targets to explain: use the inputs alone
         return sgma(kernel, noise, rows, stop, rng)
     return _Posterior(kernel, max(noise, 1e-300), rows, stop, rng).run()
 
@@ -142,7 +144,7 @@ RULES: dict[str, Rule] = {
 
 
 def _measured(kernel: Kernel, rows: Rows, Z: Array, index: Array, stop: Stop) -> Selection:
-    """Anchors taken without looking: their gains are not known until they are asked for."""
+    """Anchors of a rule that computes no gains: computed here if a share is to be reached."""
     chosen = Selection(Z, index, np.zeros(Z.shape[0]), 0.0)
     if stop.share <= 0.0:
         return chosen
@@ -152,9 +154,9 @@ def _measured(kernel: Kernel, rows: Rows, Z: Array, index: Array, stop: Stop) ->
 
 
 def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
-    """The same anchors with the decrease of Σᵢ var[f(xᵢ) | anchors] that each brings.
+    """The same anchors, each with the decrease of Σᵢ var[f(xᵢ) | anchors] given those before it.
 
-    V = L⁻¹K(Z, X): anchor j adds Σᵢ Vⱼᵢ², given those before it.
+    V = L⁻¹K(Z, X): that of anchor j is Σᵢ Vⱼᵢ².
     """
     basis = Anchors.at(kernel, chosen.Z)
     gains = np.zeros(chosen.Z.shape[0])
@@ -166,7 +168,7 @@ def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
 
 @dataclass(eq=False)
 class _Greedy:
-    """Partial Cholesky of K(X, X), grown by the rows that a rule takes."""
+    """Partial Cholesky factor of K(X, X), with one more row of G for each anchor."""
 
     kernel: Kernel
     rows: Rows
@@ -215,6 +217,7 @@ class _Greedy:
         return self._selection()
 
     def _open(self) -> Array:
+        """Rows that may be taken  (n,)."""
         return self.left > np.maximum(EXHAUSTED * self.prior, PIVOT * self.left.max())
 
     def _columns(self, pool: Array) -> Array:
@@ -245,7 +248,7 @@ class _Greedy:
 
 @dataclass(eq=False)
 class _Posterior:
-    """Cholesky factor of Λ = σ²K_BB + K_BN W K_NB, grown by the rows that are taken."""
+    """Cholesky factor of Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), with one more row for each anchor."""
 
     kernel: Kernel
     noise: float
@@ -271,12 +274,12 @@ class _Posterior:
             open_rows = np.flatnonzero(self.open)
             pool = self.rng.choice(open_rows, min(2 * CANDIDATES, open_rows.size), replace=False)
             if self._from(pool) == 0:
-                self.open[pool] = False  # they repeat what was taken
+                self.open[pool] = False  # linearly dependent on the anchors
         index = np.array(self.index, dtype=int)
         return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
 
     def _from(self, pool: Array) -> int:
-        """Take the best of a pool, one after the other; how many were taken."""
+        """Take the best of a pool, one after the other; returns how many were taken."""
         X, b = self.rows.X, len(self.index)
         Kc = self.kernel.value(X[pool], X) * self.root  # (c, n)
         a = self.noise * self.kernel.diag(X[pool]) + np.einsum("cn,cn->c", Kc, Kc)
@@ -331,7 +334,7 @@ class _Posterior:
         """Relative distance of −½hᵀΛ⁻¹h from its dual bound (Smola & Bartlett 2001)."""
         at = np.array(self.index)
         C = self.kernel.value(self.rows.X[at])
-        C.flat[:: at.size + 1] += self.noise / self.rows.w[at]
+        linalg.add_diagonal(C, self.noise / self.rows.w[at])
         L, _ = linalg.cholesky(C, float(self.kernel.diag(self.rows.X[at]).max()), nugget=NUGGET)
         a = linalg.solve_lower(L, self.rows.y[at])
         primal, dual = -sum(self.gains), self.total - 0.5 * self.noise * float((a * a).sum())

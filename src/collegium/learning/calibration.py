@@ -1,11 +1,11 @@
-"""Are the error bars right on rows left out? If not: more noise, or another scale.
+"""Calibrates error bars on held-out rows: more noise, or another scale of all variances.
 
-Multiplying kernel and noise by s leaves every mean as it is and every variance s times as
-large, so for each noise the best s is the mean squared standardised error. What remains is a
-search over one number, the ratio of noise to signal, by predictive density. It only goes up:
-a few hundred rows cannot show the rare surprise that too little noise would make of a row.
-For the same reason it goes up only where that is better by more than its standard error, and s is
-drawn towards 1 by its own: under heavy tails these are large.
+Multiplying kernel and noise by s leaves every mean unchanged and multiplies every variance by s,
+so for each noise the best s is the mean squared standardised error. What remains is a search
+over one number, the ratio of noise to signal, by predictive density. The noise is never
+lowered: a few hundred rows cannot show the rare large errors that too little noise would not
+cover. For the same reason it is raised only if the gain exceeds its standard error, and s is
+shrunk towards 1 by its own standard error: under heavy tails both are large.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 
 Array = np.ndarray
-#: How far from 0 the log of a scale is as a rule.
+#: Prior standard deviation of log s.
 USUAL = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Kernel × scale, noise × scale × ratio; the densities (lower is better) that say so."""
+    """Kernel × scale, noise × scale × ratio; and negative log densities before and after."""
 
     ratio: float
     scale: float
-    before: float  # mean negative log predictive density as learnt
-    each: Array  # that of each row and output, corrected  (n, p)
+    before: float  # mean negative log predictive density, uncorrected
+    each: Array  # corrected, of each row and output  (n, p)
 
     @property
     def after(self) -> float:
@@ -41,7 +41,7 @@ def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0)
     while best.ratio < 1e3:
         other = judge(answer, best.ratio * step)
         better = (best.each - other.each).mean(axis=1)
-        if better.mean() < max(0.003, better.std() / np.sqrt(better.size)):  # not worth a change
+        if better.mean() < max(0.003, better.std() / np.sqrt(better.size)):  # not significant
             break
         best = other
     return Correction(best.ratio, best.scale, before, best.each)
@@ -58,7 +58,7 @@ def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) ->
 
 
 def shrunken(z2: Array) -> float:
-    """The mean of z², whose log was expected within ± USUAL and has a standard error of its own."""
+    """Mean z², shrunk towards 1 (prior standard deviation USUAL on its log)."""
     each = np.clip(z2.mean(axis=1), 1e-100, 1e100)
     mean, error = float(each.mean()), float(each.std()) / np.sqrt(each.size)
     return float(mean ** (1.0 / (1.0 + (error / mean / USUAL) ** 2)))

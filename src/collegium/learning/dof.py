@@ -1,4 +1,4 @@
-"""Degrees of freedom: how many query points or anchors a committee wants (Tresp 2000, sec. 5)."""
+"""Degrees of freedom: how many query points or anchors a committee needs (Tresp 2000, sec. 5)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ..numerics import linalg
 from ..rows.rows import Rows
 
 Array = np.ndarray
-#: Rows that degrees of freedom are estimated from.
+#: Rows from which degrees of freedom are estimated.
 DOF_SAMPLE = 1000
 
 
 def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
-    """P_eff = trace K(K + Ψ)⁻¹, with Ψ = σ²I Σ λ/(λ + σ²): what the data can tell apart.
+    """P_eff = trace K(K + Ψ)⁻¹; Σ λ/(λ + σ²) over the eigenvalues λ of K where Ψ = σ²I.
 
     noise: one variance, or one a row.
     """
     n = X.shape[0]
     K = kernel.value(X)
     scale = float(K.diagonal().max(initial=0.0)) or 1.0
-    K.flat[:: n + 1] += noise
+    linalg.add_diagonal(K, noise)
     L, jitter = linalg.cholesky(K, scale, overwrite=True)
     inverse = linalg.inverse_posdef(L)
     return n - float(((noise + jitter * scale) * inverse.diagonal()).sum())
 
 
 def numerical_rank(kernel: Kernel, X: Array) -> int:
-    """Rank of K(X, X) with tolerance n ‖K‖ ε: the dimension of the functions it can make."""
+    """Rank of K(X, X) with tolerance n ‖K‖ ε: the dimension of its column space."""
     eigenvalues = np.linalg.eigvalsh(kernel.value(X))
     tolerance = X.shape[0] * np.abs(eigenvalues).max(initial=0.0) * np.finfo(float).eps
     return int((eigenvalues > tolerance).sum())
@@ -42,10 +42,10 @@ def estimated_dof(
     rng: np.random.Generator,
     sample: int = DOF_SAMPLE,
 ) -> float:
-    """P_eff of n rows of weights w from a sample of s: eigenvalues of K grow like n/s.
+    """P_eff of n rows of weights w from a sample of s rows: eigenvalues of K grow like n/s.
 
-    A lower bound where the sample itself is too small to show all directions: then the estimate
-    is close to `sample`.
+    If the sample is too small to show all directions the estimate is a lower bound, close to
+    `sample`.
     """
     n = X.shape[0]
     if n <= sample:
@@ -55,4 +55,5 @@ def estimated_dof(
 
 
 def degrees_of_freedom(kernel: Kernel, noise: float, rows: Rows) -> float:
+    """P_eff of the rows, estimated from a sample that is the same in every call."""
     return estimated_dof(kernel, noise, rows.X, rows.w, np.random.default_rng(0))

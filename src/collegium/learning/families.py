@@ -1,8 +1,9 @@
-"""Which kernel family? Evidence, chunks left out and rows left out are asked.
+"""Chooses the kernel family by three log densities: evidence, held-out chunks, held-out rows.
 
-Rows left out, each given those nearest to it, are as dense as all rows are; chunks left out are
-gaps to be carried across; the evidence of chunks is that of data as sparse as a chunk, and
-prefers smoother kernels than all rows together bear.
+The evidence of a few chunks alone prefers kernels that are too smooth for all rows together,
+which are denser. Held-out rows, each predicted from the rows nearest to it, show the density of
+all rows; held-out chunks, predicted from the rows around them, show how well a kernel
+interpolates across gaps.
 """
 
 from __future__ import annotations
@@ -24,52 +25,53 @@ Array = np.ndarray
 
 #: The families tried when no kernel is given, roughest first.
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
-#: A rougher family is taken where its three log densities a row together are within so much of
-#: the best: to be too rough costs less than to be too smooth.
+#: The roughest family within this sum of log densities a row of the best is taken: a kernel that
+#: is too rough costs less than one that is too smooth.
 ROUGHER = 0.2
 
 
 def gap_density(
     kernel: Kernel, noise: float, rows: Rows, groups: Sequence[tuple[Array, Array]], engine: Any
 ) -> Array:
-    """Mean log predictive density of each chunk left out, given the rows around it.
+    """Mean log predictive density of each held-out chunk, given the rows around it.
 
-    `groups` are pairs (rows left out, rows given).
+    `groups` are pairs (held-out rows, given rows).
     """
     basis, belief = _no_anchors(kernel, rows)
 
     def density(group: tuple[Array, Array]) -> float:
-        out, given = group
-        found = Shared.of(basis, noise, rows.take(given)).predict(basis, belief, rows.X[out])
-        return _log_density(found, noise, rows.y[out])
+        held_out, given = group
+        shared = Shared.of(basis, noise, rows.take(given))
+        found = shared.predict(basis, belief, rows.X[held_out])
+        return _log_density(found, noise, rows.y[held_out])
 
     return np.array(engine.map(density, groups))
 
 
 def near_check(
-    kernel: Kernel, noise: float, rows: Rows, asked: Array, neighbours: Array, engine: Any
+    kernel: Kernel, noise: float, rows: Rows, held_out: Array, neighbours: Array, engine: Any
 ) -> Correction:
-    """Single rows left out, given those nearest to each: is the noise enough? See `calibrate`."""
-    parts = np.array_split(np.arange(asked.size), max(1, asked.size // 50))
+    """Calibrate the noise on held-out rows, each predicted from the rows nearest to it."""
+    parts = np.array_split(np.arange(held_out.size), max(1, held_out.size // 50))
 
     def answer(ratio: float) -> tuple[Array, Array]:
         basis, belief = _no_anchors(kernel, rows)
 
         def predict(part: Array) -> Prediction:
-            Xs = rows.X[asked[part]]
+            Xs = rows.X[held_out[part]]
             found = correct(basis, noise * ratio, rows, Xs, neighbours[part])
             return found.predict(basis, belief, Xs)
 
         found = Prediction.joined(engine.map(predict, parts))
-        return rows.y[asked] - found.mean, found.variance + noise * ratio
+        return rows.y[held_out] - found.mean, found.variance + noise * ratio
 
     return calibrate(answer)
 
 
-def roughest_good(scores: Array) -> int:
-    """The first family whose three log densities a row, added up, are near the best."""
+def roughest_good(scores: Array, margin: float = ROUGHER) -> int:
+    """The first of the families, roughest first, whose score is within `margin` of the best."""
     scores = np.nan_to_num(scores, nan=-np.inf)
-    return int(np.flatnonzero(scores >= scores.max() - ROUGHER)[0])
+    return int(np.flatnonzero(scores >= scores.max() - margin)[0])
 
 
 def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
@@ -78,6 +80,7 @@ def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
 
 
 def _log_density(found: Prediction, noise: float, y: Array) -> float:
+    """Mean over rows of log N(y; mean, variance + noise), summed over outputs."""
     variance = (found.variance + noise)[:, None]
     z2 = (y - found.mean) ** 2 / variance
     return float(-0.5 * (LOG_2PI + np.log(variance) + z2).sum(axis=1).mean())

@@ -1,8 +1,9 @@
-"""Hyperparameters from data: which rows to look at, which kernel family to take.
+"""Learns the kernel and the noise: from which rows, and of which kernel family.
 
-Targets are expected centred and of unit variance. Learning happens on a few clusters of rows
-in the learnt metric: they show the local density of the data, and so its true noise level.
-Where nearest rows agree much more by another metric, half the clusters are of that one.
+Targets are centred and of unit variance. Learning uses a few clusters of rows in the metric of
+the kernel learnt so far: clusters have the local density of the data, and so show its noise. If
+the targets of nearest rows correlate much more in another metric (`neighbour_metric`), half the
+clusters are made in that one.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from ..rows.nearest import nearest_others
 from ..rows.rows import Rows
 from .calibration import Correction
 from .families import FAMILIES, gap_density, near_check, roughest_good
-from .neighbour_metric import agreement, closer
+from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 
 Array = np.ndarray
 
-#: A second kernel is added where log densities a row, by evidence and of chunks left out, rise
-#: by so much together.
+#: A second kernel is added if evidence and held-out chunks together gain this log density a row.
 SECOND = 0.005
-#: Families that are so much worse, by evidence and by chunks left out, are not asked for rows.
+#: Families worse by this log density a row, by evidence and held-out chunks, are dropped before
+#: held-out rows are predicted.
 HOPELESS = 0.5
-#: Another metric is heard where by it nearest rows share so much more of the targets' variance;
-#: not looked for where they agree so much already that few rows will have seen it, nor in more
-#: columns than that, where no row is near.
-CLOSER, AGREED, CLOSE_COLUMNS = 0.1, 0.5, 20
+#: Another metric is used if the targets of nearest rows correlate by this much more in it. It is
+#: not searched if they correlate by ENOUGH_AGREEMENT already, or in more than MOST_COLUMNS
+#: columns, where no row is near.
+MORE_AGREEMENT, ENOUGH_AGREEMENT, MOST_COLUMNS = 0.1, 0.5, 20
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
-    """Log evidence per row of pure noise: what a kernel has to beat."""
+    """Log evidence a row of pure noise: a lower bound for any useful kernel."""
     y = np.concatenate([chunk.y for chunk in chunks])
     w = np.concatenate([chunk.w for chunk in chunks])
     variance = np.maximum((w[:, None] * y**2).sum(axis=0) / w.sum(), 1e-300)
@@ -53,23 +54,23 @@ def trivial_value(chunks: Sequence[Chunk]) -> float:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much data learning looks at, and whether families and a second kernel are tried."""
+    """How much data learning uses, and whether families and a second kernel are tried."""
 
     family: bool = True
     second: bool = True
-    at_once: int = 500  # so few rows are one chunk
-    rough_rows: int = 500
-    close_rows: int = 10_000
+    at_once: int = 500  # up to so many rows are one chunk
+    rough_rows: int = 500  # random rows of the first fit
+    close_rows: int = 10_000  # rows of the neighbour metric
     family_chunks: int = 6
     family_size: int = 300
     first_chunks: int = 10
     final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 150
+    near_rows: int = 150  # held-out rows, each predicted from its nearest neighbours
     near_neighbours: int = 400
 
     def steps(self) -> float:
-        """About how many evidences, with gradients, of chunks of 400 rows this will take."""
+        """Cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
 
         def size(rows: int) -> float:
             return (rows / 400.0) ** 2.5
@@ -80,12 +81,12 @@ class Effort:
         twice = 1.6 if self.second else 1.0  # a sum of two kernels
         return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
 
-    def close_to(self, d: int) -> int:
-        """Rows whose neighbours are looked for: in more columns that takes longer."""
+    def close_rows_for(self, d: int) -> int:
+        """Rows of the neighbour metric: fewer in more columns, where searching takes longer."""
         return self.close_rows * 8**3 // max(d, 8) ** 3
 
     def for_rows(self, n: int) -> Effort:
-        """No more than so few rows can show."""
+        """Less effort where there are few rows."""
         return replace(
             self,
             rough_rows=min(self.rough_rows, max(150, n // 4)),
@@ -110,22 +111,23 @@ def learn(
     clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Learnt:
-    """Kernel and noise for standardised targets; `kernel` gives family and start, noise is kept.
+    """Learn kernel and noise for standardised targets.
 
-    `judge` says how well a kernel and a noise do at rows left out, where the family is to be
-    chosen by that alone. Where the clock runs out, the best so far is the answer.
+    `kernel` gives the family and the start; a given `noise` is kept. `judge` scores a kernel and
+    a noise on held-out rows; if given, the family is chosen by it alone. When the clock runs
+    out, the best so far is returned.
     """
     effort, clock = (effort or Effort()).for_rows(rows.X.shape[0]), clock or Clock()
     learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
     return learner.run(kernel)
 
 
-def refine(
+def learn_anchored(
     kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
     *, noise_fixed: bool, max_iter: int = 40, expert: type[Expert] = Block,
     stop: Callable[[], bool] = lambda: False,
 ) -> Learnt:  # fmt: skip
-    """Go on from a kernel and a noise by the committee's own evidence, anchors and all chunks."""
+    """Maximise the committee's own evidence, with anchors and all chunks, from a given start."""
     prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
     weight = float(sum(chunk.w.sum() for chunk in chunks))
 
@@ -140,6 +142,8 @@ def refine(
 
 @dataclass(eq=False)
 class _Learner:
+    """The steps of `learn`."""
+
     rows: Rows
     noise: float | None
     noise_start: float | None
@@ -161,16 +165,16 @@ class _Learner:
             chunks = self._cut([np.arange(self.n)])
             if kernel is not None:
                 return self._fit(kernel, None, chunks, final=True)
-            tried = [self._fit(self._default(f), None, chunks) for f in FAMILIES]
+            tried = [self._fit(self.scales.kernel(f), None, chunks) for f in FAMILIES]
             best = max(tried, key=_value)
             return self._fit(best.kernel, best.noise, chunks, final=True)
         sample = np.sort(self.rng.choice(self.n, e.rough_rows, replace=False))
-        rough_kernel = self._default("Matern32") if kernel is None else kernel
+        rough_kernel = self.scales.kernel("Matern32") if kernel is None else kernel
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
         if kernel is None and e.family:
-            close = self._closer(rough)
-            if close is not None:
-                return close
+            found = self._with_neighbour_metric(rough)
+            if found is not None:
+                return found
             rough = self._choose_kernel(rough)
         if self.clock.out():
             self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
@@ -182,36 +186,37 @@ class _Learner:
             return nearly
         return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
 
-    def _closer(self, rough: Learnt) -> Learnt | None:
-        """Two metrics at once, where nearest rows agree much more by another; see `closeness`.
+    def _with_neighbour_metric(self, rough: Learnt) -> Learnt | None:
+        """A sum of two kernels with two metrics, if nearest rows agree much more in another.
 
-        So much is noise there that few rows mislead: it starts from the scales of the columns,
-        with twice the clusters, rather smaller ones. Families hardly differ, and the roughest
-        costs least.
+        Under so much noise few rows mislead: it starts from the scales of the columns, with
+        twice as many clusters, somewhat smaller. Families hardly differ; the roughest costs
+        least.
         """
         e, X = self.effort, self.rows.X
-        if self.d > CLOSE_COLUMNS:
+        if self.d > MOST_COLUMNS:
             return None
-        sample = np.random.default_rng(0).permutation(self.n)[: e.close_to(self.d)]
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(self.d)]
         y = self.rows.y[sample]
-        seen = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
-        if seen > AGREED:
+        before = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
+        if before > ENOUGH_AGREEMENT:
             return None
-        broad = self._default("Matern12").scaled(0.3)
-        found = closer(Metric.of(broad, X), X[sample], y, self.clock.out)
-        if found.after < seen + max(CLOSER, 5.0 / np.sqrt(sample.size)):  # or it may be chance
+        broad = self.scales.kernel("Matern12").scaled(0.3)
+        found = find_neighbour_metric(Metric.of(broad, X), X[sample], y, self.clock.out)
+        chance = 5.0 / np.sqrt(sample.size)
+        if found.agreement < before + max(MORE_AGREEMENT, chance):
             return None
         self.say(
-            f"targets of nearest rows correlate by {seen:.2f} in the metric learnt from "
-            f"{e.rough_rows} rows, by {found.after:.2f} in another, which is heard too"
+            f"targets of nearest rows correlate by {before:.2f} in the metric learnt from "
+            f"{e.rough_rows} rows, by {found.agreement:.2f} in another, which is used too"
         )
         close = Matern12(variance=0.3, length_scale=found.lengths)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
-        noise = max(1.0 - found.after, 0.05)
+        noise = max(1.0 - found.agreement, 0.05)
         return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
-        """A family, and whether one of its kernels is enough."""
+        """Choose a family, and one kernel of it or a sum of two."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
@@ -223,7 +228,7 @@ class _Learner:
         return self._with_second(best, chunks, gaps)
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Families from the middle towards where the evidence rises, roughest first."""
+        """Fits of Matern32, Matern52 and of the next family on the better side, roughest first."""
         middle = self._family("Matern32", rough, chunks)
         smooth = self._family("Matern52", rough, chunks, least=middle.value)
         if self.clock.out():
@@ -235,7 +240,7 @@ class _Learner:
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
     ) -> Learnt:
-        """Started from the rough kernel; where that ends below `least`, from the scales too."""
+        """Fit a family from the rough kernel; if that ends below `least`, from the scales too."""
         start = getattr(kernels, family)(
             variance=rough.kernel.variance,  # type: ignore[attr-defined]
             length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
@@ -243,24 +248,24 @@ class _Learner:
         found = self._fit(start, rough.noise, chunks)
         if found.value >= least:
             return found
-        again = self._fit(self._default(family), None, chunks)  # too smooth, or a bad start?
+        again = self._fit(self.scales.kernel(family), None, chunks)  # too smooth, or a bad start?
         return max(found, again, key=_value)
 
     def _judged(self, tried: list[Learnt]) -> Learnt:
-        """The family that answers rows left out best, by the committee that will be asked."""
+        """The family with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
         densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
             self.say(
-                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of rows "
-                f"left out {density:.3f}"
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of held-out "
+                f"rows {density:.3f}"
             )
         return tried[int(np.argmax(densities))]
 
     def _roughest(
         self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
     ) -> Learnt:
-        """By evidence, chunks left out and rows left out; see `roughest_good`."""
+        """The roughest family that is near the best by evidence, held-out chunks and rows."""
         both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
         two = np.nan_to_num(both, nan=-np.inf)
         hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
@@ -270,24 +275,25 @@ class _Learner:
             by_row = -float(check.each.sum(axis=1).mean())
             scores.append(score + by_row)
             self.say(
-                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of chunks "
-                f"left out {score - learnt.value:.3f}, of rows left out {by_row:.3f}"
+                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of held-out "
+                f"chunks {score - learnt.value:.3f}, of held-out rows {by_row:.3f}"
             )
         best = tried[hopeful[roughest_good(np.array(scores))]]
         self.say(f"chosen: {_name(best)}, the roughest that is about as good as the best")
         return best
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
-        """Log density a row of chunks left out."""
+        """Log density a row of held-out chunks."""
         found = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
         return float(found.mean())
 
     def _with_second(
         self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
     ) -> Learnt:
-        """A sum of two of the family, started with the second longer or shorter than the first.
+        """A sum of two kernels of the family, if it is better than one.
 
-        The evidence likes what is short; chunks left out say whether it carries across gaps.
+        The second starts longer or shorter than the first. The evidence prefers short length
+        scales; held-out chunks show whether they interpolate across gaps.
         """
         k: Any = one.kernel
         starts = [
@@ -297,7 +303,7 @@ class _Learner:
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
         scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
         self.say(
-            f"log density a row by evidence and of chunks left out, together: {_name(one)} "
+            f"log density a row by evidence and of held-out chunks, together: {_name(one)} "
             f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
         )
         if self.judge is not None:
@@ -308,7 +314,7 @@ class _Learner:
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
         max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
-        """One L-BFGS run; a second from the data's own scales where the first found nothing."""
+        """One L-BFGS run; a second from the centre of the prior if the first finds only noise."""
         prior = self.scales.prior(kernel)
         weight = float(sum(chunk.w.sum() for chunk in chunks))
         start_noise = self._noise(noise or self.noise_start or 0.1)
@@ -333,30 +339,26 @@ class _Learner:
         if final:
             self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")
             if not self.clock.out():
-                best.warn_if_unsettled()
+                best.warn_if_not_converged()
         return best
 
     def _noise(self, start: float) -> float:
         return start if self.noise is None else self.noise
 
-    def _default(self, family: str) -> Kernel:
-        return getattr(kernels, family)(length_scale=self.scales.columns * np.sqrt(self.d))
-
     def _cut(self, groups: list[Array]) -> list[Chunk]:
         return cut(self.rows.X, self.rows.y, self.rows.w, groups)
 
-    def _seen(self, kernel: Kernel) -> Array:
+    def _in_metric(self, kernel: Kernel) -> Array:
+        """X in the kernel's metric."""
         return Metric.of(kernel, self.rows.X).forward(self.rows.X)
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
         """Some of the balanced clusters in the kernel's metric."""
-        groups = partition.balanced(self._seen(kernel), size, self.rng)
-        pick = self.rng.choice(len(groups), min(count, len(groups)), replace=False)
-        return [groups[i] for i in np.sort(pick)]
+        return partition.some_clusters(self._in_metric(kernel), size, count, self.rng)
 
     def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
-        """Each group with the rows around it: those nearest to its centre, its own left out."""
-        X = self._seen(kernel)
+        """Each group with the rows around it: those nearest to its centre, without its own."""
+        X = self._in_metric(kernel)
         gaps = []
         for group in groups:
             distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
@@ -367,11 +369,10 @@ class _Learner:
         return gaps
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
-        """Some rows, and for each the rows nearest to it but itself."""
-        asked = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        X = self._seen(kernel)
+        """Some rows to hold out, and for each the rows nearest to it."""
+        held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
         k = min(self.n - 1, self.effort.near_neighbours)
-        return asked, nearest_others(X, asked, k)
+        return held_out, nearest_others(self._in_metric(kernel), held_out, k)
 
 
 def _value(learnt: Learnt) -> float:

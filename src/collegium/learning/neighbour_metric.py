@@ -1,11 +1,10 @@
-"""Which columns make rows alike? A metric whose nearest rows agree about the targets.
+"""A metric in which the nearest rows have similar targets.
 
-Under much noise a few hundred rows of a large set show little, and nothing at all of what holds
-for rows of one day, one place or one batch: hardly two of them share it. The nearest rows among
-thousands do, and whether a metric is one to go by they say at once, by their agreement: the
-correlation of targets between rows and those nearest to them, which tends to the share of the
-targets' variance that is a function of the columns that count in the metric. (Nearest rows as a
-measure of dependence: Azadkia & Chatterjee 2021, Annals of Statistics 49.)
+Under much noise a few hundred rows of a large set show little of what holds for the rows of one
+day, one place or one batch: hardly two of them share it. Among thousands of rows the nearest
+ones do. A metric is scored by the correlation of targets between nearest rows, which tends to
+the share of the targets' variance that is a function of the columns that count in the metric.
+(Nearest rows as a measure of dependence: Azadkia & Chatterjee 2021, Annals of Statistics 49.)
 """
 
 from __future__ import annotations
@@ -21,56 +20,56 @@ from ..rows.nearest import nearest_others
 
 Array = np.ndarray
 
-#: Nearest rows that are compared with a row, and the most rows that they are found for.
-NEAREST, ASKED = 4, 6000
-#: Factors by which the weight of a column is tried to change, in turn, and rounds of each.
+#: Neighbours that a row is compared with, and the most rows that are compared.
+NEAREST, COMPARED = 4, 6000
+#: Factors by which the weight of a column is multiplied or divided, and rounds of each.
 FACTORS, ROUNDS = (8.0, 3.0), 3
-#: A change has to bring so much more agreement: less is chance.
+#: A smaller rise of the correlation counts as chance.
 LEAST = 2e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Closer:
-    """A metric, and the agreement of nearest rows before and by it."""
+class NeighbourMetric:
+    """Length scales of a metric, and the correlation of targets between nearest rows in it."""
 
-    lengths: Array  # of each column: as far as the tenth nearest row is  (d,)
-    before: float
-    after: float
-
-
-def closer(metric: Metric, X: Array, y: Array, stop: Callable[[], bool] = lambda: False) -> Closer:
-    """The best that is found from there, one column after the other, as long as that helps."""
-    S = _scattered(metric.forward(X))
-    before = agreement(S, y)
-    factors, after = _climb(S, y, before, stop)
-    return Closer(_reach(S * factors) / (metric.weights * factors), before, after)
+    lengths: Array  # (d,)  in these units the tenth nearest row is at distance one
+    agreement: float
 
 
-def _scattered(S: Array) -> Array:
-    """Moved a little: ties fall as they may."""
+def find_neighbour_metric(
+    metric: Metric, X: Array, y: Array, stop: Callable[[], bool] = lambda: False
+) -> NeighbourMetric:
+    """Coordinate search from `metric`: rescale one column at a time while the score rises."""
+    S = break_ties(metric.forward(X))
+    factors, best = _search(S, y, agreement(S, y), stop)
+    return NeighbourMetric(_reach(S * factors) / (metric.weights * factors), best)
+
+
+def break_ties(S: Array) -> Array:
+    """S with a small random shift of each row, the same in every call."""
     return S + 1e-9 * np.random.default_rng(0).normal(size=S.shape)
 
 
 def _reach(S: Array) -> float:
-    """How far the tenth nearest row is, in the middle."""
+    """Median distance from a row to its tenth nearest."""
     distances = cKDTree(S).query(S, [min(11, S.shape[0])])[0]
     return max(float(np.median(distances)), 1e-9)
 
 
 def agreement(S: Array, y: Array) -> float:
-    """Correlation of y between rows and those nearest to them in S; outputs count alike.
+    """Correlation of y between rows and those nearest to them in S, averaged over outputs.
 
-    Of many rows the first ASKED are asked, so these come in random order.
+    Of many rows the first COMPARED are compared: give them in random order.
     """
     z = y - y.mean(axis=0)
     z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1e-300)
-    asked = np.arange(min(S.shape[0], ASKED))
-    near = nearest_others(S, asked, min(NEAREST, S.shape[0] - 1))
-    return float(np.einsum("np,nkp->", z[asked], z[near]) / max(1, near.size * y.shape[1]))
+    some = np.arange(min(S.shape[0], COMPARED))
+    near = nearest_others(S, some, min(NEAREST, S.shape[0] - 1))
+    return float(np.einsum("np,nkp->", z[some], z[near]) / max(1, near.size * y.shape[1]))
 
 
-def _climb(S: Array, y: Array, best: float, stop: Callable[[], bool]) -> tuple[Array, float]:
-    """Factors of the columns of S, and the agreement by them."""
+def _search(S: Array, y: Array, best: float, stop: Callable[[], bool]) -> tuple[Array, float]:
+    """Factors of the columns of S, and the agreement with them; `best`: that without."""
     factors = np.ones(S.shape[1])
     for factor in FACTORS:
         for _ in range(ROUNDS):

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import kernels
 from ..kernels import Kernel
 from ..rows.metric import column_scales
 
@@ -19,7 +20,7 @@ Objective = Callable[[Kernel, float], tuple[float, Array]]
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """What the data say about sizes before anything is learnt."""
+    """Sizes of the data, from which starts, bounds and priors are made."""
 
     columns: Array  # standard deviation of each input  (d,)
     n: int
@@ -28,10 +29,14 @@ class Scales:
     def of(cls, X: Array) -> Scales:
         return cls(column_scales(X), X.shape[0])
 
+    def kernel(self, family: str, variance: float = 1.0) -> Kernel:
+        """A kernel to start from: length scales are √d standard deviations of the columns."""
+        return getattr(kernels, family)(variance, self.columns * np.sqrt(self.columns.size))
+
     def prior(self, kernel: Kernel) -> Prior:
         """Weak log-normal priors and hard bounds for (θ, log σ²)."""
         d = self.columns.size
-        spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # of the rows, in column scales
+        spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # least length, in column scales
         rows = []  # centre, spread, low, high
         for theta, (kind, column) in zip(kernel.theta, kernel.labels):
             if kind in ("length", "slope"):
@@ -49,31 +54,32 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Independent normals on the logs, and box bounds."""
+    """Independent normals on the logs, within box bounds."""
 
-    centre: Array
-    spread: Array
+    centre: Array  # (q + 1,)
+    spread: Array  # standard deviations
     low: Array
     high: Array
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
+        """log p(θ) up to a constant, and its gradient."""
         z = (theta - self.centre) / self.spread
         return -0.5 * float(z @ z), -z / self.spread
 
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A kernel and a noise, and how well they did."""
+    """A kernel and a noise, with their log evidence."""
 
     kernel: Kernel
     noise: float
     value: float  # log evidence per row, prior included
     converged: bool = True
 
-    def warn_if_unsettled(self) -> None:
+    def warn_if_not_converged(self) -> None:
         if not self.converged:
             warnings.warn(
-                "hyperparameters had not settled when the iterations ran out; fit again with "
+                "hyperparameters had not converged when the iterations ran out; fit again with "
                 "kernel=model.kernel_ to go on from here, or with n_starts=3",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -84,9 +90,9 @@ def maximise(
     objective: Objective, kernel: Kernel, noise: float, prior: Prior, n_rows: float,
     *, noise_fixed: bool = False, max_iter: int = 60, stop: Callable[[], bool] = lambda: False,
 ) -> Learnt:  # fmt: skip
-    """L-BFGS on log evidence + log prior, per row; gradients are the objective's own.
+    """Maximise (log evidence + log prior)/n by L-BFGS, with the objective's own gradient.
 
-    It ends early, with what it has, once `stop()` says so.
+    Once `stop()` is true it returns the best point so far.
     """
     start = np.append(kernel.theta, np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)

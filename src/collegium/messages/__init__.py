@@ -1,1 +1,1 @@
-"""The one idea: chunks send Gaussian messages, a committee adds them. Read `message.py` first."""
+"""Chunks send Gaussian messages, a committee adds them up. Read `message.py` first."""

@@ -1,11 +1,11 @@
-"""What a message is about: function values at anchors, or weights of features.
+"""The vector u of a message: function values at anchors, or weights of features.
 
-Both are used in whitened coordinates v, prior N(0, I): with a chunk's inputs X,
+Both are used in whitened coordinates v with prior N(0, I), u = Lv. With a chunk's inputs X,
 
     E[f(X) | v] = offset(X) + Vᵀv        cov[f(X) | v] = residual(X, V)
 
-V = design(X) is (m, n). Adjoints sit beside what they differentiate; the part of the gradient
-that goes through a factor shared by all chunks is collected and finished once.
+V = design(X) is (m, n). An adjoint `f_vjp` stands beside its function f. All chunks share the
+factor L of the prior: adjoints of L are summed over chunks, and `finish` takes them back to θ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .expansion import Expansion
 from .message import Message
 
 Array = np.ndarray
-#: Where the anchors' covariance is singular to rounding, each anchor is taken as an observation
-#: of f with so little noise (relative); with one chunk the committee is exact for any nugget.
+#: If the anchors' covariance is numerically singular, u = f(Z) + noise of this relative variance;
+#: with one chunk the committee is exact for any nugget.
 NUGGET = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """∂ log evidence with respect to the kernel's θ, to log σ² and to the prior's factor."""
+    """∂ log evidence in the kernel's θ, in log σ² and in the factor L of the prior."""
 
     theta: Array  # (q,)
     noise: float
@@ -46,7 +46,7 @@ class Gradient:
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """u = f(Z) = Lv, K(Z, Z) = LLᵀ. No anchors (m = 0): chunks become independent."""
+    """u = f(Z) = Lv, K(Z, Z) = LLᵀ. Without anchors (m = 0) chunks are independent."""
 
     kernel: Kernel
     Z: Array  # (m, d)
@@ -71,13 +71,13 @@ class Anchors:
         return 0.0
 
     def design(self, X: Array) -> Array:
-        """V = L⁻¹K(Z, X), column-major: a row of X is contiguous."""
+        """V = L⁻¹K(Z, X), column-major: the column of one row of X is contiguous."""
         if self.m == 0:
             return np.empty((0, X.shape[0]))
         return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
 
     def expansion(self, v: Array) -> Expansion:
-        """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p), for many x: the factor is solved with once."""
+        """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p): one solve with L serves any number of x."""
         return Expansion(self.kernel, self.Z, linalg.solve_upper(self.factor, v))
 
     def design_vjp(self, X: Array, V: Array, V_bar: Array) -> Gradient:
@@ -96,21 +96,21 @@ class Anchors:
         return self.kernel.vjp(X, None, R_bar), -2.0 * V @ R_bar
 
     def residual_diag(self, X: Array, V: Array) -> Array:
-        """The diagonal of that, never negative  (n,)."""
+        """The diagonal of K(X, X) − VᵀV, never negative  (n,)."""
         return np.maximum(self.kernel.diag(X) - np.einsum("mn,mn->n", V, V), 0.0)
 
     def residual_diag_vjp(self, X: Array, V: Array, d_bar: Array) -> tuple[Array, Array]:
         return self.kernel.diag_vjp(X, d_bar), -2.0 * V * d_bar
 
     def scale(self, X: Array) -> float:
-        """The size of the prior variance of f(X): what jitter is relative to."""
+        """The largest prior variance of f(X), to which jitter is relative."""
         return float(self.kernel.diag(X).max(initial=0.0))
 
     def no_gradient(self) -> Gradient:
         return Gradient.zero(self.kernel.theta.size, self.m)
 
     def finish(self, gradient: Gradient) -> Array:
-        """∂ log evidence/∂θ: what the chunks said, and what went through L."""
+        """∂ log evidence/∂θ: the sum over chunks, and the part through L."""
         if self.m == 0:
             return gradient.theta
         Kuu_bar = linalg.cholesky_vjp(self.factor, gradient.factor)
@@ -119,10 +119,10 @@ class Anchors:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """f(x) = φ(x)ᵀw, w = w₀ + Lv ~ N(w₀, LLᵀ): a fixed basis, nothing left over given w.
+    """f(x) = φ(x)ᵀw, w = w₀ + Lv ~ N(w₀, LLᵀ): a fixed basis, so that cov[f | w] = 0.
 
-    `features` maps X (n, d) to Φ (n, m); make it a record with `__call__` where the model is
-    to be stored.
+    `features` maps X (n, d) to Φ (n, m); make it a record with `__call__` if the model is to be
+    stored.
     """
 
     features: Callable[[Array], Array]

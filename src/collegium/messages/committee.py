@@ -1,4 +1,4 @@
-"""The committee itself: a basis, the sum of messages about it, and the rows that were kept."""
+"""The committee: a basis, the sum of messages about it, and the rows that were kept."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """Prior + messages = belief. With no anchors its chunks are experts of their own: one
-    chunk is the exact GP."""
+    """Prior + messages = belief. Without anchors the chunks are independent: one chunk is the
+    exact GP."""
 
     basis: Anchors
-    expert: Expert  # who speaks for a chunk, with the noise σ²
+    expert: Expert  # computes messages, with the noise σ²
     messages: Tree  # of Message, one a chunk
     belief: Belief
-    kept: Tree  # of Rows, one a chunk; empty where no rows are kept
+    kept: Tree  # of Rows, one a chunk; empty if no rows are kept
     sizes: tuple[int, ...]  # rows of each kept chunk
 
     @classmethod
     def start(
         cls, kernel: Kernel, noise: float, Z: Array, p: int, expert: type[Expert] = Block
     ) -> Committee:
+        """The prior alone, before any chunk."""
         basis = Anchors.at(kernel, Z)
         return cls(basis, expert(noise), Tree(), normalise(basis.prior(p)), Tree(), ())
 
@@ -48,7 +49,7 @@ class Committee:
         return self.basis.m == 0
 
     def add(self, chunks: Sequence[Chunk], engine: Any, *, keep: bool) -> Committee:
-        """The committee that has heard these chunks too."""
+        """Add the messages of more chunks; keep their rows if asked to."""
         messages, belief = self.messages, self.belief
         if not self.no_anchors:
             send = partial(self.expert.send, self.basis)
@@ -63,21 +64,22 @@ class Committee:
         return replace(self, messages=messages, belief=belief, kept=kept, sizes=sizes)
 
     def rows(self) -> Rows:
+        """The kept rows of all chunks."""
         d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
         return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
 
     def chunks(self) -> list[Chunk]:
-        """The kept rows, chunk by chunk."""
+        """The kept rows, one `Chunk` a chunk."""
         rows, ends = self.rows(), np.cumsum(self.sizes)[:-1]
         fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
         return [Chunk(i, X, y, w) for i, (X, y, w) in enumerate(zip(*fields))]
 
     def parts(self) -> list[Rows]:
-        """The same as rows."""
+        """The kept rows, one `Rows` a chunk."""
         return [Rows(*chunk.load()) for chunk in self.chunks()]
 
     def log_evidence(self) -> Array:
-        """log p(y) of all chunks, one number an output  (p,); without anchors independent ones."""
+        """log p(y), one number an output  (p,); without anchors the sum over chunks."""
         if not self.no_anchors:
             return self.belief.log_evidence
         send = partial(self.expert.send, self.basis)

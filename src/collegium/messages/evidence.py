@@ -1,7 +1,7 @@
 """Log evidence and its gradient: a sum of messages, then a sum of replies.
 
-With anchors it is the committee's own evidence (PITC for `Block`); with none the chunks are
-independent and it is the factorised likelihood Σᵢ log p(yᵢ | Xᵢ, θ), in one pass.
+With anchors it is the committee's own evidence (PITC for `Block`). Without anchors the chunks
+are independent and it is Σᵢ log p(yᵢ | Xᵢ, θ), computed in one pass.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def anchored(
 def factorised(
     kernel: Kernel, noise: float, chunks: Sequence[Chunk], engine: Any
 ) -> tuple[float, Array]:
-    """Σᵢ log p(yᵢ | Xᵢ, θ) of independent chunks: no anchors, so one factorisation serves both."""
+    """Σᵢ log p(yᵢ | Xᵢ, θ) of independent chunks, and its gradient, by one factorisation each."""
     d = chunks[0].load()[0].shape[1]
     basis = Anchors.at(kernel, np.empty((0, d)))
     nothing = Evidence(0.0, basis.no_gradient())
-    total = engine.sum(partial(_own_evidence, basis, Block(noise)), chunks, nothing)
+    total = engine.sum(partial(_chunk_evidence, basis, Block(noise)), chunks, nothing)
     return total.value, np.append(total.gradient.theta, total.gradient.noise)
 
 
@@ -64,7 +64,8 @@ class Evidence:
         return Evidence(self.value + other.value, self.gradient + other.gradient)
 
 
-def _own_evidence(basis: Anchors, expert: Expert, chunk: Chunk) -> Evidence:
+def _chunk_evidence(basis: Anchors, expert: Expert, chunk: Chunk) -> Evidence:
+    """log p(y) of one chunk without anchors, and its gradient."""
     given = expert.condition(basis, chunk)
     message = given.message()
     belief = normalise(Message.standard_normal(0, message.log_scale.size))

@@ -1,4 +1,4 @@
-"""Posterior means as sums of kernels: f(x) = Σⱼ k(x, pⱼ)wⱼ, with no factor to be solved with."""
+"""Posterior means as sums of kernels: f(x) = Σⱼ k(x, pⱼ)wⱼ, without triangular solves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..kernels import Kernel
 from ..rows.partition import blocks
 
 Array = np.ndarray
-#: Queries and points of one block of kernel values, which is to stay in a core's cache.
+#: Queries and points of one block of kernel values, so that it stays in a core's cache.
 ROWS, POINTS = 256, 512
-#: Kernel values of one batch, which one worker computes.
+#: Kernel values of one batch, the work of one worker at a time.
 BATCH = 2_000_000
 
 
@@ -26,13 +26,13 @@ class Expansion:
     weights: Array  # W  (n, p)
 
     def mean(self, Xs: Array, engine: Any) -> Array:
-        """K(X*, P)W  (q, p)."""
+        """K(X*, P)W  (q, p), in batches that an engine runs."""
         size = int(np.clip(BATCH // max(1, self.points.shape[0]), ROWS, 16 * ROWS))
         parts = engine.map(lambda part: self.at(Xs[part]), blocks(Xs.shape[0], size))
         return np.concatenate(parts)
 
     def at(self, Xs: Array) -> Array:
-        """The same, here and now."""
+        """K(X*, P)W  (q, p), in this thread."""
         total = np.zeros((Xs.shape[0], self.weights.shape[1]))
         for here in blocks(self.points.shape[0], POINTS):
             points, weights = self.points[here], self.weights[here]

@@ -1,4 +1,4 @@
-"""Experts: how a chunk turns its rows into a message, and the belief into a gradient.
+"""Experts: `send` turns the rows of a chunk into a message, `reply` the belief into a gradient.
 
 Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in nothing else:
 
@@ -6,7 +6,8 @@ Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in noth
     Diagonal   the diagonal of that             FITC
     Projected  R = Ψ                            subset of regressors, DTC, fixed features
 
-Variational is Projected with a penalty on what the anchors leave out: its sum is a bound.
+Variational is Projected with a penalty on the variance given the anchors: its evidence is a
+lower bound of the exact one.
 
 Ψ = σ²/w: a row of weight w is w equal rows.
 """
@@ -28,9 +29,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Full:
-    """R = LLᵀ."""
+    """R = LLᵀ, a full matrix."""
 
-    L: Array
+    L: Array  # (n, n)
 
     def whiten(self, B: Array) -> Array:
         """L⁻¹B."""
@@ -54,7 +55,7 @@ class Full:
 
 @dataclass(frozen=True, eq=False)
 class Diag:
-    """R = diag(d); its adjoint is a vector too."""
+    """R = diag(d); its adjoint is a vector (n,)."""
 
     d: Array  # (n,)
 
@@ -74,16 +75,17 @@ class Diag:
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """p(y | v) of one chunk: N(y − offset; Vᵀv, R), and the log scale of repeated rows."""
+    """p(y | v) of one chunk: N(y − offset; Vᵀv, R) times the factor of repeated rows."""
 
     X: Array  # (n, d)
-    y: Array  # less the offset  (n, p)
+    y: Array  # targets minus the offset  (n, p)
     w: Array  # (n,)
     V: Array  # (m, n)
     R: Full | Diag
-    log_repeats: float
+    log_repeats: float  # log of that factor
 
     def message(self) -> Message:
+        """Λ = VR⁻¹Vᵀ, h = VR⁻¹y, c = log N(y; 0, R) + log_repeats."""
         A = self.R.whiten(self.V.T)  # R^(-½)Vᵀ  (n, m)
         b = self.R.whiten(self.y)
         n = self.y.shape[0]
@@ -93,12 +95,13 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Expert:
-    """Sends messages and replies with gradients; a subclass says what R is."""
+    """Sends messages and replies with gradients; a subclass defines R."""
 
     noise: float  # σ²
 
     def residual(self, basis: Basis, X: Array, V: Array) -> Array:
-        """cov[f(X) | v] as this expert sees it: a matrix, or a vector for a diagonal one."""
+        """R − Ψ, the covariance of f(X) given v in this expert's model: (n, n), or its diagonal
+        (n,)."""
         raise TypeError("abstract expert")
 
     def residual_vjp(self, basis: Basis, X: Array, V: Array, R_bar: Array) -> tuple[Array, Array]:
@@ -106,6 +109,7 @@ class Expert:
         raise TypeError("abstract expert")
 
     def condition(self, basis: Basis, chunk: Chunk) -> Conditional:
+        """p(y | v) of a chunk, with R factorised."""
         X, y, w = chunk.load()
         V = basis.design(X)
         covariance = self.residual(basis, X, V)
@@ -113,7 +117,7 @@ class Expert:
         psi = self.noise / w
         R: Full | Diag
         if covariance.ndim == 2:
-            covariance.flat[:: X.shape[0] + 1] += psi
+            linalg.add_diagonal(covariance, psi)
             R = Full(linalg.cholesky(covariance, scale, overwrite=True)[0])
         else:
             R = Diag(np.maximum(covariance + psi, linalg.JITTERS[0] * scale))
@@ -128,6 +132,7 @@ class Expert:
         return self.gradient(basis, self.condition(basis, chunk), belief)
 
     def gradient(self, basis: Basis, given: Conditional, belief: Belief) -> Gradient:
+        """`reply` from the conditional itself."""
         X, y, V, R = given.X, given.y, given.V, given.R
         p = y.shape[1]
         alpha = R.solve(y - V.T @ belief.mean)  # R⁻¹(y − Vᵀμ)  (n, p)
@@ -155,7 +160,7 @@ class Block(Expert):
 
 
 class Diagonal(Expert):
-    """R = diag(K(X, X) − VᵀV) + Ψ. A weighted row is one row seen often, with one residual."""
+    """R = diag(K(X, X) − VᵀV) + Ψ. A row of weight w is one input, with one residual of f."""
 
     def residual(self, basis, X, V):
         return basis.residual_diag(X, V)
@@ -181,28 +186,29 @@ class Variational(Projected):
 
     def condition(self, basis, chunk):
         given = super().condition(basis, chunk)
-        left = basis.residual_diag(given.X, given.V)
-        penalty = 0.5 * float((left / self._psi(basis, given)).sum())
+        residual = basis.residual_diag(given.X, given.V)
+        penalty = 0.5 * float((residual / self._psi(basis, given)).sum())
         return replace(given, log_repeats=given.log_repeats - penalty)
 
     def gradient(self, basis, given, belief):
         d_bar = -0.5 * given.y.shape[1] / self._psi(basis, given)
         theta, V_bar = basis.residual_diag_vjp(given.X, given.V, d_bar)
-        if theta.size != basis.no_gradient().theta.size:  # features leave nothing out
+        if theta.size != basis.no_gradient().theta.size:  # features: cov[f | v] is zero
             return super().gradient(basis, given, belief)
         through_V = basis.design_vjp(given.X, given.V, V_bar)
-        left = basis.residual_diag(given.X, given.V)
-        own = Gradient(theta + through_V.theta, -float(d_bar @ left), through_V.factor)
+        residual = basis.residual_diag(given.X, given.V)
+        own = Gradient(theta + through_V.theta, -float(d_bar @ residual), through_V.factor)
         return super().gradient(basis, given, belief) + own
 
     def _psi(self, basis, given):
-        """σ²/w, not below what R is taken to be."""
+        """σ²/w, at least the jitter that R has."""
         least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
         return np.maximum(self.noise / given.w, least)
 
 
 def log_repeats(w: Array, noise: float) -> float:
-    """Σ −½(w−1) log 2πσ² − ½ log w: w equal rows are one row of noise σ²/w, times this."""
+    """Σ −½(w−1) log 2πσ² − ½ log w: the log density of w equal rows, minus that of one row of
+    noise σ²/w."""
     extra = w[w != 1.0]
     if extra.size == 0:
         return 0.0

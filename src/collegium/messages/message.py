@@ -1,14 +1,28 @@
-"""Messages, and the committee that adds them. Read this file first.
+"""Messages and beliefs: the one idea of this library. Read this file first.
 
-A chunk of data says what it knows about a finite vector u — function values at anchors, or
-weights — as an unnormalised Gaussian factor, a *message*. Natural parameters add, so a
-committee is a sum:
+The rows are cut into chunks. Each chunk summarises its rows by a Gaussian factor over a vector u,
+the values of the function at some anchors (or the weights of some features),
+
+    m(u) = exp(−½ uᵀΛu + hᵀu + c)        its *message*.
+
+Given u, chunks are treated as independent. So the posterior of u is the prior times the messages
+of all chunks, and in natural parameters the product is a sum:
 
     Λ = Λ₀ + Σᵢ Λᵢ        h = h₀ + Σᵢ hᵢ        c = c₀ + Σᵢ cᵢ
 
-Add one more message: online learning. Subtract one: exact unlearning. Scale the sum:
-forgetting. Sum in any order, on any machine: distributed learning. `normalise` turns the sum
-into a belief; it is the only place where a precision is factorised.
+This is a Bayesian committee machine (Tresp 2000). `normalise` turns the sum into a *belief*, the
+Gaussian N(Λ⁻¹h, Λ⁻¹) with the log evidence log p(y):
+
+    belief = normalise(prior + message_1 + message_2 + ...)
+
+    add one more message              online learning
+    subtract a message                exact unlearning
+    multiply the sum by λ < 1         forgetting
+    add in any order, anywhere        distributed learning
+
+Where to go from here: `basis.py` defines u, `experts.py` computes the message of a chunk,
+`committee.py` adds messages and keeps rows, `evidence.py` differentiates the log evidence.
+Predictions are in `answers/`, non-Gaussian targets in `laplace/`.
 """
 
 from __future__ import annotations
@@ -26,23 +40,27 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """exp(-½ uᵀΛu + hᵀu + c): an unnormalised Gaussian factor over u. Λ may be singular."""
+    """exp(−½ uᵀΛu + hᵀu + c): an unnormalised Gaussian factor over u. Λ may be singular.
+
+    p outputs share Λ; each has its own h and c.
+    """
 
     precision: Array  # Λ  (m, m)
-    shift: Array  # h  (m, p)  one column an output
+    shift: Array  # h  (m, p)
     log_scale: Array  # c  (p,)
 
     @classmethod
     def zero(cls, m: int, p: int = 1) -> Message:
-        """The message that says nothing: the constant 1."""
+        """m(u) = 1: no information."""
         return cls(np.zeros((m, m)), np.zeros((m, p)), np.zeros(p))
 
     @classmethod
     def standard_normal(cls, m: int, p: int = 1) -> Message:
-        """N(0, I): the prior in whitened coordinates."""
+        """m(u) = N(u; 0, I): the prior in whitened coordinates."""
         return cls(np.eye(m), np.zeros((m, p)), np.full(p, -0.5 * m * LOG_2PI))
 
     def __add__(self, other: Message) -> Message:
+        """The product of two factors."""
         return Message(
             self.precision + other.precision,
             self.shift + other.shift,
@@ -50,16 +68,17 @@ class Message:
         )
 
     def __sub__(self, other: Message) -> Message:
+        """The quotient of two factors: `a + b - b` is `a`, up to rounding."""
         return self + (-1.0) * other
 
     def __mul__(self, power: float) -> Message:
-        """The factor raised to a power: forgetting (< 1), or `power` equal chunks."""
+        """The factor to a power: `power` equal chunks, or forgetting (power < 1)."""
         return Message(power * self.precision, power * self.shift, power * self.log_scale)
 
     __rmul__ = __mul__
 
     def log_density(self, u: Array) -> Array:
-        """log m(u) for each output, u (m, p) -> (p,)."""
+        """log m(u) of each output, u (m, p) -> (p,)."""
         return (
             -0.5 * np.einsum("mp,mn,np->p", u, self.precision, u)
             + (self.shift * u).sum(axis=0)
@@ -69,7 +88,7 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """N(mean, Λ⁻¹) over u, one mean an output, and the log evidence of what was added up."""
+    """N(mean, Λ⁻¹) over u, one mean an output, and log ∫ m(u) du, the log evidence."""
 
     mean: Array  # Λ⁻¹h  (m, p)
     factor: Array  # L, LLᵀ = Λ  (m, m)
@@ -81,14 +100,15 @@ class Belief:
         return linalg.mirror(linalg.inverse_posdef(self.factor))
 
     def spread(self, T: Array) -> Array:
-        """L⁻¹T, T (m, n): its Gram matrix is TᵀΛ⁻¹T, its column norms the variances of Tᵀu."""
+        """L⁻¹T, T (m, n): its Gram matrix is TᵀΛ⁻¹T, its squared column norms var[Tᵀu]."""
         return linalg.solve_lower(self.factor, T)
 
 
 def normalise(message: Message) -> Belief:
-    """The Gaussian that is proportional to the message, and its log normaliser.
+    """The Gaussian proportional to a message with positive definite Λ, and its log normaliser.
 
-    A precision that rounding or subtraction left indefinite is repaired by the jitter policy.
+    This is the only place where a precision is factorised. If rounding or subtraction has left
+    Λ indefinite, `linalg.cholesky` adds jitter.
     """
     m = message.precision.shape[0]
     scale = float(np.abs(message.precision.diagonal()).max(initial=0.0)) or 1.0

@@ -1,4 +1,4 @@
-"""Time that may be spent."""
+"""Limits of wall time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Clock:
-    """Seconds of wall time since `start`, of which `limit` may be used."""
+    """`limit` seconds of wall time from `start` on."""
 
     limit: float = float("inf")
     start: float = field(default_factory=time.perf_counter)
@@ -23,5 +23,5 @@ class Clock:
         return self.left() <= 0.0
 
     def share(self, share: float) -> Clock:
-        """The clock of a part of the work, which may use so much of what is left."""
+        """The clock of a part of the work: it may use this share of the time left."""
         return Clock(self.spent() + share * max(self.left(), 0.0), self.start)

@@ -1,9 +1,9 @@
-"""BLAS and LAPACK called without the interpreter lock, in place, on row-major arrays.
+"""BLAS and LAPACK without the interpreter lock, in place, on row-major arrays.
 
-SciPy's own wrappers hold the lock, so two threads of small factorisations would run one after
-the other; the same routines reached through `scipy.linalg.cython_blas` and ctypes do not.
-A row-major lower triangle is a column-major upper one: hence the letters below.
-Only `linalg.py` imports this file.
+SciPy's own wrappers hold the lock, so that small factorisations in two threads run one after the
+other; the same routines called by ctypes through `scipy.linalg.cython_blas` do not. A row-major
+lower triangle is a column-major upper one: hence the letter "U" below. Only `linalg.py` imports
+this file.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ Array = np.ndarray
 
 
 def _routine(module, name: str, n_arguments: int):
+    """The C function behind a Cython routine."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -33,7 +34,7 @@ _dsyrk = _routine(cython_blas, "dsyrk", 10)
 
 
 def potrf(A: Array) -> int:
-    """A (n, n) row-major, lower triangle read -> its Cholesky factor there. 0 means success."""
+    """Replace the lower triangle of A (n, n) by its Cholesky factor. Returns 0 on success."""
     n, info = c_int(A.shape[0]), c_int(0)
     _dpotrf(b"U", byref(n), A.ctypes.data, byref(n), byref(info))
     return info.value
@@ -49,7 +50,7 @@ def trsm(L: Array, B: Array, transposed: bool) -> None:
     """B <- L⁻¹B, or L⁻ᵀB, in place; L row-major lower, B row- or column-major."""
     m, n = B.shape
     one, ld = c_double(1.0), c_int(L.shape[0])
-    if B.flags.c_contiguous:  # column-major sees Bᵀ: Bᵀ L⁻ᵀ, from the right
+    if B.flags.c_contiguous:  # in column-major order B is Bᵀ: BᵀL⁻ᵀ, from the right
         _dtrsm(
             b"R", b"U", b"T" if transposed else b"N", b"N", byref(c_int(n)), byref(c_int(m)),
             byref(one), L.ctypes.data, byref(ld), B.ctypes.data, byref(c_int(n)),

@@ -1,4 +1,4 @@
-"""Cholesky factors with the one jitter policy, triangular solves, adjoints.
+"""Cholesky factors, with the only jitter of the library; triangular solves; adjoints.
 
 `L` is always a lower factor, row-major. Symmetric matrices are read from their lower triangle.
 """
@@ -15,14 +15,14 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 
 #: Jitter relative to the prior diagonal, tried in this order after a plain factorisation.
 JITTERS = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
-#: 32-bit LAPACK indices: larger dense matrices are refused before they crash.
+#: Largest dense matrix: LAPACK's 32-bit indices fail beyond it.
 LARGEST = 16_384
-#: Squared pivots, relative to the largest, down to which sums of products are accurate.
+#: Least squared pivot over the largest for which the Cholesky factor of AᵀA is accurate.
 SQUARED = 1e-6
 
 
 class JitterWarning(RuntimeWarning):
-    """A covariance was singular enough that its repair may show in the results."""
+    """A covariance was so close to singular that its jitter may show in the results."""
 
 
 def cholesky(
@@ -31,9 +31,8 @@ def cholesky(
     """Lower L with LLᵀ = A + jitter·scale·I, and the jitter used.
 
     `scale` is the size of the *prior* diagonal: A itself may be a difference that has
-    cancelled to nothing. The jitter is the first of 0, `nugget`, `JITTERS` that works; with a
-    nugget, a squared pivot below a tenth of it counts as failure: what rounding has left of
-    such a direction is no information.
+    cancelled to zero. The jitter is the first of 0, `nugget`, `JITTERS` that works; with a
+    nugget, a squared pivot below a tenth of it counts as failure: such a pivot is rounding.
     """
     n = A.shape[0]
     if n > LARGEST:
@@ -48,9 +47,9 @@ def cholesky(
     diagonal = L.diagonal().copy()
     floor = 0.1 * nugget * scale
     for jitter in (0.0, *([nugget] if nugget else []), *[j for j in JITTERS if j > nugget]):
-        L.flat[:: n + 1] = diagonal + jitter * scale
+        np.fill_diagonal(L, diagonal + jitter * scale)
         failed = lapack.potrf(L)
-        if not failed and not np.isfinite(L.diagonal()).all():  # LAPACK carries a NaN along
+        if not failed and not np.isfinite(L.diagonal()).all():  # LAPACK does not stop at NaN
             raise ValueError(f"a covariance of {n} rows is not finite: check X and `kernel`")
         if not failed and (L.diagonal() ** 2).min() >= floor:
             if jitter >= 1e-6:
@@ -86,7 +85,7 @@ def _copy_upper(L):
 
 @njit(nogil=True, cache=True)
 def mirror(A):
-    """Copy the lower triangle onto the upper one, in blocks that fit the cache."""
+    """Copy the lower triangle onto the upper one, in place, in blocks that fit the cache."""
     n, b = A.shape[0], 32
     for i0 in range(0, n, b):
         for j0 in range(0, i0 + 1, b):
@@ -108,6 +107,12 @@ def scaled(A, r):
                     C[i, j] = A[i, j] * (r[i] * r[j])
                     C[j, i] = C[i, j]
     return C
+
+
+def add_diagonal(A: Array, x: Array | float) -> Array:
+    """A + diag(x), in place."""
+    A.flat[:: A.shape[0] + 1] += x
+    return A
 
 
 def solve_lower(L: Array, B: Array, *, overwrite: bool = False) -> Array:
@@ -135,7 +140,7 @@ def solve_posdef(L: Array, B: Array) -> Array:
 
 
 def solve_square(A: Array, B: Array) -> Array:
-    """A⁻¹B of any square A; zeros where A is singular."""
+    """A⁻¹B of any square A; zeros if A is singular."""
     try:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
@@ -159,16 +164,16 @@ def gram(A: Array) -> Array:
 
 
 def triangle(A: Array) -> Array:
-    """R upper triangular, RᵀR = AᵀA, by Householder reflections: nothing is squared."""
+    """R upper triangular, RᵀR = AᵀA, by Householder reflections: AᵀA is not formed."""
     return np.asarray(np.linalg.qr(A, mode="r"))
 
 
 def root(A: Array) -> Array:
-    """Rows with the Gram matrix of the n rows of A: no more than there are columns, or few.
+    """R with RᵀR = AᵀA and few rows: as many as columns, or somewhat more.
 
-    By the Cholesky factor L of AᵀA, which costs half a matrix product. Where directions differ
-    much in size L is inaccurate in the small ones, but AL⁻ᵀ is nearly orthogonal, and its own
-    factor mends that (Yamamoto et al. 2015); where they differ more still, by reflections.
+    R = Lᵀ, L the Cholesky factor of AᵀA, which costs half a matrix product. If the columns of A
+    are nearly dependent L is inaccurate, but AL⁻ᵀ is nearly orthogonal, and its own factor
+    corrects L (Yamamoto et al. 2015). If that fails too, by reflections, 512 rows at a time.
     """
     L, ratio = _gram_factor(A)
     if L is not None and ratio < SQUARED:
@@ -180,7 +185,7 @@ def root(A: Array) -> Array:
 
 
 def _gram_factor(A: Array) -> tuple[Array | None, float]:
-    """The Cholesky factor of AᵀA, if there is one, and its least squared pivot over its largest."""
+    """Cholesky factor of AᵀA, None if it fails, and its least squared pivot over its largest."""
     G = np.zeros((A.shape[1], A.shape[1]))
     lapack.syrk(1.0, _contiguous(A).T, G, 0.0)
     if not np.isfinite(G.diagonal()).all() or lapack.potrf(G):
@@ -207,14 +212,12 @@ def log_det(L: Array) -> float:
 
 
 def cholesky_vjp(L: Array, L_bar: Array) -> Array:
-    """∂ℒ/∂A (symmetric) from ∂ℒ/∂L, A = LLᵀ: L⁻ᵀ Φ(LᵀL̄) L⁻¹, Φ halving (Murray 2016, eq. 8)."""
+    """∂ℒ/∂A (symmetric) from ∂ℒ/∂L, A = LLᵀ: L⁻ᵀ Φ(LᵀL̄) L⁻¹ (Murray 2016, eq. 8).
+
+    Φ takes the lower triangle and halves its diagonal.
+    """
     P = np.tril(L.T @ np.tril(L_bar))
-    P.flat[:: P.shape[0] + 1] *= 0.5
+    np.fill_diagonal(P, 0.5 * P.diagonal())
     P = solve_upper(L, P, overwrite=True)  # L⁻ᵀΦ
     P = solve_upper(L, P.T).T  # L⁻ᵀΦL⁻¹
     return 0.5 * (P + P.T)
-
-
-def set_diagonal(A: Array, values: Array | float) -> None:
-    """Put values on the diagonal of a square A, in place."""
-    A.flat[:: A.shape[0] + 1] = values

@@ -1,4 +1,4 @@
-"""One thread for BLAS and OpenMP: small factorisations lose more to waiting than they gain."""
+"""One thread for BLAS and OpenMP: threads of small factorisations wait longer than they work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +14,6 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """One thread within, for BLAS (numpy's copy of OpenBLAS and scipy's) and OpenMP."""
+    """Limit BLAS (numpy's and scipy's copies of OpenBLAS) and OpenMP to one thread."""
     with _controller().limit(limits=1):
         yield

@@ -1,8 +1,8 @@
-"""A sum whose shape depends on the number of terms alone, one term at a time.
+"""A reproducible sum, one term at a time: its order depends on the number of terms alone.
 
-Floating-point addition is not associative. A binary counter adds equal halves as soon as both
-are there; so the same numbered terms give the same bits whether they come from a stream, one
-thread or many, and only log₂ n partial sums are held.
+Floating-point addition is not associative. Here sums of 2ᵏ terms are added in pairs, like the
+carries of a binary counter. So the same terms in the same order give the same bits from a stream,
+one thread or many, and only log₂ n partial sums are held.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Tree:
     sums: tuple[Any, ...] = ()
 
     def push(self, term: Any) -> Tree:
+        """The sum with one more term."""
         counts, sums, count = list(self.counts), list(self.sums), 1
         while counts and counts[-1] == count:
             term = sums.pop() + term
@@ -26,14 +27,10 @@ class Tree:
         return Tree((*counts, count), (*sums, term))
 
     def total(self, zero: Any) -> Any:
-        """zero + (all terms)."""
+        """zero + Σ terms."""
         if not self.sums:
             return zero
         total = self.sums[-1]
         for partial in reversed(self.sums[:-1]):
             total = partial + total
         return zero + total
-
-    @property
-    def n_terms(self) -> int:
-        return sum(self.counts)

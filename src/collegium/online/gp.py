@@ -183,7 +183,7 @@ class OnlineGP:
 def _prior(kernel: Kernel, Z: Array) -> Array:
     """K(Z, Z), each point with a nugget of its own."""
     K = kernel.value(Z)
-    K.flat[:: K.shape[0] + 1] = (1.0 + NUGGET) * kernel.diag(Z)
+    np.fill_diagonal(K, (1.0 + NUGGET) * kernel.diag(Z))
     return K
 
 
@@ -258,7 +258,7 @@ class _Work:
         b = self.size
         L = self._root(self.S[:b, :b])
         M = (1.0 - power) * (L.T @ self.Q[:b, :b] @ L)
-        M.flat[:: b + 1] += power
+        linalg.add_diagonal(M, power)
         LM, _ = linalg.cholesky(M, 1.0, overwrite=True)
         mean = power * (L @ linalg.solve_posdef(LM, linalg.solve_lower(L, self.mean[:b])))
         self._moments(mean, linalg.solve_lower(LM, L.T).T)

@@ -1,4 +1,4 @@
-"""A chunk of rows, by reference: where it lies is its own affair."""
+"""Chunks of rows, the unit of work of every committee."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows in memory, numbered. Anything with `id`, `n` and `load() -> X, y, w` will do."""
+    """Rows in memory. Anything with `id`, `n` and `load() -> X, y, w` can take its place."""
 
     id: int
     X: Array  # (n, d)
@@ -25,5 +25,5 @@ class Chunk:
 
 
 def cut(X: Array, y: Array, w: Array, groups: list[Array], first_id: int = 0) -> list[Chunk]:
-    """One chunk a group of row numbers."""
+    """One chunk for each group of row numbers."""
     return [Chunk(first_id + i, X[g], y[g], w[g]) for i, g in enumerate(groups)]

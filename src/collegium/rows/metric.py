@@ -1,4 +1,4 @@
-"""Sizes of inputs: of columns as they come, and of directions as a kernel sees them."""
+"""Scales of inputs: standard deviations of columns, and the metric of a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def column_scales(X: Array) -> Array:
-    """Standard deviations, at least 1e-150; the magnitude where a column is constant."""
+    """Standard deviations of columns, at least 1e-150; of a constant column its magnitude."""
     size = np.abs(X).max(axis=0, initial=0.0)
     size[size == 0.0] = 1.0
     centred = X / size
@@ -25,26 +25,27 @@ def column_scales(X: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """Inputs as a kernel sees them: distance means loss of correlation."""
+    """s = (x − origin)·weights: distances in s are those of a kernel, up to one factor."""
 
     origin: Array  # (d,)
     weights: Array  # (d,)
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array) -> Metric:
-        """Of a kernel on such rows; columns that it does not see by distance count little."""
+        """The metric of a kernel; columns without a length scale get almost no weight."""
         scales = column_scales(X)
         with np.errstate(over="ignore", divide="ignore"):
             weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
         if not (weights > 0).any():
             weights = 1.0 / scales
-        weights = np.maximum(weights, 1e-152)  # a column is never lost: see `backward`
+        weights = np.maximum(weights, 1e-152)  # `backward` divides by them
         return cls(nearest_to_zero(X), weights / (weights * scales).max())
 
     def forward(self, X: Array) -> Array:
-        """X in the metric; queries far beyond the data stay where their squares are finite."""
+        """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):
             return np.clip((X - self.origin) * self.weights, -1e100, 1e100)
 
     def backward(self, S: Array) -> Array:
+        """X from its values in the metric."""
         return S / self.weights + self.origin

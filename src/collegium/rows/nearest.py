@@ -14,9 +14,9 @@ def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
     return np.atleast_1d(index).reshape(Xs.shape[0], k)
 
 
-def nearest_others(X: Array, asked: Array, k: int) -> Array:
-    """The k rows nearest to each of the rows asked, but itself, nearest first  (q, k)."""
-    found = nearest(cKDTree(X), X[asked], k + 1)
-    own = found == asked[:, None]
-    own[~own.any(axis=1), -1] = True  # duplicates crowded it out: drop the farthest
-    return found[~own].reshape(asked.size, k)
+def nearest_others(X: Array, rows: Array, k: int) -> Array:
+    """The k other rows nearest to each of some rows (q,), nearest first  (q, k)."""
+    found = nearest(cKDTree(X), X[rows], k + 1)
+    own = found == rows[:, None]
+    own[~own.any(axis=1), -1] = True  # not found among its duplicates: drop the farthest
+    return found[~own].reshape(rows.size, k)

@@ -1,7 +1,7 @@
-"""Rows into chunks. Every rule returns a list of arrays of row numbers, each row once.
+"""Rules that cut rows into chunks: each returns a list of arrays of row numbers, each row once.
 
-Rules work on inputs already in the metric that matters (columns divided by length scales).
-Clusters keep the local density of the data, so their members see the true noise level.
+X is given in the kernel's metric (columns divided by length scales). Clusters have the local
+density of the data, so that the noise can be told from the function within a chunk.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
         waiting.append((rows[order[at:]], parts - left))
         waiting.append((rows[order[:at]], left))
     return done
+
+
+def some_clusters(X: Array, size: int, count: int, rng: np.random.Generator) -> list[Array]:
+    """At most `count` of the balanced clusters, drawn at random."""
+    groups = balanced(X, size, rng)
+    pick = rng.choice(len(groups), min(count, len(groups)), replace=False)
+    return [groups[i] for i in np.sort(pick)]
 
 
 def _along_widest(X: Array) -> Array:
@@ -76,18 +83,18 @@ def by_label(labels: Array) -> list[Array]:
 
 
 def distinct(X: Array) -> tuple[Array, Array]:
-    """Distinct rows, in a canonical order, and where each row went."""
+    """The distinct rows, sorted, and the position of each row among them."""
     distinct, where = np.unique(X, axis=0, return_inverse=True)
     return distinct, where.reshape(-1)
 
 
 def blocks(n: int, size: int) -> list[slice]:
-    """n rows in the order given, `size` at a time."""
+    """Slices of `size` rows, in order, that cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def n_parts(n: int, size: int) -> int:
-    """How many chunks of at most `size` rows hold n rows."""
+    """Number of chunks of at most `size` rows that hold n rows."""
     return max(1, -(-n // size))
 
 
@@ -100,10 +107,10 @@ RULES: dict[str, Callable[[Array, int, np.random.Generator], list[Array]]] = {
 
 
 def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Array]:
-    """Rows in exactly M groups by a rule of `partition`."""
+    """Row numbers in exactly M groups, by one of RULES."""
     size = Fraction(points.shape[0], M)  # so that n / size is M exactly
     groups = RULES[rule](points, size, rng)  # type: ignore[arg-type]
-    while len(groups) < M:  # clusters may be too few, or cut into too many
+    while len(groups) < M:  # k-means may give fewer clusters, or more
         groups.sort(key=len)
         largest = groups.pop()
         halves = balanced(points[largest], -(-largest.size // 2), rng)
@@ -117,7 +124,7 @@ def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Arr
 def chunk_groups(
     X: Array, labels: Array | None, rule: str, size: int, rng: np.random.Generator
 ) -> list[Array]:
-    """By label where there are labels: not in a stream, which is cut as it comes."""
+    """Groups by label if there are labels, else by rule; other names of rules mean by time."""
     if labels is not None:
         return by_label(labels)
     return RULES.get(rule, by_time)(X, size, rng)

@@ -12,7 +12,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Raw rows that were kept."""
+    """Rows with targets and weights."""
 
     X: Array  # (n, d)
     y: Array  # (n, p)
@@ -32,17 +32,18 @@ class Rows:
         return Rows(self.X[index], self.y[index], self.w[index])
 
     def psi(self, noise: float) -> Array:
+        """σ²/w, the noise variance of each row."""
         return noise / self.w
 
 
 @dataclass(frozen=True, eq=False)
 class SiteRows:
-    """Raw rows and what a likelihood made of them: W may be zero."""
+    """Rows with Gaussian sites: log p(y | f) ≈ log p(y | f̂) + g(f − f̂) − ½W(f − f̂)²."""
 
     X: Array  # (n, d)
-    f: Array  # f̂  (n, 1)
+    f: Array  # f̂, the mode of the latent values  (n, 1)
     g: Array  # (n, 1)
-    W: Array  # (n,)
+    W: Array  # may be zero  (n,)
 
     def take(self, index: Array | slice) -> SiteRows:
         return SiteRows(self.X[index], self.f[index], self.g[index], self.W[index])
@@ -53,14 +54,14 @@ AnyRows = Rows | SiteRows
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Moments of f at queries; p outputs share the variance."""
+    """Means and variances of f at queries; p outputs share the variance."""
 
     mean: Array  # (n, p)
     variance: Array  # (n,)
 
     @classmethod
     def joined(cls, parts: Sequence[Prediction]) -> Prediction:
-        """Queries of several batches, one after the other."""
+        """Concatenate the predictions of several batches."""
         return cls(
             np.concatenate([part.mean for part in parts]),
             np.concatenate([part.variance for part in parts]),

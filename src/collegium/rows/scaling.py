@@ -1,4 +1,4 @@
-"""Rows merged, weighed for learning, and targets centred and scaled."""
+"""Merges equal rows, weights rows for learning, centres and scales targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rows import Rows
 Array = np.ndarray
 
 
-#: Squares of values beyond this leave the range of floats, and so do those of its inverse.
+#: Largest size of scaled targets: squares beyond it overflow.
 LARGEST = 1e152
 #: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
 #: digits of the others.
@@ -19,10 +19,10 @@ MOST_COPIES = 1e12
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
-    """Rows without zero weights, equal ones (x, y, label) as one with the sum of their weights.
+    """Drop rows of weight zero; merge rows of equal x, y and label, adding their weights.
 
-    Sorted by value unless the order means something: so a weight and a repetition, and any
-    order of the same rows, give the same model to the last bit.
+    Rows are sorted by value unless their order matters (`in_order`). So a weight of two and a
+    repeated row, and any order of the same rows, give the same model to the last bit.
     """
     positive = rows.w > 0
     own = () if labels is None else (labels,)
@@ -38,11 +38,11 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
 
 
 def for_learning(rows: Rows) -> Rows:
-    """Rows with weights by which hyperparameters are learnt: of mean one.
+    """Rows with the weights to learn hyperparameters by.
 
-    w equal rows agree to the last bit, and would say that there is no noise. Where an input
-    has one target only, its copies are therefore counted relative to the other rows' copies;
-    inputs with several targets keep their counts.
+    w copies of a row have equal targets, and would show zero noise. So the weights of inputs
+    with a single target are divided by their mean; inputs with several targets, which do show
+    the noise, keep their weights.
     """
     if (rows.w == 1.0).all():
         return rows
@@ -57,14 +57,14 @@ def for_learning(rows: Rows) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """y = centre + scale · (what the core sees), one of each an output."""
+    """y = centre + scale · (scaled targets), one centre and one scale an output."""
 
     centre: Array  # (p,)
     scale: Array  # (p,)
 
     @classmethod
     def of(cls, y: Array, w: Array) -> Scaling:
-        """Weighted mean and standard deviation, by the largest magnitude first."""
+        """Weighted mean and standard deviation; y is divided by its largest magnitude first."""
         size = np.abs(y).max(axis=0)
         size[size == 0.0] = 1.0
         unit = y / size
@@ -76,14 +76,14 @@ class Scaling:
 
     @classmethod
     def robust(cls, y: Array, w: Array) -> Scaling:
-        """Weighted median and median absolute deviation of one output, as a normal's; where more
-        than half are equal the mean absolute deviation."""
+        """Weighted median and median absolute deviation of one output, times 1.4826 as for a
+        normal; if more than half of the values are equal, the mean absolute deviation."""
         size = float(np.abs(y).max()) or 1.0
         unit = y[:, 0] / size
         middle = _median(unit, w)
         away = np.abs(unit - middle)
         spread = 1.4826 * _median(away, w)
-        rounding = 1e-13 * abs(middle)  # an outlier says nothing about the others' digits
+        rounding = 1e-13 * abs(middle)  # of the median: outliers do not change the other digits
         if spread <= rounding:
             spread = 1.2533 * float(away @ w) / float(w.sum())
         spread = spread if spread > rounding else 1.0
@@ -107,13 +107,13 @@ class Scaling:
         return self.centre + self.scale * mean
 
     def relative_to_first(self, ratios: Array) -> Scaling:
-        """One scale for all outputs, but for the given ratios to the first."""
+        """Scales with the given ratios to the first, and the same geometric mean of scale/ratio."""
         own = self.scale / ratios
         return Scaling(self.centre, np.exp(np.log(own).mean()) * ratios)
 
 
 def _median(values: Array, w: Array) -> float:
-    """Half of the weight lies on either side."""
+    """The weighted median: half of the weight lies on either side."""
     order = np.argsort(values, kind="stable")
     ranked, share = values[order], np.cumsum(w[order])
     half = 0.5 * share[-1]

@@ -22,7 +22,7 @@ from ..interface.progress import Progress
 from ..kernels import Kernel
 from ..learning.anchors import Selection, Stop, centres
 from ..learning.dof import degrees_of_freedom
-from ..learning.hyperparameters import refine
+from ..learning.hyperparameters import learn_anchored
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
@@ -142,7 +142,7 @@ class SparseSystem:
         if s.anchors is not None and len(s.anchors) <= LEARN_ANCHORS:
             Z = s.anchors
         groups = replace(job, rows=rows, labels=None).groups(kernel)
-        found = refine(
+        found = learn_anchored(
             kernel, noise, Z, cut(*rows.fields(), groups), s.engine,
             noise_fixed=s.noise is not None, expert=self.method.expert,
         )  # fmt: skip

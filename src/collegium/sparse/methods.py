@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import Global, Own
+from ..answers.predictors import Global, OwnChunk
 from ..messages.committee import Committee
 from ..messages.experts import Block, Diagonal, Expert, Projected, Variational
 from .nystrom import Nystrom
@@ -31,7 +31,7 @@ METHODS = {
     "dtc": Method(Projected, Global),
     "fitc": Method(Diagonal, Global),
     "pitc": Method(Block, Global),
-    "pic": Method(Block, Own.of, keeps_rows=True),
+    "pic": Method(Block, OwnChunk.of, keeps_rows=True),
     "vfe": Method(Variational, Global),
     "nystrom": Method(Projected, Nystrom.of, keeps_rows=True),
 }

@@ -1,4 +1,4 @@
-"""Metrics whose nearest rows agree, and learning that listens to them."""
+"""Metrics in which nearest rows have similar targets, and learning that uses them."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,15 @@ import pytest
 from collegium import kernels
 from collegium.engines import Serial
 from collegium.learning import hyperparameters as learning
-from collegium.learning.hyperparameters import CLOSER, Effort, learn
-from collegium.learning.neighbour_metric import ASKED, NEAREST, Closer, agreement, closer
+from collegium.learning.hyperparameters import MORE_AGREEMENT, Effort, learn
+from collegium.learning.neighbour_metric import (
+    COMPARED,
+    NEAREST,
+    NeighbourMetric,
+    agreement,
+    break_ties,
+    find_neighbour_metric,
+)
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows
 
@@ -56,21 +63,22 @@ def test_no_row_is_its_own_neighbour(rng, copies):
     assert abs(agreement(S, rng.normal(size=(len(S), 1)))) < 0.06
 
 
-def test_of_many_rows_some_are_asked(rng):
-    """Rows beyond them are neighbours still."""
-    S = np.r_[np.linspace(0.0, 1.0, ASKED), np.linspace(0.0, 1.0, ASKED)][:, None]
-    y = np.r_[np.ones(ASKED), -np.ones(ASKED)][:, None]
-    y[:ASKED:2] *= -1.0
+def test_of_many_rows_some_are_compared(rng):
+    """The others still serve as neighbours."""
+    S = np.r_[np.linspace(0.0, 1.0, COMPARED), np.linspace(0.0, 1.0, COMPARED)][:, None]
+    y = np.r_[np.ones(COMPARED), -np.ones(COMPARED)][:, None]
+    y[:COMPARED:2] *= -1.0
     near = agreement(S + 1e-7 * rng.normal(size=S.shape), y)
     again = agreement(S[::-1] + 1e-7 * rng.normal(size=S.shape), y[::-1])
     assert abs(near - again) > 0.1
 
 
-def test_a_closer_metric_sees_the_days(rng):
+def test_a_neighbour_metric_separates_the_days(rng):
     X, y = days(4_000, rng)
     metric = far_apart(X)
-    found = closer(metric, X, y)
-    assert found.before < 0.1 and found.after > 0.35  # of the half that days explain
+    found = find_neighbour_metric(metric, X, y)
+    assert agreement(metric.forward(X), y) < 0.1
+    assert found.agreement > 0.35  # of the half that days explain
     own = found.lengths * metric.weights  # against the lengths before
     assert own[0] < own[1:].min() / 5.0
     assert found.lengths[0] < 0.5  # of a day
@@ -78,22 +86,24 @@ def test_a_closer_metric_sees_the_days(rng):
 
 def test_lengths_reach_to_the_tenth_nearest_row(rng):
     X, y = days(300, rng)
-    found = closer(far_apart(X), X, y)
+    found = find_neighbour_metric(far_apart(X), X, y)
     S = X / found.lengths
     distance = np.sort(np.sqrt(((S[:, None] - S) ** 2).sum(axis=2)), axis=1)
     assert np.median(distance[:, 10]) == pytest.approx(1.0, rel=1e-4)
 
 
-def test_noise_has_no_closer_metric(rng):
+def test_noise_has_no_neighbour_metric(rng):
     X, y = rng.normal(size=(3_000, 5)), rng.standard_t(3, size=(3_000, 1))
-    found = closer(Metric.of(kernels.RBF(), X), X, y)
-    assert abs(found.before) < 0.05 and found.after < CLOSER / 2
+    metric = Metric.of(kernels.RBF(), X)
+    assert abs(agreement(metric.forward(X), y)) < 0.05
+    assert find_neighbour_metric(metric, X, y).agreement < MORE_AGREEMENT / 2
 
 
 def test_a_search_ends_when_it_has_to(rng):
     X, y = days(1_000, rng)
-    found = closer(far_apart(X), X, y, stop=lambda: True)
-    assert found.after == found.before and np.isfinite(found.lengths).all()
+    found = find_neighbour_metric(far_apart(X), X, y, stop=lambda: True)
+    assert found.agreement == agreement(break_ties(far_apart(X).forward(X)), y)
+    assert np.isfinite(found.lengths).all()
 
 
 @pytest.mark.parametrize(
@@ -109,9 +119,11 @@ def test_a_search_ends_when_it_has_to(rng):
     ids=["one place", "copies", "constant y", "two rows", "one row", "extremes"],
 )
 def test_finite_rows_give_finite_lengths(X, y):
-    found = closer(Metric.of(kernels.RBF(), X), X, y[:, None])
+    metric = Metric.of(kernels.RBF(), X)
+    found = find_neighbour_metric(metric, X, y[:, None])
     assert np.isfinite(found.lengths).all() and (found.lengths > 0.0).all()
-    assert np.isfinite(found.before) and found.after >= found.before
+    before = agreement(break_ties(metric.forward(X)), y[:, None])
+    assert np.isfinite(before) and found.agreement >= before
 
 
 def test_learning_finds_dates_that_few_rows_do_not_show(rng):
@@ -138,7 +150,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
 @pytest.mark.parametrize("columns", [3, 25])
 def test_no_other_metric_is_looked_for_where_few_rows_see_enough(rng, monkeypatch, columns):
     """Or in too many columns, whatever the noise."""
-    monkeypatch.setattr(learning, "closer", lambda *given: pytest.fail("looked for"))
+    monkeypatch.setattr(learning, "find_neighbour_metric", lambda *given: pytest.fail("looked for"))
     X = rng.normal(size=(600, columns))
     y = np.sin(2.0 * X[:, :1]) + (0.1 if columns == 3 else 2.0) * rng.normal(size=(600, 1))
     few = Effort(
@@ -154,24 +166,24 @@ def noisy(rng, n, d=4):
 
 
 @pytest.mark.parametrize("n, gain", [(501, 0.2), (3_000, 0.08)])
-def test_what_may_be_chance_is_not_heard(rng, monkeypatch, n, gain):
-    asked = []
+def test_a_gain_that_may_be_chance_is_not_used(rng, monkeypatch, n, gain):
+    used = []
 
     def lucky(metric, X, y, stop):
-        asked.append(X.shape[0])
-        seen = agreement(Metric.of(kernels.RBF(), X).forward(X), y)
-        return Closer(np.ones(4), seen, min(seen, 0.0) + gain)
+        used.append(X.shape[0])
+        before = agreement(Metric.of(kernels.RBF(), X).forward(X), y)
+        return NeighbourMetric(np.ones(4), min(before, 0.0) + gain)
 
-    monkeypatch.setattr(learning, "closer", lucky)
+    monkeypatch.setattr(learning, "find_neighbour_metric", lucky)
     few = Effort(
         rough_rows=150, close_rows=2_900, family_chunks=1, family_size=100, first_chunks=1,
         final_chunks=1, final_size=100, near_rows=5, near_neighbours=20,
     )  # fmt: skip
     said = []
     learn(noisy(rng, n), None, None, rng, Serial(), effort=few, say=said.append)
-    assert asked == [min(n, 2_900)]
+    assert used == [min(n, 2_900)]
     assert not any("nearest rows correlate" in text for text in said)
 
 
 def test_fewer_rows_where_columns_are_many():
-    assert [Effort().close_to(d) for d in (1, 8, 16)] == [10_000, 10_000, 1_250]
+    assert [Effort().close_rows_for(d) for d in (1, 8, 16)] == [10_000, 10_000, 1_250]
