@@ -177,7 +177,7 @@ class LocalAnswers(GaussianRegressor):
                 "bandwidth": 1.0 / e.misfit(),
                 "reach": committee.reach() * lengths,
                 "noise": scale * np.sqrt(e.noise()),
-                "rows": e.heard[: e.size].copy(),
+                "rows": e.seen[: e.size].copy(),
             })  # fmt: skip
         return self._each(found)
 

@@ -13,9 +13,9 @@ from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from .choosing import Choice, begin, fit
-from .committee import Answer, Habits, LocalCommittee
+from .committee import Answer, LocalCommittee, StreamRules
 from .merging import merged_committees
-from .race import Race
+from .width_selection import WidthSelection
 
 Array = np.ndarray
 MODES = ("local", "paper")
@@ -49,7 +49,7 @@ class RVCOptions:
     """The arguments of an RVCRegressor, checked."""
 
     local: bool
-    habits: Habits
+    habits: StreamRules
     centres: Array | str  # (M, d), "grow" or "grid"
     width: float | None
     b: float | None
@@ -70,7 +70,7 @@ class RVCOptions:
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "more than 0, or 'auto'")
-        habits = Habits(
+        habits = StreamRules(
             max_experts=whole_number(e.max_experts, "max_experts", auto=False) or 1,
             sweeps=whole_number(e.sweeps, "sweeps", auto=False) or 1,
             forgetting=number(
@@ -141,7 +141,7 @@ class RVCStream:
 
     inputs: InputScaling
     scaling: Scaling
-    races: tuple[Race, ...]  # one an output
+    races: tuple[WidthSelection, ...]  # one an output
     bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one an output
     n_iter: int  # sweeps of `fit`
     waiting: Waiting | None
@@ -158,7 +158,7 @@ class RVCStream:
                 f"y has values {LARGEST_TARGET:.0e} times the scale of the first rows: fit again"
             )
         found = [
-            race.foretold(X, np.ascontiguousarray(y), rows.w)
+            race.predicted(X, np.ascontiguousarray(y), rows.w)
             for race, y in zip(self.races, Y.T, strict=True)
         ]
         stream = replace(
@@ -198,7 +198,7 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
     found = [fit(choice, X, np.ascontiguousarray(y), rows.w, say) for y in Y.T]
-    races = tuple(Race.start((each.committee,), 0, 1, 0) for each in found)
+    races = tuple(WidthSelection.start((each.committee,), 0, 1, 0) for each in found)
     bounds = tuple(each.bound for each in found)
     sweeps = max(each.sweeps for each in found)
     return RVCStream(inputs, scaling, races, bounds, sweeps, None, rows.w.size)
@@ -211,7 +211,7 @@ def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:
     for output in range(len(first.races)):
         shared = None if common is None else common.committees[output]
         committee = merged_committees([s.committees[output] for s in streams], shared)
-        races.append(Race.start((committee,), 0, 1, 0))
+        races.append(WidthSelection.start((committee,), 0, 1, 0))
     seen = sum(s.n_seen for s in streams)
     seen -= 0 if common is None else (len(streams) - 1) * common.n_seen
     return replace(first, races=tuple(races), bounds=(), n_iter=0, waiting=None, n_seen=seen)
