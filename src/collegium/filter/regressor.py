@@ -225,7 +225,7 @@ class RegressionFilter(Regressor):
             return replace(stream, waiting=waiting(rows, options.start_rows))
 
         with single_threaded():
-            stream = grow(model, rows, start, FilterStream.heard)
+            stream = grow(model, rows, start, FilterStream.with_rows)
             stream = replace(stream, n_seen=seen + n)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)

@@ -59,7 +59,7 @@ class FilterStream(Model):
     n_outside: int  # rows that were not heard
     learnt_at: int  # rows heard when hyperparameters were last learnt
 
-    def heard(self, rows: Rows) -> FilterStream:
+    def with_rows(self, rows: Rows) -> FilterStream:
         """y without the prior mean, in the units of the user."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
         outside = n - int(self.model.heard(rows.X).sum())
@@ -150,13 +150,15 @@ def settled(
     stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
 ) -> FilterStream:
     """The stream after its first rows: hyperparameters by their evidence."""
-    stream = stream.heard(rows)
+    stream = stream.with_rows(rows)
     if options.learn:
         stream = stream.relearnt(say)
     if options.drift == 0.0:
         return stream
     start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
-    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_seen=0, n_outside=0).heard(rows)
+    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_seen=0, n_outside=0).with_rows(
+        rows
+    )
 
 
 def _hyperparameters(

@@ -1,12 +1,12 @@
-"""Variational EM over all rows, one expert at a time, with the bound F that it climbs.
+"""Variational EM over all rows, one expert at a time, with the bound F that it increases.
 
-Local experts: q({β_i}, β) q(h) q(σ²). With β_i integrated out rows are y_i ~ N(βᵀx_i, v_i),
-v_i = s + γ_i, and count κ_i = K_i w_i times:
+Local experts: q({β_i}, β) q(h) q(σ²). With β_i integrated out y_i ~ N(βᵀx_i, v_i), v_i = s + γ_i,
+and row i counts κ_i = K_i w_i times:
 
     F = Σκ {E log N(y_i | βᵀx_i, v_i) + ½[log s − ⟨log σ²⟩ + Σ_j ⟨log h_j⟩ − log⟨h_j⟩]}
         − KL(q(β)) − Σ_j KL(q(h_j)) − KL(q(σ²))
 
-As published: q(β_i) apart from q(β), eqs 9–22; every row in full.
+As published: q(β_i) and q(β) are separate factors, eqs 9–22, and every row counts in full.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .experts import Assumptions, Experts, factored
 from .loops import FAINT
 
 Array = np.ndarray
-#: Largest eigenvalue, relative to the least, of products that are summed before they are factored.
+#: A precision I + … with a larger entry than this is not formed: QR finds its square root.
 SQUARABLE = 1e10
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Of one expert."""
+    """q(β) = N(μ, S), q(h_j) = Gamma(a_j, b_j), q(σ²) = InvGamma(c, d) of one expert."""
 
     mu: Array  # (D,)
     root: Array  # R (D, D), upper, S = RRᵀ; (D,) as published, S = diag R²
@@ -49,8 +49,8 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
-    """The rows of one expert, seen from its centre."""
+class ExpertRows:
+    """The rows that one expert uses, in its own coordinates."""
 
     x: Array  # (n, D)
     y: Array  # (n,)
@@ -58,7 +58,7 @@ class Heard:
     weight: Array  # κ  (n,)
 
     @classmethod
-    def of(cls, X: Array, y: Array, w: Array, centre: Array, assumed: Assumptions) -> Heard:
+    def of(cls, X: Array, y: Array, w: Array, centre: Array, assumed: Assumptions) -> ExpertRows:
         x = np.column_stack([(X - centre) / assumed.unit, np.ones(y.size)])
         rho = (x * x).sum(axis=1)
         if not assumed.local:
@@ -86,7 +86,7 @@ class Prior:
         return cls(start, assumed.prior_variance(), a, b, assumed.c0, assumed.d0)
 
     def posterior(self, local: bool) -> Posterior:
-        """Before any row."""
+        """q before any row."""
         sd = np.sqrt(self.variance)
         return Posterior(self.mu, np.diag(sd) if local else sd, self.a, self.b, self.c, self.d)
 
@@ -94,19 +94,19 @@ class Prior:
 # -- local experts ----------------------------------------------------------------------------
 
 
-def _spread(heard: Heard, q: Posterior) -> tuple[Array, Array]:
-    """γ_i and the expected square of y_i − βᵀx_i."""
-    gamma = heard.rho * (heard.x**2 @ q.misfit)
-    left = heard.y - heard.x @ q.mu
-    return gamma, left**2 + ((heard.x @ q.root) ** 2).sum(axis=1)
+def _spread(rows: ExpertRows, q: Posterior) -> tuple[Array, Array]:
+    """γ_i and E(y_i − βᵀx_i)²  (n,)."""
+    gamma = rows.rho * (rows.x**2 @ q.misfit)
+    left = rows.y - rows.x @ q.mu
+    return gamma, left**2 + ((rows.x @ q.root) ** 2).sum(axis=1)
 
 
-def lines(heard: Heard, prior: Prior, q: Posterior) -> Posterior:
-    """q(β), the others given: a weighted linear regression."""
+def lines(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
+    """Update q(β): a weighted linear regression."""
     sd = np.sqrt(prior.variance)
-    weight = heard.weight / (q.noise + heard.rho * (heard.x**2 @ q.misfit))
-    scaled = heard.x * sd  # β = μ0 + sd·t, t ~ N(0, I)
-    left = heard.y - heard.x @ prior.mu
+    weight = rows.weight / (q.noise + rows.rho * (rows.x**2 @ q.misfit))
+    scaled = rows.x * sd  # β = μ0 + sd·t, t ~ N(0, I)
+    left = rows.y - rows.x @ prior.mu
     precision = np.eye(sd.size) + (scaled * weight[:, None]).T @ scaled
     if precision.diagonal().max() < SQUARABLE:
         L, _ = linalg.cholesky(precision, 1.0)
@@ -120,28 +120,28 @@ def lines(heard: Heard, prior: Prior, q: Posterior) -> Posterior:
     return replace(q, mu=prior.mu + sd * t, root=root)
 
 
-def variances(heard: Heard, prior: Prior, q: Posterior) -> Posterior:
-    """q(h) and q(σ²), q(β) given; β_i as they follow from both."""
-    gamma, square = _spread(heard, q)
-    s, total, half = q.noise, heard.weight.sum(), 0.5 * heard.weight
+def variances(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
+    """Update q(h) and q(σ²), with the optimal q(β_i | β)."""
+    gamma, square = _spread(rows, q)
+    s, total, half = q.noise, rows.weight.sum(), 0.5 * rows.weight
     v = s + gamma
-    C = heard.rho[:, None] * q.misfit
-    pull = C * heard.x / v[:, None]
-    wander = pull**2 * square[:, None] + C - pull * C * heard.x
+    C = rows.rho[:, None] * q.misfit
+    pull = C * rows.x / v[:, None]
+    wander = pull**2 * square[:, None] + C - pull * C * rows.x
     return replace(
-        q, a=prior.a + 0.5 * total, b=prior.b + (half / heard.rho) @ wander,
+        q, a=prior.a + 0.5 * total, b=prior.b + (half / rows.rho) @ wander,
         c=prior.c + 0.5 * total, d=prior.d + float(half @ ((s / v) ** 2 * square + s * gamma / v)),
     )  # fmt: skip
 
 
-def bound(heard: Heard, prior: Prior, q: Posterior) -> float:
+def bound(rows: ExpertRows, prior: Prior, q: Posterior) -> float:
     """F of a local expert."""
-    gamma, square = _spread(heard, q)
+    gamma, square = _spread(rows, q)
     v = q.noise + gamma
-    fit = -0.5 * float(heard.weight @ (LOG_2PI + np.log(v) + square / v))
+    fit = -0.5 * float(rows.weight @ (LOG_2PI + np.log(v) + square / v))
     open_noise = np.log(q.noise) - (np.log(q.d) - digamma(q.c))
     open_h = (digamma(q.a) - np.log(q.b) + np.log(q.misfit)).sum()
-    fit += 0.5 * float(heard.weight.sum()) * (open_noise + open_h)
+    fit += 0.5 * float(rows.weight.sum()) * (open_noise + open_h)
     change = q.mu - prior.mu
     of_lines = 0.5 * float(
         (((q.root**2).sum(axis=1) + change**2) / prior.variance - 1.0).sum()
@@ -151,31 +151,31 @@ def bound(heard: Heard, prior: Prior, q: Posterior) -> float:
 
 
 def fitted(
-    heard: Heard, prior: Prior, q: Posterior, max_iter: int, tol: float
+    rows: ExpertRows, prior: Prior, q: Posterior, max_iter: int, tol: float
 ) -> tuple[Posterior, list[float]]:
-    """EM until F gains less than tol a row; the bound after every iteration."""
-    q = lines(heard, prior, q)
-    trace = [bound(heard, prior, q)]
-    rows = max(float(heard.weight.sum()), 1.0)
+    """Run EM until F gains less than tol a row; return F after every iteration too."""
+    q = lines(rows, prior, q)
+    trace = [bound(rows, prior, q)]
+    total = max(float(rows.weight.sum()), 1.0)
     for _ in range(max_iter):
-        q = lines(heard, prior, variances(heard, prior, q))
-        trace.append(bound(heard, prior, q))
-        if trace[-1] - trace[-2] <= tol * rows:
+        q = lines(rows, prior, variances(rows, prior, q))
+        trace.append(bound(rows, prior, q))
+        if trace[-1] - trace[-2] <= tol * total:
             break
     return q, trace
 
 
-def with_observed_counts(heard: Heard, prior: Prior, q: Posterior) -> Posterior:
-    """The same ⟨h⟩ and s, held as firmly as rows can tell: each row by its share of v_i.
+def with_observed_counts(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
+    """The same ⟨h⟩ and s with smaller counts: each row counts by its share of v_i.
 
-    EM counts every row in full for each of h_j and σ², as if β_i were seen; a stream that goes
-    on from there would hardly move.
+    EM counts every row in full for each h_j and for σ², as if β_i were observed; with such counts
+    later rows of a stream would hardly change them.
     """
-    gamma, _ = _spread(heard, q)
+    gamma, _ = _spread(rows, q)
     v = q.noise + gamma
-    shares = heard.rho[:, None] * heard.x**2 * q.misfit / v[:, None]
-    a = prior.a + 0.5 * heard.weight @ shares
-    c = prior.c + 0.5 * float(heard.weight @ (q.noise / v))
+    shares = rows.rho[:, None] * rows.x**2 * q.misfit / v[:, None]
+    a = prior.a + 0.5 * rows.weight @ shares
+    c = prior.c + 0.5 * float(rows.weight @ (q.noise / v))
     return replace(q, a=a, b=a * q.misfit, c=c, d=c * q.noise)
 
 
@@ -191,69 +191,70 @@ class Coefficients:
     spread: Array  # xᵀGx  (n,)
 
 
-def coefficients(heard: Heard, q: Posterior) -> Coefficients:
-    """Eqs 14–15."""
-    C = heard.rho[:, None] * q.misfit
-    gamma = (heard.x**2 * C).sum(axis=1)
+def coefficients(rows: ExpertRows, q: Posterior) -> Coefficients:
+    """Update q(β_i): eqs 14–15."""
+    C = rows.rho[:, None] * q.misfit
+    gamma = (rows.x**2 * C).sum(axis=1)
     v = q.noise + gamma
-    pull = C * heard.x / v[:, None]
-    left = heard.y - heard.x @ q.mu
+    pull = C * rows.x / v[:, None]
+    left = rows.y - rows.x @ q.mu
     nu = q.mu + pull * left[:, None]
-    return Coefficients(nu, C - pull * C * heard.x, q.noise * gamma / v)
+    return Coefficients(nu, C - pull * C * rows.x, q.noise * gamma / v)
 
 
-def published_lines(heard: Heard, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
-    """Eqs 16–17; all diagonal."""
-    each = heard.weight[:, None] / (heard.rho[:, None] * q.misfit)
+def published_lines(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
+    """Update q(β): eqs 16–17; all covariances are diagonal."""
+    each = rows.weight[:, None] / (rows.rho[:, None] * q.misfit)
     S = 1.0 / (each.sum(axis=0) + 1.0 / prior.variance)
     return replace(
         q, root=np.sqrt(S), mu=S * ((each * z.nu).sum(axis=0) + prior.mu / prior.variance)
     )
 
 
-def published_variances(heard: Heard, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
-    """Eqs 18–21."""
-    half, total = 0.5 * heard.weight, heard.weight.sum()
+def published_variances(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
+    """Update q(h) and q(σ²): eqs 18–21."""
+    half, total = 0.5 * rows.weight, rows.weight.sum()
     wander = (z.nu - q.mu) ** 2 + z.G + q.root**2
-    left = heard.y - (z.nu * heard.x).sum(axis=1)
+    left = rows.y - (z.nu * rows.x).sum(axis=1)
     return replace(
-        q, a=prior.a + 0.5 * total, b=prior.b + (half / heard.rho) @ wander,
+        q, a=prior.a + 0.5 * total, b=prior.b + (half / rows.rho) @ wander,
         c=prior.c + 0.5 * total, d=prior.d + float(half @ (left**2 + z.spread)),
     )  # fmt: skip
 
 
-def published_bound(heard: Heard, prior: Prior, q: Posterior, z: Coefficients) -> float:
-    """Eq. 9; log |G_i| from that of ⟨C_i⟩ and its change of rank one."""
-    w, x = heard.weight, heard.x
-    C = heard.rho[:, None] * q.misfit
+def published_bound(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> float:
+    """F, eq. 9; |G_i| = |⟨C_i⟩| s/v_i, since G_i is ⟨C_i⟩ with a change of rank one."""
+    w, x = rows.weight, rows.x
+    C = rows.rho[:, None] * q.misfit
     log_h = digamma(q.a) - np.log(q.b)
     log_noise = np.log(q.d) - digamma(q.c)
-    left = heard.y - (z.nu * x).sum(axis=1)
-    rows = -0.5 * (LOG_2PI + log_noise + (left**2 + z.spread) / q.noise)
+    left = rows.y - (z.nu * x).sum(axis=1)
+    terms = -0.5 * (LOG_2PI + log_noise + (left**2 + z.spread) / q.noise)
     wander = (z.nu - q.mu) ** 2 + z.G + q.root**2
-    rows += 0.5 * (log_h - LOG_2PI - np.log(heard.rho)[:, None] - wander / C).sum(axis=1)
+    terms += 0.5 * (log_h - LOG_2PI - np.log(rows.rho)[:, None] - wander / C).sum(axis=1)
     gamma = (x**2 * C).sum(axis=1)
     log_det = np.log(C).sum(axis=1) + np.log(q.noise / (q.noise + gamma))
-    rows += 0.5 * (log_det + x.shape[1] * (1.0 + LOG_2PI))
+    terms += 0.5 * (log_det + x.shape[1] * (1.0 + LOG_2PI))
     change = q.mu - prior.mu
     of_lines = 0.5 * float(
         ((q.root**2 + change**2) / prior.variance - 1.0 + np.log(prior.variance / q.root**2)).sum()
     )
-    return float(w @ rows) - of_lines - _divergence(q, prior)
+    return float(w @ terms) - of_lines - _divergence(q, prior)
 
 
 def published_fit(
-    heard: Heard, prior: Prior, q: Posterior, max_iter: int, tol: float
+    rows: ExpertRows, prior: Prior, q: Posterior, max_iter: int, tol: float
 ) -> tuple[Posterior, list[float]]:
-    """Sweeps of eqs 14–22 until F gains less than tol a row; F after each, before eq. 22."""
+    """Sweep over eqs 14–22 until F gains less than tol a row; return F after each too, before
+    eq. 22."""
     trace: list[float] = []
-    rows = max(float(heard.weight.sum()), 1.0)
+    total = max(float(rows.weight.sum()), 1.0)
     for _ in range(max_iter):
-        z = coefficients(heard, q)
-        q = published_lines(heard, prior, q, z)
-        q = published_variances(heard, prior, q, z)
-        trace.append(published_bound(heard, prior, q, coefficients(heard, q)))
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * rows:
+        z = coefficients(rows, q)
+        q = published_lines(rows, prior, q, z)
+        q = published_variances(rows, prior, q, z)
+        trace.append(published_bound(rows, prior, q, coefficients(rows, q)))
+        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * total:
             break
         prior = replace(prior, a=q.a, b=q.b)  # eq. 22
     return q, trace
@@ -269,7 +270,7 @@ def _divergence(q: Posterior, prior: Prior) -> float:
 
 
 def _gamma_divergence(a, b, a0, b0):
-    """KL of Gamma(a, b) from Gamma(a0, b0), rates b."""
+    """KL(Gamma(a, b) ‖ Gamma(a0, b0)), b a rate."""
     return (
         (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
         + a0 * (np.log(b) - np.log(b0)) + a * (b0 - b) / b
@@ -279,18 +280,18 @@ def _gamma_divergence(a, b, a0, b0):
 def fit_experts(
     experts: Experts, X: Array, y: Array, w: Array, assumed: Assumptions, max_iter: int, tol: float
 ) -> tuple[Experts, list[list[float]]]:
-    """All experts, each by itself, from where they are; the bounds they climbed."""
+    """Fit each expert by itself, starting from its present state; return the bounds too."""
     found, traces = experts.copy(), []
     for k in range(experts.size):
-        heard = Heard.of(X, y, w, experts.centres[k], assumed)
+        rows = ExpertRows.of(X, y, w, experts.centres[k], assumed)
         prior = Prior.of(assumed, experts.start[k])
         q = prior.posterior(assumed.local)
         q = replace(q, a=experts.a[k], b=experts.b[k], c=float(experts.c[k]), d=float(experts.d[k]))
-        q, trace = (fitted if assumed.local else published_fit)(heard, prior, q, max_iter, tol)
+        q, trace = (fitted if assumed.local else published_fit)(rows, prior, q, max_iter, tol)
         traces.append(trace)
         if assumed.local:
-            q = with_observed_counts(heard, prior, q)
+            q = with_observed_counts(rows, prior, q)
         found.mu[k], found.a[k], found.b[k], found.c[k], found.d[k] = q.mu, q.a, q.b, q.c, q.d
         found.factor[k] = factored(q.root) if assumed.local else q.root[None] ** 2
-        found.heard[k] = heard.weight.sum()
+        found.seen[k] = rows.weight.sum()
     return found, traces

@@ -1,4 +1,4 @@
-"""Committees that choose their own units, b and width from rows: at once, or as rows pass by."""
+"""Choose units, b and width of a committee from rows: in a batch, or as rows come in."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .absorbing import QUANTILE
 from .batch import fit_experts
-from .committee import Habits, LocalCommittee
+from .committee import LocalCommittee, StreamRules
 from .experts import Assumptions, Experts
-from .passing import QUANTILE
-from .race import (
-    LAPS,
+from .width_selection import (
     LARGENESS,
+    ROUNDS,
     UNITS,
     WIDTHS,
-    Race,
+    WidthSelection,
     gain,
     line,
     local_assumptions,
@@ -24,24 +24,24 @@ from .race import (
 )
 
 Array = np.ndarray
-#: Up to so many rows settings are compared by leaving out a fifth at a time.
+#: Up to this many rows, settings are compared by cross-validation with FOLDS folds.
 FEW, FEW_PUBLISHED, FOLDS = 200, 500, 5
-#: Sweeps of EM for a comparison.
+#: Sweeps of EM in a comparison.
 FEW_SWEEPS = 5
-#: Rows of the first lap of a race, at least.
-LEAST_LAP = 25
-#: Rows that settings are compared on where there are more.
-RACE_ROWS = 8_192
-#: Rows of a standard normal that the spread of few errors is mixed with.
+#: Least number of rows in the first round of a width selection.
+LEAST_ROUND = 25
+#: Most rows that settings are compared on.
+COMPARED_ROWS = 8_192
+#: The scale of few errors is shrunk towards one as if this many rows had shown it.
 DOUBT = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is given, and what is left to the data. Lengths in standard deviations of X."""
+    """What the user gives, and what is left to the data. Lengths in standard deviations of X."""
 
     local: bool
-    habits: Habits
+    rules: StreamRules
     width: float | None  # None: chosen
     b: float | None  # in units of the variance of y; None: chosen
     centres: Array | None  # (M, d), scaled; None: grown
@@ -50,7 +50,7 @@ class Choice:
 
 
 def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
-    """All that come into question, narrowest first."""
+    """The candidates, narrowest first."""
     d = X.shape[1]
     diagonal = np.sqrt(2.0 * d)
     if choice.local:
@@ -65,27 +65,27 @@ def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
     return [published_assumptions(unit, b, d) for unit in units for b in sizes]
 
 
-def begin(choice: Choice, X: Array, y: Array, w: Array, lap_length: int) -> Race:
-    """Before a row is heard; the rows given set the scale of what is assumed."""
+def begin(choice: Choice, X: Array, y: Array, w: Array, round_length: int) -> WidthSelection:
+    """A selection before any row is learnt; the rows given set the scale of the priors."""
     assumed = settings(choice, X, y, w)
-    committees = tuple(LocalCommittee.start(a, choice.habits, choice.centres) for a in assumed)
-    lap_length = max(lap_length, LEAST_LAP)
-    return Race.start(
-        committees, len(assumed) // 2, lap_length, LAPS if choice.local else 1
+    committees = tuple(LocalCommittee.start(a, choice.rules, choice.centres) for a in assumed)
+    rounds = ROUNDS if choice.local else 1
+    return WidthSelection.start(
+        committees, len(assumed) // 2, max(round_length, LEAST_ROUND), rounds
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A committee after all rows, and the bounds its experts climbed: one a sweep, and that of
-    local experts before the first."""
+    """A committee after all rows, and the bound of each expert after every sweep (local experts:
+    before the first as well)."""
 
     committee: LocalCommittee
     bounds: list[list[float]]
 
     @property
     def bound(self) -> float:
-        """Σ over experts."""
+        """The last bounds, summed over experts."""
         return float(sum(trace[-1] for trace in self.bounds))
 
     @property
@@ -95,14 +95,15 @@ class Fit:
 
 
 def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
-    """By variational EM. Rows come in a random order, unless the past fades.
+    """Fit by variational EM, in the order of the rows.
 
-    Where the past fades a row counts forgettingᵃᵍᵉ times.
+    With forgetting a row counts forgettingᵃᵍᵉ times. Among many rows the last fifth is left out of
+    EM, sets the scale of the error bars, and is learnt afterwards.
     """
     n = y.size
     if n <= (FEW if choice.local else FEW_PUBLISHED):
         return _fit_few(choice, X, y, _aged(w, choice), say)
-    assumed = _raced(choice, X, y, w)
+    assumed = _selected(choice, X, y, w)
     say(f"width {assumed.unit:.3g} standard deviations")
     if not choice.local:
         return _by_em(choice, assumed, X, y, _aged(w, choice))
@@ -110,28 +111,29 @@ def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]
     first, last = slice(kept), slice(kept, n)
     found = _by_em(choice, assumed, X[first], y[first], _aged(w[first], choice))
     committee = replace(found.committee, scale=np.zeros(3))
-    heard, _, _ = committee.heard(X[last], y[last], w[last])
-    answer = committee.answer(X[last])  # before any row of the last fifth was heard
+    after, _, _ = committee.add(X[last], y[last], w[last])
+    answer = committee.answer(X[last])  # before any row of the last fifth is learnt
     factor = _spread((y[last] - answer.mean) ** 2 / answer.variance, w[last])
     bars = np.array([0.5 * np.log(factor), float(n), 0.0])
-    return Fit(replace(heard, scale=bars), found.bounds)
+    return Fit(replace(after, scale=bars), found.bounds)
 
 
 def _aged(w: Array, choice: Choice) -> Array:
+    """w·forgettingᵃᵍᵉ."""
     age = np.arange(w.size - 1, -1, -1.0)
-    return w * choice.habits.forgetting**age
+    return w * choice.rules.forgetting**age
 
 
-def _raced(choice: Choice, X: Array, y: Array, w: Array) -> Assumptions:
-    rows = np.linspace(0, y.size - 1, min(y.size, RACE_ROWS)).astype(int)
+def _selected(choice: Choice, X: Array, y: Array, w: Array) -> Assumptions:
+    """The best setting on a stream of some of the rows."""
+    rows = np.linspace(0, y.size - 1, min(y.size, COMPARED_ROWS)).astype(int)
     X, y, w = X[rows], y[rows], w[rows]
-    laps = LAPS if choice.local else 1
-    race = begin(choice, X, y, w, y.size // (2**laps - 1))
-    return race.heard(X, y, w).best.assumed
+    rounds = ROUNDS if choice.local else 1
+    return begin(choice, X, y, w, y.size // (2**rounds - 1)).add(X, y, w).best.assumed
 
 
 def _fit_few(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
-    """Settings by the densities of rows left out, which say how wide bars must be as well."""
+    """Choose the setting, and the scale of the error bars, by cross-validation."""
     every, n = settings(choice, X, y, w), y.size
     quick = replace(choice, max_iter=min(choice.max_iter, FEW_SWEEPS))
     best, factor = len(every) // 2, 1.0
@@ -146,7 +148,7 @@ def _fit_few(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], 
 
 
 class _Scores:
-    """What settings gain on rows left out a fifth at a time, each tried once at most."""
+    """Cross-validated gains of settings; each setting is tried once at most."""
 
     def __init__(self, choice: Choice, every: list[Assumptions], X: Array, y: Array, w: Array):
         self.choice, self.every, self.rows = choice, every, (X, y, w)
@@ -154,7 +156,7 @@ class _Scores:
         self.found: dict[int, tuple[float, float]] = {}
 
     def of(self, index: int) -> tuple[float, float]:
-        """The gain, and the factor of variances with which bars hold."""
+        """The gain, and the factor of the variances with which 95 % bars cover 95 % of rows."""
         if index not in self.found:
             self.found[index] = self._tried(self.every[index])
         return self.found[index]
@@ -163,6 +165,7 @@ class _Scores:
         return max(range(len(self.every)), key=lambda i: self.of(i)[0])
 
     def _tried(self, assumed: Assumptions) -> tuple[float, float]:
+        """Fit on all folds but one, predict that one."""
         X, y, w = self.rows
         mean, variance = np.empty((2, y.size))
         for fold in range(FOLDS):
@@ -175,7 +178,7 @@ class _Scores:
 
 
 def _climbed(scores: _Scores, start: int, count: int) -> int:
-    """From width to width while the gain grows: the narrowest are the dearest to try."""
+    """Go from width to width while the gain grows: the narrowest are costly to try."""
     best = start
     for step in (1, -1):
         while 0 <= best + step < count and scores.of(best + step)[0] > scores.of(best)[0]:
@@ -186,20 +189,20 @@ def _climbed(scores: _Scores, start: int, count: int) -> int:
 
 
 def _spread(squares: Array, w: Array) -> float:
-    """Factor of variances with which 95 % bars hold 95 % of rows, and of some that fit."""
+    """Factor of the variances with which 95 % bars cover 95 % of rows, shrunk towards one."""
     order = np.argsort(squares)
     z, share = np.sqrt(squares[order]), w[order] / w.max()
     total = share.sum()
-    # weighted quantile, mixed with that of a standard normal as if DOUBT rows had said so
+    # log of the weighted quantile over the normal one, shrunk as if DOUBT rows had shown zero
     level = np.searchsorted(np.cumsum(share), 0.95 * total)
     log_ratio = np.log(max(z[min(level, z.size - 1)], 0.1) / QUANTILE)
     return float(np.exp(2.0 * log_ratio * total / (total + DOUBT)))
 
 
 def _by_em(choice: Choice, assumed: Assumptions, X: Array, y: Array, w: Array) -> Fit:
-    """Centres as given, or where rows that pass by ask for them; then EM."""
-    committee = LocalCommittee.start(assumed, choice.habits, choice.centres)
-    committee, _, _ = committee.heard(X, y, w)
+    """Take the centres given, or those a stream of the rows adds; then run EM."""
+    committee = LocalCommittee.start(assumed, choice.rules, choice.centres)
+    committee, _, _ = committee.add(X, y, w)
     experts = committee.experts
     if not assumed.local:
         experts = _fresh(experts, assumed)
@@ -208,6 +211,6 @@ def _by_em(choice: Choice, assumed: Assumptions, X: Array, y: Array, w: Array) -
 
 
 def _fresh(experts: Experts, assumed: Assumptions) -> Experts:
-    """As published, EM begins at the prior."""
+    """The same centres at the prior: where EM begins as published."""
     fresh = Experts.at(experts.centres[: experts.size], assumed)
     return fresh.with_room(experts.centres.shape[0])

@@ -1,33 +1,34 @@
-"""A committee of local experts: rows pass by, queries are answered."""
+"""A committee of local experts: add rows, answer queries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from .absorbing import absorb_rows, answer_queries, expert_weights
 from .experts import Assumptions, Experts
-from .passing import answers, listen, weights
+from .loops import Prior, Settings
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Habits:
-    """How a committee hears rows, grows and forgets."""
+class StreamRules:
+    """How a committee learns from rows, adds and drops experts, and forgets."""
 
     max_experts: int
     sweeps: int = 1
     forgetting: float = 1.0
     grow: bool = True
-    reach: float = 0.5  # a local expert joins where no other counts a row more than this
+    reach: float = 0.5  # a local expert is added where every other has K below this
     add_below: float = -1.5  # as published: where log p(y | committee) is below this
     alike: float = 0.05  # experts whose variances differ by less than this share are one
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """At n queries, y scaled."""
+class Answer(NamedTuple):
+    """The prediction at n queries, y scaled."""
 
     mean: Array  # (n,)
     variance: Array  # (n,)  of a new y
@@ -38,61 +39,67 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class LocalCommittee:
-    """Experts, and a scale of their bars that follows how often these held."""
+    """Experts, and a scale of their error bars that is adapted to 95 % coverage."""
 
     assumed: Assumptions
-    habits: Habits
+    rules: StreamRules
     experts: Experts
-    scale: Array  # (3,)  see `passing.listen`
+    scale: Array  # (3,)  see `absorbing.absorb_rows`
 
     @classmethod
-    def start(cls, assumed: Assumptions, habits: Habits, centres: Array | None = None):
+    def start(cls, assumed: Assumptions, rules: StreamRules, centres: Array | None = None):
+        """Before any row: no expert, or one at each of the centres (M, d)."""
         if centres is None:
-            experts = Experts.none(habits.max_experts, assumed)
+            experts = Experts.none(rules.max_experts, assumed)
         else:
             experts = Experts.at(centres, assumed)
-            experts = experts.with_room(max(habits.max_experts, experts.size))
-        return cls(assumed, habits, experts, np.zeros(3))
+            experts = experts.with_room(max(rules.max_experts, experts.size))
+        return cls(assumed, rules, experts, np.zeros(3))
 
-    def heard(self, X: Array, y: Array, w: Array) -> tuple[LocalCommittee, Array, Array]:
-        """After rows (n, d), (n,), (n,); mean and variance (n,) before each of them."""
+    def add(self, X: Array, y: Array, w: Array) -> tuple[LocalCommittee, Array, Array]:
+        """Learn from rows (n, d), (n,), (n,); return mean and variance (n,) before each too."""
         e, scale, mean, variance = self.experts.copy(), self.scale.copy(), *np.empty((2, y.size))
-        h, assumed = self.habits, self.assumed
-        room = e.centres.shape[0] if h.grow else e.size
-        size = listen(
-            X, y, w, e.size, room, assumed.unit, assumed.local, h.sweeps, h.forgetting,
-            _prior(assumed), assumed.slope, 1.0 - 2.0 * np.log(h.reach), h.add_below,
-            h.alike if h.grow else 0.0, scale, *e.arrays(), mean, variance,
+        size = absorb_rows(
+            X, y, w, e.size, self._settings(), e.arrays(), scale, mean, variance
         )  # fmt: skip
         experts = replace(e, size=int(size))
         return replace(self, experts=experts, scale=scale), mean, variance
 
+    def _settings(self) -> Settings:
+        assumed, rules, e = self.assumed, self.rules, self.experts
+        return Settings(
+            unit=float(assumed.unit), local=assumed.local, slope=assumed.slope,
+            prior=Prior(assumed.a0, assumed.b0, assumed.c0, assumed.d0, assumed.prior_variance()),
+            sweeps=rules.sweeps, forgetting=rules.forgetting,
+            room=e.centres.shape[0] if rules.grow else e.size,
+            reach=1.0 - 2.0 * np.log(rules.reach), add_below=rules.add_below,
+            alike=rules.alike if rules.grow else 0.0,
+        )  # fmt: skip
+
     def answer(self, X: Array) -> Answer:
+        """Predict at queries (n, d)."""
         n, e = X.shape[0], self.experts
         if e.size == 0:
             slopes = np.tile(self.assumed.slope, (n, 1))
             return Answer(
                 X @ self.assumed.slope, np.ones(n), np.zeros(n), slopes, np.zeros(X.shape)
             )
-        mean, variance, noise = np.empty((3, n))
-        slopes, slope_variance = np.empty((2, *X.shape))
-        answers(
-            X, e.size, self.assumed.unit, self.assumed.local, e.centres, e.mu, e.factor,
-            e.spread(), e.a, e.b, e.c, e.d, mean, variance, noise, slopes, slope_variance,
-        )  # fmt: skip
+        found = Answer(*np.empty((3, n)), *np.empty((2, *X.shape)))
+        answer_queries(X, e.size, self._settings(), e.arrays(), e.spread(), found)
         bars = self.factor_of_bars
-        return Answer(mean, bars * variance, bars * noise, slopes, bars * slope_variance)
+        return found._replace(
+            variance=bars * found.variance, noise=bars * found.noise,
+            slope_variance=bars * found.slope_variance,
+        )  # fmt: skip
 
     def correlation(self, X: Array) -> Array:
-        """Of the means at queries  (n, n): each is a weighted sum of the experts' lines."""
+        """Correlation of the means at queries  (n, n): each is a weighted sum of the experts'
+        lines."""
         n, e, unit = X.shape[0], self.experts, self.assumed.unit
         if e.size == 0:
             return np.eye(n)
         share = np.empty((n, e.size))
-        weights(
-            X, e.size, unit, self.assumed.local, e.centres, e.mu, e.factor, e.a, e.b, e.c, e.d,
-            share,
-        )  # fmt: skip
+        expert_weights(X, e.size, self._settings(), e.arrays(), share)
         C = np.zeros((n, n))
         for k, S in enumerate(e.covariance()):
             near = np.flatnonzero(share[:, k])
@@ -104,9 +111,9 @@ class LocalCommittee:
         return C / np.outer(sd, sd)
 
     def reach(self) -> Array:
-        """How far along each column experts are good, in units: where γ has grown by s.
+        """Distance along each column, in units, at which γ has grown by s  (size, d).
 
-        (1 + t²)(1/h_D + t²/h_j) = 1/h_D + s; local experts count rows less beyond one unit too.
+        It solves (1 + t²)(1/h_D + t²/h_j) = 1/h_D + s. Local experts are bounded by one unit.
         """
         inverse, s = self.experts.misfit(), self.experts.noise()[:, None]
         level, own = inverse[:, -1:], inverse[:, :-1]
@@ -116,10 +123,5 @@ class LocalCommittee:
 
     @property
     def factor_of_bars(self) -> float:
+        """Factor of the variances; 1 as published."""
         return float(np.exp(2.0 * self.scale[0])) if self.assumed.local else 1.0
-
-
-def _prior(assumed: Assumptions) -> Array:
-    """As `loops` wants it: a0, b0, c0, d0, d0/c0, the diagonal of S0."""
-    numbers = [assumed.a0, assumed.b0, assumed.c0, assumed.d0, assumed.d0 / assumed.c0]
-    return np.concatenate([numbers, assumed.prior_variance()])

@@ -1,21 +1,22 @@
-"""What local experts know, and what they assume.
+"""Local experts: the model of one expert, and the arrays that hold all of them.
 
 Expert k has a centre x_c. For a row, x = [(x_i − x_c)/u, 1] (D = d + 1), u a unit of length:
 
     y_i = β_iᵀx + ε,   β_i ~ N(β, C_i),   C_i = diag_j(ρ_i/h_j),   ρ_i = xᵀx,   ε ~ N(0, σ²)
 
-so that γ_i = xᵀC_ix = ρ_i Σ_j x_j²/h_j is what the line misses far from the centre. Priors:
-β ~ N(μ0, S0), h_j ~ Gamma(a0, b0), σ² ~ InvGamma(c0, d0). The posterior is kept as μ, S,
-Gamma(a_j, b_j), InvGamma(c, d); ⟨h_j⟩ = a_j/b_j and s = 1/⟨σ⁻²⟩ = d/c.
+so the line misses y by a variance γ_i = xᵀC_ix = ρ_i Σ_j x_j²/h_j, which grows away from the
+centre. Priors: β ~ N(μ0, S0), h_j ~ Gamma(a0, b0), σ² ~ InvGamma(c0, d0). The posterior is kept
+as μ, S, Gamma(a_j, b_j), InvGamma(c, d); ⟨h_j⟩ = a_j/b_j and s = 1/⟨σ⁻²⟩ = d/c.
 
-Published (`local=False`): every expert hears every row in full, S is diagonal, and β_i are
-averaged over by themselves (mean field). Local: a row counts K_i = exp(−(ρ_i − 1)/2) times, S is
-full, β_i are integrated out.
+Local: a row counts K_i = exp(−(ρ_i − 1)/2) times, S is full, β_i are integrated out.
+Published (`local=False`): every expert uses every row in full, S is diagonal, and q(β_i) is a
+factor of its own (mean field).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +25,13 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Assumptions:
-    """What holds for all experts of a committee, in units in which X and y have variance one."""
+    """The prior of all experts of a committee; X and y are scaled to variance one."""
 
     unit: float  # u
     local: bool
     slope: Array  # (d,)  prior mean of the slopes of f
-    slope_variance: float  # of each about it
-    level_variance: float  # of f at a centre
+    slope_variance: float  # prior variance of each slope
+    level_variance: float  # prior variance of f at a centre
     a0: float
     b0: float
     c0: float
@@ -46,12 +47,27 @@ class Assumptions:
         return np.append(slopes, self.level_variance)
 
 
+class ExpertArrays(NamedTuple):
+    """The arrays of `Experts`, as compiled loops take them."""
+
+    centres: Array
+    mu: Array
+    start: Array
+    factor: Array
+    a: Array
+    b: Array
+    c: Array
+    d: Array
+    seen: Array
+    times: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Experts:
-    """The first `size` of the arrays' M entries are experts, the others room to grow.
+    """Experts in arrays of M entries: the first `size` are in use, the others are free.
 
-    S_k = U diag(v) Uᵀ, U unit upper triangular: v is the diagonal of `factor` and U the rest. Of
-    experts as published S_k = diag(v), and `factor` has one row.
+    S_k = U diag(v) Uᵀ, U unit upper triangular: `factor` holds v on its diagonal and U above it.
+    As published S_k = diag(v), and `factor` has one row.
     """
 
     size: int
@@ -63,22 +79,23 @@ class Experts:
     b: Array  # (M, D)
     c: Array  # (M,)
     d: Array  # (M,)
-    heard: Array  # (M,)  rows, each by its weight
-    times: Array  # (M, 3)  row of birth, last row that came near, number of such rows
+    seen: Array  # (M,)  rows, each by its weight
+    times: Array  # (M, 3)  number of the row that added it, of the last near row; near rows
 
     @classmethod
     def none(cls, room: int, assumed: Assumptions) -> Experts:
+        """No expert yet, with room for this many."""
         D = assumed.d + 1
         return cls(
             size=0, centres=np.zeros((room, assumed.d)), mu=np.zeros((room, D)),
             start=np.zeros((room, D)), factor=np.zeros((room, D if assumed.local else 1, D)),
             a=np.ones((room, D)), b=np.ones((room, D)), c=np.ones(room), d=np.ones(room),
-            heard=np.zeros(room), times=np.zeros((room, 3)),
+            seen=np.zeros(room), times=np.zeros((room, 3)),
         )  # fmt: skip
 
     @classmethod
     def at(cls, centres: Array, assumed: Assumptions, level: float = 0.0) -> Experts:
-        """Fresh experts, who expect f = level + slopeᵀx."""
+        """Experts at the prior, with mean f = level + slopeᵀx."""
         found = cls.none(centres.shape[0], assumed)
         found.centres[:] = centres
         found.start[:, :-1] = assumed.slope * assumed.unit
@@ -89,17 +106,17 @@ class Experts:
         found.c[:], found.d[:] = assumed.c0, assumed.d0
         return replace(found, size=centres.shape[0])
 
-    def arrays(self) -> tuple[Array, ...]:
-        """In the order of the fields, without the size."""
-        return (
+    def arrays(self) -> ExpertArrays:
+        return ExpertArrays(
             self.centres, self.mu, self.start, self.factor, self.a, self.b, self.c, self.d,
-            self.heard, self.times,
+            self.seen, self.times,
         )  # fmt: skip
 
     def copy(self) -> Experts:
         return Experts(self.size, *(array.copy() for array in self.arrays()))
 
     def with_room(self, room: int) -> Experts:
+        """The same experts in arrays of `room` entries."""
         arrays = []
         for array in self.arrays():
             wider = np.ones((room, *array.shape[1:]))
@@ -134,12 +151,13 @@ class Experts:
 
 
 def _initial(assumed: Assumptions) -> Array:
+    """`factor` of the prior: S0."""
     v = assumed.prior_variance()
     return np.diag(v) if assumed.local else v[None]
 
 
 def factored(root: Array) -> Array:
-    """U and v of S = U diag(v) Uᵀ in one matrix, from an upper R (D, D) with S = RRᵀ."""
+    """`factor` of S = RRᵀ, R (D, D) upper triangular."""
     scale = np.diag(root)
     found = root / scale
     np.fill_diagonal(found, scale**2)

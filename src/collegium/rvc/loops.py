@@ -1,31 +1,91 @@
-"""Row by row, compiled: what an expert says of a row, and what it learns from it.
+"""Predict one row, and learn from it, expert by expert: compiled loops.
 
-Letters as in `experts`; arrays change in place. See `stream` for the steps.
+Letters as in `experts`. Arrays change in place.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-#: Least share of a row that a local expert listens to, and of the most confident vote.
+Array = np.ndarray
+#: A local expert ignores rows with a smaller K, and the committee experts whose K is smaller than
+#: this share of the largest.
 FAINT = 1e-4
-#: Largest squared error, relative to its variance, that is taken in full.
+#: Largest squared error, relative to its variance, that counts in full.
 LARGEST_SURPRISE = 100.0
-#: Least variance of noise and misfit, relative to the first guess of the noise; and what is kept
-#: at least of what was known.
+#: Least variance of noise and misfit, relative to the prior's noise d0/c0.
 LEAST = 1e-12
-#: Least share of the past that one row may leave.
+#: Least share of the past that forgetting leaves after one row.
 LEAST_KEPT = 1e-6
-#: Rows that count less say nothing.
+#: Rows of a smaller weight are ignored.
 LEAST_WEIGHT = 1e-100
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 
 
+class Prior(NamedTuple):
+    """Gamma(a, b) for h_j, InvGamma(c, d) for σ², covariance diag(variance) for β."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    variance: Array  # diagonal of S0  (D,)
+
+
+class Settings(NamedTuple):
+    """What stays fixed while rows are absorbed: assumptions and rules of a committee."""
+
+    unit: float  # u
+    local: bool
+    slope: Array  # of f, expected before any row  (d,)
+    prior: Prior
+    sweeps: int
+    forgetting: float
+    room: int  # most experts
+    reach: float  # a local expert is added where every xᵀx exceeds this
+    add_below: float  # as published: where the log density of y is below this
+    alike: float  # experts whose variances differ by less than this share are one; 0: never
+
+
+class Work(NamedTuple):
+    """Memory for one row and one expert."""
+
+    x: Array  # (D,)
+    f: Array  # Uᵀx  (D,)
+    gain: Array  # (D,)
+    before: Array  # a, b, μ and 1/diag S before the row  (4, D)
+
+
+class Each(NamedTuple):
+    """Every expert's prediction of one row."""
+
+    rho: Array  # xᵀx  (M,)
+    mean: Array  # (M,)
+    variance: Array  # (M,)
+    weight: Array  # α  (M,)
+
+
+class Total(NamedTuple):
+    """Sums over experts: Σα, Σαm, Σα/v and Σα(s + 1/h_D)/v (as published Σαs/v)."""
+
+    weight: float
+    mean: float
+    precision: float
+    noise: float
+
+
+@_leaf
+def memory(room, D):
+    """Unset `Each` of `room` experts and `Work` of D coefficients."""
+    each = Each(np.empty(room), np.empty(room), np.empty(room), np.empty(room))
+    return each, Work(np.empty(D), np.empty(D), np.empty(D), np.empty((4, D)))
+
+
 @_leaf
 def inputs(row, centre, unit, x):
-    """x = [(row − centre)/u, 1]; xᵀx."""
+    """Set x = [(row − centre)/u, 1]; return xᵀx."""
     d = centre.size
     rho = 1.0
     for j in range(d):
@@ -38,7 +98,7 @@ def inputs(row, centre, unit, x):
 
 @_leaf
 def quadratic(factor, x, f):
-    """xᵀSx, and f = Uᵀx where S is full."""
+    """Return xᵀSx; set f = Uᵀx where S is full."""
     D = x.size
     q = 0.0
     if factor.shape[0] == 1:
@@ -64,14 +124,35 @@ def misfit(x, rho, a, b):
 
 
 @_leaf
-def votes(
-    row, size, unit, local, centres, mu, factor, a, b, c, d, x, f, rho, mean, variance, share,
-):  # fmt: skip
-    """Each expert's mean, variance and weight at a row; the sums that the committee needs.
+def residual(y, x, mu):
+    """e = y − xᵀμ."""
+    e = y
+    for j in range(x.size):
+        e -= x[j] * mu[j]
+    return e
 
-    weights α_k = K_k/v_k, K_k = 1 as published: Σα, Σαm, Σα/v, Σα(s + 1/h_D)/v (as published
-    Σαs/v), each relative to the nearest expert's K. `share` is α_k, or 0 of those too far to count.
+
+@_leaf
+def variance_of(k, row, unit, experts, work):
+    """v = xᵀSx + γ + s of expert k at a row."""
+    factor, a, b, c, d = experts.factor[k], experts.a[k], experts.b[k], experts.c, experts.d
+    x, f = work.x, work.f
+    rho = inputs(row, experts.centres[k], unit, x)
+    return quadratic(factor, x, f) + misfit(x, rho, a, b) + d[k] / c[k]
+
+
+@_leaf
+def predict_each(row, size, settings, experts, each, work):
+    """Set each expert's mean, variance and weight α_k = K_k/v_k at a row; return their sums.
+
+    K_k is relative to the nearest expert's, and 1 as published. Experts with K_k below `FAINT`
+    get weight zero.
     """
+    unit, local = settings.unit, settings.local
+    centres, mu, factor = experts.centres, experts.mu, experts.factor
+    a, b, c, d = experts.a, experts.b, experts.c, experts.d
+    rho, mean, variance, weight = each
+    x, f = work.x, work.f
     nearest = np.inf
     for k in range(size):
         r = 1.0
@@ -83,7 +164,7 @@ def votes(
     total = total_mean = total_precision = total_noise = 0.0
     for k in range(size):
         K = np.exp(-0.5 * (rho[k] - nearest)) if local else 1.0
-        share[k] = 0.0
+        weight[k] = 0.0
         if K < FAINT:
             continue
         r = inputs(row, centres[k], unit, x)
@@ -92,77 +173,88 @@ def votes(
             m += x[j] * mu[k, j]
         s = d[k] / c[k]
         v = quadratic(factor[k], x, f) + misfit(x, r, a[k], b[k]) + s
-        mean[k], variance[k], share[k] = m, v, K / v
-        total += share[k]
-        total_mean += share[k] * m
-        total_precision += share[k] / v
-        wander = b[k, -1] / a[k, -1] if local else 0.0  # of levels: rows show it as noise
-        total_noise += share[k] * (s + wander) / v
-    return total, total_mean, total_precision, total_noise
+        mean[k], variance[k], weight[k] = m, v, K / v
+        total += weight[k]
+        total_mean += weight[k] * m
+        total_precision += weight[k] / v
+        level = b[k, -1] / a[k, -1] if local else 0.0  # 1/h_D: in the rows it looks like noise
+        total_noise += weight[k] * (s + level) / v
+    return Total(total, total_mean, total_precision, total_noise)
 
 
 @_leaf
-def learn_local(
-    row, y, weight, K, unit, sweeps, forgetting, prior, start, centre, mu, factor, a, b, c, d,
-    heard, x, f, g, base,
-):  # fmt: skip
-    """One row for one local expert.
+def learn_local(k, row, y, weight, K, settings, experts, work):
+    """Update local expert k with one row.
 
-    The error e = y − xᵀμ has variance v = s + γ + xᵀSx before the row is heard. Each part of it
-    that is not yet known is credited with its share φ of v: for noise c += Kφ/2, d += Kφs z²/2,
-    z² = e²/v, and so for 1/h_j. At rest Σ Kφ(z² − 1) = 0, which is where Σ K log N(e | 0, v) is
-    stationary. Then μ and S hear the row with noise (s + γ)/K, in Bierman's form; with more where
-    e is ten deviations and beyond. With forgetting, rows of old are trusted no more than those of
-    now: where noise grows at the centre, what they said fades as much.
+    1. With forgetting, the past fades.
+    2. `_share_error` updates the variances.
+    3. With forgetting, where the noise at the centre has grown by that, μ and S fade by the same
+       ratio: old rows are trusted no more than new ones.
+    4. `_update_line`: the noise of the row is (s + γ)/(K·weight), and more where the error is
+       beyond ten standard deviations.
     """
-    D = x.size
+    x, f, g, forgetting = work.x, work.f, work.gain, settings.forgetting
+    mu, factor, a, b = experts.mu[k], experts.factor[k], experts.a[k], experts.b[k]
+    c, d, seen = experts.c, experts.d, experts.seen
     share = K * weight
     if share < LEAST_WEIGHT:
         return
-    rho = inputs(row, centre, unit, x)
+    rho = inputs(row, experts.centres[k], settings.unit, x)
     if forgetting < 1.0:
         keep = max(forgetting**share, LEAST_KEPT)
-        _fade(keep, prior, a, b, c, d)
-        _fade_line(keep, prior, start, mu, factor, f, g)
+        _fade_variances(k, keep, settings.prior, experts)
+        _fade_line(k, keep, settings.prior, experts, work)
     q = quadratic(factor, x, f)
-    e = y
+    e = residual(y, x, mu)
+    noise_before = d[k] / c[k] + b[-1] / a[-1]
+    surprise = _share_error(k, e, rho, q, share, settings, experts, work)
+    if forgetting < 1.0:
+        keep = noise_before / (d[k] / c[k] + b[-1] / a[-1])
+        if keep < 1.0:
+            _fade_line(k, max(keep, LEAST_KEPT), settings.prior, experts, work)
+            quadratic(factor, x, f)
+            e = residual(y, x, mu)
+    noise = (d[k] / c[k] + misfit(x, rho, a, b)) / share
+    noise *= max(surprise / LARGEST_SURPRISE, 1.0)
+    _update_line(noise, e, f, mu, factor, g)
+    seen[k] += share
+
+
+@_leaf
+def _share_error(k, e, rho, q, share, settings, experts, work):
+    """Update a, b, c and d with an error e whose variance is v = s + γ + xᵀSx; return e²/v.
+
+    Each part of v learns from its share φ of v: c += κφ/2 and d += κφs z²/2 for the noise, with
+    z² = e²/v and κ = K·weight, and the same for 1/h_j. This is at rest where Σ κφ(z² − 1) = 0,
+    the stationary point of Σ κ log N(e | 0, v).
+    """
+    x, before = work.x, work.before
+    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
+    D = x.size
     for j in range(D):
-        e -= x[j] * mu[j]
-        base[0, j], base[1, j] = a[j], b[j]
-    c_before, d_before = c[0], d[0]
-    believed = d[0] / c[0] + b[D - 1] / a[D - 1]
+        before[0, j], before[1, j] = a[j], b[j]
+    c_before, d_before = c[k], d[k]
     surprise = 0.0
-    for _ in range(sweeps):
-        s = d[0] / c[0]
+    for _ in range(settings.sweeps):
+        s = d[k] / c[k]
         v = s + misfit(x, rho, a, b) + q
         surprise = e * e / v
         z2 = min(surprise, LARGEST_SURPRISE)
         for j in range(D):
             own = b[j] / a[j]
             half = 0.5 * share * rho * x[j] * x[j] * own / v
-            a[j] = base[0, j] + half
-            b[j] = base[1, j] + half * own * z2
+            a[j] = before[0, j] + half
+            b[j] = before[1, j] + half * own * z2
         half = 0.5 * share * s / v
-        c[0] = c_before + half
-        d[0] = d_before + half * s * z2
-    _bound(prior, a, b, c, d)
-    if forgetting < 1.0:
-        keep = believed / (d[0] / c[0] + b[D - 1] / a[D - 1])
-        if keep < 1.0:
-            _fade_line(max(keep, LEAST_KEPT), prior, start, mu, factor, f, g)
-            quadratic(factor, x, f)
-            e = y
-            for j in range(D):
-                e -= x[j] * mu[j]
-    noise = (d[0] / c[0] + misfit(x, rho, a, b)) / share
-    noise *= max(surprise / LARGEST_SURPRISE, 1.0)
-    _hear(noise, e, f, mu, factor, g)
-    heard[0] += share
+        c[k] = c_before + half
+        d[k] = d_before + half * s * z2
+    _keep_positive(k, settings.prior, experts)
+    return surprise
 
 
 @_leaf
-def _hear(noise, e, f, mu, factor, g):
-    """μ and S after e = y − xᵀμ, whose noise has this variance, f = Uᵀx (Bierman 1977)."""
+def _update_line(noise, e, f, mu, factor, g):
+    """Update μ and S with e = y − xᵀμ of this noise variance, f = Uᵀx (Bierman 1977)."""
     D = mu.size
     alpha = noise
     for j in range(D):
@@ -181,29 +273,36 @@ def _hear(noise, e, f, mu, factor, g):
 
 
 @_leaf
-def _bound(prior, a, b, c, d):
-    """Noise and misfit that do not vanish."""
-    least = LEAST * prior[4]
-    if d[0] < least * c[0]:
-        d[0] = least * c[0]
+def _keep_positive(k, prior, experts):
+    """Keep noise d/c and misfit b/a above `LEAST` of the prior's noise."""
+    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
+    least = LEAST * (prior.d / prior.c)
+    if d[k] < least * c[k]:
+        d[k] = least * c[k]
     for j in range(a.size):
         if b[j] < least * a[j]:
             b[j] = least * a[j]
 
 
 @_leaf
-def _fade(keep, prior, a, b, c, d):
-    """Counts return towards the prior's: a0, b0, c0, d0, then d0/c0 and the diagonal of S0."""
-    c[0] = prior[2] + keep * (c[0] - prior[2])
-    d[0] = prior[3] + keep * (d[0] - prior[3])
+def _fade_variances(k, keep, prior, experts):
+    """a ← a0 + keep·(a − a0), and the same for b, c and d."""
+    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
+    c[k] = prior.c + keep * (c[k] - prior.c)
+    d[k] = prior.d + keep * (d[k] - prior.d)
     for j in range(a.size):
-        a[j] = prior[0] + keep * (a[j] - prior[0])
-        b[j] = prior[1] + keep * (b[j] - prior[1])
+        a[j] = prior.a + keep * (a[j] - prior.a)
+        b[j] = prior.b + keep * (b[j] - prior.b)
 
 
 @_leaf
-def _fade_line(keep, prior, start, mu, factor, f, g):
-    """S⁻¹ ← keep·S⁻¹ + (1 − keep)S0⁻¹, and so for S⁻¹μ: the prior is heard again, by its parts."""
+def _fade_line(k, keep, prior, experts, work):
+    """S⁻¹ ← keep·S⁻¹ + (1 − keep)S0⁻¹, and the same for S⁻¹μ.
+
+    S0 is diagonal, so its part comes in as D rows, one for each coefficient.
+    """
+    mu, factor, start, variance = experts.mu[k], experts.factor[k], experts.start[k], prior.variance
+    f, g = work.f, work.gain
     D = mu.size
     for j in range(D):
         factor[j, j] /= keep
@@ -213,48 +312,51 @@ def _fade_line(keep, prior, start, mu, factor, f, g):
         for i in range(D):
             f[i] = factor[j, i] if i > j else 0.0
         f[j] = 1.0
-        _hear(prior[5 + j] / (1.0 - keep), start[j] - mu[j], f, mu, factor, g)
+        _update_line(variance[j] / (1.0 - keep), start[j] - mu[j], f, mu, factor, g)
 
 
 @_leaf
-def learn_published(
-    row, y, weight, unit, sweeps, forgetting, prior, start, centre, mu, factor, a, b, c, d, heard,
-    x, base,
-):  # fmt: skip
-    """One row for one expert as published: eqs 14–15 and 24–29, the prior fixed over sweeps."""
+def learn_published(k, row, y, weight, settings, experts, work):
+    """Update expert k with one row as published: eqs 14–15 and 24–29, the prior fixed over
+    sweeps."""
     if weight < LEAST_WEIGHT:
         return
-    D = x.size
-    rho = inputs(row, centre, unit, x)
-    if forgetting < 1.0:
-        keep = max(forgetting**weight, LEAST_KEPT)
-        _fade(keep, prior, a, b, c, d)
-        for j in range(D):
-            old, prior_part = keep / factor[0, j], (1.0 - keep) / prior[5 + j]
-            factor[0, j] = 1.0 / (old + prior_part)
-            mu[j] = factor[0, j] * (old * mu[j] + prior_part * start[j])
+    x, before, D = work.x, work.before, work.x.size
+    mu, S, a, b = experts.mu[k], experts.factor[k, 0], experts.a[k], experts.b[k]
+    c, d, seen = experts.c, experts.d, experts.seen
+    rho = inputs(row, experts.centres[k], settings.unit, x)
+    if settings.forgetting < 1.0:
+        _fade_published(k, max(settings.forgetting**weight, LEAST_KEPT), settings.prior, experts)
     for j in range(D):
-        base[0, j], base[1, j] = a[j], b[j]
-        base[2, j], base[3, j] = mu[j], 1.0 / factor[0, j]
-    c_before, d_before = c[0], d[0]
-    for _ in range(sweeps):
-        s, total, e = d[0] / c[0], misfit(x, rho, a, b), y
-        for j in range(D):
-            e -= x[j] * mu[j]
-        total += s
+        before[0, j], before[1, j] = a[j], b[j]
+        before[2, j], before[3, j] = mu[j], 1.0 / S[j]
+    c_before, d_before = c[k], d[k]
+    for _ in range(settings.sweeps):
+        s, e = d[k] / c[k], residual(y, x, mu)
+        total = misfit(x, rho, a, b) + s
         for j in range(D):
             C = rho * b[j] / a[j]
             pull = C * x[j] / total
             nu = mu[j] + pull * e
             G = C - pull * C * x[j]
-            precision = base[3, j] + weight / C
-            S = 1.0 / precision
-            new = S * (base[3, j] * base[2, j] + weight * nu / C)
-            a[j] = base[0, j] + 0.5 * weight
-            b[j] = base[1, j] + 0.5 * weight * ((nu - new) ** 2 + G + S) / rho
-            factor[0, j], mu[j] = S, new
-        c[0] = c_before + 0.5 * weight
+            spread = 1.0 / (before[3, j] + weight / C)
+            centre = spread * (before[3, j] * before[2, j] + weight * nu / C)
+            a[j] = before[0, j] + 0.5 * weight
+            b[j] = before[1, j] + 0.5 * weight * ((nu - centre) ** 2 + G + spread) / rho
+            S[j], mu[j] = spread, centre
+        c[k] = c_before + 0.5 * weight
         left = e * s / total  # y − νᵀx
-        d[0] = d_before + 0.5 * weight * (left * left + s * (total - s) / total)
-    _bound(prior, a, b, c, d)
-    heard[0] += weight
+        d[k] = d_before + 0.5 * weight * (left * left + s * (total - s) / total)
+    _keep_positive(k, settings.prior, experts)
+    seen[k] += weight
+
+
+@_leaf
+def _fade_published(k, keep, prior, experts):
+    """`_fade_variances`, and `_fade_line` for a diagonal S."""
+    mu, S, start, variance = experts.mu[k], experts.factor[k, 0], experts.start[k], prior.variance
+    _fade_variances(k, keep, prior, experts)
+    for j in range(mu.size):
+        old, new = keep / S[j], (1.0 - keep) / variance[j]
+        S[j] = 1.0 / (old + new)
+        mu[j] = S[j] * (old * mu[j] + new * start[j])

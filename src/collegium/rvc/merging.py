@@ -1,8 +1,8 @@
-"""Experts of several streams as one: what each heard is a message, and messages add.
+"""Merge the experts of several streams: what each learnt is a message, and messages add.
 
-Of an expert the message is its natural parameters less those of the prior: S⁻¹ − S0⁻¹,
-S⁻¹μ − S0⁻¹μ0, and a, b, c, d less a0, b0, c0, d0. (Each stream weighed its rows by the h and σ²
-it knew, so this is not bit by bit what one stream would have found.)
+The message of an expert is its natural parameters minus those of the prior: S⁻¹ − S0⁻¹,
+S⁻¹μ − S0⁻¹μ0, and a − a0, b − b0, c − c0, d − d0. Each stream weighs its rows by its own h and σ²,
+so the sum is not exactly what one stream of all rows would give.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Array = np.ndarray
 def merged_committees(
     committees: Sequence[LocalCommittee], common: LocalCommittee | None
 ) -> LocalCommittee:
-    """Experts with the same centre are one; `common` is what all began with, counted once."""
+    """Merge experts with the same centre; `common`, the start of all streams, counts once."""
     first = committees[0]
     parts = [(committee.experts, 1.0) for committee in committees]
     if common is not None:
-        if first.habits.forgetting < 1.0:
+        if first.rules.forgetting < 1.0:
             raise ValueError(
                 "common cannot be taken out of models with forgetting < 1, which have forgotten "
                 "some of it: merge models that began apart, with the same width and centres"
@@ -39,7 +39,7 @@ def merged_committees(
                 "of one model that has settled (copy.deepcopy after some rows), or give width"
             )
     experts = _merged(parts, first.assumed)
-    experts = experts.with_room(max(first.habits.max_experts, experts.size))
+    experts = experts.with_room(max(first.rules.max_experts, experts.size))
     rows = np.array([max(committee.scale[1], 1.0) for committee in committees])
     scale = first.scale.copy()
     scale[0] = rows @ [committee.scale[0] for committee in committees] / rows.sum()
@@ -55,7 +55,7 @@ def _same(one: Assumptions, other: Assumptions) -> bool:
 
 
 def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts:
-    """Σ sign · message; experts that only some streams have are taken as they are."""
+    """Σ sign · message; an expert of one stream alone is kept as it is."""
     every = np.concatenate([experts.centres[: experts.size] for experts, sign in parts if sign > 0])
     _, index = np.unique(every, axis=0, return_index=True)
     found = Experts.at(every[np.sort(index)], assumed)
@@ -70,7 +70,7 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
         S = experts.covariance()
         for j in range(experts.size):
             k = where.get(experts.centres[j].tobytes())
-            if k is None:  # pruned since, everywhere
+            if k is None:  # pruned in every stream
                 continue
             holders[k] += part > 0
             sign = 1.0 if part > 0 else 1.0 - holders[k]  # `common` comes last, and counts once
@@ -79,14 +79,14 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
             inverse = _inverse(S[j], variance)
             Lambda = inverse - np.diag(1.0 / variance)
             precision[k] += sign * Lambda
-            # the message about β − μ0 of the first
+            # the message about β − μ0, μ0 that of the first stream
             own = experts.start[j] - found.start[k]
             shift[k] += sign * (inverse @ (experts.mu[j] - experts.start[j]) + Lambda @ own)
             found.a[k] += sign * (experts.a[j] - assumed.a0)
             found.b[k] += sign * (experts.b[j] - assumed.b0)
             found.c[k] += sign * (experts.c[j] - assumed.c0)
             found.d[k] += sign * (experts.d[j] - assumed.d0)
-            found.heard[k] += sign * experts.heard[j]
+            found.seen[k] += sign * experts.seen[j]
             if part > 0:
                 found.times[k] = np.maximum(found.times[k], experts.times[j])
     _bounded(found, assumed)
@@ -98,23 +98,24 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
 
 
 def _bounded(experts: Experts, assumed: Assumptions) -> None:
-    """Differences of counts may fall below the prior's by rounding or by pruning."""
+    """Keep a, b, c and d at the prior's or positive: differences may fall below by rounding or
+    pruning."""
     np.maximum(experts.a, assumed.a0, out=experts.a)
     np.maximum(experts.c, assumed.c0, out=experts.c)
     np.maximum(experts.b, 1e-9 * assumed.b0 * experts.a, out=experts.b)
     np.maximum(experts.d, 1e-9 * assumed.d0 * experts.c, out=experts.d)
-    np.maximum(experts.heard, 0.0, out=experts.heard)
+    np.maximum(experts.seen, 0.0, out=experts.seen)
 
 
 def _inverse(S: Array, variance: Array) -> Array:
-    """S⁻¹, S below diag(variance)."""
+    """S⁻¹, where S ≤ S0 = diag(variance)."""
     sd = np.sqrt(variance)
     L, _ = linalg.cholesky(S / np.outer(sd, sd), 1.0, nugget=1e-14)
     return linalg.solve_posdef(L, np.diag(1.0 / sd)) / sd[:, None]
 
 
 def _posterior(precision: Array, shift: Array, variance: Array) -> tuple[Array, Array]:
-    """Upper R with RRᵀ = (precision + S0⁻¹)⁻¹, and that times shift."""
+    """Upper R with RRᵀ = (precision + S0⁻¹)⁻¹, and RRᵀ·shift."""
     sd = np.sqrt(variance)
     whitened = np.eye(sd.size) + precision * np.outer(sd, sd)
     L, _ = linalg.cholesky(0.5 * (whitened + whitened.T), float(np.trace(whitened)))

@@ -165,7 +165,7 @@ class RVCRegressor(Regressor):
         options = RVCOptions.of(self)
         rows, self.y_ndim_ = self._checked(X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
-        in_order = options.habits.forgetting < 1.0
+        in_order = options.rules.forgetting < 1.0
         rng = generator(self.random_state)
         rows, _ = merged_rows(rows, None, in_order=in_order)
         if not in_order:
@@ -224,9 +224,9 @@ class RVCRegressor(Regressor):
         rest = rows.take(slice(start, None))
         if rest.w.size:
             with single_threaded():
-                stream, m, v = self.model_.foretold(rest)
-            unheard = int((rest.w == 0.0).sum())
-            self._keep(replace(stream, n_seen=stream.n_seen - unheard))
+                stream, m, v = self.model_.predicted(rest)
+            unused = int((rest.w == 0.0).sum())
+            self._keep(replace(stream, n_seen=stream.n_seen - unused))
             mean[start:] = stream.scaling.mean(m)
             std[start:] = np.sqrt(v) * stream.scaling.scale
         return self._shaped(mean), self._shaped(std)
@@ -246,12 +246,12 @@ class RVCRegressor(Regressor):
         options = RVCOptions.of(self)
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
-            stream = started(rows.take(slice(options.learn_rows)), options).heard(rows)
+            stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
             return replace(stream, waiting=waiting(rows, options.learn_rows))
 
         with single_threaded():
             model = getattr(self, "model_", None)
-            self._keep(grow(model, rows, begin, RVCStream.heard))
+            self._keep(grow(model, rows, begin, RVCStream.with_rows))
 
     def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
@@ -358,7 +358,7 @@ class RVCRegressor(Regressor):
     def experts_(self):
         """What every expert knows, in the units of X and y."""
         check_is_fitted(self)
-        return self._each([self.model_.experts(j) for j in range(len(self.model_.races))])
+        return self._each([self.model_.experts(j) for j in range(len(self.model_.widths))])
 
     @property
     def n_experts_(self):

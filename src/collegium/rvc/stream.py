@@ -17,9 +17,9 @@ from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from .choosing import Choice, begin, fit
-from .committee import Answer, Habits, LocalCommittee
+from .committee import Answer, LocalCommittee, StreamRules
 from .merging import merged_committees
-from .race import Race
+from .width_selection import WidthSelection
 
 Array = np.ndarray
 MODES = ("local", "paper")
@@ -53,7 +53,7 @@ class RVCOptions:
     """The arguments of an RVCRegressor, checked."""
 
     local: bool
-    habits: Habits
+    rules: StreamRules
     centres: Array | str  # (M, d), "grow" or "grid"
     width: float | None
     b: float | None
@@ -74,7 +74,7 @@ class RVCOptions:
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "more than 0, or 'auto'")
-        habits = Habits(
+        rules = StreamRules(
             max_experts=whole_number(e.max_experts, "max_experts"),
             sweeps=whole_number(e.sweeps, "sweeps"),
             forgetting=number(
@@ -86,7 +86,7 @@ class RVCOptions:
         )
         check_verbose(e.verbose)
         return cls(
-            local=e.mode == "local", habits=habits, centres=centres,
+            local=e.mode == "local", rules=rules, centres=centres,
             width=None if is_auto(e.width) else number(e.width, "width", *positive),
             b=None if is_auto(e.b) else number(e.b, "b", *positive),
             max_iter=whole_number(e.max_iter, "max_iter"),
@@ -97,7 +97,7 @@ class RVCOptions:
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
         """X scaled."""
         return Choice(
-            self.local, self.habits, self.width, self.b, self._centres(X, inputs), self.max_iter,
+            self.local, self.rules, self.width, self.b, self._centres(X, inputs), self.max_iter,
             self.tol,
         )  # fmt: skip
 
@@ -110,7 +110,7 @@ class RVCOptions:
             return _each_once(inputs.forward(self.centres))
         if self.centres == "grow":
             return None
-        side = int(np.floor(self.habits.max_experts ** (1.0 / d) + 1e-9))
+        side = int(np.floor(self.rules.max_experts ** (1.0 / d) + 1e-9))
         if side < 2:
             raise ValueError(
                 f"centres='grid' on {d} columns needs max_experts of at least {2.0**d:.0f}: give "
@@ -140,29 +140,29 @@ class RVCStream(Model):
 
     inputs: InputScaling
     units: Units
-    races: tuple[Race, ...]  # one an output
+    widths: tuple[WidthSelection, ...]  # one an output
     bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one an output
     n_iter: int  # sweeps of `fit`
     waiting: Waiting | None
     n_seen: int
 
-    def heard(self, rows: Rows) -> RVCStream:
-        return self.foretold(rows)[0]
+    def with_rows(self, rows: Rows) -> RVCStream:
+        return self.predicted(rows)[0]
 
-    def foretold(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
-        """After rows; mean and variance (n, p) for each before it came, y scaled."""
+    def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
+        """After rows; mean and variance (n, p) of each before it came, y scaled."""
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
         if np.abs(Y).max(initial=0.0) > LARGEST_TARGET:
             raise ValueError(
                 f"y has values {LARGEST_TARGET:.0e} times the scale of the first rows: fit again"
             )
         found = [
-            race.foretold(X, np.ascontiguousarray(y), rows.w)
-            for race, y in zip(self.races, Y.T, strict=True)
+            own.predicted(X, np.ascontiguousarray(y), rows.w)
+            for own, y in zip(self.widths, Y.T, strict=True)
         ]
         stream = replace(
             self,
-            races=tuple(race for race, _, _ in found),
+            widths=tuple(own for own, _, _ in found),
             bounds=(),
             n_iter=0,
             n_seen=self.n_seen + rows.w.size,
@@ -173,21 +173,21 @@ class RVCStream(Model):
     def answers(self, X: Array) -> list[Answer]:
         """One an output, y scaled."""
         X = self.inputs.forward(X)
-        return [race.best.answer(X) for race in self.races]
+        return [own.best.answer(X) for own in self.widths]
 
     @property
     def committees(self) -> tuple[LocalCommittee, ...]:
-        return tuple(race.best for race in self.races)
+        return tuple(own.best for own in self.widths)
 
     @property
     def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
         """Gaussian; its noise is part of each answer."""
-        return (Gaussian(0.0),) * len(self.races)
+        return (Gaussian(0.0),) * len(self.widths)
 
     @property
     def settled(self) -> bool:
         """Whether scales and widths are final."""
-        return self.waiting is None and all(race.laps == 0 for race in self.races)
+        return self.waiting is None and all(own.rounds == 0 for own in self.widths)
 
     def experts(self, j: int) -> dict[str, Array]:
         """What every expert of output j knows, in the units of X and y."""
@@ -202,7 +202,7 @@ class RVCStream(Model):
             "bandwidth": 1.0 / e.misfit(),
             "reach": committee.reach() * lengths,
             "noise": scale * np.sqrt(e.noise()),
-            "rows": e.heard[: e.size].copy(),
+            "rows": e.seen[: e.size].copy(),
         }
 
 
@@ -211,10 +211,10 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
-    races = tuple(
+    widths = tuple(
         begin(choice, X, np.ascontiguousarray(y), rows.w, options.learn_rows) for y in Y.T
     )
-    return RVCStream(inputs, Units(scaling), races, (), 0, None, 0)
+    return RVCStream(inputs, Units(scaling), widths, (), 0, None, 0)
 
 
 def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
@@ -223,20 +223,20 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
     found = [fit(choice, X, np.ascontiguousarray(y), rows.w, say) for y in Y.T]
-    races = tuple(Race.start((each.committee,), 0, 1, 0) for each in found)
+    widths = tuple(WidthSelection.start((each.committee,), 0, 1, 0) for each in found)
     bounds = tuple(each.bound for each in found)
     sweeps = max(each.sweeps for each in found)
-    return RVCStream(inputs, Units(scaling), races, bounds, sweeps, None, rows.w.size)
+    return RVCStream(inputs, Units(scaling), widths, bounds, sweeps, None, rows.w.size)
 
 
 def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:
     """What several streams have heard together; what all of them began with counts once."""
     first = streams[0]
-    races = []
-    for output in range(len(first.races)):
+    widths = []
+    for output in range(len(first.widths)):
         shared = None if common is None else common.committees[output]
         committee = merged_committees([s.committees[output] for s in streams], shared)
-        races.append(Race.start((committee,), 0, 1, 0))
+        widths.append(WidthSelection.start((committee,), 0, 1, 0))
     seen = sum(s.n_seen for s in streams)
     seen -= 0 if common is None else (len(streams) - 1) * common.n_seen
-    return replace(first, races=tuple(races), bounds=(), n_iter=0, waiting=None, n_seen=seen)
+    return replace(first, widths=tuple(widths), bounds=(), n_iter=0, waiting=None, n_seen=seen)
