@@ -1,91 +1,97 @@
-"""Splits, scores, CPU time and memory for the benchmark scripts."""
+"""Data sets: read from the data folder, split and standardised."""
 
 from __future__ import annotations
 
-import resource
 import sys
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from collegium.metrics import coverage, interval_score, nlpd
-
 Array = np.ndarray
+TENTH = "a random tenth for testing"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Split:
-    """Standardised on the training part."""
+    """Training and test rows; standardised on the training part but for classes and counts."""
 
     X: Array
     y: Array
     X_test: Array
     y_test: Array
+    unit: float = 1.0  # what y was divided by
+    units: str = ""  # its name, where the RMSE is reported in it, too
+    rule: str = TENTH  # how the rows were cut
 
 
-def load(folder: str, name: str) -> dict[str, Array]:
-    """The arrays of a data set; says so and stops where the folder does not have it."""
+def stored(folder: Path | str, name: str) -> dict[str, Array] | None:
+    """The arrays of a data set; None, and a word on the console, where the folder lacks it."""
     path = Path(folder) / f"{name}.npz"
     if not path.exists():
-        print(f"skipped: no {path.name} in {folder}; give the data folder as an argument")
-        sys.exit(0)
+        print(f"skipped {name}: no {path.name} in {folder}; give the data folder as an argument")
+        return None
     with np.load(path) as arrays:
         return {key: arrays[key] for key in arrays.files}
 
 
-def random_split(arrays: dict[str, Array], seed: int = 0, share: float = 0.1) -> Split:
-    """A random tenth for testing, standardised with the training rows' statistics."""
-    X, y = arrays["X"].astype(float), arrays["y"].astype(float)
-    order = np.random.default_rng(seed).permutation(y.size)
-    n_test = int(share * y.size)
-    return standardised(X, y, order[n_test:], order[:n_test])
+def load(folder: Path | str, name: str) -> dict[str, Array]:
+    """The arrays of a data set; the script ends where the folder lacks it."""
+    arrays = stored(folder, name)
+    if arrays is None:
+        sys.exit(0)
+    return arrays
 
 
-def standardised(X: Array, y: Array, train: Array, test: Array) -> Split:
-    centre, scale = X[train].mean(axis=0), X[train].std(axis=0)
+def rows(folder: Path | str, name: str) -> tuple[Array, Array] | None:
+    """X and y of a data set, where the folder has it."""
+    arrays = stored(folder, name)
+    return None if arrays is None else floats(arrays)
+
+
+def floats(arrays: dict[str, Array]) -> tuple[Array, Array]:
+    return arrays["X"].astype(float), arrays["y"].astype(float)
+
+
+def centre_and_scale(X: Array) -> tuple[Array, Array]:
+    """Means and standard deviations of columns; constant columns are not scaled."""
+    scale = X.std(axis=0)
     scale[scale == 0.0] = 1.0
+    return X.mean(axis=0), scale
+
+
+def standardised(X: Array, y: Array, train: Array, test: Array, rule: str = TENTH) -> Split:
+    """With the statistics of the training rows."""
+    centre, scale = centre_and_scale(X[train])
+    X, unit = (X - centre) / scale, y[train].std()
+    y = (y - y[train].mean()) / unit
+    return Split(X[train], y[train], X[test], y[test], float(unit), rule=rule)
+
+
+def random_split(arrays: dict[str, Array], most: int | None = None) -> Split:
+    """A random tenth for testing, at most so many of the others for training."""
+    train, test = _tenth(arrays, most)
+    return standardised(*floats(arrays), train, test)
+
+
+def labelled_split(arrays: dict[str, Array], most: int | None = None) -> Split:
+    """The same rows with standardised inputs, and targets as they are: classes or counts."""
+    (train, test), y = _tenth(arrays, most), arrays["y"]
+    X = arrays["X"].astype(float)
+    centre, scale = centre_and_scale(X[train])
     X = (X - centre) / scale
-    y = (y - y[train].mean()) / y[train].std()
     return Split(X[train], y[train], X[test], y[test])
 
 
-class Meter:
-    """CPU and wall seconds of a block."""
-
-    def __enter__(self) -> Meter:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.cpu = time.process_time() - self._cpu
-        self.wall = time.perf_counter() - self._wall
+def _tenth(arrays: dict[str, Array], most: int | None) -> tuple[Array, Array]:
+    n = arrays["y"].size
+    test, train = np.split(np.random.default_rng(0).permutation(n), [int(0.1 * n)])
+    return train[:most], test
 
 
-def peak_gigabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-
-def scores(y: Array, mean: Array, std: Array, z: float = 1.959963984540054) -> dict[str, float]:
-    lower, upper = mean - z * std, mean + z * std
-    return {
-        "RMSE": float(np.sqrt(np.mean((y - mean) ** 2))),
-        "NLPD": float(nlpd(y, mean, std)),
-        "coverage": float(coverage(y, lower, upper)),
-        "interval": float(interval_score(y, lower, upper, coverage=0.95)),
-    }
-
-
-def table(rows: list[dict]) -> str:
-    """Plain text, one line a row."""
-    heads = list(rows[0])
-    cells = [[_cell(row.get(head, "")) for head in heads] for row in rows]
-    widths = [max(len(head), *(len(c[i]) for c in cells)) for i, head in enumerate(heads)]
-    lines = ["  ".join(head.rjust(w) for head, w in zip(heads, widths))]
-    lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths)) for row in cells]
-    return "\n".join(lines)
-
-
-def _cell(value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def thinned(split: Split, most: int | None) -> Split:
+    """A random subset of the training rows where there are more."""
+    if most is None or split.y.size <= most:
+        return split
+    keep = np.random.default_rng(1).permutation(split.y.size)[:most]
+    return replace(split, X=split.X[keep], y=split.y[keep])

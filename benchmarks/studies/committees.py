@@ -1,23 +1,25 @@
 """Ways to combine and ways to cut, on the same rows with the same kernel.
 
-python benchmarks/committees.py ../shared/data [--set kin40k] [--rows 10000] [--out folder]
+python -m benchmarks.studies.committees ../shared/data [--set kin40k] [--rows 10000] [--out folder]
 
 Rows of kin40k (or another set), a tenth for testing. The kernel is learnt once, by the default
 model; then every combination answers with it, on chunks cut at random, by k-means, by balanced
-bisection and in the order of the file. Screening is timed on a map,
-chm_simes.
+bisection and in the order of the file. Screening is timed on a map, chm_simes.
 """
 
-import argparse
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 
-from accuracy import warm_up
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.data import Split, load, random_split
+from benchmarks.harness.meter import Meter
+from benchmarks.harness.tables import table
+from benchmarks.harness.warm_up import warm_up
+from benchmarks.tasks.regression.scores import scores
 from collegium import CommitteeRegressor
-from common import Meter, Split, load, random_split, scores, table
 
 COMBINATIONS = ["poe", "gpoe", "rbcm", "grbcm", "barycenter", "npae"]
 PARTITIONS = ["random", "time", "kmeans", "balanced"]
@@ -32,10 +34,22 @@ def ways() -> dict[str, dict]:
     return joint | {rule: {"combination": rule} for rule in COMBINATIONS}
 
 
+def some_rows(folder, name: str, n: int) -> Split:
+    """A random subset of a data set, a tenth of it for testing."""
+    arrays = load(folder, name)
+    pick = np.random.default_rng(0).permutation(len(arrays["y"]))[:n]
+    return random_split({"X": arrays["X"][pick], "y": arrays["y"][pick]})
+
+
+def learnt_prior(split: Split, **arguments) -> dict:
+    """Arguments of a model with the kernel and noise that another has learnt."""
+    learnt = CommitteeRegressor(random_state=0, **arguments).fit(split.X, split.y)
+    return {"kernel": learnt.kernel_, "noise": learnt.noise_, "learn": False, "random_state": 0}
+
+
 def run(split: Split, size: int) -> list[dict]:
-    learnt = CommitteeRegressor(random_state=0).fit(split.X, split.y)
-    print(f"{len(split.y)} rows; {learnt.kernel_}, noise {learnt.noise_:.3g}")
-    given = {"kernel": learnt.kernel_, "noise": learnt.noise_, "learn": False, "random_state": 0}
+    given = learnt_prior(split)
+    print(f"{len(split.y)} rows; {given['kernel']}, noise {given['noise']:.3g}")
     rows = []
     for name, arguments in ways().items():
         for partition in PARTITIONS:
@@ -51,11 +65,10 @@ def run(split: Split, size: int) -> list[dict]:
 
 def query_batches(split: Split, size: int, batch: int = 250) -> list[dict]:
     """The joint committee asked in batches of queries that lie together, and in random ones."""
-    learnt = CommitteeRegressor(random_state=0, inference="transductive").fit(split.X, split.y)
+    given = learnt_prior(split, inference="transductive")
     model = CommitteeRegressor(
-        learnt.kernel_, noise=learnt.noise_, learn=False, random_state=0,
-        inference="transductive", chunk_size=size, query_size=batch,
-    ).fit(split.X, split.y)  # fmt: skip
+        **given, inference="transductive", chunk_size=size, query_size=batch
+    ).fit(split.X, split.y)
     rows = [
         {"query batches": "clustered"} | _joint_scores(model, split, [np.arange(len(split.y_test))])
     ]
@@ -71,13 +84,10 @@ def _joint_scores(model: CommitteeRegressor, split: Split, parts: list) -> dict[
     return scores(split.y_test, mean, std)
 
 
-def screening(folder: str, n: int = 200_000) -> list[dict]:
+def screening(folder, n: int = 200_000) -> list[dict]:
     """A tile of a map: the thousand test rows nearest to one, with and without far chunks."""
-    arrays = load(folder, "chm_simes")
-    pick = np.random.default_rng(0).permutation(len(arrays["y"]))[:n]
-    split = random_split({"X": arrays["X"][pick], "y": arrays["y"][pick]})
-    learnt = CommitteeRegressor(random_state=0).fit(split.X, split.y)
-    given = {"kernel": learnt.kernel_, "noise": learnt.noise_, "learn": False, "random_state": 0}
+    split = some_rows(folder, "chm_simes", n)
+    given = learnt_prior(split)
     distance = ((split.X_test - split.X_test[0]) ** 2).sum(axis=1)
     tile = split.X_test[np.argsort(distance)[:1000]]
     rows, answers = [], []
@@ -106,9 +116,7 @@ def draw(rows: list[dict], path: Path) -> None:
     for axis, score in zip(axes, ("RMSE", "NLPD", "coverage")):
         for k, partition in enumerate(PARTITIONS):
             at = np.arange(len(names)) + 0.2 * (k - 1.5)
-            values = [
-                row[score] for row in rows if row["partition"] == partition
-            ]  # in the order of names
+            values = [row[score] for row in rows if row["partition"] == partition]  # as names
             axis.barh(at, values, height=0.18, label=partition)
         axis.set(title=score, yticks=range(len(names)), yticklabels=names)
         axis.invert_yaxis() if score == "RMSE" else None
@@ -120,8 +128,7 @@ def draw(rows: list[dict], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data")
+    parser = data_parser(__doc__)
     parser.add_argument("--set", default="kin40k")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--chunk", type=int, default=500)
@@ -133,9 +140,7 @@ if __name__ == "__main__":
     if options.only_screening:
         print(table(screening(options.folder)))
         sys.exit(0)
-    arrays = load(options.folder, options.set)
-    pick = np.random.default_rng(0).permutation(len(arrays["y"]))[: options.rows]
-    split = random_split({"X": arrays["X"][pick], "y": arrays["y"][pick]})
+    split = some_rows(options.folder, options.set, options.rows)
     found = run(split, options.chunk)
     print(table(found))
     print(table(query_batches(split, options.chunk)))

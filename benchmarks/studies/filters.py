@@ -1,38 +1,28 @@
-"""How fast a regression filter hears rows, one by one and in batches; and river's, beside it.
+"""How fast a regression filter learns rows, one by one and in batches; and river's, beside it.
 
-python benchmarks/filters.py [--rows 50000] [--functions 100]
+python -m benchmarks.studies.filters [--rows 50000] [--functions 100]
 
 CPU seconds of one thread, the least of three runs. The matrix product is ΦᵀΦ of the same rows,
 what any batch update has to do at least. river's rows are made into dictionaries beforehand. All
-hear the same rows with the same prior: their predictions are compared.
+learn the same rows with the same prior: their predictions are compared.
 """
 
 import argparse
 
 import numpy as np
 
+from benchmarks.harness.meter import Meter, least
+from benchmarks.harness.tables import table
 from collegium import RegressionFilter, kernels
 from collegium.bases import GaussianBumps
 from collegium.densities import Empirical
 from collegium.engines import single_threaded
 from collegium.filter.model import FilterModel, Posterior
 from collegium.filter.sums import Sums
-from common import Meter, table
 
 D, NOISE = 4, 0.01
 #: Rows for what is slow, and in a batch.
 FEW, BATCH = 3_000, 1_000
-
-
-def least(f, repeats: int = 3) -> float:
-    """CPU seconds, the least of some runs."""
-    f()
-    seconds = []
-    for _ in range(repeats):
-        with Meter() as meter:
-            f()
-        seconds.append(meter.cpu)
-    return min(seconds)
 
 
 def one_by_one(model: RegressionFilter, X, y) -> None:
@@ -73,12 +63,12 @@ def run(n: int, m: int) -> None:
     begun = RegressionFilter(kernel, **given, linear=False, learn=False, cut=1e-10, start_rows=1)
     begun.partial_fit(X[:1], y[:1])
     few = slice(0, FEW)
-    product = least(lambda: Phi.T @ Phi) / n
+    product = least(lambda: Phi.T @ Phi, 3) / n
     rows = {
         "matrix product ΦᵀΦ": product,
-        "sums, in a batch": least(lambda: start.add(Phi, Y)) / n,
-        "sums, row by row": least(lambda: start.add_rows(Phi, Y)) / n,
-        f"partial_fit, {BATCH} rows a call": least(lambda: in_batches(begun, X, y)) / n,
+        "sums, in a batch": least(lambda: start.add(Phi, Y), 3) / n,
+        "sums, row by row": least(lambda: start.add_rows(Phi, Y), 3) / n,
+        f"partial_fit, {BATCH} rows a call": least(lambda: in_batches(begun, X, y), 3) / n,
         "partial_fit, one row a call": least(lambda: one_by_one(begun, X[few], y[few]), 1) / FEW,
     }
     V, queries = Phi @ model.weights, slice(n - 200, n)

@@ -1,6 +1,6 @@
 """Guards on speed: how long the parts of the library take, in matrix products of the same run.
 
-python benchmarks/guard.py [name ...]
+python -m benchmarks.studies.guard [name ...]
 
 Ratios depend less on the machine than times do, and processor time not on who else uses it. A
 part that takes more than `TOLERANCE` times what it is expected to take fails, and so does the
@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.harness.meter import least
 from collegium import kernels
 from collegium.answers import conjugate_gradients as refine
 from collegium.answers.predictors import Global, Local
@@ -29,6 +30,8 @@ from collegium.rows.chunk import cut
 
 N, D, M = 1000, 8, 500
 TOLERANCE = 1.6
+#: Runs of which the fastest counts.
+REPEATS = 7
 #: Of what a second thread gains with matrix products alone, and of the rate of these: the least
 #: for messages. (Two idle cores gain 2: then 1.7.)
 TWO_THREADS, MESSAGE_RATE = 0.85, 0.5
@@ -68,17 +71,6 @@ EXPECTED = {
 }
 
 
-def best(f: Callable[[], object], clock=time.process_time, repeats: int = 7) -> float:
-    """The least of some runs."""
-    f()
-    times = []
-    for _ in range(repeats):
-        start = clock()
-        f()
-        times.append(clock() - start)
-    return min(times)
-
-
 class Guard:
     """Prints each ratio beside what it should be, and remembers the failures."""
 
@@ -86,7 +78,7 @@ class Guard:
         A = np.random.default_rng(0).normal(size=(N, N))
         self.names, self.failed = names, []
         self.product = lambda: A @ A
-        self.gemm = best(self.product)
+        self.gemm = least(self.product, REPEATS)
         rate = 2e-9 * N**3 / self.gemm
         print(f"matrix product {N}³: {self.gemm * 1e3:.1f} ms, {rate:.1f} GFLOP/s\n")
         print(f"{'':34}{'ms':>9}{'products':>10}{'expected':>10}")
@@ -97,7 +89,7 @@ class Guard:
     def time(self, name: str, f: Callable[[], object]) -> None:
         if not self.wants(name):
             return
-        gemm, seconds = best(self.product, repeats=3), best(f)
+        gemm, seconds = least(self.product, 3), least(f, REPEATS)
         ratio, expected = seconds / min(gemm, self.gemm), EXPECTED.get(name, np.inf)
         line = f"{name:34}{seconds * 1e3:9.2f}{ratio:10.3f}{expected:10.3f}"
         self.judge(name, ratio <= TOLERANCE * expected, line)
@@ -132,7 +124,7 @@ def guard_message(guard: Guard, basis: Anchors, chunks: list) -> None:
         return
     flops = 4 * M**3 + M**3 / 3  # design, residual, whitening and Gram matrix; one factor
     A = np.random.default_rng(3).normal(size=(M, M))
-    ideal, own = 2e-9 * M**3 / best(lambda: A @ A), 1e-9 * flops / best(send)
+    ideal, own = 2e-9 * M**3 / least(lambda: A @ A, REPEATS), 1e-9 * flops / least(send, REPEATS)
     inside = blas_share(send)
     line = f"{'  GFLOP/s, product, share of BLAS':34}{own:9.1f}{ideal:10.1f}{inside:10.2f}"
     guard.judge("message rate", own >= MESSAGE_RATE * ideal, line)
@@ -192,7 +184,7 @@ def _multiply(A, times, engine) -> None:
 def gain(run: Callable[[Serial], None]) -> float:
     """How many times as fast two threads are as one, by the clock."""
     one, two = (
-        best(partial(run, engine), time.perf_counter, 2) for engine in (Serial(), Threads(2))
+        least(partial(run, engine), 2, time.perf_counter) for engine in (Serial(), Threads(2))
     )
     return one / two
 

@@ -1,17 +1,18 @@
 """The sparse online GP on a stream: every row of kin8nm predicted before it is learnt.
 
-python benchmarks/online.py ../shared/data [--budgets 100 200 400] [--seed 0]
+python -m benchmarks.studies.online ../shared/data [--budgets 100 200 400] [--seed 0]
 
 Kernel and noise are learnt from the first 500 rows (which count with a given kernel from the
 first row on). RMSE in standard deviations of y; rows a second of one call for all rows.
 """
 
-import argparse
-
 import numpy as np
 
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.data import floats, load
+from benchmarks.harness.meter import Meter
+from benchmarks.harness.tables import table
 from collegium import OnlineGPRegressor
-from common import Meter, load, table
 
 LEARN = 500
 #: What has to hold: the RMSE of all rows.
@@ -42,14 +43,12 @@ def run(X: np.ndarray, y: np.ndarray, budget: int, batch: int) -> dict:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data")
+    parser = data_parser(__doc__)
     parser.add_argument("--budgets", type=int, nargs="+", default=[100, 200, 400])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=1, help="rows predicted and learnt at a time")
     options = parser.parse_args()
-    arrays = load(options.folder, "kin8nm")
-    X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    X, y = floats(load(options.folder, "kin8nm"))
     order = np.random.default_rng(options.seed).permutation(y.size)
     X, y = ((X - X.mean(axis=0)) / X.std(axis=0))[order], ((y - y.mean()) / y.std())[order]
     print(table([run(X, y, budget, options.batch) for budget in options.budgets]))

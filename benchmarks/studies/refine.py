@@ -1,6 +1,6 @@
 """Means refined to those of the exact GP: iterations, accuracy, CPU time and memory as rows grow.
 
-python benchmarks/refine.py ../shared/data [--rows 4500 9000 18000] [--long] [--art 150000]
+python -m benchmarks.studies.refine ../shared/data [--rows 4500 9000 18000] [--long] [--art 150000]
 
 kin40k with Matérn 3/2: first all 36,000 rows, learning included; then fewer rows with the kernel
 and noise learnt from all. `exact` is the RMSE of the exact GP with the same hyperparameters, by a
@@ -8,24 +8,29 @@ dense factorisation up to 9,000 rows, beyond that and with --long by iterations 
 1e-6. --art: so many rows of `make_art`, and a third and a tenth of them.
 """
 
-import argparse
 import multiprocessing
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.data import Split, load, random_split
+from benchmarks.harness.meter import Meter, peak_gigabytes
+from benchmarks.harness.tables import table
+from benchmarks.harness.warm_up import warm_up
+from benchmarks.tasks.regression.scores import scores
 from collegium import CommitteeRegressor
 from collegium.datasets import make_art
 from collegium.kernels import Matern32
-from common import Meter, Split, load, peak_gigabytes, random_split, scores, table
 
 DENSE = 9000
 
 
-def kin40k(folder: str, n: int) -> Split:
+def kin40k(folder, n: int) -> Split:
     split = random_split(load(folder, "kin40k"))
-    return Split(split.X[:n], split.y[:n], split.X_test, split.y_test)
+    return replace(split, X=split.X[:n], y=split.y[:n])
 
 
 def art(n: int) -> Split:
@@ -34,7 +39,8 @@ def art(n: int) -> Split:
 
 def run(split: Split, given: dict) -> tuple[dict, dict]:
     """A line of the table, and the hyperparameters used."""
-    warm_up()
+    warnings.simplefilter("ignore")
+    warm_up({"kernel": Matern32(), "chunk_size": 200, "refine": "cg"}, rows=1600)
     with Meter() as fit:
         model = CommitteeRegressor(refine="cg", random_state=0, **given).fit(split.X, split.y)
     with Meter() as predict:
@@ -64,23 +70,14 @@ def rmse(split: Split, mean: np.ndarray) -> float:
 
 
 def alone(f, *arguments):
-    """f in a process of its own: its peak of memory is nobody else's."""
+    """Call f in a process of its own, so that its peak of memory is its own."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(f, *arguments).result()
 
 
-def warm_up() -> None:
-    """Compile outside the measurement."""
-    warnings.simplefilter("ignore")
-    X = np.random.default_rng(0).normal(size=(1600, 2))
-    given = {"kernel": Matern32(), "chunk_size": 200, "n_anchors": 10, "refine": "cg"}
-    CommitteeRegressor(**given, random_state=0).fit(X, X[:, 0]).predict(X[:9], return_std=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="../shared/data")
+    parser = data_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[4500, 9000, 18_000])
     parser.add_argument("--long", action="store_true", help="exact means of many rows, too")
     parser.add_argument("--art", type=int, default=0)

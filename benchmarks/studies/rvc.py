@@ -1,23 +1,26 @@
 """Randomly varying coefficients on streams: speed, kin8nm beside river's learners, memory, drift,
 merging.
 
-python benchmarks/rvc.py [data folder] [--only speed kin8nm memory drift merge] [--rows 1000000]
+python -m benchmarks.studies.rvc ../shared/data [--only speed kin8nm memory drift merge]
+    [--rows 1000000]
 
 CPU seconds of one thread; compiled loops are warm. kin8nm is read from the data folder and skipped
 where it is absent; so is river where it is not installed.
 """
 
-import argparse
 import pickle
 import warnings
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import data
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.meter import Meter, peak_gigabytes
+from benchmarks.harness.tables import table
+from benchmarks.tasks.regression.scores import QUANTILE
 from collegium import RVCRegressor
 from collegium.engines import single_threaded
-from common import Meter, peak_gigabytes, table
 
 D, M, NOISE = 8, 100, 0.1
 MODES = {"paper": "paper", "default": "local"}
@@ -25,7 +28,6 @@ MODES = {"paper": "paper", "default": "local"}
 FIRST = 128
 #: Rows after which the default has settled on a width: 500 and four doublings.
 SETTLED = 500 * (2**5 - 1)
-QUANTILE = 1.959963984540054
 
 
 def arm(X):
@@ -168,12 +170,10 @@ def kin8nm(options) -> None:
         "\n(b) kin8nm in the order of the file: predict, then learn; y scaled to variance one;"
         f"\n    errors from row {FIRST} on, of bars that should hold .95"
     )
-    path = options.folder / "kin8nm.npz"
-    if not path.exists():
-        print(f"    skipped: no {path.name} in {options.folder}; give the data folder")
+    found = data.rows(options.folder, "kin8nm")
+    if found is None:
         return
-    with np.load(path) as arrays:
-        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    X, y = found
     RVCRegressor().partial_fit(X[:600], y[:600]).predict(X[:2], return_std=True)
     told = [{"": "RVC, row by row (progressive)", **row_by_row(X, y)}]
     told += [
@@ -240,7 +240,7 @@ def drift(options) -> None:
         told.append(row)
     print(table(told))
     print(
-        f"    noise {NOISE}. An expert forgets by the rows that it hears, here one in fifteen; and"
+        f"    noise {NOISE}. An expert forgets by the rows that reach it, here one in fifteen; and"
         "\n    new rows count little while it takes the jump for noise."
     )
 
@@ -271,8 +271,7 @@ def merge(options) -> None:
 PARTS = {"speed": speed, "kin8nm": kin8nm, "memory": memory, "drift": drift, "merge": merge}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data", type=Path)
+    parser = data_parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the stream for memory")
     options = parser.parse_args()

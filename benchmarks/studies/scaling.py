@@ -1,23 +1,25 @@
 """Cost against rows, and predictions a second: canopy heights (chm_simes), 10⁴ to 1.5·10⁶ rows.
 
-python benchmarks/scaling.py ../shared/data [--rows 10000 100000 1500000]
+python -m benchmarks.studies.scaling ../shared/data [--rows 10000 100000 1500000]
 """
 
-import argparse
 import time
+from functools import partial
 
 import numpy as np
 
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.meter import Meter, least, peak_gigabytes
+from benchmarks.harness.tables import table
+from benchmarks.tasks.regression import sets
 from collegium import CommitteeRegressor, kernels
-from common import Meter, peak_gigabytes, table
-from sets import task
 
 SIZES = (10_000, 100_000, 1_500_000)
 
 
-def scaling(folder: str, sizes: list[int]) -> str:
+def scaling(folder, sizes: list[int]) -> str:
     """CPU seconds of `fit` with one kernel, so that what grows with the rows is all there is."""
-    split = task(folder, "chm_simes").split
+    split = sets.split(folder, "chm_simes")
     first = CommitteeRegressor(random_state=0).fit(split.X[:20_000], split.y[:20_000])
     rows = []
     for n in sizes:
@@ -49,19 +51,13 @@ def throughput() -> str:
     }
     rows = []
     for name, (ask, Xs) in cases.items():
-        ask(Xs[:10])
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            ask(Xs)
-            times.append(time.perf_counter() - start)
-        rows.append({"prediction": name, "rows/s": len(Xs) / min(times), "ms": 1e3 * min(times)})
+        seconds = least(partial(ask, Xs), 5, time.perf_counter)
+        rows.append({"prediction": name, "rows/s": len(Xs) / seconds, "ms": 1e3 * seconds})
     return table(rows)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data")
+    parser = data_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=list(SIZES))
     options = parser.parse_args()
     print(throughput())

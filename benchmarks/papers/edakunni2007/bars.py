@@ -4,11 +4,14 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from edakunni2007_setting import COLOURS, QUANTILE, Array, GaussianProcess, load, rvc, save
 from scipy.stats import spearmanr
 
+from benchmarks.harness import data
+from benchmarks.harness.data import Array
+from benchmarks.harness.tables import table
+from benchmarks.papers.edakunni2007.setting import COLOURS, GaussianProcess, rvc, save
+from benchmarks.tasks.regression.scores import QUANTILE
 from collegium.metrics import coverage, nlpd
-from common import table
 
 #: Figure 3: range, the gap without rows, noise, rows, centres on a grid.
 LOW, HIGH, GAP, NOISE, ROWS, CENTRES = -10.0, 10.0, (5.5, 6.5), 0.05, 250, 60
@@ -108,7 +111,7 @@ def _band(ax, x: Array, mean: Array, std: Array, colour: str) -> None:
 def figures_4_and_5(folder: Path, out: Path, quick: bool) -> None:
     """Motorcycle data: bars of each third of the range, of rows left out and in sample."""
     print("\nFigures 4 and 5: motorcycle data, 20 centres on a grid, batch; 95 % bars")
-    loaded = load(folder, "mcycle")
+    loaded = data.rows(folder, "mcycle")
     if loaded is None:
         return
     X, y = loaded

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from edakunni2007_rfwr import RFWR
-from edakunni2007_setting import COLOURS, Array, GaussianProcess, load, rvc, save, sinc
 
-from common import table
+from benchmarks.harness import data
+from benchmarks.harness.data import Array
+from benchmarks.harness.tables import table
+from benchmarks.papers.edakunni2007.rfwr import RFWR
+from benchmarks.papers.edakunni2007.setting import COLOURS, GaussianProcess, rvc, save, sinc
 
 #: Figure 6a: rows, noise, test points, and when errors are printed.
 ROWS, NOISE, TESTS, TOLD = 500, 0.05, 1000, (50, 100, 200, 500)
@@ -120,7 +122,7 @@ def figure_6b(folder: Path, out: Path, quick: bool) -> None:
 def _sets(folder: Path, repeats: int) -> dict[str, list]:
     found = {"sinc": [sinc_rows(100 + seed) for seed in range(repeats)]}
     for name, tests in (("ozone_environmental", 28), ("boston", 126)):
-        loaded = load(folder, name)
+        loaded = data.rows(folder, name)
         if loaded is not None:
             X, y = loaded
             label = f"{name.split('_')[0]} {y.size - tests}/{tests}"

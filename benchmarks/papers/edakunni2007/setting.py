@@ -1,18 +1,18 @@
 """What the experiments of Edakunni, Schaal & Vijayakumar (2007) share."""
 
 import warnings
-from pathlib import Path
+from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+from benchmarks.harness.data import Array, centre_and_scale
+from benchmarks.papers import experiments
 from collegium import RVCRegressor
 
-Array = np.ndarray
-QUANTILE = 1.959963984540054
+save = partial(experiments.save, dpi=90)
 #: The methods and their colours in all pictures.
 COLOURS = {
     "RVC, paper": "#D55E00",
@@ -27,8 +27,7 @@ class GaussianProcess:
     """scikit-learn's, squared exponential (one length scale) and noise; inputs standardised."""
 
     def fit(self, X: Array, y: Array) -> "GaussianProcess":
-        self.centre, self.scale = X.mean(axis=0), X.std(axis=0)
-        self.scale[self.scale == 0.0] = 1.0
+        self.centre, self.scale = centre_and_scale(X)
         kernel = ConstantKernel(1.0, (1e-2, 1e3)) * RBF(0.5, (1e-2, 1e2))
         self.model = GaussianProcessRegressor(
             kernel + WhiteKernel(0.1, (1e-6, 10.0)), normalize_y=True, n_restarts_optimizer=1,
@@ -53,18 +52,3 @@ def rvc(mode: str, **given) -> RVCRegressor:
 def sinc(X: Array) -> Array:
     """sin(x)/x."""
     return np.sinc(X[:, 0] / np.pi)
-
-
-def load(folder: Path, name: str) -> tuple[Array, Array] | None:
-    path = folder / f"{name}.npz"
-    if not path.exists():
-        print(f"  skipped: no {path.name} in {folder}; give the data folder as an argument")
-        return None
-    with np.load(path) as arrays:
-        return arrays["X"].astype(float), arrays["y"].astype(float)
-
-
-def save(figure, path: Path) -> None:
-    figure.savefig(path, dpi=90)
-    plt.close(figure)
-    print(f"  saved {path.name}")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tresp2000_setting import wide_art
 
+from benchmarks.harness import data as files
+from benchmarks.harness.data import Array, centre_and_scale
+from benchmarks.tasks.regression.sets import one_hot_sex
 from collegium import CommitteeRegressor, NystromRegressor, OnlineGPRegressor, SparseGPRegressor
 from collegium.datasets import make_art
-from collegium.engines import Threads, single_threaded
+from collegium.engines import Threads
 from collegium.kernels import RBF
-from collegium.learning import anchors as selection
 
-Array = np.ndarray
 SETS = ("abalone", "kin8nm", "kin40k", "art")
 FOLDS = 10
 #: Rows on which hyperparameters are tuned, and rows that judge them.
@@ -76,17 +74,15 @@ class Answer:
 
 
 def load(folder: Path, name: str) -> Data | None:
-    """A data set; says so where its file is absent."""
+    """A data set; None where its file is absent."""
     if name == "art":
         return art()
-    path = folder / f"{name}.npz"
-    if not path.exists():
-        print(f"skipped {name}: no {path.name} in {folder}; give the data folder as an argument")
+    rows = files.rows(folder, name)
+    if rows is None:
         return None
-    with np.load(path) as arrays:
-        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
-    if name == "abalone":  # column 0 is the sex, coded 1, 2, 3
-        X = np.column_stack([X[:, :1] == [[1.0, 2.0, 3.0]], X[:, 1:]]).astype(float)
+    X, y = rows
+    if name == "abalone":
+        X = one_hot_sex(X)
     return Data(name, X, y, y)
 
 
@@ -116,8 +112,7 @@ def for_tuning(data: Data, tested: list[int], n: int = TUNING_ROWS) -> Fold:
 
 
 def _standardised(data: Data, train: Array, test: Array, truth: Array, seed: int) -> Fold:
-    centre, scale = data.X[train].mean(axis=0), data.X[train].std(axis=0)
-    scale[scale == 0.0] = 1.0
+    centre, scale = centre_and_scale(data.X[train])
     middle, unit = data.y[train].mean(), data.y[train].std()
     X, y, truth = (data.X - centre) / scale, (data.y - middle) / unit, (truth - middle) / unit
     return Fold(X[train], y[train], X[test], truth[test], seed)
@@ -260,137 +255,3 @@ def _setup(f: Fold, starts: list[Hyper], names: list[str], sizes: list[int], mos
     found = Threads(2).map(lambda job: descend(partial(judged, f, *job), starts, most), jobs)
     setup = dict(zip(jobs, found))
     return {(m, B): setup["SRM Random", B] for m in names for B in sizes} | setup
-
-
-# -- what may explain a difference ------------------------------------------------------------
-
-
-@contextmanager
-def fresh_candidates(number: int):
-    """One anchor from each pool of so many candidates, as published; not for threads."""
-    before = selection.CANDIDATES, selection.PICKS
-    selection.CANDIDATES, selection.PICKS = -(-number // 2), 1
-    try:
-        yield
-    finally:
-        selection.CANDIDATES, selection.PICKS = before
-
-
-def variants(data: Data, setup: Setup, B: int) -> dict[str, list[tuple[str, float]]]:
-    """Remaining variance of fold 0 under other readings of a method, by method."""
-    f = fold(data, 0)
-    random = setup["SRM Random", B]
-    found = {
-        "SRM Random": [
-            ("other anchors", judged(replace(f, seed=seed), "SRM Random", B, random))
-            for seed in (11, 12)
-        ]
-    }
-    if B != 200:
-        return found
-    for method in ("SRM PostApp", "SRM SGMA"):
-        if (method, B) in setup:
-            with fresh_candidates(60):
-                value = judged(f, method, B, setup[method, B])
-            found[method] = [("60 fresh candidates for each anchor", value)]
-    if ("SRM Trans", B) in setup:
-        value = remaining(f, srm_trans(f, setup["SRM Trans", B], B, clustered=True).mean)
-        found["SRM Trans"] = [("query sets clustered", value)]
-    if ("Online GP", B) in setup:
-        value = remaining(f, online(f, setup["Online GP", B], B, n_sweeps=3).mean)
-        found["Online GP"] = [("three sweeps through the rows", value)]
-    if ("BCM", B) in setup:
-        value = remaining(f, bcm(f, setup["BCM", B], B, "balanced").mean)
-        found["BCM"] = [("balanced modules", value)]
-    for method, values in found.items():
-        if setup[method, B] != random:
-            other = judged(f, method, B, random)
-            values.append((f"hyperparameters of SRM Random ({random})", other))
-    return found
-
-
-def anchors_wanted(data: Data, hyper: Hyper, B: int, paper: float) -> str:
-    """How many random anchors reach the paper's value, on fold 0."""
-    f = fold(data, 0)
-    for factor in (1.0, 1.25, 1.5, 1.75, 2.0):
-        m = round(factor * B)
-        value = remaining(f, srm(f, hyper, m, "random").mean)
-        if value <= paper:
-            return f"{m} random anchors reach it ({value:.2f})"
-    return f"{m} random anchors do not reach it ({value:.2f})"
-
-
-def other_functions(setup: Setup, names: list[str], B: int) -> dict[str, list[float]]:
-    """Fold 0 of ART with other centres in [0, 1]^5, then in the cube of the inputs, [−1, 1]^5."""
-    wide = Data("art", *wide_art(50_000, 0))
-    folds = [fold(art(1), 0), fold(wide, 0)]
-    tasks = [(f, name) for name in names for f in folds]
-    values = Threads(2).map(lambda task: judged(task[0], task[1], B, setup[task[1], B]), tasks)
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for (_, name), value in zip(tasks, values):
-        found[name].append(value)
-    return found
-
-
-# -- Table 2 ----------------------------------------------------------------------------------
-
-ORDERS = """
-Table 2, orders as in the paper (N rows, B basis points; prediction: per test row)
-                         memory                     time
-                 initialisation  prediction  initialisation  prediction
-  Exact GPR           O(N²)        O(N)          O(N³)         O(N)
-  RRA Nyström         O(NB)        O(N)          O(NB²)        O(N)
-  SRM (all)           O(NB)        O(B)          O(NB²)        O(B)
-  Online GP           O(B²)        O(B)          O(NB²)        O(B)
-  BCM                   -         O(N + B²)        -           O(NB)"""
-#: Run times of the paper, in seconds: KIN40K, 36,000 and 4,000 rows, B = 1000, 1 GHz Athlon.
-RUN_TIMES = {
-    "SRM Random": 180.0,
-    "SRM Trans": 180.0,
-    "RRA Nyström": 240.0,
-    "BCM": 1800.0,
-    "SRM SGMA": 7 * 3600.0,
-    "SRM PostApp": 11 * 3600.0,
-}
-
-
-def table_2(data: Data, B: int) -> None:
-    """CPU seconds of selection, fit and prediction, one thread."""
-    print(ORDERS)
-    f = fold(data, 0)
-    hyper = Hyper((2.0,), 1.0, 1e-3)  # run times hardly depend on it
-    print(
-        f"Table 2, run times on {data.name}: {len(f.y)} rows, {len(f.truth)} test rows, B = {B}"
-        + (" (the paper: 1000)" if B != 1000 else "")
-        + f", {hyper}\n  {'method':14}{'CPU s':>9}{'paper, s':>10}{'over Random':>13}"
-        f"{'paper':>8}{'asked':>11}"
-    )
-    METHODS["SRM Random"](f, hyper, 20)  # compiles
-    seconds: dict[str, float] = {}
-    for method, paper in RUN_TIMES.items():
-        seconds[method] = cpu_seconds(METHODS[method], f, hyper, B)
-        ratio = seconds[method] / seconds["SRM Random"]
-        asked = ""
-        if method in ("SRM SGMA", "SRM PostApp"):
-            asked = "<= 20" + (" yes" if ratio <= 20.0 else " no")
-        print(
-            f"  {method:14}{seconds[method]:9.1f}{paper:10.0f}{ratio:13.1f}"
-            f"{paper / RUN_TIMES['SRM Random']:8.0f}{asked:>11}",
-            flush=True,
-        )
-    start, more = 2 * B, 1000  # the basis is full after the first rows
-    few = [Fold(f.X[:n], f.y[:n], f.X_test[:10], f.truth[:10], 0) for n in (start, start + more)]
-    online(few[0], hyper, 20)
-    first, second = (cpu_seconds(online, part, hyper, B) for part in few)
-    estimate = first + (second - first) / more * (len(f.y) - start)
-    print(
-        f"  {'Online GP':14}{estimate:9.0f}{150 * 3600:10d}"
-        f"{estimate / seconds['SRM Random']:13.1f}{3000:8d}   both estimates; ours from {more} rows"
-    )
-
-
-def cpu_seconds(method, f: Fold, hyper: Hyper, B: int) -> float:
-    with single_threaded():
-        start = time.process_time()
-        method(f, hyper, B)
-        return time.process_time() - start

@@ -1,47 +1,25 @@
-"""Tables 1 and 2 of Schwaighofer & Tresp (2002), "Transductive and inductive methods for
-approximate Gaussian process regression".
+"""Table 1 of Schwaighofer & Tresp (2002): remaining variance of seven methods on four sets."""
 
-python benchmarks/papers/schwaighofer2002.py [data folder] [--out folder] [--quick] [--folds 10]
-    [--sets kin8nm art] [--methods BCM "SRM Random"] [--only A B table2 curves]
-
-abalone, kin8nm and kin40k are read from the data folder and skipped where they are absent; ART is
-generated.
-"""
-
-import argparse
-import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from schwaighofer2002_methods import (
+
+from benchmarks.papers.experiments import save
+from benchmarks.papers.schwaighofer2002.methods import (
     FOLDS,
     METHODS,
     SETS,
     Data,
-    Hyper,
     Setup,
-    anchors_wanted,
     fold,
     isotropic,
     learnt,
-    load,
-    other_functions,
     remaining,
     spread,
-    srm,
-    table_2,
-    variants,
 )
-
-from collegium.engines import Threads, single_threaded
-from collegium.learning.anchors import measured
-from collegium.selection import select
+from collegium.engines import Threads
 
 #: Table 1: (B = 200, B = 1000) in per cent; nan where the paper gives none.
 NONE = float("nan")
@@ -56,8 +34,6 @@ PAPER = {
 }
 #: Weights beyond this have exploded (sec. 4.2); so has what is worse than the training mean.
 EXPLODED = 1e3
-#: Rows above which a data set counts as large and gets fewer folds unless asked for.
-LARGE = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,8 +56,6 @@ class Cell:
         return (self.mean - self.paper) / np.hypot(self.error, 0.003)
 
 
-#: Of the gain curves where nothing is tuned.
-CURVES = Hyper((2.0,), 1.0, 0.05)
 Cells = dict[tuple[str, int], Cell]
 
 
@@ -180,74 +154,6 @@ def print_order(cells: Cells, sizes: list[int]) -> None:
         )
 
 
-def folds_of(data: Data, asked: int | None) -> int:
-    """Three; of large sets one."""
-    return asked or (3 if data.y.size <= LARGE else 1)
-
-
-def explain(sets: list[Data]) -> None:
-    print(
-        """Remaining variance, 100 MSE / MSE of the training mean. Cross-validation with 10 folds
-as in the paper, of which the first few are run by default: 3 of small sets, 1 of large ones, which
-have 4000 or 5000 test rows. --folds 10 runs all, as the paper did. Rows are standardised with the
-training part; the sex of abalone is one-hot. Test rows are in random order, and the transductive
-methods are asked B of them at a time.
-Part A: one width and noise ratio a method and B (the paper: one width a method, the best of its
-cross-validation), tuned on 4000 rows that are in no tested fold and judged by 1000 others: SRM
-Random on a grid, the others by steps from there; RRA, SGMA and at B = 1000 PostApp and Trans
-take those of SRM Random. Part B: one length scale a column, learnt by evidence on the rows of no
-tested fold by CommitteeRegressor and by SparseGPRegressor(method="fitc", 200 anchors); which of
-the two, with what factor of width and noise, is judged on the same 1000 rows, so that each
-method and B again has its own. With --folds 10 tuning is repeated for every fold.
-± is the standard error, over folds or over test rows, whichever is larger: three folds are few.
-The paper gives no spread."""
-    )
-    for data in sets:
-        if data.name == "art":
-            floor = 100.0 * np.mean((data.y - data.truth) ** 2) / data.y.var()
-            print(
-                f"ART: the noise is {floor:.1f} % of the variance of y, and the paper reports down"
-                " to 0.20 %: its errors can only be against the noise-free function, as here."
-            )
-
-
-def checks(data: Data, setup: Setup, cells: Cells, quick: bool) -> None:
-    """One line for every cell that differs by more than its spread, with what was checked."""
-    differing = {
-        key: cell for key, cell in cells.items()
-        if np.isfinite(cell.paper) and not cell.exploded and abs(cell.distance) > 2.0
-    }  # fmt: skip
-    if not differing:
-        print("  every cell is within 2 standard errors of the paper")
-        return
-    others = {B: variants(data, setup, B) for B in sorted({B for _, B in differing})}
-    functions: dict[int, dict] = {}
-    if data.name == "art" and not quick:
-        cheap = {200: set(METHODS), 1000: {"SRM Random", "BCM"}}
-        for B in others:
-            names = [m for m, b in differing if b == B and m in cheap[B]]
-            functions[B] = other_functions(setup, names, B)
-    for (method, B), cell in differing.items():
-        tried, explained = [], False
-        for what, value in others[B].get(method, []):
-            tried.append(f"{what}: {value:.2f}")
-            moved = abs(cell.mean + value - cell.first - cell.paper)
-            explained |= moved <= min(2.0 * cell.error, 0.5 * abs(cell.mean - cell.paper))
-        if values := functions.get(B, {}).get(method, []):
-            tried.append("centres elsewhere in [0, 1]^5, [-1, 1]^5: {:.2f}, {:.2f}".format(*values))
-            if min(*values, cell.mean) <= cell.paper <= max(*values, cell.mean):
-                tried.append("the paper's lies between, and it does not give its centres")
-        if method == "SRM Random" and cell.mean > cell.paper:
-            tried.append(anchors_wanted(data, setup[method, B], B, cell.paper))
-        print(
-            f"  {method} B = {B}: {'worse' if cell.mean > cell.paper else 'better'},"
-            f" {cell.mean:.2f} against {cell.paper:.2f}. Checked on fold 0 ({cell.first:.2f}): "
-            + ("; ".join(tried) or "nothing")
-            + (": that accounts for it" if explained else ". Cause not known"),
-            flush=True,
-        )
-
-
 def draw_bars(found: dict[tuple[str, str], Cells], sizes: list[int], path: Path) -> None:
     """Ours against the paper's, a row of panels a B."""
     names = list(dict.fromkeys(name for name, _ in found))
@@ -276,9 +182,7 @@ def draw_bars(found: dict[tuple[str, str], Cells], sizes: list[int], path: Path)
     handles, texts = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, texts, loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    print(f"wrote {path.name}")
+    save(figure, path)
 
 
 def _height(found, name: str, kind: str, method: str, B: int) -> float:
@@ -286,97 +190,6 @@ def _height(found, name: str, kind: str, method: str, B: int) -> float:
         return published(name, method, B)
     cell = found.get((name, kind), {}).get((method, B))
     return NONE if cell is None or cell.exploded else cell.mean
-
-
-def curves(data: Data, hyper: Hyper, most: int, path: Path) -> None:
-    """How many anchors do I need? Variance left in the rows, and error on test rows."""
-    f = fold(data, 0)
-    numbers = [m for m in (25, 50, 100, 200, 400, 700, 1000) if m <= most]
-    print(f"\nGain curves on {data.name}, fold 0, {hyper}: share of Σ var f(x) left, and remaining")
-    print("variance in %, with so many anchors")
-    print(f"  {'rule':18}" + "".join(f"{m:>16}" for m in numbers))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.3))
-    for i, rule in enumerate(("random", "sgma", "postapp", "pivoted-cholesky")):
-        kernel = hyper.given["kernel"]
-        chosen = select(
-            f.X, f.y, kernel=kernel, noise=hyper.noise, rule=rule, n_anchors=most, random_state=0
-        )
-        if rule == "postapp":
-            at = np.arange(1, len(chosen.gains) + 1)
-            left.plot(at, chosen.remaining, f"C{i}:", label="postapp, share of Σ y² left")
-            chosen = measured(kernel.for_width(f.X.shape[1]), f.X, chosen)
-        share = chosen.remaining
-        left.plot(np.arange(1, len(share) + 1), share, f"C{i}-", label=rule)
-        errors = [remaining(f, srm(f, hyper, m, chosen.Z[:m]).mean) for m in numbers]
-        right.loglog(numbers, errors, f"C{i}-o", ms=3, label=rule)
-        print(
-            f"  {rule:18}"
-            + "".join(f"{share[m - 1]:8.3f}{e:8.2f}" for m, e in zip(numbers, errors))
-        )
-    left.set(yscale="log", xlabel="anchors", ylabel="share of the total variance left")
-    right.set(xlabel="anchors", ylabel="remaining variance on test rows, %")
-    right.set_xticks(numbers, [str(m) for m in numbers])
-    steps = (5, 7, 10, 15, 20, 30, 40, 50, 70, 100)
-    for ax, ticks in ((left, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]), (right, steps)):
-        low, high = ax.get_ylim()
-        ticks = [t for t in ticks if low <= t <= high]
-        ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-        ax.xaxis.set_minor_formatter(plt.NullFormatter())
-        ax.yaxis.set_minor_formatter(plt.NullFormatter())
-        ax.grid(alpha=0.3)
-        ax.legend()
-    figure.suptitle(f"{data.name}: how many anchors do I need?")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    print(f"wrote {path.name}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="../shared/data", type=Path)
-    parser.add_argument("--out", default=".", type=Path)
-    parser.add_argument("--quick", action="store_true", help="one fold, B = 200, small sets")
-    parser.add_argument("--folds", type=int, choices=range(1, FOLDS + 1))
-    parser.add_argument("--sets", nargs="+", choices=SETS, help="default: all; quick: the small")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--only", nargs="+", choices=["A", "B", "table2", "curves"])
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    options.out.mkdir(parents=True, exist_ok=True)
-    only = options.only or ["A", "B", "table2", "curves"]
-    sizes = [200] if options.quick else [200, 1000]
-    asked = options.folds or (1 if options.quick else None)
-    wanted = options.sets or (SETS[:2] if options.quick else SETS)
-    sets = [data for name in wanted if (data := load(options.folder, name)) is not None]
-    explain(sets)
-    found, setups = {}, {}
-    for part, title in (("A", "as in the paper"), ("B", "with ARD and learnt hyperparameters")):
-        for data in sets if part in only else []:
-            folds = folds_of(data, asked)
-            began = time.process_time()
-            with single_threaded():
-                setup, cells = run_part(data, part, folds, options.methods, sizes)
-            found[data.name, part], setups[data.name, part] = cells, setup
-            print(
-                f"\nTable 1, part {part} ({title}): {data.name}, {folds} of {FOLDS} folds,"
-                f" {time.process_time() - began:.0f} CPU s"
-            )
-            print_cells(data.name, part, setup, cells)
-            print_order(cells, sizes)
-            if part == "A":
-                checks(data, setup, cells, options.quick)
-        if found and part in only:
-            draw_bars(found, sizes, options.out / "schwaighofer2002_table1.png")
-    if "B" in only and found:
-        print_summary(found)
-    by_name = {data.name: data for data in sets}
-    if "curves" in only and "kin8nm" in by_name:
-        hyper = setups.get(("kin8nm", "A"), {}).get(("SRM Random", sizes[-1]), CURVES)
-        curves(by_name["kin8nm"], hyper, sizes[-1], options.out / "schwaighofer2002_curves.png")
-    if "table2" in only and "kin40k" in by_name:
-        table_2(by_name["kin40k"], 200 if options.quick else 1000)
-    print(f"\n{time.process_time():.0f} CPU s in all")
 
 
 def print_summary(found: dict[tuple[str, str], Cells]) -> None:
@@ -392,7 +205,3 @@ def print_summary(found: dict[tuple[str, str], Cells]) -> None:
         f"\nPart B, no worse than the paper: {count['yes']} of {len(verdicts)} cells, and"
         f" {count['within 2 se']} within 2 standard errors. Worse: {', '.join(bad) or 'none'}"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,23 +1,14 @@
-"""The experiments of Tresp (2000), "A Bayesian committee machine": figures 1, 3, 4, 5, tables 1, 2.
+"""Figures 1, 3, 4 and 5 of Tresp (2000), and the cost of the committee against rows."""
 
-python benchmarks/papers/tresp2000.py [data folder] [--out folder] [--quick] [--only fig1 tables]
-
-BUPA, Pima and housing are read from the data folder and skipped where they are absent; the rest
-is generated. Errors on artificial data are against the noise-free function: the paper's 0.0529 at
-a noise variance of 0.25 can be nothing else.
-"""
-
-import argparse
 import time
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import NullFormatter
-from tresp2000_setting import (
+
+from benchmarks.papers.experiments import mean_and_error, save
+from benchmarks.papers.tresp2000.setting import (
     TESTING,
     TRAINING,
     TUNING,
@@ -29,15 +20,12 @@ from tresp2000_setting import (
     bcm_in_batches,
     exponent,
     gpr,
-    mean_and_error,
     modules,
     mse,
     stream,
     tune,
     tuned_art,
 )
-from tresp2000_tables import run_tables
-
 from collegium.engines import single_threaded
 from collegium.messages.basis import Anchors
 from collegium.messages.experts import Block
@@ -361,31 +349,4 @@ def _save(figure, path: Path) -> None:
     for axes in figure.axes:
         if axes.get_xscale() == "log":
             axes.xaxis.set_minor_formatter(NullFormatter())
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    print(f"  saved {path.name}")
-
-
-PARTS = {
-    "fig1": figure_1,
-    "fig3": figure_3,
-    "fig4": figure_4,
-    "fig5": figure_5,
-    "tables": run_tables,
-    "scaling": scaling,
-}
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default="../shared/data", type=Path)
-    parser.add_argument("--out", default=".", type=Path, help="where the pictures go")
-    parser.add_argument("--quick", action="store_true", help="fewer splits and smaller sizes")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    for part in options.only:
-        clock = time.process_time(), time.perf_counter()
-        with single_threaded():
-            PARTS[part](options.folder, options.out, options.quick)
-        cpu, wall = time.process_time() - clock[0], time.perf_counter() - clock[1]
-        print(f"  [{part}: {cpu:.0f} CPU s, {wall:.0f} s]", flush=True)
+    save(figure, path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from benchmarks.harness.data import Array, centre_and_scale
 from collegium.answers.local import Shared
 from collegium.datasets import ART_WEIGHTS, ART_WIDTH, make_art
 from collegium.engines import Serial, single_threaded
@@ -21,7 +21,6 @@ from collegium.messages.message import normalise
 from collegium.rows.chunk import Chunk, cut
 from collegium.rows.rows import Rows
 
-Array = np.ndarray
 #: Rows on which the width and the noise-to-prior ratio are tuned.
 VALIDATION = 100
 #: Seeds of the figures' rows for tuning, validation, testing and training.
@@ -205,8 +204,7 @@ def stored_experiment(X: Array, y: Array, seed: int, *, K: int, n_test: int) -> 
 
 
 def _standardised(X: Array, y: Array, truth: Array, train: Array):
-    centre, scale = X[train].mean(axis=0), X[train].std(axis=0)
-    scale[scale == 0.0] = 1.0
+    centre, scale = centre_and_scale(X[train])
     middle, unit = y[train].mean(), y[train].std()
     return (X - centre) / scale, (y - middle) / unit, (truth - middle) / unit, float(unit)
 
@@ -238,22 +236,6 @@ def stream(model: Model, Q: Array, n_query: int, blocks: int, seed: int, every: 
                 yield np.concatenate(
                     [b.factor @ normalise(s).mean[:, 0] for s, b in zip(states, bases)]
                 )
-
-
-def load(folder: Path, name: str) -> tuple[Array, Array] | None:
-    """X and y of a stored data set; says so where it is absent."""
-    path = folder / f"{name}.npz"
-    if not path.exists():
-        print(f"skipped {name}: no {path.name} in {folder}; give the data folder as an argument")
-        return None
-    with np.load(path) as arrays:
-        return arrays["X"].astype(float), arrays["y"].astype(float)
-
-
-def mean_and_error(values) -> tuple[float, float]:
-    """Mean and its standard error."""
-    values = np.asarray(values, dtype=float)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
 
 
 def exponent(sizes, seconds) -> float:

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import brentq
-from tresp2000_setting import (
+
+from benchmarks.harness import data
+from benchmarks.papers.experiments import mean_and_error
+from benchmarks.papers.tresp2000.setting import (
     Experiment,
     Model,
     art,
     art_experiment,
     bcm_in_batches,
     gpr,
-    load,
-    mean_and_error,
     modules,
     mse,
     stored_experiment,
@@ -26,7 +27,6 @@ from tresp2000_setting import (
     waveform_experiment,
     wide_art,
 )
-
 from collegium.engines import Threads
 
 #: (module size, query points)
@@ -141,17 +141,17 @@ def run_tables(folder: Path, out: Path, quick: bool) -> None:
 def stored_problems(folder: Path) -> list[Problem]:
     problems = []
     for column, name, K in (("BUPA", "bupa", 200), ("DIABETES", "pima", 600)):
-        if (data := load(folder, name)) is not None:
-            problems.append(_stored(column, data, K))
+        if (rows := data.rows(folder, name)) is not None:
+            problems.append(_stored(column, rows, K))
     make = partial(waveform_experiment, K=600, n_test=200)
     problems.append(Problem("WAVEFORM", "WAVEFORM", make, False))
-    if (data := load(folder, "boston")) is not None:
-        problems.append(_stored("HOUSING", data, 400))
+    if (rows := data.rows(folder, "boston")) is not None:
+        problems.append(_stored("HOUSING", rows, 400))
     return problems
 
 
-def _stored(column: str, data, K: int) -> Problem:
-    make = partial(stored_experiment, *data, K=K, n_test=100)
+def _stored(column: str, rows, K: int) -> Problem:
+    make = partial(stored_experiment, *rows, K=K, n_test=100)
     return Problem(column, column, make, False)
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
-from zhu1995_setting import Array, mean_and_error, save
 
+from benchmarks.harness import data
+from benchmarks.harness.data import Array, centre_and_scale
+from benchmarks.papers.experiments import mean_and_error, save
 from collegium import CommitteeRegressor, RegressionFilter, kernels
 from collegium.bases import GaussianBumps
 from collegium.densities import Empirical
@@ -43,8 +45,8 @@ class Task:
 
     @classmethod
     def of(cls, X: Array, y: Array, train: Array, test: Array) -> "Task":
-        centre, scale = X[train].mean(axis=0), X[train].std(axis=0)
-        X = (X - centre) / np.where(scale > 0.0, scale, 1.0)
+        centre, scale = centre_and_scale(X[train])
+        X = (X - centre) / scale
         A = np.hstack([np.ones((X.shape[0], 1)), X])
         weights = np.linalg.lstsq(A[train], y[train], rcond=None)[0]
         rest = y[train] - A[train] @ weights
@@ -79,12 +81,10 @@ class Task:
 
 
 def tasks(folder: Path, repeats: int) -> list[Task] | None:
-    path = folder / "boston.npz"
-    if not path.exists():
-        print(f"  skipped: no {path.name} in {folder}; give the data folder as an argument")
+    rows = data.rows(folder, "boston")
+    if rows is None:
         return None
-    with np.load(path) as arrays:
-        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    X, y = rows
     orders = [np.random.default_rng(seed).permutation(y.size) for seed in range(repeats)]
     return [Task.of(X, y, order[: y.size // 2], order[y.size // 2 :]) for order in orders]
 
@@ -117,13 +117,13 @@ def table_1(folder: Path, out: Path, quick: bool) -> None:
         "\nTable 1: Boston housing, mean squared error over splits of 253/253 (difference from the"
         f"\n  paper's); {M} bumps of width C0 m^(-1/d) at training inputs unless said"
     )
-    data = tasks(folder, 3 if quick else 20)
-    if data is None:
+    splits = tasks(folder, 3 if quick else 20)
+    if splits is None:
         return
     found = {}
     for name, cell in VARIANTS.items():
         cells = np.array([
-            [[cell(task, c0, c2, seed) for seed, task in enumerate(data)] for c2 in C2S]
+            [[cell(task, c0, c2, seed) for seed, task in enumerate(splits)] for c2 in C2S]
             for c0 in C0S
         ])  # fmt: skip
         found[name] = cells.mean(axis=2)
@@ -183,8 +183,8 @@ def _figure_7(found: dict[str, Array], out: Path) -> None:
 def table_2(folder: Path, out: Path, quick: bool) -> None:
     """Other methods on the same splits."""
     print("\nTable 2: Boston housing, mean squared error ± standard error over splits of 253/253")
-    data = tasks(folder, 3 if quick else 20)
-    if data is None:
+    splits = tasks(folder, 3 if quick else 20)
+    if splits is None:
         return
     smooth, literal = VARIANTS["filter, σ2² = C2 σ1²"], VARIANTS["filter, σ2 = C2 σ1"]
     methods = {
@@ -197,7 +197,7 @@ def table_2(folder: Path, out: Path, quick: bool) -> None:
     }
     print(f"  {'':26}{'here':>14}{'paper':>8}{'difference':>12}")
     for name, (paper, error) in methods.items():
-        mean, se = mean_and_error([error(task, seed) for seed, task in enumerate(data)])
+        mean, se = mean_and_error([error(task, seed) for seed, task in enumerate(splits)])
         beside = "" if np.isnan(paper) else f"{paper:8.1f}{mean - paper:+12.1f}"
         print(f"  {name:26}{mean:8.1f} ± {se:.1f}{beside}", flush=True)
     print(

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from zhu1995_boston import CUT, Task
-from zhu1995_setting import Array, save
 
+from benchmarks.harness import data
+from benchmarks.harness.data import Array
+from benchmarks.papers.experiments import save
+from benchmarks.papers.zhu1995.boston import CUT, Task
+from benchmarks.tasks.regression.sets import one_hot_sex
 from collegium.bases import GaussianBumps
 from collegium.densities import Empirical
 from collegium.filter.model import FilterModel, Posterior
@@ -66,14 +69,12 @@ def tables_3_and_4(folder: Path, out: Path, quick: bool) -> None:
     )
     optima, curves = {}, {}
     for name in SETS:
-        path = folder / f"{name}.npz"
-        if not path.exists():
-            print(f"  {name:20} skipped: not in {folder}")
+        rows = data.rows(folder, name)
+        if rows is None:
             continue
-        with np.load(path) as arrays:
-            X, y = arrays["X"].astype(float), arrays["y"].astype(float)
-        if name == "abalone":  # sex is a category
-            X = np.hstack([X[:, :1] == 1, X[:, :1] == 2, X[:, 1:]]).astype(float)
+        X, y = rows
+        if name == "abalone":  # of three columns of the sex one follows from the others
+            X = np.delete(one_hot_sex(X), 2, axis=1)
         splits = [_task(X, y, seed) for seed in range(2 if quick else 10)]
         runs = np.array([_errors(task, seed) for seed, task in enumerate(splits)])
         errors = runs.mean(axis=0)

@@ -1,17 +1,14 @@
-"""The synthetic problem of Zhu & Rohwer (1995), sec. 4, and what all parts share."""
+"""The synthetic problem of Zhu & Rohwer (1995), sec. 4."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 
+from benchmarks.harness.data import Array
 from collegium import RegressionFilter, kernels
 from collegium.bases import LinearSplines
 from collegium.densities import UniformBox
 from collegium.priors import sample_prior
-
-Array = np.ndarray
 
 #: Sec. 4: x uniform on [−4, 4], Laplace prior, noise standard deviation.
 LOW, HIGH, WIDTH, SIGNAL, NOISE = -4.0, 4.0, 0.5, 1.0, 0.5
@@ -50,14 +47,3 @@ def regression_filter(m: int, width: float = WIDTH) -> RegressionFilter:
         density=UniformBox(np.array([LOW]), np.array([HIGH])), prior_mean=0.0, linear=False,
         learn=False, misfit=False,
     )  # fmt: skip
-
-
-def mean_and_error(values) -> tuple[float, float]:
-    values = np.asarray(values, dtype=float)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
-
-
-def save(figure, path: Path) -> None:
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    print(f"  saved {path.name}")

@@ -4,21 +4,20 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from zhu1995_setting import (
+
+from benchmarks.harness.data import Array
+from benchmarks.papers.experiments import mean_and_error, save
+from benchmarks.papers.zhu1995.setting import (
     GRID,
     HIGH,
     LOW,
     SIGNAL,
     WIDTH,
-    Array,
     Problem,
-    mean_and_error,
     problem,
     regression_filter,
-    save,
     splines,
 )
-
 from collegium import kernels
 from collegium.plots import plot_basis, plot_fit, plot_prior
 

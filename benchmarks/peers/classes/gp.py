@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
-from common import Meter
+from benchmarks.harness.meter import Meter
 
 FIRST = 125
 #: A fit of twice the rows takes at least so many times longer, where it was not seen.

@@ -1,12 +1,13 @@
 """LightGBM, default trees and learning rate, stopped early on a tenth held out."""
 
-import lightgbm
 import numpy as np
+
+from benchmarks.peers.early_stopping import boosted
 
 
 class Model:
-    def __init__(self, seed: int, threads: int, rounds: int = 2_000, patience: int = 50):
-        self.rng, self.rounds, self.patience = np.random.default_rng(seed), rounds, patience
+    def __init__(self, seed: int, threads: int, rounds: int = 2_000):
+        self.rng, self.rounds = np.random.default_rng(seed), rounds
         self.parameters = {"num_threads": threads, "seed": seed, "verbose": -1}
 
     def fit(self, X, y):
@@ -14,12 +15,7 @@ class Model:
         aim = {"objective": "binary"}
         if self.classes > 2:
             aim = {"objective": "multiclass", "num_class": self.classes}
-        held, kept = np.split(self.rng.permutation(y.size), [y.size // 10])
-        self.model = lightgbm.train(
-            self.parameters | aim, lightgbm.Dataset(X[kept], y[kept]), self.rounds,
-            valid_sets=[lightgbm.Dataset(X[held], y[held])],
-            callbacks=[lightgbm.early_stopping(self.patience, verbose=False)],
-        )  # fmt: skip
+        self.model, _ = boosted(self.parameters | aim, X, y, self.rng, self.rounds)
         self.found = f"{self.model.best_iteration} trees a class"
 
     def predict(self, Xs):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from benchmarks.harness.warm_up import SMALL
 from collegium import CommitteeClassifier
 
 
@@ -23,5 +24,5 @@ def warm_up() -> None:
     X = rng.normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
     for given in ({}, {"likelihood": "softmax"}, {"n_local": 0}):
-        model = CommitteeClassifier(chunk_size=100, n_anchors=10, random_state=0, **given)
+        model = CommitteeClassifier(**SMALL, **given)
         model.fit(X, y).predict_proba(X)

@@ -3,25 +3,21 @@
 Intervals are quantiles of a Poisson with the predicted mean.
 """
 
-import lightgbm
 import numpy as np
 from scipy.stats import poisson
 
+from benchmarks.peers.early_stopping import boosted
+
 
 class Model:
-    def __init__(self, seed: int, threads: int, rounds: int = 5_000, patience: int = 50):
-        self.rng, self.rounds, self.patience = np.random.default_rng(seed), rounds, patience
+    def __init__(self, seed: int, threads: int, rounds: int = 5_000):
+        self.rng, self.rounds = np.random.default_rng(seed), rounds
         self.parameters = {
             "objective": "poisson", "num_threads": threads, "seed": seed, "verbose": -1,
         }  # fmt: skip
 
     def fit(self, X, y):
-        held, kept = np.split(self.rng.permutation(y.size), [y.size // 10])
-        self.model = lightgbm.train(
-            self.parameters, lightgbm.Dataset(X[kept], y[kept]), self.rounds,
-            valid_sets=[lightgbm.Dataset(X[held], y[held])],
-            callbacks=[lightgbm.early_stopping(self.patience, verbose=False)],
-        )  # fmt: skip
+        self.model, _ = boosted(self.parameters, X, y, self.rng, self.rounds)
         self.found = f"{self.model.best_iteration} trees"
 
     def predict(self, Xs):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from benchmarks.harness.warm_up import SMALL
 from collegium import CommitteeRegressor
 
 
@@ -22,5 +23,4 @@ def warm_up() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = rng.poisson(np.exp(X[:, 0]))
-    given = {"chunk_size": 100, "n_anchors": 10, "random_state": 0}
-    CommitteeRegressor(likelihood="poisson", **given).fit(X, y).predict_interval(X, 0.95)
+    CommitteeRegressor(likelihood="poisson", **SMALL).fit(X, y).predict_interval(X, 0.95)

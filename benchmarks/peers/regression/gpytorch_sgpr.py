@@ -7,7 +7,13 @@ k-means centres, and the step falls.
 import gpytorch
 import torch
 
-from .gpytorch_common import centres, covariance, in_batches, tensor, words
+from benchmarks.peers.regression.gpytorch_common import (
+    centres,
+    covariance,
+    in_batches,
+    tensor,
+    words,
+)
 
 
 class SGPR(gpytorch.models.ExactGP):

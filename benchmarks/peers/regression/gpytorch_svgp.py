@@ -6,7 +6,13 @@ After its SVGP tutorial: batches of 1024, whitened, inducing points learnt; the 
 import gpytorch
 import torch
 
-from .gpytorch_common import centres, covariance, in_batches, tensor, words
+from benchmarks.peers.regression.gpytorch_common import (
+    centres,
+    covariance,
+    in_batches,
+    tensor,
+    words,
+)
 
 
 class SVGP(gpytorch.models.ApproximateGP):

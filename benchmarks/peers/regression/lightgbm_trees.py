@@ -3,8 +3,9 @@
 It has no error bars of its own; the held-out residuals give a constant one.
 """
 
-import lightgbm
 import numpy as np
+
+from benchmarks.peers.early_stopping import boosted
 
 
 class Model:
@@ -16,13 +17,7 @@ class Model:
         }  # fmt: skip
 
     def fit(self, X, y):
-        order = self.rng.permutation(y.size)
-        held, kept = np.split(order, [y.size // 10])
-        self.model = lightgbm.train(
-            self.parameters, lightgbm.Dataset(X[kept], y[kept]), self.rounds,
-            valid_sets=[lightgbm.Dataset(X[held], y[held])],
-            callbacks=[lightgbm.early_stopping(50, verbose=False)],
-        )  # fmt: skip
+        self.model, held = boosted(self.parameters, X, y, self.rng, self.rounds)
         self.std = float(np.sqrt(np.mean((y[held] - self.model.predict(X[held])) ** 2)))
         self.found = f"{self.model.best_iteration} trees"
 

@@ -1,7 +1,6 @@
 """CommitteeRegressor, default but for the arguments in the plan's table."""
 
-import numpy as np
-
+from benchmarks.harness import warm_up as small
 from collegium import CommitteeRegressor
 
 
@@ -18,8 +17,4 @@ class Model:
 
 
 def warm_up() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    for inference in ({}, {"n_local": 0}, {"refine": "cg"}):
-        model = CommitteeRegressor(chunk_size=100, n_anchors=10, random_state=0, **inference)
-        model.fit(X, X[:, 0]).predict(X, return_std=True)
+    small.warm_up({}, {"n_local": 0}, {"refine": "cg"})

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import LogLocator, NullFormatter
+
+from benchmarks.harness.pictures import STYLE, panels, save
 
 STYLES = {
     "collegium": ("#c1272d", "o"),
@@ -22,48 +21,24 @@ STYLES = {
 }
 #: Whose reliability is drawn.
 DRAWN = ("collegium", "collegium softmax", "scikit-learn GP", "logistic regression", "LightGBM")
-#: Bins with fewer rows say little.
+#: Bins with fewer rows are not drawn.
 LEAST_ROWS = 10
 
 
 def draw(found: dict[str, dict], folder: Path) -> list[str]:
-    """The files that there were results for; `found`: sets of classes only."""
+    """The files that there were results for."""
     if not found:
         return []
-    folder.mkdir(parents=True, exist_ok=True)
-    style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    with plt.rc_context(style):
+    times = ("CPU seconds, fit + predict", "log loss (lower is better)")
+    shares = ("probability given to the predicted class", "share that is right")
+    with plt.rc_context(STYLE):
         return [
-            _save(panels(found, _times), folder / "classes_time.png"),
-            _save(panels(found, _reliability), folder / "classes_reliability.png"),
+            save(panels(found, _times, times, list(STYLES)), folder / "classes_time.png"),
+            save(
+                panels(found, _reliability, shares, list(STYLES)),
+                folder / "classes_reliability.png",
+            ),
         ]
-
-
-def panels(found: dict[str, dict], panel):
-    columns = min(4, len(found))
-    rows = -(-len(found) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(2.9 * columns, 2.7 * rows + 0.7), squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    for axis in axes.flat[len(found) :]:
-        axis.set_axis_off()
-    for axis, (name, results) in zip(axes.flat, found.items()):
-        panel(axis, results)
-        axis.set_title(name, fontsize=9)
-        axis.grid(alpha=0.25)
-    across, up = LABELS[panel]
-    figure.supxlabel(across, fontsize=9)
-    figure.supylabel(up, fontsize=9)
-    handles: dict = {}
-    for axis in axes.flat:
-        handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
-    order = [name for name in STYLES if name in handles]
-    figure.legend(
-        [handles[name] for name in order], order, loc="outside upper center", ncols=4,
-        frameon=False,
-    )  # fmt: skip
-    return figure
 
 
 def _times(axis, results: dict) -> None:
@@ -93,15 +68,3 @@ def _reliability(axis, results: dict) -> None:
             said, right = [b["said"] for b in bins], [b["right"] for b in bins]
             axis.plot(said, right, f"{marker}-", color=colour, label=name, markersize=4, lw=1.2)
     axis.set(xlim=(0, 1.03), ylim=(0, 1.03))
-
-
-LABELS = {
-    _times: ("CPU seconds, fit + predict", "log loss (lower is better)"),
-    _reliability: ("probability given to the predicted class", "share that is right"),
-}
-
-
-def _save(figure, path: Path) -> str:
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
-    return path.name

@@ -1,16 +1,23 @@
-"""Scores of class probabilities and of counts."""
+"""Scores of class probabilities."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
-from collegium.metrics import coverage, interval_score
+from benchmarks.harness.data import Array, Split
 
-Array = np.ndarray
 BINS = 15
-#: Probabilities below are taken to be this: who says never, and errs, loses 34.5.
+#: Probabilities below are taken to be this: a class that was ruled out, and came, costs 34.5.
 LEAST = 1e-15
+
+
+def of_answer(split: Split, answer: tuple[Array, Array]) -> dict:
+    """Of (probabilities, the classes of their columns)."""
+    P, known = answer
+    K = int(max(split.y.max(), split.y_test.max())) + 1
+    full = np.zeros((P.shape[0], K))
+    full[:, known] = P  # a subset may lack a class
+    return {"classes": K, **of_classes(split.y_test, full)}
 
 
 def of_classes(y: Array, P: Array) -> dict:
@@ -33,7 +40,7 @@ def of_classes(y: Array, P: Array) -> dict:
 
 
 def reliability(hit: Array, top: Array) -> list[dict[str, float]]:
-    """Per bin that is not empty: its share of the rows, what was said and what was right."""
+    """Per bin that is not empty: its share of rows, mean probability and share that is right."""
     which = np.minimum((top * BINS).astype(int), BINS - 1)
     return [
         {
@@ -43,15 +50,3 @@ def reliability(hit: Array, top: Array) -> list[dict[str, float]]:
         }
         for b in np.unique(which)
     ]
-
-
-def of_counts(y: Array, mean: Array, lower: Array, upper: Array) -> dict:
-    """Poisson deviance a row, 2 mean(y log(y/μ) − y + μ), and 95 % intervals."""
-    mean = np.maximum(mean, 1e-10)
-    return {
-        "deviance": float(2.0 * np.mean(xlogy(y, y / mean) - y + mean)),
-        "RMSE": float(np.sqrt(np.mean((y - mean) ** 2))),
-        "coverage": float(coverage(y, lower, upper)),
-        "width": float(np.mean(upper - lower)),
-        "interval": float(interval_score(y, lower, upper, coverage=0.95)),
-    }

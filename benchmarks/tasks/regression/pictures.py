@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.transforms import Bbox
 
-from plan import METHODS
+from benchmarks.harness.pictures import STYLE, panels, save
+from benchmarks.tasks.regression.plan import METHODS
 
 #: Of the mean of y alone, on standardised targets: what is worse is drawn at the edge.
 TRIVIAL = {"RMSE": 1.0, "NLPD": 1.419}
@@ -23,17 +22,18 @@ PEER_STYLES = {
     "GPyTorch SVGP": ("#cc79a7", "v"),
     "LightGBM": ("#56b4e9", "P"),
 }
-plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+LEGEND = (
+    "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only", *PEER_STYLES
+)  # fmt: skip
 
 
 def draw(found: dict[str, dict], folder: Path) -> list[str]:
     """The files that there were results for."""
-    folder.mkdir(parents=True, exist_ok=True)
     made = []
-    fronts = [name for name in ("kin40k", "protein") if name in found]
-    if fronts:
-        made.append(_save(front(found, fronts), folder / "bench_front.png"))
-    made.append(_save(overview(found), folder / "bench_overview.png"))
+    with plt.rc_context(STYLE):
+        if fronts := [name for name in ("kin40k", "protein") if name in found]:
+            made.append(save(front(found, fronts), folder / "bench_front.png"))
+        made.append(save(overview(found), folder / "bench_overview.png"))
     return made
 
 
@@ -64,33 +64,8 @@ def front(found: dict[str, dict], names: list[str]):
 
 
 def overview(found: dict[str, dict]):
-    columns = min(4, len(found))
-    rows = -(-len(found) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(2.9 * columns, 2.5 * rows + 0.6), squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    for axis in axes.flat[len(found) :]:
-        axis.set_axis_off()
-    for axis, (name, results) in zip(axes.flat, found.items()):
-        _panel(axis, results, "NLPD")
-        axis.set_title(name, fontsize=9)
-    figure.supxlabel("CPU seconds, fit + predict", fontsize=9)
-    figure.supylabel("NLPD (lower is better)", fontsize=9)
-    handles = {}
-    for axis in axes.flat:
-        handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
-    order = [label for label in LEGEND if label in handles]
-    figure.legend(
-        [handles[label] for label in order], order, loc="outside upper center", ncols=4,
-        frameon=False,
-    )  # fmt: skip
-    return figure
-
-
-LEGEND = (
-    "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only", *PEER_STYLES
-)  # fmt: skip
+    labels = ("CPU seconds, fit + predict", "NLPD (lower is better)")
+    return panels(found, partial(_panel, score="NLPD"), labels, LEGEND, (2.5, 0.6))
 
 
 def _panel(axis, results: dict, score: str) -> None:
@@ -161,9 +136,3 @@ def _short(name: str) -> str:
     if METHODS[name].group == "same":
         return "exact, our kernel"
     return name.replace("exact GP, ", "exact ").replace(" rows", "").replace("GPyTorch ", "")
-
-
-def _save(figure, path: Path) -> str:
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
-    return path.name

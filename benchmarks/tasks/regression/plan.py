@@ -1,12 +1,8 @@
-"""What `make bench` measures: the data sets, our configurations, the exact GP and the peers.
-
-Standard library only: the driver that reads this stays small, because the peak memory that the
-system reports for a process begins with that of the process which started it.
-"""
+"""What `make bench` measures: the data sets, our configurations, the exact GP and the peers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from benchmarks.harness.task import Method, Task
 
 SETS = (
     "kin40k",
@@ -24,7 +20,7 @@ SETS = (
     "chm_simes",
 )  # fmt: skip
 #: Sets that are made from the file of another.
-FILES = {"wine_red_distinct": "wine_red"}
+FILES: dict[str, str | None] = {"wine_red_distinct": "wine_red"}
 #: Sets whose RMSE is given in the units of y, too: others publish it so.
 ORIGINAL_UNITS = {"heaton_satellite": "°C", "chm_simes": "m"}
 
@@ -52,26 +48,13 @@ OURS_ONLY_ON: dict[str, tuple[str, ...]] = {
 SUBSETS = (2_500, 5_000, 10_000, 20_000)
 
 
-@dataclass(frozen=True)
-class Method:
-    """One line of the tables: a module of `peers`, the arguments of its Model, and its bounds."""
-
-    module: str
-    arguments: dict = field(default_factory=dict)
-    sets: tuple[str, ...] | None = None  # None: all
-    max_rows: int | None = None  # a random subset of so many where there are more
-    needs_more_than: int = 0  # rows: with fewer it is the same as a smaller method
-    packages: tuple[str, ...] = ()
-    group: str = "peers"  # of the pictures
-
-    def runs_on(self, name: str) -> bool:
-        return self.sets is None or name in self.sets
-
-
 def _ours() -> dict[str, Method]:
     return {
         name: Method(
-            "ours", given, OURS_ONLY_ON.get(name), group="bare" if name in BARE else "ours"
+            "regression.ours",
+            given,
+            OURS_ONLY_ON.get(name),
+            group="bare" if name in BARE else "ours",
         )
         for name, given in OURS.items()
     }
@@ -80,40 +63,36 @@ def _ours() -> dict[str, Method]:
 def _exact() -> dict[str, Method]:
     found = {
         f"exact GP, {size:,} rows": Method(
-            "exact_subset", {}, max_rows=size, needs_more_than=smaller, group="exact"
+            "regression.exact_subset", {}, max_rows=size, needs_more_than=smaller, group="exact"
         )
         for smaller, size in zip((0, *SUBSETS), SUBSETS)
     }
-    found["exact GP, all rows, our kernel"] = Method("exact_ours", {}, ("kin40k",), group="same")
+    found["exact GP, all rows, our kernel"] = Method(
+        "regression.exact_ours", {}, ("kin40k",), group="same"
+    )
     return found
 
 
 #: Bounds on rows are such that a run stays within half an hour of one thread and 16 GB.
 PEERS: dict[str, Method] = {
-    "GPBoost": Method("gpboost_vecchia", max_rows=500_000, packages=("gpboost",)),
+    "GPBoost": Method("regression.gpboost_vecchia", max_rows=500_000, packages=("gpboost",)),
     "GPBoost ARD": Method(
-        "gpboost_vecchia", {"ard_rows": 3_000}, max_rows=500_000, packages=("gpboost",)
+        "regression.gpboost_vecchia", {"ard_rows": 3_000}, max_rows=500_000, packages=("gpboost",)
     ),
-    "MuyGPyS": Method("muygpys", packages=("MuyGPyS",)),
+    "MuyGPyS": Method("regression.muygpys", packages=("MuyGPyS",)),
     "GPyTorch SGPR": Method(
-        "gpytorch_sgpr", {"inducing": 512}, max_rows=100_000, packages=("gpytorch", "torch")
+        "regression.gpytorch_sgpr",
+        {"inducing": 512},
+        max_rows=100_000,
+        packages=("gpytorch", "torch"),
     ),
-    "GPyTorch SVGP": Method("gpytorch_svgp", {"inducing": 1024}, packages=("gpytorch", "torch")),
-    "LightGBM": Method("lightgbm_trees", packages=("lightgbm",)),
+    "GPyTorch SVGP": Method(
+        "regression.gpytorch_svgp", {"inducing": 1024}, packages=("gpytorch", "torch")
+    ),
+    "LightGBM": Method("regression.lightgbm_trees", packages=("lightgbm",)),
 }
 METHODS: dict[str, Method] = {**_ours(), **_exact(), **PEERS}
-
-
-def chosen(patterns: list[str] | None, names: tuple[str, ...]) -> list[str]:
-    """The names that match; a hyphen stands for a space, `*` for anything, case for nothing."""
-    from fnmatch import fnmatchcase
-
-    def plain(text: str) -> str:
-        return text.lower().replace("-", " ").replace(",", "")
-
-    if not patterns:
-        return list(names)
-    unknown = [p for p in patterns if not any(fnmatchcase(plain(n), plain(p)) for n in names)]
-    if unknown:
-        raise SystemExit(f"no such name: {', '.join(unknown)}; there are: {'; '.join(names)}")
-    return [n for n in names if any(fnmatchcase(plain(n), plain(p)) for p in patterns)]
+TASK = Task(
+    "regression", SETS, METHODS, files=FILES,
+    line="RMSE {RMSE:.4f}  NLPD {NLPD:.3f}  covers {coverage:.1%}",
+)  # fmt: skip

@@ -3,73 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from common import Split, load, random_split, standardised
-from plan import FILES
-
-Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A standardised split, and what one unit of its y was before."""
-
-    split: Split
-    unit: float  # standard deviation of the training rows' y
-    rule: str  # how the rows were cut
+from benchmarks.harness.data import (
+    Array,
+    Split,
+    floats,
+    load,
+    random_split,
+    standardised,
+    thinned,
+)
+from benchmarks.tasks.regression.plan import ORIGINAL_UNITS, TASK
 
 
-def task(folder: str, name: str) -> Task:
-    return RULES.get(name, _tenth)(load(folder, FILES.get(name, name)))
+def split(folder: Path | str, name: str, most: int | None = None) -> Split:
+    """Standardised rows; at most so many for training."""
+    found = RULES.get(name, random_split)(load(folder, TASK.file(name)))
+    return thinned(replace(found, units=ORIGINAL_UNITS.get(name, "")), most)
 
 
-def thinned(split: Split, size: int, seed: int = 1) -> Split:
-    """A random subset of the training rows."""
-    keep = np.random.default_rng(seed).permutation(split.y.size)[:size]
-    return Split(split.X[keep], split.y[keep], split.X_test, split.y_test)
+def one_hot_sex(X: Array) -> Array:
+    """Abalone: the sex, coded 1, 2, 3 in the first column, has no order; a column for each."""
+    return np.hstack([X[:, :1] == np.array([1, 2, 3]), X[:, 1:]])
 
 
-def _tenth(arrays: dict[str, Array]) -> Task:
-    y = arrays["y"].astype(float)
-    split = random_split(arrays)
-    train = np.random.default_rng(0).permutation(y.size)[int(0.1 * y.size) :]
-    return Task(split, float(y[train].std()), "a random tenth for testing")
+def _abalone(arrays: dict[str, Array]) -> Split:
+    return random_split({"X": one_hot_sex(arrays["X"]), "y": arrays["y"]})
 
 
-def _abalone(arrays: dict[str, Array]) -> Task:
-    """The sex, coded 1, 2, 3 in the first column, has no order: a column for each."""
-    sex = arrays["X"][:, :1] == np.array([1, 2, 3])
-    return _tenth({"X": np.hstack([sex, arrays["X"][:, 1:]]), "y": arrays["y"]})
-
-
-def _distinct(arrays: dict[str, Array]) -> Task:
-    """Copies of test rows among the training rows reward whoever believes in no noise."""
+def _distinct(arrays: dict[str, Array]) -> Split:
+    """Copies of test rows among the training rows reward a model that takes the noise for zero."""
     first = np.sort(np.unique(arrays["X"], axis=0, return_index=True)[1])
-    found = _tenth({"X": arrays["X"][first], "y": arrays["y"][first]})
+    found = random_split({"X": arrays["X"][first], "y": arrays["y"][first]})
     return replace(found, rule="one row of each input, a random tenth for testing")
 
 
-def _published(arrays: dict[str, Array]) -> Task:
+def _published(arrays: dict[str, Array]) -> Split:
     test = arrays["test_index_std"]
     train = np.setdiff1d(np.arange(arrays["y"].size), test)
-    return _cut(arrays, train, test, "the published split")
+    return standardised(*floats(arrays), train, test, "the published split")
 
 
-def _million(arrays: dict[str, Array]) -> Task:
+def _million(arrays: dict[str, Array]) -> Split:
     order = np.random.default_rng(0).permutation(arrays["y"].size)
-    words = "100,000 random rows for testing, 1,500,000 of the others for training"
-    return _cut(arrays, order[100_000:1_600_000], order[:100_000], words)
+    rule = "100,000 random rows for testing, 1,500,000 of the others for training"
+    return standardised(*floats(arrays), order[100_000:1_600_000], order[:100_000], rule)
 
 
-def _cut(arrays: dict[str, Array], train: Array, test: Array, rule: str) -> Task:
-    X, y = arrays["X"].astype(float), arrays["y"].astype(float)
-    return Task(standardised(X, y, train, test), float(y[train].std()), rule)
-
-
-RULES: dict[str, Callable[[dict[str, Array]], Task]] = {
+RULES: dict[str, Callable[[dict[str, Array]], Split]] = {
     "abalone": _abalone,
     "wine_red_distinct": _distinct,
     "heaton_satellite": _published,
