@@ -19,7 +19,7 @@ help:
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
-	@echo "make bench-accuracy  kin40k and protein with default arguments (DATA=folder)"
+	@echo "make bench-accuracy  kin40k, protein and heaton_satellite, default arguments (DATA=folder)"
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
@@ -59,43 +59,44 @@ check: $(VENV)/.installed
 	$(MAKE) test
 
 bench: $(BENCH)/.installed
-	$(BENCH)/bin/python benchmarks/bench.py $(DATA) \
+	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks regression \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
-	$(BENCH)/bin/python benchmarks/render.py
+	$(BENCH)/bin/python -m benchmarks.harness.render benchmarks
 
 bench-classes: $(BENCH)/.installed
-	$(BENCH)/bin/python benchmarks/classes.py $(DATA) \
+	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks classes counts outliers \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
+	$(BENCH)/bin/python -m benchmarks.harness.render classification
 
 bench-accuracy: $(VENV)/.installed
-	$(BIN)/python benchmarks/accuracy.py $(DATA)
+	$(BIN)/python -m benchmarks.studies.accuracy $(DATA)
 
 bench-committees: $(VENV)/.installed
-	$(BIN)/python benchmarks/committees.py $(DATA) --out $(OUT)
+	$(BIN)/python -m benchmarks.studies.committees $(DATA) --out $(OUT)
 
 bench-online: $(VENV)/.installed
-	$(BIN)/python benchmarks/online.py $(DATA)
+	$(BIN)/python -m benchmarks.studies.online $(DATA)
 
 bench-rvc: $(BENCH)/.installed
-	$(BENCH)/bin/python benchmarks/rvc.py $(DATA)
+	$(BENCH)/bin/python -m benchmarks.studies.rvc $(DATA)
 
 bench-filters: $(BENCH)/.installed
-	$(BENCH)/bin/python benchmarks/filters.py
+	$(BENCH)/bin/python -m benchmarks.studies.filters
 
 bench-refine: $(VENV)/.installed
-	$(BIN)/python benchmarks/refine.py $(DATA)
+	$(BIN)/python -m benchmarks.studies.refine $(DATA)
 
 bench-scaling: $(VENV)/.installed
-	$(BIN)/python benchmarks/scaling.py $(DATA)
+	$(BIN)/python -m benchmarks.studies.scaling $(DATA)
 
 bench-papers: $(VENV)/.installed
-	$(BIN)/python benchmarks/papers/tresp2000.py $(DATA) --out $(OUT)
-	$(BIN)/python benchmarks/papers/schwaighofer2002.py $(DATA) --out $(OUT)
-	$(BIN)/python benchmarks/papers/zhu1995.py $(DATA) --out $(OUT)
-	$(BIN)/python benchmarks/papers/edakunni2007.py $(DATA) --out $(OUT)
+	$(BIN)/python -m benchmarks.papers.tresp2000 $(DATA) --out $(OUT)
+	$(BIN)/python -m benchmarks.papers.schwaighofer2002 $(DATA) --out $(OUT)
+	$(BIN)/python -m benchmarks.papers.zhu1995 $(DATA) --out $(OUT)
+	$(BIN)/python -m benchmarks.papers.edakunni2007 $(DATA) --out $(OUT)
 
 bench-guard: $(VENV)/.installed
-	$(BIN)/python benchmarks/guard.py
+	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
 	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

@@ -1,0 +1,3 @@
+"""Schwaighofer & Tresp (2002), "Transductive and inductive methods for approximate Gaussian process
+regression".
+"""

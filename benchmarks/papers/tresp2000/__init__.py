@@ -1,0 +1,1 @@
+"""Tresp (2000), "A Bayesian committee machine"."""

@@ -1,0 +1,1 @@
+"""Means and intervals of counts."""

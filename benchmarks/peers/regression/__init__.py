@@ -1,0 +1,1 @@
+"""Means and standard deviations of new observations."""

@@ -1,0 +1,1 @@
+"""Two classes and more: `make bench-classes`, docs/classification.md."""

@@ -1,0 +1,63 @@
+"""docs/classification.md: its head and the sets of classes."""
+
+from __future__ import annotations
+
+from benchmarks.harness.markdown import (
+    cost,
+    lines,
+    memory,
+    percent,
+    shown,
+    training_rows,
+    unanswered,
+    without,
+)
+from benchmarks.tasks.classes.plan import METHODS
+
+HEAD = """\
+# Classes, counts and outliers
+
+Written by `make bench-classes`; not edited by hand. Every line is one process, so memory is its
+own. A random tenth of the rows is for testing; X is standardised with the training rows'
+statistics. Log loss is the mean of −log p of the true class (lower is better; probabilities below
+1e-15 count as that); Brier is Σₖ (pₖ − 1[y = k])², so between 0 and 2; the expected calibration
+error compares the probability of the class that is predicted with how often it is right, in 15
+bins; *sureness* is the mean of that probability: below the accuracy is under-confident, above it
+over-confident. CPU seconds are those of {threads}; compiling and reading the data are not in
+them. Sorted by log loss; ours in bold. The sets with fewer than 2,000 training rows are one
+chunk, where ways to cut and to sweep are all the same.
+"""
+CAPTIONS = {
+    "classes_time.png": "Log loss against CPU time",
+    "classes_reliability.png": "How often a class is right against the probability it was given",
+}
+COLUMNS = (
+    "method", "rows", "accuracy", "log loss", "Brier", "calibration error", "sureness", "sweeps",
+    "CPU s, fit + predict", "peak GB",
+)  # fmt: skip
+
+
+def sections(found: dict[str, dict]) -> list[str]:
+    return [section(name, results) for name, results in found.items()]
+
+
+def section(name: str, results: dict) -> str:
+    done, words = [row for row in results.values() if "log_loss" in row], ""
+    if done:
+        n, n_test, d, K = (done[0][key] for key in ("n_available", "n_test", "d", "classes"))
+        words = f"{n:,} rows × {d} columns, {K} classes, {n_test:,} predictions.\n\n"
+    return f"## {name}\n\n{words}{table(results)}\n"
+
+
+def table(results: dict) -> str:
+    done = sorted((r["log_loss"], name) for name, r in results.items() if "log_loss" in r)
+    rows = [cells(name, results[name]) for _, name in done]
+    return lines(COLUMNS, rows + without(unanswered(results, METHODS), len(COLUMNS)))
+
+
+def cells(name: str, row: dict) -> list[str]:
+    return [
+        shown(name, METHODS), training_rows(row, METHODS[name]), percent(row["accuracy"]),
+        f"{row['log_loss']:.4f}", f"{row['brier']:.4f}", f"{row['ece']:.3f}", percent(row["top"]),
+        f"{row['sweeps']}" if row.get("chunks", 1) > 1 else "", cost(row), memory(row),
+    ]  # fmt: skip

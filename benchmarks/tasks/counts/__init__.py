@@ -1,0 +1,1 @@
+"""Counts: `make bench-classes`, docs/classification.md."""

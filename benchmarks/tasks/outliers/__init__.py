@@ -1,0 +1,1 @@
+"""Targets with large errors among them: `make bench-classes`, docs/classification.md."""

@@ -1,0 +1,1 @@
+"""Targets with Gaussian noise: `make bench`, docs/benchmarks.md."""
