@@ -5,17 +5,27 @@ BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 OUT    ?= .
 BENCH  ?= .venv-bench
+OLDEST ?= .venv-oldest
 # Of `make bench`: names of data sets and of methods, all where empty; further arguments.
 SETS    ?=
 METHODS ?=
 ARGS    ?=
+# Of `make test-blas`: core types of OpenBLAS, all where empty.
+CORES   ?=
 
-.PHONY: help demo test test-slow check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+# Two workers, each with one thread for BLAS; ten failures are enough to read.
+test test-slow test-oldest test-python: export OPENBLAS_NUM_THREADS = 1
+FAST := -q -n 2 -m "not slow" --maxfail 10
+
+.PHONY: help demo test test-slow test-blas test-oldest test-python check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
 	@echo "make test            the test suite (what continuous integration runs)"
 	@echo "make test-slow       the tests that take long"
+	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
+	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
+	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
@@ -43,14 +53,45 @@ $(BENCH)/.installed: pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
+# An interpreter by its minor version: as named, then on the path, then one of pyenv's.
+interpreter = $(firstword $(foreach path,\
+	$(PYTHON3$1) python3.$1 $(wildcard $(HOME)/.pyenv/versions/3.$1.*/bin/python),\
+	$(shell $(path) -c "" 2>/dev/null && echo $(path))))
+found = test -n "$(call interpreter,$1)" || \
+	{ echo "python3.$1 not found: install it or set PYTHON3$1=path"; exit 1; }
+
+$(OLDEST)/.installed: pyproject.toml
+	@$(call found,11)
+	$(call interpreter,11) -m venv $(OLDEST)
+	sed -n 's/^ *"\([A-Za-z-]*\)>=\([0-9.]*\)",$$/\1==\2/p' pyproject.toml > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[test]" --constraint $(OLDEST)/oldest.txt
+	@touch $@
+
+.venv-3.%/.installed: pyproject.toml
+	@$(call found,$*)
+	$(call interpreter,$*) -m venv .venv-3.$*
+	.venv-3.$*/bin/python -m pip install --quiet --upgrade pip
+	.venv-3.$*/bin/python -m pip install --quiet --editable ".[test]"
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest $(FAST)
 
 test-slow: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -n 2 -m slow
+
+test-blas: $(VENV)/.installed
+	$(BIN)/python tests/blas.py $(CORES)
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest $(FAST)
+
+test-python: .venv-3.11/.installed .venv-3.13/.installed
+	.venv-3.11/bin/python -m pytest $(FAST)
+	.venv-3.13/bin/python -m pytest $(FAST)
 
 check: $(VENV)/.installed
 	$(BIN)/python -m ruff check .
@@ -99,4 +140,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
+	rm -rf $(VENV) $(BENCH) $(OLDEST) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

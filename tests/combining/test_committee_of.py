@@ -269,6 +269,7 @@ def test_queries_may_repeat_and_come_in_any_order(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("asked", [Q[:1], np.tile(Q[:1], (4, 1)), rows()[0], np.zeros((3, 2))])
+@pytest.mark.diagonal
 def test_answers_are_finite_and_never_certain_below_zero(rule, asked):
     X, y = rows()
     members = (gp(RBF(3.0), alpha=1e-10), gp(), BayesianRidge(), ARDRegression(), TanhNetwork())
@@ -302,6 +303,7 @@ def test_equal_rows_go_to_one_member_and_too_few_of_them_are_dealt_singly():
 
 @pytest.mark.parametrize("rule", ["random", "balanced", "kmeans", "time"])
 @pytest.mark.parametrize("n, M", [(5, 4), (30, 30), (50, 15), (50, 3), (9, 1)])
+@pytest.mark.diagonal
 def test_rows_are_dealt_to_exactly_as_many_as_there_are(rule, n, M):
     X = queries(n)
     X[: n // 2] *= 0.01  # clusters of very unequal size

@@ -151,9 +151,11 @@ def test_a_column_of_targets_is_one_output_where_a_member_knows_no_more():
 # --- scikit-learn's own checks --------------------------------------------------------------------
 
 SMOOTH = gp(RBF(2.0), alpha=0.1)
-VARIANTS = [
+USUAL = [
     committee(SMOOTH, BayesianRidge()),
     committee(BayesianRidge(), BayesianRidge(), partition="balanced"),
+]
+OTHERS = [
     committee(SMOOTH, gp(RBF(0.7)), partition="kmeans"),
     committee(SMOOTH, SMOOTH, combination="independent"),
     committee(SMOOTH, make_pipeline(StandardScaler(), SMOOTH), combination="rbcm"),
@@ -181,6 +183,12 @@ def expected_to_fail(estimator):
     return reasons
 
 
-@parametrize_with_checks(VARIANTS, expected_failed_checks=expected_to_fail)
+@parametrize_with_checks(USUAL, expected_failed_checks=expected_to_fail)
 def test_scikit_learn_conventions_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)

@@ -54,10 +54,12 @@ def assert_sound(model, Xs):
 
 GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 0}
 MANY = {"chunk_size": 30, "n_anchors": 6}
-CHECKED = [
+USUAL = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
-    CommitteeClassifier(**GIVEN_ONE),
     CommitteeClassifier(chunk_size=8, n_anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
+]
+OTHERS = [
+    CommitteeClassifier(**GIVEN_ONE),
     CommitteeClassifier(likelihood="softmax", n_local=9, **MANY, **GIVEN_ONE),
     CommitteeClassifier(likelihood="probit", n_local=9, **MANY, **GIVEN_ONE),
     CommitteeClassifier(n_local=0, schedule="sequence", **MANY, **GIVEN_ONE),
@@ -65,14 +67,16 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks(USUAL)
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([CommitteeClassifier(random_state=0), CommitteeClassifier(**TINY)])
-def test_they_hold_with_everything_learnt(estimator, check):
+@parametrize_with_checks(
+    [*OTHERS, CommitteeClassifier(random_state=0), CommitteeClassifier(**TINY)]
+)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)
 
 
@@ -326,6 +330,7 @@ def test_a_partition_given_by_labels(weighted):
 
 @pytest.mark.parametrize("partition", ["balanced", "kmeans", "random", "time"])
 @pytest.mark.parametrize("selection", RULES)
+@pytest.mark.diagonal
 def test_every_rule_for_chunks_and_anchors_is_of_use(selection, partition):
     X, y = labelled(90, K=3)
     model = classifier(selection=selection, partition=partition, n_local=5).fit(X, y)
@@ -683,6 +688,7 @@ NASTY = {case[0]: case[1:] for case in nasty()}
 
 @every_way
 @pytest.mark.parametrize(("X", "y"), NASTY.values(), ids=NASTY.keys())
+@pytest.mark.diagonal
 def test_nasty_rows_have_probabilities(X, y, way):
     arguments = {**WAYS[way], "kernel": kernels.RBF(), "random_state": 0}
     with warnings.catch_warnings():

@@ -30,9 +30,11 @@ BUMPS = GaussianBumps(np.random.default_rng(0).uniform(-2, 2, (20, 2)), np.array
 ONE = {"kernel": kernels.Matern32(30.0, 0.8), "noise": 0.4, "learn": False}
 TWO = {"kernel": kernels.RBF(30.0, [1.0, 1.5]), "noise": 0.4, "learn": False, "basis": BUMPS,
        "density": Normal(np.zeros(2), np.ones(2))}  # fmt: skip
-VARIANTS = [
+USUAL = [
     RegressionFilter(random_state=0, n_basis=30),
     RegressionFilter(random_state=0, n_basis=20, basis="fourier", learn=False),
+]
+OTHERS = [
     RegressionFilter(
         kernels.Matern12(1.0, 2.0), noise=0.1, n_basis=20, learn=False, random_state=0
     ),
@@ -41,8 +43,14 @@ VARIANTS = [
 ]
 
 
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks(USUAL)
 def test_scikit_learn_conventions_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)
 
 
@@ -334,6 +342,7 @@ def test_defaults_of_the_paper():
 
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.diagonal
 def test_every_basis_with_every_density(basis, density):
     X, y = rows(200)
     model = RegressionFilter(basis=basis, density=density, n_basis=100, random_state=0).fit(X, y)
@@ -376,6 +385,7 @@ NASTY = {
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("name", NASTY)
 @pytest.mark.filterwarnings("ignore::collegium.numerics.linalg.JitterWarning")
+@pytest.mark.diagonal
 def test_finite_rows_give_finite_answers(name, arguments):
     X, y = NASTY[name]
     Xs = np.vstack([X[:3], X[:1] + 1.0, 50.0 * X[-1:]])

@@ -142,6 +142,7 @@ def test_one_column_is_enough(variant):
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e9, 1e-12])
+@pytest.mark.diagonal
 def test_a_constant_column_changes_nothing(variant, value):
     def wide(X):
         return np.column_stack([X, np.full(len(X), value)])
@@ -163,6 +164,7 @@ def test_constant_inputs_predict_the_mean(variant):
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e100, 1e-100])
+@pytest.mark.diagonal
 def test_constant_targets_are_predicted(variant, value):
     model = fit_sound(variant, X, np.full(40, value))
     mean, std = model.predict(XS, return_std=True)
@@ -195,6 +197,7 @@ def test_rows_all_equal(variant):
 
 
 @pytest.mark.parametrize("partition", ["balanced", "kmeans", "random", "time"])
+@pytest.mark.diagonal
 def test_equal_inputs_with_different_targets_predict_their_means(variant, partition):
     few = np.repeat(X[:8], 5, axis=0)
     y = np.repeat(10.0 * np.arange(8), 5) + np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 8)
@@ -225,6 +228,7 @@ def test_collinear_columns(variant):
 @pytest.mark.parametrize("of_X, of_y", [
     (1e-150, 1.0), (1e150, 1.0), (1.0, 1e-150), (1.0, 1e150), (1e-150, 1e150), (1e60, 1e-90),
 ])  # fmt: skip
+@pytest.mark.diagonal
 def test_answers_follow_the_units_of_inputs_and_targets(variant, of_X, of_y):
     plain = committee(variant).fit(X, Y)
     scaled = fit_sound(variant, of_X * X, of_y * Y, of_X * XS)
@@ -276,6 +280,7 @@ def test_inputs_far_from_the_origin(variant):
 
 
 @pytest.mark.parametrize("distance", [1e3, 1e60, 1e155, 1e300])
+@pytest.mark.diagonal
 def test_far_away_the_prior_comes_back(variant, distance):
     model = committee(variant).fit(X, Y)
     far = distance * np.array([[1.0, 0.5], [-1.0, 1.0], [0.3, -1.2]])
@@ -292,6 +297,7 @@ def test_far_away_the_prior_comes_back(variant, distance):
 
 
 @pytest.mark.parametrize("low, high", [(-12, -12), (-30, 30), (0, 12), (200, 200)])
+@pytest.mark.diagonal
 def test_weights_of_any_size(variant, low, high):
     fit_sound(variant, X, Y, w=10.0 ** np.linspace(low, high, 40))
 
@@ -319,6 +325,7 @@ def test_without_noise_rows_are_interpolated(variant, noise):
 
 
 @pytest.mark.parametrize("length", [0.5, 2.0, 20.0])
+@pytest.mark.diagonal
 def test_without_noise_smooth_kernels_stay_sound(variant, length):
     smooth = {"kernel": kernels.RBF(30.0, length), "noise": 0.0, "learn": False}
     fit_sound(variant, X, Y, **smooth)
@@ -333,6 +340,7 @@ def test_without_noise_smooth_kernels_stay_sound(variant, length):
     kernels.RationalQuadratic(), kernels.Linear() + kernels.Constant(),
     kernels.RBF() * kernels.Linear(),
 ])  # fmt: skip
+@pytest.mark.diagonal
 def test_every_kernel_is_sound_with_and_without_noise(variant, kernel):
     fit_sound(variant, X, Y, kernel=kernel)
     fit_sound(variant, X, Y, kernel=kernel, noise=0.0, learn=False)

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, for one exact model and for committees of every kind."""
+"""scikit-learn's own checks: always for one exact model and one committee, all kinds slowly."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -7,10 +7,9 @@ from collegium import CommitteeRegressor, kernels, observation
 
 COMMITTEE = {"chunk_size": 5, "n_anchors": 5, "random_state": 0}
 GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
-VARIANTS = [
-    CommitteeRegressor(random_state=0),
+USUAL = [CommitteeRegressor(random_state=0), CommitteeRegressor(**COMMITTEE)]
+OTHERS = [
     CommitteeRegressor(chunk_size=1, n_anchors=5, random_state=0),
-    CommitteeRegressor(**COMMITTEE),
     CommitteeRegressor(n_local=0, **COMMITTEE),
     CommitteeRegressor(inference="transductive", **COMMITTEE),
     CommitteeRegressor(inference="transductive", query_size=8, **COMMITTEE),
@@ -39,7 +38,13 @@ def expected_to_fail(estimator):
     return {}
 
 
-@pytest.mark.filterwarnings("ignore:query_size=8 is below")
-@parametrize_with_checks(VARIANTS, expected_failed_checks=expected_to_fail)
+@parametrize_with_checks(USUAL)
 def test_scikit_learn_conventions_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:query_size=8 is below")
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)

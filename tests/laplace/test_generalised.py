@@ -440,6 +440,7 @@ NASTY = {case[0]: case[1:] for case in nasty()}
 @pytest.mark.parametrize("variance", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("expert", [Block, Diagonal], ids=lambda e: e.__name__)
 @pytest.mark.parametrize("likelihood, X, y", NASTY.values(), ids=NASTY.keys())
+@pytest.mark.diagonal
 def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     kernel = RBF(variance, [0.6, 0.9])
     groups = np.array_split(np.arange(60), 4)

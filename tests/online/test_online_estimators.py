@@ -33,14 +33,16 @@ from estimator_cases import (
     truth,
 )  # fmt: skip
 
-VARIANTS = [
+USUAL = [
     OnlineGPRegressor(random_state=0),
     OnlineGPRegressor(budget=5, learn_rows=20, removal="mean", random_state=0),
+    OnlineGPClassifier(random_state=0),
+    OnlineGPClassifier(kernels.RBF(4.0, 1.0), learn=False, random_state=0),
+]
+OTHERS = [
     OnlineGPRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, forgetting=0.99),
     OnlineGPRegressor(likelihood="poisson", n_sweeps=2, random_state=0),
-    OnlineGPClassifier(random_state=0),
     OnlineGPClassifier(budget=10, n_sweeps=2, random_state=0),
-    OnlineGPClassifier(kernels.RBF(4.0, 1.0), learn=False, random_state=0),
 ]
 
 
@@ -55,8 +57,14 @@ def expected_to_fail(estimator):
     return {}
 
 
-@parametrize_with_checks(VARIANTS, expected_failed_checks=expected_to_fail)
+@parametrize_with_checks(USUAL, expected_failed_checks=expected_to_fail)
 def test_scikit_learn_conventions_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)
 
 

@@ -257,17 +257,26 @@ def test_a_bad_argument_is_named(arguments, words):
     assert not hasattr(model, "n_features_in_")
 
 
-VARIANTS = [
+USUAL = [
+    SparseGPRegressor(random_state=0),
+    SparseGPRegressor(method="pic", selection="random", chunk_size=20, random_state=0),
+]
+OTHERS = [
     SparseGPRegressor(method="vfe", random_state=0),
     SparseGPRegressor(method="fitc", selection="sgma", random_state=0),
-    SparseGPRegressor(method="pic", selection="random", chunk_size=20, random_state=0),
     SparseGPRegressor(method="sor", selection="pivoted-cholesky", random_state=0),
     SparseGPRegressor(method="dtc", transductive=True, random_state=0),
 ]
 
 
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks(USUAL)
 def test_scikit_learn_conventions_hold(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
     check(estimator)
 
 
