@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium import CommitteeClassifier, kernels
+from collegium import CommitteeClassifier, Transductive, kernels
 
 KERNEL = kernels.Matern32(variance=5.0, length_scale=[0.9, 1.7])
 
@@ -12,7 +12,7 @@ KERNEL = kernels.Matern32(variance=5.0, length_scale=[0.9, 1.7])
 GIVEN = {"kernel": KERNEL, "learn": False, "random_state": 0}
 
 
-TINY = {"chunk_size": 12, "n_anchors": 8, "random_state": 0}
+TINY = {"chunk_size": 12, "anchors": 8, "random_state": 0}
 
 
 #: One of each way to answer.
@@ -22,7 +22,7 @@ WAYS = {
     "anchors only": {**TINY, "n_local": 0},
     "softmax": {**TINY, "likelihood": "softmax"},
     "probit": {**TINY, "likelihood": "probit"},
-    "transductive": {**TINY, "inference": "transductive", "query_size": 20, "sweeps": 3},
+    "transductive": {**TINY, "inference": Transductive(20), "sweeps": 3},
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium import CommitteeRegressor
+from collegium import ExpertsRegressor
 from collegium.combination import combine
 from estimator_cases import (
     GIVEN,
@@ -28,7 +28,7 @@ ALL = [*POINTWISE, "npae"]
 
 
 def model(combination, **arguments):
-    return CommitteeRegressor(combination=combination, **{**GIVEN, "chunk_size": 8, **arguments})
+    return ExpertsRegressor(combination=combination, **{**GIVEN, "chunk_size": 8, **arguments})
 
 
 @pytest.mark.parametrize("combination", ["poe", "gpoe", "rbcm", "barycenter"])
@@ -54,11 +54,11 @@ def test_every_rule_combines_textbook_gps_on_the_given_chunks(combination):
 
 def test_the_communication_set_is_disjoint_and_every_expert_has_it():
     X, y = rows(40)
-    found = model("grbcm", n_anchors=6).fit(X, y)
-    committee = found.built_.committee
+    found = model("grbcm", communication=6).fit(X, y)
+    committee = found.model_.committee
     assert committee.sizes[0] == 6 and sum(committee.sizes) == 40
     assert len(np.unique(committee.rows().X, axis=0)) == 40
-    panel = found.built_.predictor()
+    panel = found.model_.predictor()
     for member in panel.members:
         assert_array_equal(member.rows.X[:6], committee.chunks()[0].X)
     means, variances = [], []
@@ -95,9 +95,9 @@ def test_a_stream_is_the_batch_on_the_same_chunks(combination):
     X, y = rows(32)
     X, y = np.concatenate([X, X[::-1] + 0.1]), np.concatenate([y, y])  # the mean stays the same
     size = 8 if combination == "grbcm" else "auto"
-    stream = model(combination, partition="time", n_anchors=size)
+    stream = model(combination, partition="time", communication=size)
     stream.partial_fit(X[:32], y[:32]).partial_fit(X[32:48], y[32:48]).partial_fit(X[48:], y[48:])
-    assert sum(chunk.n for chunk in stream.built_.committee.chunks()) == 64
+    assert sum(chunk.n for chunk in stream.model_.committee.chunks()) == 64
     copy = pickle.loads(pickle.dumps(stream))
     assert_same_answers(stream, copy, queries(), rtol=0)
     if combination != "grbcm":  # whose communication set is drawn from the rows seen first
@@ -179,7 +179,7 @@ def test_no_noise_and_no_variation_are_survived(combination):
     exact = model(combination, noise=0.0).fit(X, y)
     mean, std = exact.predict(X, return_std=True)
     assert np.isfinite(mean).all() and (std >= 0).all()
-    flat = CommitteeRegressor(combination=combination, chunk_size=8, random_state=0)
+    flat = ExpertsRegressor(combination=combination, chunk_size=8, random_state=0)
     mean, std = flat.fit(X, np.full(40, 3.0)).predict(queries(), return_std=True)
     assert_allclose(mean, 3.0)
     assert np.isfinite(std).all()
@@ -188,7 +188,7 @@ def test_no_noise_and_no_variation_are_survived(combination):
 @pytest.mark.parametrize("combination", ALL)
 def test_hyperparameters_are_learnt_and_answers_are_useful(combination):
     X, y = smooth_rows(400)
-    found = CommitteeRegressor(combination=combination, chunk_size=80, random_state=0).fit(X, y)
+    found = ExpertsRegressor(combination=combination, chunk_size=80, random_state=0).fit(X, y)
     assert found.n_chunks_ == (6 if combination == "grbcm" else 5)
     Xs = 0.9 * smooth_rows(80, seed=7)[0]
     assert rmse(found.predict(Xs), truth(Xs)) < 0.3
@@ -200,7 +200,7 @@ def test_the_robust_rules_and_nested_kriging_are_better_than_plain_products():
     given = {**GIVEN, "noise": 0.0025, "chunk_size": 40, "partition": "random"}
     Xs = 0.9 * smooth_rows(200, seed=7)[0]
     error = {
-        rule: rmse(CommitteeRegressor(combination=rule, **given).fit(X, y).predict(Xs), truth(Xs))
+        rule: rmse(ExpertsRegressor(combination=rule, **given).fit(X, y).predict(Xs), truth(Xs))
         for rule in ALL
     }
     assert error["npae"] < error["grbcm"] < error["gpoe"]

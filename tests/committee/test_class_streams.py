@@ -95,7 +95,7 @@ def in_order(model, X, y, size=100, classes=(0, 1)):
         yield model.partial_fit(X[part], y[part], classes=classes)
 
 
-@pytest.mark.parametrize("sizes", [{}, {"chunk_size": 150, "n_anchors": 30}])
+@pytest.mark.parametrize("sizes", [{}, {"chunk_size": 150, "anchors": 30}])
 def test_nothing_is_learnt_from_one_class(sizes):
     X, y = banana(600)
     Xs, ys = banana(400, seed=1)
@@ -113,7 +113,7 @@ def test_nothing_is_learnt_from_one_class(sizes):
 def test_rows_that_were_not_kept_cannot_be_learnt_from():
     X, y = banana(600)
     model = CommitteeClassifier(
-        kernels.RBF(), random_state=0, chunk_size=100, n_anchors=20, n_local=0
+        kernels.RBF(), random_state=0, chunk_size=100, anchors=20, n_local=0
     )
     with pytest.warns(UserWarning, match="n_local=0"):
         assert list(in_order(model, X, y))
@@ -123,7 +123,7 @@ def test_rows_that_were_not_kept_cannot_be_learnt_from():
 
 def test_a_stream_of_the_same_mixture_is_learnt_from_once():
     X, y = banana(600)
-    model = CommitteeClassifier(kernels.RBF(), random_state=0, chunk_size=100, n_anchors=20)
+    model = CommitteeClassifier(kernels.RBF(), random_state=0, chunk_size=100, anchors=20)
     found = []
     for start in range(0, 600, 100):
         rows = slice(start, start + 100)
@@ -227,7 +227,7 @@ def test_rows_left_out_are_answered_as_queries_are(n_local, monkeypatch):
     asked = []
     about = latent.about_latents
     monkeypatch.setattr(latent, "about_latents", lambda k, n: asked.append(n) or about(k, n))
-    given = {"chunk_size": 60, "n_anchors": 12, "n_local": n_local, "random_state": 0}
+    given = {"chunk_size": 60, "anchors": 12, "n_local": n_local, "random_state": 0}
     CommitteeClassifier(kernels.RBF(), **given).fit(X, y)
     assert asked == [max(n_local, 1)]  # a row is next to itself
 

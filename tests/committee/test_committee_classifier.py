@@ -29,7 +29,7 @@ from class_cases import (
     labelled,
     queries,
 )
-from collegium import CommitteeClassifier, kernels
+from collegium import CommitteeClassifier, Select, Sweeps, Transductive, kernels
 from collegium.answers.local import predict_global
 from collegium.learning.anchors import RULES
 from collegium.likelihoods import Logit, Softmax
@@ -53,16 +53,16 @@ def assert_sound(model, Xs):
 # --- scikit-learn's rules -------------------------------------------------------------------------
 
 GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 0}
-MANY = {"chunk_size": 30, "n_anchors": 6}
+MANY = {"chunk_size": 30, "anchors": 6}
 USUAL = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
-    CommitteeClassifier(chunk_size=8, n_anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
+    CommitteeClassifier(chunk_size=8, anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
 ]
 OTHERS = [
     CommitteeClassifier(**GIVEN_ONE),
     CommitteeClassifier(likelihood="softmax", n_local=9, **MANY, **GIVEN_ONE),
     CommitteeClassifier(likelihood="probit", n_local=9, **MANY, **GIVEN_ONE),
-    CommitteeClassifier(n_local=0, schedule="sequence", **MANY, **GIVEN_ONE),
+    CommitteeClassifier(n_local=0, sweeps=Sweeps(schedule="sequence"), **MANY, **GIVEN_ONE),
     CommitteeClassifier(inference="transductive", sweeps=2, **MANY, **GIVEN_ONE),
 ]
 
@@ -167,9 +167,11 @@ def test_softmax_probabilities_are_averages_over_the_latent_functions():
 def test_many_chunks_at_rest_are_the_laplace_gp_of_the_anchored_model(likelihood):
     X, y = labelled(60)
     parts, Z = np.arange(60) % 4, queries(7, seed=3)
-    model = classifier("local", likelihood=likelihood, partition=parts, anchors=Z, tol=1e-10)
+    model = classifier(
+        "local", likelihood=likelihood, partition=parts, anchors=Z, sweeps=Sweeps(tol=1e-10)
+    )
     model.fit(X, y)
-    link = model.built_.likelihoods[0]
+    link = model.model_.likelihoods[0]
     chunks = [Chunk(i, X[parts == i], np.where(y == "elm", 1.0, -1.0)[parts == i, None],
                     np.ones(15)) for i in range(4)]  # fmt: skip
     _, signs, w, _ = reference.stack(chunks)
@@ -321,7 +323,7 @@ def test_a_partition_given_by_labels(weighted):
     w[parts == "d"] = 0.0 if weighted else 1.0
     model = classifier(partition=parts).fit(X, y, sample_weight=w)
     assert model.n_chunks_ == (3 if weighted else 4)
-    for part, heard in zip(np.unique(parts[w > 0]), model.built_.committees[0].heard):
+    for part, heard in zip(np.unique(parts[w > 0]), model.model_.committees[0].states):
         mine = np.unique(heard.chunk.load()[0], axis=0)
         assert_array_equal(mine, np.unique(X[(parts == part) & (w > 0)], axis=0))
     with pytest.raises(ValueError, match="partition"):
@@ -333,7 +335,7 @@ def test_a_partition_given_by_labels(weighted):
 @pytest.mark.diagonal
 def test_every_rule_for_chunks_and_anchors_is_of_use(selection, partition):
     X, y = labelled(90, K=3)
-    model = classifier(selection=selection, partition=partition, n_local=5).fit(X, y)
+    model = classifier(anchors=Select(selection, 8), partition=partition, n_local=5).fit(X, y)
     assert model.n_chunks_ >= 5 and 1 <= len(model.anchors_) <= 8
     assert model.score(X, y) > 0.7
 
@@ -352,7 +354,7 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
 def test_both_schedules_rest_at_the_same_place(likelihood, K):
     X, y = labelled(K=K)
     rest = [
-        classifier(schedule=schedule, likelihood=likelihood, tol=1e-9).fit(X, y)
+        classifier(sweeps=Sweeps(tol=1e-9, schedule=schedule), likelihood=likelihood).fit(X, y)
         for schedule in ("parallel", "sequence")
     ]
     assert rest[0].n_sweeps_ > rest[1].n_sweeps_ or likelihood == "softmax"
@@ -385,17 +387,17 @@ def test_restless_messages_are_warned_of(monkeypatch):
     for sweeps, tol, most in ((2, 1e-3, 1.0), (4, 1e-8, 1e-3)):
         monkeypatch.setattr("collegium.committee.latent_fitting.MOST_SWEEPS", sweeps)
         with pytest.warns(ConvergenceWarning, match=f"after {sweeps} sweeps"):
-            assert tol < classifier(tol=tol).fit(X, y).change_ < most
+            assert tol < classifier(sweeps=Sweeps(tol=tol)).fit(X, y).change_ < most
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         classifier(sweeps=1).fit(X, y)
         classifier("one chunk").fit(X, y)
-        classifier(tol=10.0).fit(X, y)
+        classifier(sweeps=Sweeps(tol=10.0)).fit(X, y)
 
 
 def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     X, y = labelled()
-    model = classifier("transductive", tol=1e-8, sweeps="auto")
+    model = classifier("transductive", sweeps=Sweeps(tol=1e-8))
     with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
         few.setattr("collegium.committee.latent_fitting.MOST_SWEEPS", 3)
         model.fit(X, y)
@@ -412,7 +414,7 @@ def test_rounding_is_no_cause_for_a_warning():
     X, y = labelled()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = classifier(tol=0.0).fit(X, y)
+        model = classifier(sweeps=Sweeps(tol=0.0)).fit(X, y)
     assert model.change_ < 1e-10
 
 
@@ -471,12 +473,12 @@ def test_waiting_rows_are_answered_as_by_one_chunk(way):
     model = classifier(way, chunk_size=100)
     for batch in np.split(np.arange(60), 6):
         model.partial_fit(X[batch], y[batch], classes=["ash", "elm", "fir"])
-        assert model.built_.waiting is not None
+        assert model.model_.waiting is not None
     whole = classifier(way, chunk_size=100)
     whole.set_params(n_local="auto").fit(X, y)
     assert_same_answers(model, whole, queries(), rtol=0)
     model.partial_fit(*labelled(60, K=3, seed=4))
-    assert model.built_.waiting is None and model.n_chunks_ >= 2
+    assert model.model_.waiting is None and model.n_chunks_ >= 2
     assert len(model.anchors_) == (20 if way == "one chunk" else 8)
 
 
@@ -499,11 +501,11 @@ def test_a_new_chunk_meets_the_present_belief(way):
     Z = queries(6, seed=3)
     model = classifier(way, chunk_size=50, anchors=Z).partial_fit(X[:50], y[:50], np.unique(y))
     assert_array_equal(model.anchors_, Z)
-    before = [replace(one) for one in model.built_.committees]
+    before = [replace(one) for one in model.model_.committees]
     model.partial_fit(X[50:], y[50:])
     order = np.lexsort(np.column_stack([np.searchsorted(np.unique(y), y[50:]), X[50:, ::-1]]).T)
     rows = 50 + order
-    for k, (old, new) in enumerate(zip(before, model.built_.committees)):
+    for k, (old, new) in enumerate(zip(before, model.model_.committees)):
         signs = np.where(y == model.classes_[k], 1.0, -1.0)
         codes = np.searchsorted(model.classes_, y).astype(float)
         targets = codes if old.likelihood.latents > 1 else signs
@@ -511,12 +513,12 @@ def test_a_new_chunk_meets_the_present_belief(way):
         assert_allclose(replace(new).log_evidence, grown.log_evidence, rtol=1e-10)
         for a, b in zip(replace(new).beliefs, grown.beliefs):
             assert_allclose(a.mean, b.mean, rtol=1e-7, atol=1e-9)
-    assert model.n_chunks_ == 2 and model.built_.total_weight == 100.0
+    assert model.n_chunks_ == 2 and model.model_.total_weight == 100.0
 
 
 def test_streams_of_small_batches_learn():
     X, y = labelled(300, K=3)
-    model = CommitteeClassifier(kernels.RBF(), chunk_size=80, n_anchors=15, random_state=0)
+    model = CommitteeClassifier(kernels.RBF(), chunk_size=80, anchors=15, random_state=0)
     whole = clone(model).fit(X, y)
     for batch in np.split(np.arange(300), 6):
         model.partial_fit(X[batch], y[batch], classes=["ash", "elm", "fir", "oak"])
@@ -606,18 +608,19 @@ def test_a_bad_batch_leaves_the_state_as_it_was(n, bad):
 
 
 @pytest.mark.parametrize("sweeping", [
-    {"tol": 1e-9}, {"sweeps": 1}, {"sweeps": 2, "schedule": "sequence"},
+    Sweeps(tol=1e-9), Sweeps(1), Sweeps(2, schedule="sequence"),
 ], ids=repr)  # fmt: skip
 def test_a_batch_is_answered_by_messages_about_it(sweeping):
     X, y = labelled(60)
     parts, Xs = np.arange(60) % 4, queries(20)
-    arguments = {"inference": "transductive", "query_size": 20, "partition": parts, **sweeping}
+    arguments = {"inference": Transductive(20), "partition": parts, "sweeps": sweeping}
     model = classifier("one chunk", **arguments).fit(X, y)
     signs = np.where(y == "elm", 1.0, -1.0)[:, None]
     chunks = [Chunk(i, X[parts == i], signs[parts == i], np.ones(15)) for i in range(4)]
     committee = converged(
-        start(Logit(), Xs, kernel=KERNEL).join(chunks), sequential="schedule" in sweeping,
-        tolerance=1e-9, max_sweeps=sweeping.get("sweeps", 50),
+        start(Logit(), Xs, kernel=KERNEL).join(chunks), 
+        sequential=sweeping.schedule == "sequence", tolerance=1e-9,
+        max_sweeps=50 if sweeping.most == "auto" else sweeping.most,
     )  # fmt: skip
     belief = committee.beliefs[0]
     mean = (committee.basis.design(Xs).T @ belief.mean)[:, 0]
@@ -642,7 +645,7 @@ def test_many_queries_are_answered_in_batches_whatever_their_order(likelihood):
 
 def test_a_single_query_has_company():
     X, y = labelled(300, K=2)
-    model = classifier("transductive", query_size=60, chunk_size=60).fit(X, y)
+    model = classifier("transductive", inference=Transductive(60), chunk_size=60).fit(X, y)
     exact = classifier("one chunk").fit(X, y)
     for x in queries(5):
         alone = model.predict_proba([x])
@@ -711,7 +714,7 @@ def test_thirty_classes(way):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.uniform(-6.0, 6.0, size=(30, 2)), 2, axis=0) + 0.05 * rng.normal(size=(60, 2))
     y = np.repeat(np.arange(30), 2)
-    arguments = {} if way == "one chunk" else {"chunk_size": 30, "n_anchors": 20}
+    arguments = {} if way == "one chunk" else {"chunk_size": 30, "anchors": 20}
     model = classifier(way, kernel=kernels.RBF(9.0, 0.5), **arguments).fit(X, y)
     assert_sound(model, X[::5])
     assert model.score(X, y) > 0.8
@@ -755,19 +758,20 @@ def test_sure_answers_keep_their_odds():
 
 REFUSED = {
     "likelihood": ["cloglog", None, 3],
-    "inference": ["deductive", None],
-    "sweeps": [0, 1.5, "all", True],
-    "schedule": ["random", None],
-    "tol": [-1e-3, np.nan, "small", True],
+    "inference": ["deductive", None, Transductive(0), Transductive(screening=0.5)],
+    "sweeps": [
+        0, 1.5, "all", True, Sweeps(schedule="random"), Sweeps(schedule=None),
+        *(Sweeps(tol=tol) for tol in (-1e-3, np.nan, "small", True)),
+    ],
     "class_weight": ["heavy", {"ash": -1.0}, {"yew": 2.0}, {"ash": np.nan}, 3, {"ash": "a"},
                      {"ash": 0.0, "elm": 0.0}],
     "partition": ["by hand", np.zeros((70, 2)), np.zeros(3)],
     "chunk_size": [0, 2.5, "large"],
-    "n_anchors": [0, "many", -3],
-    "selection": ["best", None],
-    "anchors": [np.zeros(3), np.full((2, 2), np.nan), np.zeros((2, 5)), "here"],
+    "anchors": [
+        0, "many", -3, Select("best"), Select(None), Select("sgma", 0),
+        np.zeros(3), np.full((2, 2), np.nan), np.zeros((2, 5)), "here",
+    ],
     "n_local": [-1, 0.5, "some"],
-    "query_size": [7, 0],
     "learn": ["anchored", 1, None],
     "time_limit": [0, -1.0, "soon"],
     "engine": ["threads", 3],

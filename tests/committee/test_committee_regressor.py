@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, Select, Transductive, kernels
 from estimator_cases import (
     GIVEN,
     INDUCTIVE,
@@ -109,7 +109,7 @@ def test_what_is_fixed_or_given_stays(variant):
 def test_evidence_changes_with_the_units_of_y_as_a_density_does():
     X, y = rows()
     factor = 1e-3
-    a = CommitteeRegressor(**GIVEN, chunk_size=9, n_anchors=7).fit(X, y)
+    a = CommitteeRegressor(**GIVEN, chunk_size=9, anchors=7).fit(X, y)
     b = clone(a).set_params(kernel=KERNEL.scaled(factor**2), noise=NOISE * factor**2)
     b.fit(X, factor * y)
     assert_allclose(b.log_evidence_, a.log_evidence_ - len(y) * np.log(factor), rtol=1e-9)
@@ -174,7 +174,7 @@ def test_pickle_and_clone_give_the_same_answers(variant):
     model.predict(queries())
     assert_same_answers(pickle.loads(pickle.dumps(model)), model, queries(), rtol=0)
     copy = clone(model)
-    assert not hasattr(copy, "built_")
+    assert not hasattr(copy, "model_")
     assert_same_answers(copy.fit(X, y), model, queries(), rtol=0)
 
 
@@ -195,9 +195,9 @@ def test_weight_is_repetition_and_zero_is_absence(variant):
 def test_weights_split_over_labels_stay_apart():
     X, y = rows(20)
     labels = np.arange(40) % 2
-    twice = CommitteeRegressor(**GIVEN, partition=labels, n_anchors=5)
+    twice = CommitteeRegressor(**GIVEN, partition=labels, anchors=5)
     twice.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    assert twice.n_chunks_ == 2 and twice.built_.committee.sizes == (20, 20)
+    assert twice.n_chunks_ == 2 and twice.model_.committee.sizes == (20, 20)
 
 
 # -- answers --------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_weights_split_over_labels_stay_apart():
 @pytest.mark.parametrize("variant", INDUCTIVE)
 def test_a_query_is_answered_alone_as_in_company(variant):
     X, y = rows(80)
-    model = committee(variant, n_anchors=9).fit(X, y)
+    model = committee(variant, anchors=9).fit(X, y)
     Xs = queries(300)
     mean, std = model.predict(Xs, return_std=True)
     alone = [model.predict(x[None], return_std=True) for x in Xs]
@@ -231,7 +231,7 @@ def test_means_alone_are_those_with_bars_for_any_number_of_jobs(variant, p):
 def test_covariance_is_psd_and_its_diagonal_the_squared_bars(variant, level):
     X, y = rows(70)
     Xs = np.concatenate([queries(20), queries(20)[:3], X[:4]])
-    model = committee(variant, n_anchors=9).fit(X, y)
+    model = committee(variant, anchors=9).fit(X, y)
     mean, cov = model.predict(Xs, return_cov=True, level=level)
     again, std = model.predict(Xs, return_std=True, level=level)
     assert_allclose(mean, again, rtol=1e-9)
@@ -243,7 +243,7 @@ def test_covariance_is_psd_and_its_diagonal_the_squared_bars(variant, level):
 @pytest.mark.parametrize("variant", INDUCTIVE)
 def test_covariance_of_two_queries_does_not_depend_on_a_third(variant):
     X, y = rows(70)
-    model = committee(variant, n_anchors=9).fit(X, y)
+    model = committee(variant, anchors=9).fit(X, y)
     _, all_three = model.predict(queries(3), return_cov=True)
     _, two = model.predict(queries(3)[:2], return_cov=True)
     assert_allclose(two, all_three[:2, :2], rtol=1e-8)
@@ -303,7 +303,7 @@ def test_interval_holds_its_share_of_the_predictive_normal(level):
 def test_anchors_only_keep_no_rows_and_do_not_grow():
     def stored(n):
         model = committee("anchors only", chunk_size=10, **GIVEN).fit(*rows(n))
-        assert model.built_.committee.rows().X.shape == (0, 2)
+        assert model.model_.committee.rows().X.shape == (0, 2)
         assert model.n_chunks_ == n // 10
         return len(pickle.dumps(model))
 
@@ -312,7 +312,7 @@ def test_anchors_only_keep_no_rows_and_do_not_grow():
 
 def test_sizes_used_are_told():
     X, y = rows(100)
-    model = committee("transductive", chunk_size=30, query_size=50).fit(X, y)
+    model = committee("transductive", chunk_size=30, inference=Transductive(50)).fit(X, y)
     assert (model.n_chunks_, model.chunk_size_, model.query_size_) == (4, 30, 50)
     assert model.anchors_.shape == (6, 2)
     model = committee("local", chunk_size="auto").fit(X, y)
@@ -363,6 +363,6 @@ def test_unfitted_models_say_so():
 @pytest.mark.parametrize("rule", ["random", "sgma", "postapp", "pivoted-cholesky"])
 def test_anchors_may_be_chosen_by_any_rule(rule):
     X, y = rows(80)
-    model = committee("anchors only", n_anchors=12, selection=rule, **GIVEN).fit(X, y)
+    model = committee("anchors only", anchors=Select(rule, 12), **GIVEN).fit(X, y)
     assert model.anchors_.shape == (12, 2)
     assert {tuple(z) for z in model.anchors_} <= {tuple(x) for x in X}

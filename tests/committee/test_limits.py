@@ -121,7 +121,7 @@ def test_a_plan_does_more_where_there_is_more_time():
 
 
 def test_what_is_given_is_kept_however_little_time_there_is():
-    found = plan(time_limit=1e-3, n_anchors=400, refine="cg")
+    found = plan(time_limit=1e-3, anchors=400, refine="cg")
     assert found.most_anchors == 400 and found.refine
     assert not plan(time_limit=1e4, n_local=0).refine
     assert not plan(time_limit=1e4, inference="transductive").refine
@@ -140,7 +140,7 @@ def test_memory_is_kept_by_fewer_anchors_or_refused_before_the_work():
     model = CommitteeRegressor(memory_limit="10kB", random_state=0)
     with pytest.raises(ValueError, match="memory_limit.*n_local=0"):
         model.fit(X, y)
-    assert not hasattr(model, "built_")
+    assert not hasattr(model, "model_")
 
 
 def test_memory_does_not_make_the_result_depend_on_the_workers():
@@ -157,7 +157,7 @@ def test_workers_without_work_take_no_memory():
 def test_given_anchors_count():
     given = plan(anchors=np.zeros((3000, 8)))
     assert given.most_anchors == 3000
-    assert given.bytes == plan(n_anchors=3000).bytes
+    assert given.bytes == plan(anchors=3000).bytes
 
 
 def test_without_limits_and_words_nothing_is_measured(monkeypatch):
@@ -173,7 +173,7 @@ def test_without_limits_and_words_nothing_is_measured(monkeypatch):
 def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():
     base = plan().bytes
     assert plan(n=400_000).bytes > 4 * base
-    assert plan(n_anchors=2000).bytes > base + 8 * 2000**2
+    assert plan(anchors=2000).bytes > base + 8 * 2000**2
     assert plan(chunk_size=4000).bytes > base + 8 * 4000**2
     assert plan(n_jobs=8).bytes > base
 

@@ -63,7 +63,7 @@ def test_a_stream_is_fit_on_the_same_chunks(variant, weighted):
     same = stream(online, X, y, batches, w)
     assert same.n_chunks_ == 6
     assert_same_answers(same, whole, queries(), rtol=0)
-    del same.built_
+    del same.model_
     permuted = stream(online, X, y, batches[[4, 0, 2, 5, 1, 3]], w)
     assert_same_answers(permuted, whole, queries(), rtol=1e-9)
 
@@ -78,7 +78,7 @@ def test_a_stream_of_one_batch_cut_in_chunks_is_fit(partition):
 
 def test_rows_that_wait_are_answered_by_the_exact_gp():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, chunk_size=40, n_anchors=15)
+    model = CommitteeRegressor(**GIVEN, chunk_size=40, anchors=15)
     stream(model, X, y, [np.arange(1), np.arange(1, 20), np.arange(20, 59)])  # enough: 60
     assert model.n_chunks_ == 1 and len(model.anchors_) == 0
     assert_is_the_gp(model, SlowGP(X[:59], y[:59]), queries())
@@ -87,11 +87,11 @@ def test_rows_that_wait_are_answered_by_the_exact_gp():
 @pytest.mark.parametrize("variant", ["local", "anchors only", "transductive"])
 def test_a_stream_turns_to_anchors_when_it_has_enough_rows(variant):
     X, y = smooth_rows(200)
-    model = committee(variant, chunk_size=25, n_anchors=20, partition="time")
+    model = committee(variant, chunk_size=25, anchors=20, partition="time")
     if variant == "local":
         model.set_params(n_local=30)
     stream(model, X, y, [np.arange(30), np.arange(30, 79)])
-    assert len(model.anchors_) == 0 and model.built_.committee.sizes == (79,)
+    assert len(model.anchors_) == 0 and model.model_.committee.sizes == (79,)
     model.partial_fit(X[79:120], y[79:120])
     assert len(model.anchors_) == 20 and model.n_chunks_ == 5
     kernel = model.kernel_
@@ -100,7 +100,7 @@ def test_a_stream_turns_to_anchors_when_it_has_enough_rows(variant):
     assert_allclose(model.kernel_.theta, kernel.theta)
     Xs = 0.9 * smooth_rows(100, seed=4)[0]
     assert rmse(model.predict(Xs), truth(Xs)) < 0.15
-    kept = sum(model.built_.committee.sizes)
+    kept = sum(model.model_.committee.sizes)
     assert kept == (0 if variant == "anchors only" else 200)
 
 
@@ -110,7 +110,7 @@ def test_waiting_rows_learn_anew_when_they_have_grown_by_a_quarter():
     learnt = []
     for batch in np.split(np.arange(60), [20, 24, 25, 31]):
         model.partial_fit(X[batch], y[batch])
-        learnt.append(model.built_.learnt_at)
+        learnt.append(model.model_.learnt_at)
     assert learnt == [20, 20, 25, 25, 60]
 
 
@@ -125,7 +125,7 @@ def test_hyperparameters_that_wait_keep_the_units_of_y():
 
 def test_an_exact_fit_that_hears_more_rows_turns_to_anchors():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, chunk_size=30, n_anchors=10, partition="time")
+    model = CommitteeRegressor(**GIVEN, chunk_size=30, anchors=10, partition="time")
     model.fit(X[:25], y[:25])
     assert len(model.anchors_) == 0
     model.partial_fit(X[25:], y[25:])
@@ -138,18 +138,18 @@ def test_a_stream_has_chunks_of_one_size_whatever_the_first_batch(first):
     model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, partition="time", n_local=5)
     getattr(model, first)(X[:2], y[:2])
     model.partial_fit(X[2:], y[2:])
-    assert model.built_.committee.sizes == (2, 300, 300) and model.chunk_size_ == 500
+    assert model.model_.committee.sizes == (2, 300, 300) and model.chunk_size_ == 500
 
 
 def test_labels_serve_fit_and_later_rows_come_in_order():
     X, y = rows(60)
     labels = np.repeat(["c", "a", "b"], [5, 20, 15])
-    model = CommitteeRegressor(**GIVEN, n_anchors=5, chunk_size=10, partition=labels)
+    model = CommitteeRegressor(**GIVEN, anchors=5, chunk_size=10, partition=labels)
     model.fit(X[:40], y[:40])
-    assert model.built_.committee.sizes == (20, 15, 5)
+    assert model.model_.committee.sizes == (20, 15, 5)
     model.partial_fit(X[40:], y[40:])
-    assert model.built_.committee.sizes == (20, 15, 5, 10, 10)
-    assert model.relearn().built_.committee.sizes == (20, 15, 5, 10, 10)
+    assert model.model_.committee.sizes == (20, 15, 5, 10, 10)
+    assert model.relearn().model_.committee.sizes == (20, 15, 5, 10, 10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -176,12 +176,12 @@ def test_relearn_is_fit_on_the_rows_that_were_kept(variant):
 
 def test_relearn_learns():
     X, y = smooth_rows(160)
-    model = committee("local", chunk_size=20, n_anchors=10, n_local=30, partition="time")
+    model = committee("local", chunk_size=20, anchors=10, n_local=30, partition="time")
     stream(model, X, 1e-3 * y, [np.arange(40)])
     stream(model, X, y, [np.arange(40, 160)])
     before = model.noise_
     assert model.relearn().noise_ > 100 * before
-    assert model.built_.learnt_at == 160
+    assert model.model_.learnt_at == 160
 
 
 def test_relearn_needs_rows():

@@ -5,17 +5,17 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from collegium import CommitteeRegressor
+from collegium import CG, CommitteeRegressor
 from estimator_cases import GIVEN, SlowGP, assert_same_answers, queries, rmse, rows
 
-COMMITTEE = {"chunk_size": 12, "n_anchors": 8, "n_local": 5}
+COMMITTEE = {"chunk_size": 12, "anchors": 8, "n_local": 5}
 
 
 @pytest.mark.parametrize("p", [None, 2])
 def test_refined_means_are_those_of_the_exact_gp(p):
     X, y = rows(60, p=p)
     plain = CommitteeRegressor(**GIVEN, **COMMITTEE).fit(X, y)
-    exact = CommitteeRegressor(**GIVEN, **COMMITTEE, refine="cg", refine_tol=1e-11).fit(X, y)
+    exact = CommitteeRegressor(**GIVEN, **COMMITTEE, refine=CG(tol=1e-11)).fit(X, y)
     for j in range(p or 1):
         target = y if p is None else y[:, j]
         mean, _ = SlowGP(X, target).predict(queries())
@@ -42,9 +42,7 @@ def test_a_weight_is_a_repetition_and_threads_change_no_bit():
 
 def test_running_out_of_iterations_is_told_and_leaves_a_sound_answer():
     X, y = rows(60)
-    model = CommitteeRegressor(
-        **GIVEN, **COMMITTEE, refine="cg", refine_tol=1e-12, refine_max_iter=1
-    )
+    model = CommitteeRegressor(**GIVEN, **COMMITTEE, refine=CG(tol=1e-12, max_iter=1))
     with pytest.warns(ConvergenceWarning, match="residual of .*max_iter"):
         model.fit(X, y)
     assert model.residuals_.size == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from collegium import Anchors, CommitteeRegressor, kernels
+from collegium import Anchors, CommitteeRegressor, Transductive, kernels
 from collegium.committee.checking import QuerySizeWarning
 from estimator_cases import (
     GIVEN,
@@ -28,7 +28,7 @@ SMOOTH = {"kernel": kernels.RBF(1.0, 1.2), "noise": 0.0025, "learn": False, "ran
 def smooth():
     """A model of 400 smooth rows in ten chunks, and queries inside."""
     model = CommitteeRegressor(
-        **SMOOTH, inference="transductive", chunk_size=40, n_anchors=30, query_size=120
+        **SMOOTH, inference=Transductive(120), chunk_size=40, anchors=30
     ).fit(*smooth_rows())
     return model, 0.9 * smooth_rows(80, seed=7)[0]
 
@@ -89,10 +89,10 @@ def test_padding_with_every_row_is_the_exact_gp(n_queries):
 def test_padding_is_what_lies_nearest():
     X, y = smooth_rows()
     model = CommitteeRegressor(
-        **SMOOTH, inference="transductive", chunk_size=40, n_anchors=100, query_size=60
+        **SMOOTH, inference=Transductive(60), chunk_size=40, anchors=100
     ).fit(X, y)
     Q = [2.0, 0.0] + 0.3 * queries(20)
-    padding = model.built_.predictor().padding(Q)
+    padding = model.model_.predictor().padding(Q)
     assert padding.shape == (40, 2)
     distance = np.linalg.norm(padding[:, None] - Q, axis=2).min(axis=1)
     assert distance.max() < 1.2
@@ -107,7 +107,7 @@ def test_a_joint_answer_beats_the_anchors_it_is_padded_with(smooth):
 
 def test_small_batches_of_queries_are_still_sound():
     X, y = rows(60)
-    model = committee("transductive", query_size=1).fit(X, y)
+    model = committee("transductive", inference=Transductive(1)).fit(X, y)
     one_by_one = [model.predict(x[None]) for x in queries()]
     assert_allclose(model.predict(queries()), np.concatenate(one_by_one), rtol=1e-9)
     assert_same_answers(model, model.fit(X, y), queries(), rtol=0)
@@ -118,10 +118,12 @@ def test_too_few_query_points_are_told():
     given = {**SMOOTH, "inference": "transductive", "chunk_size": 40}
     wanted = CommitteeRegressor(**given).fit(X, y)
     with pytest.warns(QuerySizeWarning, match="query_size=30 is below the .* degrees of freedom"):
-        CommitteeRegressor(**given, query_size=30).fit(X, y)
+        CommitteeRegressor(**{**given, "inference": Transductive(30)}).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CommitteeRegressor(**given, query_size=int(wanted.effective_dof_) + 1).fit(X, y)
+        CommitteeRegressor(
+            **{**given, "inference": Transductive(int(wanted.effective_dof_) + 1)}
+        ).fit(X, y)
 
 
 def test_sizes_follow_the_degrees_of_freedom():
@@ -147,10 +149,10 @@ def test_screening_skips_far_chunks_and_moves_no_answer():
     X = rng.uniform(-60.0, 60.0, size=(1500, 2))
     y = np.sin(X[:, 0]) + np.cos(X[:, 1]) + 0.1 * rng.normal(size=1500)
     given = {**SMOOTH, "noise": 0.01, "inference": "transductive", "chunk_size": 30}
-    screened = CommitteeRegressor(**given, screening=1e-4, query_size=100).fit(X, y)
-    heard = CommitteeRegressor(**given, screening=0.0, query_size=100).fit(X, y)
+    screened = CommitteeRegressor(**{**given, "inference": Transductive(100, 1e-4)}).fit(X, y)
+    heard = CommitteeRegressor(**{**given, "inference": Transductive(100, 0.0)}).fit(X, y)
     Q = rng.uniform(-10.0, 10.0, size=(80, 2))
-    joint = screened.built_.predictor()
+    joint = screened.model_.predictor()
     basis = Anchors.at(joint.committee.basis.kernel, np.concatenate([Q, joint.padding(Q)]))
     left = joint.boxes.matter(basis, joint.committee.noise, 1e-4)
     assert left.size < 0.5 * screened.n_chunks_

@@ -6,7 +6,16 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as sk
 
-from collegium import CommitteeRegressor, kernels, observation
+from collegium import (
+    CG,
+    CommitteeRegressor,
+    ExpertsRegressor,
+    Select,
+    Sweeps,
+    Transductive,
+    kernels,
+    observation,
+)
 from collegium.engines import Serial
 from estimator_cases import GIVEN, KERNEL, NOISE, committee, queries, rows
 
@@ -15,32 +24,35 @@ NO_SIZES = ["five", 0, -1, 2.5, None, True, np.nan, [3]]
 
 BAD = {
     "kernel": ["rbf", 3.0, kernels.RBF, sk.Matern(nu=0.7), [KERNEL]],
-    "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive")],
+    "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive"),
+        *(Transductive(size) for size in ("five", 0, None)),
+        *(Transductive(screening=s) for s in (-1e-3, 1.0, np.nan, None, "auto", True, [0.1])),
+    ],
     "likelihood": ["normal", None, 1, ["poisson"], observation.Softmax(), observation.Poisson],
-    "combination": ["mean", None, 1, ["bcm"], "BCM", "independent"],
     "partition": [
         "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
         np.array([1, "a", None] * 10, dtype=object),
     ],
     "chunk_size": NO_SIZES,
-    "n_anchors": NO_SIZES,
-    "selection": ["best", None, 3, ["kmeans"], np.zeros((3, 2))],
     "anchors": [
-        "auto", 3.0, [1.0, 2.0], np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
+        *NO_SIZES, *(Select(rule) for rule in ("best", None, 3, ["kmeans"], np.zeros((3, 2)))),
+        *(Select("sgma", size) for size in NO_SIZES), 3.0, [1.0, 2.0],
+        np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],
     "noise": [-1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
-    "sweeps": ["five", 0, 2.5, None, 3],  # 3: means nothing where messages do not move
-    "schedule": ["both", None, ["parallel"], "sequence"],
-    "tol": [-1.0, "auto", None, np.nan, 0.5],
+    "sweeps": [  # 3 and other sound ones mean nothing where messages do not move
+        "five", 0, 2.5, None, 3, Sweeps(), Sweeps(schedule="sequence"), Sweeps(tol=0.5),
+        *(Sweeps(schedule=word) for word in ("both", None, ["parallel"])),
+        *(Sweeps(tol=tol) for tol in (-1.0, "auto", None, np.nan)),
+    ],
     "n_local": ["five", -1, 2.5, None, True, np.nan, [3]],
-    "query_size": [50, "five", 0, None],
-    "screening": [-1e-3, 1.0, np.nan, None, "auto", True, [0.1]],
     "learn": [None, "yes", 1, 0.0],
     "n_starts": NO_SIZES + ["auto"],
-    "refine": ["best", True, 1, ["cg"]],
-    "refine_tol": [-1e-3, 1.0, np.nan, None, "auto", True],
-    "refine_max_iter": NO_SIZES,
+    "refine": [
+        "best", True, 1, ["cg"], *(CG(tol) for tol in (-1e-3, 1.0, np.nan, None, "auto", True)),
+        *(CG(max_iter=size) for size in NO_SIZES),
+    ],
     "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
     "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
     "engine": ["threads", 4, Serial, object()],
@@ -61,6 +73,18 @@ def test_a_bad_argument_is_named(method, name, value):
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize("arguments, message", [
+    ({"combination": "bcm"}, "combination='bcm'"),
+    ({"combination": ["rbcm"]}, "combination"),
+    ({"combination": "poe", "communication": 5}, "communication means nothing with .*'poe'"),
+    ({"communication": 0}, "communication=0"),
+    ({"learn": "anchored"}, "learn='anchored'"),
+])  # fmt: skip
+def test_what_means_nothing_to_experts_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ExpertsRegressor(**arguments).fit(X, Y)
+
+
 def test_every_argument_has_bad_cases():
     assert set(BAD) == set(CommitteeRegressor().get_params())
 
@@ -72,15 +96,8 @@ def test_every_argument_has_bad_cases():
     ({"kernel": KERNEL + kernels.White(), "noise": NOISE}, "noise is given twice"),
     ({"inference": "transductive", "n_local": 5}, "n_local means nothing"),
     ({"noise": [0.0, 1.0]}, "noise has zeros beside"),
-    ({"combination": "rbcm", "inference": "transductive"}, "needs inference='inductive'"),
-    ({"combination": "npae", "n_local": 5}, "n_local means nothing with combination='npae'"),
-    ({"combination": "poe", "n_anchors": 5}, "n_anchors means nothing with combination='poe'"),
-    ({"combination": "grbcm", "anchors": np.zeros((2, 2))}, "anchors means nothing"),
-    ({"combination": "gpoe", "learn": "anchored"}, "learn='anchored' means nothing"),
-    ({"combination": "gpoe", "selection": "sgma"}, "selection means nothing"),
     ({"refine": "cg", "inference": "transductive"}, "refine='cg' needs the default committee"),
     ({"refine": "cg", "n_local": 0}, "refine='cg' needs the default committee"),
-    ({"refine": "cg", "combination": "rbcm"}, "refine='cg' needs the default committee"),
     ({"kernel": kernels.RBF(length_scale=[1.0, 2.0, 3.0])}, "length_scale of RBF has 3 values"),
     ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
     ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),
@@ -95,10 +112,10 @@ def test_arguments_that_contradict_are_refused(arguments, message):
 @pytest.mark.parametrize("arguments, message", [
     ({"chunk_size": 20_000}, r"chunk_size .*17000 x 17000 .*GiB"),
     ({"partition": np.zeros(17_000)}, r"partition.* 17000 x 17000"),
-    ({"n_anchors": 16_500}, r"n_anchors.* 16500 x 16500"),
+    ({"anchors": 16_500}, r"anchors.* 16500 x 16500"),
     ({"anchors": np.zeros((16_400, 1))}, r"anchors.* 16400 x 16400"),
     ({"n_local": 17_000}, r"n_local.* 17000 x 17000"),
-    ({"inference": "transductive", "query_size": 20_000}, r"query_size.* 20000 x 20000"),
+    ({"inference": Transductive(20_000)}, r"query_size.* 20000 x 20000"),
 ])  # fmt: skip
 def test_a_dense_matrix_too_large_is_refused_before_it_is_tried(arguments, message):
     many = np.arange(17_000.0)[:, None]

@@ -137,7 +137,7 @@ def test_few_rows(variant, n):
 
 def test_one_column_is_enough(variant):
     x = np.linspace(-3.0, 3.0, 60)[:, None]
-    model = fit_sound(variant, x, np.sin(2.0 * x[:, 0]), x[::7] + 0.01, n_anchors=12)
+    model = fit_sound(variant, x, np.sin(2.0 * x[:, 0]), x[::7] + 0.01, anchors=12)
     assert rmse(model.predict(x), np.sin(2.0 * x[:, 0])) < 0.05
 
 
@@ -149,7 +149,7 @@ def test_a_constant_column_changes_nothing(variant, value):
 
     X, y = smooth_rows(120)
     Xs = 0.9 * smooth_rows(40, seed=3)[0]
-    arguments = {"n_anchors": 40, "chunk_size": 30} if variant != "exact" else {}
+    arguments = {"anchors": 40, "chunk_size": 30} if variant != "exact" else {}
     model = fit_sound(variant, wide(X), y, wide(Xs), **arguments)
     plain = committee(variant, **arguments).fit(X, y)
     assert rmse(model.predict(wide(Xs)), truth(Xs)) < 1.5 * rmse(plain.predict(Xs), truth(Xs))
@@ -188,7 +188,7 @@ def test_targets_constant_but_for_rounding(variant):
 def test_repeated_rows(variant):
     model = fit_sound(variant, np.repeat(X, 5, axis=0), np.repeat(Y, 5))
     assert rmse(model.predict(X), Y) < 0.5 * Y.std()
-    assert (model.built_.committee.rows().w == 5.0).all()
+    assert (model.model_.committee.rows().w == 5.0).all()
 
 
 def test_rows_all_equal(variant):
@@ -201,7 +201,7 @@ def test_rows_all_equal(variant):
 def test_equal_inputs_with_different_targets_predict_their_means(variant, partition):
     few = np.repeat(X[:8], 5, axis=0)
     y = np.repeat(10.0 * np.arange(8), 5) + np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 8)
-    model = fit_sound(variant, few, y, partition=partition, n_anchors=8)
+    model = fit_sound(variant, few, y, partition=partition, anchors=8)
     assert_allclose(model.predict(X[:8]), 10.0 * np.arange(8), atol=2.0)
     assert model.noise_ < 20.0
 

@@ -3,16 +3,16 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from collegium import CommitteeRegressor, kernels, observation
+from collegium import CommitteeRegressor, ExpertsRegressor, Transductive, kernels, observation
 
-COMMITTEE = {"chunk_size": 5, "n_anchors": 5, "random_state": 0}
+COMMITTEE = {"chunk_size": 5, "anchors": 5, "random_state": 0}
 GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
 USUAL = [CommitteeRegressor(random_state=0), CommitteeRegressor(**COMMITTEE)]
 OTHERS = [
-    CommitteeRegressor(chunk_size=1, n_anchors=5, random_state=0),
+    CommitteeRegressor(chunk_size=1, anchors=5, random_state=0),
     CommitteeRegressor(n_local=0, **COMMITTEE),
     CommitteeRegressor(inference="transductive", **COMMITTEE),
-    CommitteeRegressor(inference="transductive", query_size=8, **COMMITTEE),
+    CommitteeRegressor(inference=Transductive(8), **COMMITTEE),
     CommitteeRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, **COMMITTEE),
     CommitteeRegressor(likelihood="poisson", random_state=0),
     CommitteeRegressor(likelihood="poisson", **COMMITTEE),
@@ -20,16 +20,16 @@ OTHERS = [
     CommitteeRegressor(likelihood="student-t", noise=0.5, learn=False, **GIVEN, **COMMITTEE),
     CommitteeRegressor(likelihood="student-t", noise=0.5, inference="transductive", **COMMITTEE),
     CommitteeRegressor(likelihood=observation.Gaussian(0.3), n_local=0, **COMMITTEE),
-    CommitteeRegressor(combination="grbcm", **COMMITTEE),
-    CommitteeRegressor(combination="rbcm", chunk_size=5, random_state=0),
-    CommitteeRegressor(combination="npae", chunk_size=5, random_state=0),
-    CommitteeRegressor(combination="barycenter", chunk_size=40, random_state=0),
+    ExpertsRegressor(combination="grbcm", chunk_size=5, communication=5, random_state=0),
+    ExpertsRegressor(combination="rbcm", chunk_size=5, random_state=0),
+    ExpertsRegressor(combination="npae", chunk_size=5, random_state=0),
+    ExpertsRegressor(combination="barycenter", chunk_size=40, random_state=0),
 ]
 
 
 def expected_to_fail(estimator):
     """Padding with all training rows hides it; with few query points the company shows."""
-    if estimator.query_size == 8:
+    if getattr(estimator, "inference", None) == Transductive(8):
         return {
             "check_methods_subset_invariance": (
                 "the joint answer depends on the queries asked together, by design"

@@ -6,8 +6,10 @@ import pytest
 
 from collegium import (
     CommitteeRegressor,
+    ExpertsRegressor,
     NystromRegressor,
     RVCRegressor,
+    Select,
     SparseGPRegressor,
     kernels,
     observation,
@@ -54,17 +56,17 @@ def test_the_walk_finds_what_does_not_belong():
 
 
 @pytest.mark.parametrize("model", [
-    SparseGPRegressor(method="pic", selection="sgma", n_anchors=8, chunk_size=10, random_state=0),
-    SparseGPRegressor(method="vfe", n_anchors=8, random_state=0),
-    SparseGPRegressor(method="dtc", transductive=True, chunk_size=20, random_state=0),
-    NystromRegressor(n_anchors=30, noise=0.5, random_state=0),
+    SparseGPRegressor(method="pic", anchors=Select("sgma", 8), chunk_size=10, random_state=0),
+    SparseGPRegressor(method="vfe", anchors=8, random_state=0),
+    SparseGPRegressor(method="dtc", inference="transductive", chunk_size=20, random_state=0),
+    NystromRegressor(anchors=30, noise=0.5, random_state=0),
     *(
-        CommitteeRegressor(**{"likelihood": one, "chunk_size": 20, "n_anchors": 9, **way})
+        CommitteeRegressor(**{"likelihood": one, "chunk_size": 20, "anchors": 9, **way})
         for one in ("poisson", "student-t", observation.Gaussian())
         for way in ({}, {"n_local": 0}, {"inference": "transductive"}, {"chunk_size": 80})
     ),
-    CommitteeRegressor(combination="grbcm", chunk_size=10, random_state=0),
-    CommitteeRegressor(combination="npae", chunk_size=10, random_state=0),
+    ExpertsRegressor(combination="grbcm", chunk_size=10, random_state=0),
+    ExpertsRegressor(combination="npae", chunk_size=10, random_state=0),
 ], ids=repr)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning")
 def test_other_models_are_trees_of_plain_records_too(model):

@@ -110,10 +110,10 @@ def test_hyperparameters_come_from_the_first_rows_of_a_stream():
     X, y = rows(120)
     some = OnlineGPRegressor(learn_rows=50, random_state=0).partial_fit(X[:50], y[:50])
     more = OnlineGPRegressor(learn_rows=50, random_state=0).partial_fit(X[:30], y[:30])
-    assert more.stream_.waiting is not None
+    assert more.model_.waiting is not None
     more.partial_fit(X[30:120], y[30:120])
     for model in (some, more):
-        assert model.stream_.waiting is None
+        assert model.model_.waiting is None
     assert_allclose(more.kernel_.theta, some.kernel_.theta, rtol=1e-9)
     assert_allclose(more.noise_, some.noise_, rtol=1e-9)
     assert_allclose(more.scaling_.centre, y[:50].mean())
@@ -127,7 +127,7 @@ def test_waiting_rows_are_learnt_from_anew_when_they_have_doubled():
     model, learnt = OnlineGPRegressor(learn_rows=45, random_state=0), []
     for batch in np.split(np.arange(60), [10, 15, 20, 30, 39, 44]):
         model.partial_fit(X[batch], y[batch])
-        waiting = model.stream_.waiting
+        waiting = model.model_.waiting
         learnt.append(None if waiting is None else (waiting.learnt_at, len(waiting.rows.X)))
     assert learnt == [(10, 10), (10, 15), (20, 20), (20, 30), (20, 39), (44, 44), None]
 
@@ -344,7 +344,7 @@ def test_a_stream_of_labels_is_cut_anywhere_and_learns_from_its_first_rows():
     for batch in np.split(np.arange(300), [1, 2, 60, 170]):
         model.partial_fit(X[batch], y[batch], classes=[0, 1])
     whole = OnlineGPClassifier(learn_rows=100, budget=30).partial_fit(X, y, classes=[0, 1])
-    assert model.stream_.waiting is None and model.n_seen_ == 300
+    assert model.model_.waiting is None and model.n_seen_ == 300
     assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-6)
     assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-8)
     again = clone(model).set_params(kernel=model.kernel_, learn=False)
@@ -394,7 +394,7 @@ def test_bad_arguments_are_refused_by_name_and_change_nothing(estimator, name):
     X, y = rows(40)
     y = np.round(y) if estimator is OnlineGPRegressor else (y > y.mean()).astype(int)
     model = estimator(budget=10, random_state=0).fit(X, y)
-    before = leaves(model.stream_)
+    before = leaves(model.model_)
     for value in BAD[name]:
         model.set_params(**{name: value})
         for method in ("fit", "partial_fit"):
@@ -402,7 +402,7 @@ def test_bad_arguments_are_refused_by_name_and_change_nothing(estimator, name):
                 continue  # read when a stream begins
             with pytest.raises(ValueError, match=name):
                 getattr(model, method)(X, y)
-    for (path, old), (_, new) in zip(before, leaves(model.stream_), strict=True):
+    for (path, old), (_, new) in zip(before, leaves(model.model_), strict=True):
         assert_array_equal(old, new, err_msg=path)
 
 

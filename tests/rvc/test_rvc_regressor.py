@@ -95,7 +95,7 @@ def test_what_one_expert_knows_is_the_answer_at_its_centre(mode, way):
     assert_allclose(expert["value"], mean, rtol=1e-12)
     assert_allclose(expert["slope"], found.predict_gradient(at), rtol=1e-9)
     inner = found.predict(at, return_std=True, level="function")[1]
-    bars = found.stream_.committees[0].factor_of_bars
+    bars = found.model_.committees[0].factor_of_bars
     noise = expert["noise"] ** 2
     if mode == "local":  # rows show the wandering of levels as noise
         noise = noise + found.scaling_.scale**2 / expert["bandwidth"][:, -1]

@@ -31,12 +31,12 @@ def test_a_stream_in_many_calls_is_the_stream(mode, p):
     assert_alike(one, many, queries(), rtol=0)
     assert one.n_seen_ == many.n_seen_ == 900
     assert one.width_ == many.width_ and one.n_experts_ == many.n_experts_
-    for a, b in zip(one.stream_.races, many.stream_.races, strict=True):
+    for a, b in zip(one.model_.widths, many.model_.widths, strict=True):
         assert (a.laps, a.lap_rows, a.lap_length, a.leader) == (
             b.laps, b.lap_rows, b.lap_length, b.leader,
         )  # fmt: skip
         assert_allclose(a.gains, b.gains, rtol=1e-10)
-    for kept in (one.stream_.waiting, many.stream_.waiting):
+    for kept in (one.model_.waiting, many.model_.waiting):
         assert kept is None
 
 
@@ -48,7 +48,7 @@ def test_the_first_rows_are_answered_for(mode):
         found.partial_fit(X[[i]], y[[i]])
         assert_sound(found, X[:3])
         assert found.n_seen_ == i + 1
-        assert (found.stream_.waiting is None) == (i + 1 >= 100)
+        assert (found.model_.waiting is None) == (i + 1 >= 100)
         if i == 0:
             assert_allclose(found.predict(X[:5]), y[0], rtol=1e-12)
     assert rmse(found.predict(GRID), np.sin(GRID[:, 0])) < 0.35
@@ -313,11 +313,11 @@ def test_rows_of_no_weight_do_not_move_the_race():
 
 def test_what_one_stream_has_pruned_another_still_knows():
     first, (one, other), _ = streams(2)
-    committee = one.stream_.races[0].committees[0]
+    committee = one.model_.widths[0].committees[0]
     experts = committee.experts
     gone = Experts(experts.size - 1, *(array[1:] for array in experts.arrays()))
-    race = replace(one.stream_.races[0], committees=(replace(committee, experts=gone),))
-    one.stream_ = replace(one.stream_, races=(race,))
+    race = replace(one.model_.widths[0], committees=(replace(committee, experts=gone),))
+    one.model_ = replace(one.model_, widths=(race,))
     expert = other.experts_
     found = copy.deepcopy(one).merge(other, common=first).experts_
     at = np.flatnonzero((found["centre"] == expert["centre"][0]).all(axis=1))
@@ -328,7 +328,7 @@ def test_what_one_stream_has_pruned_another_still_knows():
 
 def test_messages_do_not_depend_on_what_experts_expected():
     """Two experts that heard the same from other starts say the same when merged."""
-    committee = streams(1)[0].stream_.committees[0]
+    committee = streams(1)[0].model_.committees[0]
     e, variance = committee.experts, committee.assumed.prior_variance()
     start = e.start + np.random.default_rng(0).normal(size=e.start.shape)
     mu = e.mu.copy()
@@ -346,4 +346,4 @@ def test_fit_chooses_narrow_regions_for_a_wiggle_and_scales_its_bars(n):
     smooth = model(max_experts=40).fit(X, 0.3 * X[:, 0] + noise)
     wiggle = model(max_experts=40).fit(X, np.sin(6 * X[:, 0]) + noise)
     assert wiggle.width_ < 0.5 * smooth.width_
-    assert abs(wiggle.stream_.committees[0].scale[0]) > 1e-3
+    assert abs(wiggle.model_.committees[0].scale[0]) > 1e-3

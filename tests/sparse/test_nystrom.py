@@ -30,9 +30,9 @@ def test_weights_and_answers_are_the_formula():
     X, y = rows(40)
     order = np.lexsort(np.column_stack([y, X[:, ::-1]]).T)
     X, y = X[order], y[order]  # merged rows come sorted
-    model = NystromRegressor(**GIVEN, selection=X[:38]).fit(X, y)
+    model = NystromRegressor(**GIVEN, anchors=X[:38]).fit(X, y)
     low, weights, mean, cov = dense(X, y, X[:38])
-    kept = model.built_.committee.rows().X
+    kept = model.model_.committee.rows().X
     assert_allclose(kept[np.lexsort(kept.T)], X[np.lexsort(X.T)])
     back = [int(np.flatnonzero((X == x).all(axis=1))[0]) for x in kept]
     assert_allclose(model.weights_ * float(y.std()), (weights * y.var())[back], rtol=1e-6)
@@ -54,7 +54,7 @@ def test_the_weights_are_those_of_woodbury():
 
 def test_all_rows_as_anchors_are_the_exact_gp():
     X, y = rows(40)
-    model = NystromRegressor(**GIVEN, selection=X).fit(X, y)
+    model = NystromRegressor(**GIVEN, anchors=X).fit(X, y)
     K = reference.covariance(KERNEL, X)
     expected = y.mean() + reference.covariance(KERNEL, Q, X) @ np.linalg.solve(
         K + NOISE * np.eye(40), y - y.mean()
@@ -65,7 +65,7 @@ def test_all_rows_as_anchors_are_the_exact_gp():
 
 def test_the_bound_is_that_of_the_eigenvalues():
     X, y = rows(40)
-    model = NystromRegressor(**GIVEN, selection=X[:10]).fit(X, y)
+    model = NystromRegressor(**GIVEN, anchors=X[:10]).fit(X, y)
     low = dense(X, y, X[:10])[0]
     full = np.sort(np.linalg.eigvalsh(reference.covariance(KERNEL, X)))[::-1]
     found = np.sort(np.linalg.eigvalsh(low))[::-1]
@@ -75,7 +75,7 @@ def test_the_bound_is_that_of_the_eigenvalues():
 
 def test_little_noise_and_few_anchors_explode_and_are_told():
     X, y = smooth_rows(300)
-    given = {"learn": False, "random_state": 0, "n_anchors": 10}
+    given = {"learn": False, "random_state": 0, "anchors": 10}
     model = NystromRegressor(kernels.RBF(1.0, 0.7), noise=1e-6, **given)
     with pytest.warns(NystromWarning, match="unstable here"):
         model.fit(X, y)
@@ -87,19 +87,19 @@ def test_little_noise_and_few_anchors_explode_and_are_told():
         assert np.isfinite(model.predict(Q, return_cov=True)[1]).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error", NystromWarning)
-        NystromRegressor(kernels.RBF(1.0, 0.7), noise=0.5, **{**given, "n_anchors": 150}).fit(X, y)
+        NystromRegressor(kernels.RBF(1.0, 0.7), noise=0.5, **{**given, "anchors": 150}).fit(X, y)
 
 
 def test_the_bound_of_too_many_rows_is_refused():
     X = np.linspace(0, 1, 16_500)[:, None]
-    model = NystromRegressor(kernels.RBF(1.0, 0.3), noise=0.1, learn=False, n_anchors=5)
+    model = NystromRegressor(kernels.RBF(1.0, 0.3), noise=0.1, learn=False, anchors=5)
     model.fit(X, X[:, 0])
     with pytest.raises(ValueError, match="error_bound needs a dense"):
         model.error_bound()
 
 
 @pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning")
-@parametrize_with_checks([NystromRegressor(random_state=0, n_anchors=40)])
+@parametrize_with_checks([NystromRegressor(random_state=0, anchors=40)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
@@ -107,13 +107,13 @@ def test_scikit_learn_conventions_hold(estimator, check):
 def test_weights_of_rows_are_repetitions():
     X, y = rows(40)
     w = np.random.default_rng(0).uniform(0.5, 3.0, 40)
-    model = NystromRegressor(**GIVEN, selection=X[:38]).fit(X, y, sample_weight=w)
+    model = NystromRegressor(**GIVEN, anchors=X[:38]).fit(X, y, sample_weight=w)
     centre = (w * y).sum() / w.sum()
     Kxz, Kzz = reference.covariance(KERNEL, X, X[:38]), reference.covariance(KERNEL, X[:38])
     C = Kxz @ np.linalg.solve(Kzz, Kxz.T) + np.diag(NOISE / w)
     k = reference.covariance(KERNEL, Q, X)
     assert_allclose(model.predict(Q), centre + k @ np.linalg.solve(C, y - centre), rtol=1e-7)
-    whole = NystromRegressor(**GIVEN, selection=X[:10]).fit(X, y, sample_weight=2 + 0 * y)
+    whole = NystromRegressor(**GIVEN, anchors=X[:10]).fit(X, y, sample_weight=2 + 0 * y)
     twice = np.repeat(X, 2, axis=0)
     K = reference.covariance(KERNEL, twice)
     Kxz = reference.covariance(KERNEL, twice, X[:10])
@@ -128,7 +128,7 @@ def test_weights_of_rows_are_repetitions():
 def test_without_noise_no_variance_exceeds_the_prior(noise):
     X, y = smooth_rows(120)
     model = NystromRegressor(
-        kernels.RBF(1.0, 1.0), noise=noise, learn=False, n_anchors=20, random_state=0
+        kernels.RBF(1.0, 1.0), noise=noise, learn=False, anchors=20, random_state=0
     ).fit(X, y)
     mean, std = model.predict(Q, return_std=True)
     assert np.isfinite(mean).all() and (std <= 1.0001).all()
@@ -139,13 +139,13 @@ def test_without_noise_no_variance_exceeds_the_prior(noise):
 def test_kernels_that_disagree_are_told_where_no_weight_is_large():
     X, y = smooth_rows(300)
     model = NystromRegressor(
-        kernels.RBF(1.0, 0.4), noise=0.05, learn=False, n_anchors=10, random_state=0
+        kernels.RBF(1.0, 0.4), noise=0.05, learn=False, anchors=10, random_state=0
     )
     with pytest.warns(NystromWarning, match="differ by"):
         model.fit(X, y)
     assert np.abs(model.weights_).max() < 1e3
     K = kernels.RBF(1.0, 0.4).value(X) / y.var()
-    kept = model.built_.committee.rows()
+    kept = model.model_.committee.rows()
     back = [int(np.flatnonzero((X == x).all(axis=1))[0]) for x in kept.X]
     Kxz = kernels.RBF(1.0, 0.4).value(X, model.anchors_) / y.var()
     low = Kxz @ np.linalg.solve(kernels.RBF(1.0, 0.4).value(model.anchors_) / y.var(), Kxz.T)

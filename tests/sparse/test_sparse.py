@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
-from collegium import CommitteeRegressor, SparseGPRegressor, kernels
+from collegium import CommitteeRegressor, Select, SparseGPRegressor, Transductive, kernels
 from collegium.learning.anchors import RULES
 from collegium.rows.chunk import Chunk
 from estimator_cases import (
@@ -87,7 +87,7 @@ def test_queries_of_one_chunk_share_its_rows_and_others_the_anchors_alone():
 @pytest.mark.parametrize("method", METHODS)
 def test_anchors_at_all_rows_give_the_exact_mean(method):
     X, y = rows(30)
-    model = sparse(method, selection=X, chunk_size=8).fit(X, y)
+    model = sparse(method, anchors=X, chunk_size=8).fit(X, y)
     slow = SlowGP(X, y)
     mean, cov = slow.predict(Q)
     found, std = model.predict(Q, return_std=True, level="function")
@@ -119,7 +119,7 @@ def test_one_chunk_is_the_exact_evidence_and_for_pic_the_exact_gp(method):
 def test_the_variational_evidence_is_a_bound_that_grows_with_the_anchors():
     X, y = rows(40)
     exact = SlowGP(X, y).log_evidence()
-    bounds = [sparse("vfe", selection=X[:m]).fit(X, y).log_evidence_ for m in (2, 8, 20, 39)]
+    bounds = [sparse("vfe", anchors=X[:m]).fit(X, y).log_evidence_ for m in (2, 8, 20, 39)]
     assert bounds == sorted(bounds) and bounds[-1] <= exact
 
 
@@ -129,7 +129,7 @@ def test_the_variational_evidence_is_a_bound_that_grows_with_the_anchors():
 def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
     """R = cov(y | f*) replaced by σ²I: (K(Q, X)K(X, Q)/σ² + K(Q, Q))⁻¹ and so on."""
     X, y = rows(40)
-    model = sparse("dtc", transductive=True, selection="random", query_size=len(Q), chunk_size=9)
+    model = sparse("dtc", inference=Transductive(len(Q)), chunk_size=9)
     found, std = model.fit(X, y).predict(Q, return_std=True, level="function")
     Kqq, Kqx = reference.covariance(KERNEL, Q), reference.covariance(KERNEL, Q, X)
     A = np.linalg.solve(Kqq, Kqx).T
@@ -140,10 +140,8 @@ def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
 
 def test_transductive_pitc_is_the_joint_committee():
     X, y = rows(40)
-    model = sparse("pitc", transductive=True, selection="random", query_size=len(Q), chunk_size=9)
-    joint = CommitteeRegressor(
-        **GIVEN, inference="transductive", query_size=len(Q), chunk_size=9, screening=0.0
-    )
+    model = sparse("pitc", inference=Transductive(len(Q)), chunk_size=9)
+    joint = CommitteeRegressor(**GIVEN, inference=Transductive(len(Q), screening=0.0), chunk_size=9)
     with pytest.warns(UserWarning, match="query_size"):
         joint.fit(X, y)
     for one, other in zip(
@@ -159,8 +157,8 @@ def test_transductive_pitc_is_the_joint_committee():
 def test_every_rule_chooses_anchors_and_tells_of_them(rule):
     X, y = smooth_rows(300)
     model = SparseGPRegressor(
-        kernels.RBF(1.0, 1.2), noise=0.0025, learn=False, method="dtc", selection=rule,
-        n_anchors=60, random_state=0,
+        kernels.RBF(1.0, 1.2), noise=0.0025, learn=False, method="dtc",
+        anchors=Select(rule, 60), random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.anchors_.shape == (60, 2)
     assert rmse(model.predict(X), truth(X)) < 0.15
@@ -173,17 +171,17 @@ def test_every_rule_chooses_anchors_and_tells_of_them(rule):
 @pytest.mark.parametrize("method", METHODS)
 def test_hyperparameters_are_learnt_by_the_method_itself(method):
     X, y = smooth_rows(500)
-    model = SparseGPRegressor(method=method, n_anchors=40, chunk_size=100, random_state=0)
+    model = SparseGPRegressor(method=method, anchors=40, chunk_size=100, random_state=0)
     model.fit(X, y)
     Xs = 0.9 * smooth_rows(100, seed=7)[0]
     assert rmse(model.predict(Xs), truth(Xs)) < 0.2
     given = SparseGPRegressor(
-        model.kernel_, noise=model.noise_, learn=False, method=method, selection=model.anchors_,
+        model.kernel_, noise=model.noise_, learn=False, method=method, anchors=model.anchors_,
         chunk_size=100, random_state=0,
     ).fit(X, y)  # fmt: skip
     other = SparseGPRegressor(
         model.kernel_.scaled(3.0), noise=10.0 * model.noise_, learn=False, method=method,
-        selection=model.anchors_, chunk_size=100, random_state=0,
+        anchors=model.anchors_, chunk_size=100, random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.log_evidence_ > other.log_evidence_ + 1.0
     assert_allclose(given.predict(Xs), model.predict(Xs), rtol=1e-5)
@@ -236,14 +234,14 @@ def test_no_noise_duplicates_and_constants_are_survived(method):
 
 @pytest.mark.parametrize("arguments, words", [
     ({"method": "best"}, "method='best'"),
-    ({"selection": "clusters"}, "selection='clusters'"),
+    ({"anchors": Select("clusters")}, "'clusters'"),
     ({"selection": np.zeros(3)}, "selection must be a finite array"),
     ({"selection": np.zeros((3, 5))}, "5 columns, but X has 2"),
-    ({"transductive": 1}, "transductive=1"),
-    ({"transductive": True, "method": "fitc"}, "transductive=True means nothing"),
+    ({"inference": 1}, "inference=1"),
+    ({"inference": "transductive", "method": "fitc"}, "inference='transductive' means nothing"),
     ({"learn": "anchored"}, "learn='anchored'"),
-    ({"n_anchors": 0}, "n_anchors=0"),
-    ({"query_size": 20}, "query_size means something"),
+    ({"anchors": 0}, "anchors=0"),
+    ({"inference": Transductive(screening=0.5), "method": "dtc"}, "screening means nothing"),
     ({"noise": -1.0}, "noise=-1.0"),
     ({"chunk_size": "big"}, "chunk_size='big'"),
     ({"partition": "heaps"}, "partition='heaps'"),
@@ -259,13 +257,13 @@ def test_a_bad_argument_is_named(arguments, words):
 
 USUAL = [
     SparseGPRegressor(random_state=0),
-    SparseGPRegressor(method="pic", selection="random", chunk_size=20, random_state=0),
+    SparseGPRegressor(method="pic", anchors=Select("random"), chunk_size=20, random_state=0),
 ]
 OTHERS = [
     SparseGPRegressor(method="vfe", random_state=0),
-    SparseGPRegressor(method="fitc", selection="sgma", random_state=0),
-    SparseGPRegressor(method="sor", selection="pivoted-cholesky", random_state=0),
-    SparseGPRegressor(method="dtc", transductive=True, random_state=0),
+    SparseGPRegressor(method="fitc", anchors=Select("sgma"), random_state=0),
+    SparseGPRegressor(method="sor", anchors=Select("pivoted-cholesky"), random_state=0),
+    SparseGPRegressor(method="dtc", inference="transductive", random_state=0),
 ]
 
 
@@ -282,7 +280,7 @@ def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
 
 def test_a_constant_beginning_does_not_leave_a_stream_without_anchors():
     X, y = rows(80)
-    model = sparse("dtc", selection="postapp", n_anchors=20).fit(X[:40], np.full(40, 50.0))
+    model = sparse("dtc", anchors=Select("postapp", 20)).fit(X[:40], np.full(40, 50.0))
     assert len(model.anchors_) == 20
     model.partial_fit(X, y)
     assert rmse(model.predict(X), y) < 0.6 * y.std()
@@ -296,7 +294,7 @@ def test_queries_at_rows_belong_to_the_chunk_of_the_row(before):
     )
     if before:
         model.partial_fit(X[24:], y[24:])
-    own = model.built_.predictor()
+    own = model.model_.predictor()
     for i, part in enumerate(own.parts):
         assert (own._owners(part.X) == i).all()
 

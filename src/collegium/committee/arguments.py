@@ -113,8 +113,7 @@ class Settings:
     @property
     def query_size(self) -> int | None:
         """Query points of one transductive batch, where the user gave their number."""
-        given = None if self.inference is None else self.inference.query_size
-        return given if isinstance(given, int) else None
+        return None if self.inference is None else number_or_auto(self.inference.query_size, "")
 
     @property
     def screening(self) -> float:
@@ -226,8 +225,8 @@ def _given_anchors(value: Any) -> Array:
 
 def _inference(value: Any) -> Transductive | None:
     if isinstance(value, Transductive):
-        number_or_auto(value.query_size, "query_size")
-        tolerance(value.screening, "screening")
+        number_or_auto(value.query_size, "query_size of inference=Transductive(…)")
+        tolerance(value.screening, "screening of inference=Transductive(…)")
         return value
     named = {"inductive": None, "transductive": Transductive()}
     if not isinstance(value, str) or value not in named:

@@ -74,7 +74,10 @@ def latent_settings(
             raise ValueError("the kernel of a latent function has White noise: leave it out")
     asked = given.get("inference")
     if isinstance(asked, Transductive) and asked.screening != Transductive().screening:
-        raise ValueError("screening means nothing where likelihoods are not Gaussian: leave it out")
+        raise ValueError(
+            "screening of inference=Transductive(…) means nothing where likelihoods are not "
+            "Gaussian: leave it out"
+        )
     settings = Settings.of(estimator, noise=noise)
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
