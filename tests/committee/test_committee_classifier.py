@@ -618,7 +618,7 @@ def test_a_batch_is_answered_by_messages_about_it(sweeping):
     signs = np.where(y == "elm", 1.0, -1.0)[:, None]
     chunks = [Chunk(i, X[parts == i], signs[parts == i], np.ones(15)) for i in range(4)]
     committee = converged(
-        start(Logit(), Xs, kernel=KERNEL).join(chunks), 
+        start(Logit(), Xs, kernel=KERNEL).join(chunks),
         sequential=sweeping.schedule == "sequence", tolerance=1e-9,
         max_sweeps=50 if sweeping.most == "auto" else sweeping.most,
     )  # fmt: skip
