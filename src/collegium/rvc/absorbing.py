@@ -59,8 +59,7 @@ def absorb_rows(X, y, w, size, settings, experts, scale, mean, variance):
         if settings.local:
             _learn_near(row, y[i], w[i], size, scale[1], settings, experts, rho, work)
         else:
-            for k in range(size):
-                learn_published(k, row, y[i], w[i], settings, experts, work)
+            _learn_all(row, y[i], w[i], size, settings, experts, work)
         _rescale(z2, w[i], scale)
         if settings.alike > 0.0 and scale[2] >= PRUNE_EVERY * size:
             scale[2] = 0.0
@@ -153,6 +152,13 @@ def _learn_near(row, y, weight, size, now, settings, experts, rho, work):
             times[k, 2] += 1.0
         if K >= FAINT:
             learn_local(k, row, y, weight, K, settings, experts, work)
+
+
+@_leaf
+def _learn_all(row, y, weight, size, settings, experts, work):
+    """Update all experts as published."""
+    for k in range(size):
+        learn_published(k, row, y, weight, settings, experts, work)
 
 
 @_leaf

@@ -22,6 +22,8 @@ LEAST_KEPT = 1e-6
 LEAST_WEIGHT = 1e-100
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+# A call of a compiled function copies every field of its records: too much for each expert and row.
+_inlined: Any = njit(inline="always", fastmath={"contract", "nsz"})
 
 
 class Prior(NamedTuple):
@@ -182,7 +184,7 @@ def predict_each(row, size, settings, experts, each, work):
     return Total(total, total_mean, total_precision, total_noise)
 
 
-@_leaf
+@_inlined
 def learn_local(k, row, y, weight, K, settings, experts, work):
     """Update local expert k with one row.
 
@@ -193,17 +195,17 @@ def learn_local(k, row, y, weight, K, settings, experts, work):
     4. `_update_line`: the noise of the row is (s + γ)/(K·weight), and more where the error is
        beyond ten standard deviations.
     """
-    x, f, g, forgetting = work.x, work.f, work.gain, settings.forgetting
-    mu, factor, a, b = experts.mu[k], experts.factor[k], experts.a[k], experts.b[k]
-    c, d, seen = experts.c, experts.d, experts.seen
+    x, f, g, prior, forgetting = work.x, work.f, work.gain, settings.prior, settings.forgetting
+    mu, start, factor = experts.mu[k], experts.start[k], experts.factor[k]
+    a, b, c, d, seen = experts.a[k], experts.b[k], experts.c, experts.d, experts.seen
     share = K * weight
     if share < LEAST_WEIGHT:
         return
     rho = inputs(row, experts.centres[k], settings.unit, x)
     if forgetting < 1.0:
         keep = max(forgetting**share, LEAST_KEPT)
-        _fade_variances(k, keep, settings.prior, experts)
-        _fade_line(k, keep, settings.prior, experts, work)
+        _fade_variances(k, keep, prior, a, b, c, d)
+        _fade_line(keep, prior.variance, start, mu, factor, f, g)
     q = quadratic(factor, x, f)
     e = residual(y, x, mu)
     noise_before = d[k] / c[k] + b[-1] / a[-1]
@@ -211,7 +213,7 @@ def learn_local(k, row, y, weight, K, settings, experts, work):
     if forgetting < 1.0:
         keep = noise_before / (d[k] / c[k] + b[-1] / a[-1])
         if keep < 1.0:
-            _fade_line(k, max(keep, LEAST_KEPT), settings.prior, experts, work)
+            _fade_line(max(keep, LEAST_KEPT), prior.variance, start, mu, factor, f, g)
             quadratic(factor, x, f)
             e = residual(y, x, mu)
     noise = (d[k] / c[k] + misfit(x, rho, a, b)) / share
@@ -220,7 +222,7 @@ def learn_local(k, row, y, weight, K, settings, experts, work):
     seen[k] += share
 
 
-@_leaf
+@_inlined
 def _share_error(k, e, rho, q, share, settings, experts, work):
     """Update a, b, c and d with an error e whose variance is v = s + γ + xᵀSx; return e²/v.
 
@@ -248,7 +250,7 @@ def _share_error(k, e, rho, q, share, settings, experts, work):
         half = 0.5 * share * s / v
         c[k] = c_before + half
         d[k] = d_before + half * s * z2
-    _keep_positive(k, settings.prior, experts)
+    _keep_positive(k, settings.prior, a, b, c, d)
     return surprise
 
 
@@ -273,9 +275,8 @@ def _update_line(noise, e, f, mu, factor, g):
 
 
 @_leaf
-def _keep_positive(k, prior, experts):
+def _keep_positive(k, prior, a, b, c, d):
     """Keep noise d/c and misfit b/a above `LEAST` of the prior's noise."""
-    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
     least = LEAST * (prior.d / prior.c)
     if d[k] < least * c[k]:
         d[k] = least * c[k]
@@ -285,9 +286,8 @@ def _keep_positive(k, prior, experts):
 
 
 @_leaf
-def _fade_variances(k, keep, prior, experts):
+def _fade_variances(k, keep, prior, a, b, c, d):
     """a ← a0 + keep·(a − a0), and the same for b, c and d."""
-    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
     c[k] = prior.c + keep * (c[k] - prior.c)
     d[k] = prior.d + keep * (d[k] - prior.d)
     for j in range(a.size):
@@ -296,13 +296,11 @@ def _fade_variances(k, keep, prior, experts):
 
 
 @_leaf
-def _fade_line(k, keep, prior, experts, work):
+def _fade_line(keep, variance, start, mu, factor, f, g):
     """S⁻¹ ← keep·S⁻¹ + (1 − keep)S0⁻¹, and the same for S⁻¹μ.
 
     S0 is diagonal, so its part comes in as D rows, one for each coefficient.
     """
-    mu, factor, start, variance = experts.mu[k], experts.factor[k], experts.start[k], prior.variance
-    f, g = work.f, work.gain
     D = mu.size
     for j in range(D):
         factor[j, j] /= keep
@@ -315,7 +313,7 @@ def _fade_line(k, keep, prior, experts, work):
         _update_line(variance[j] / (1.0 - keep), start[j] - mu[j], f, mu, factor, g)
 
 
-@_leaf
+@_inlined
 def learn_published(k, row, y, weight, settings, experts, work):
     """Update expert k with one row as published: eqs 14–15 and 24–29, the prior fixed over
     sweeps."""
@@ -326,7 +324,9 @@ def learn_published(k, row, y, weight, settings, experts, work):
     c, d, seen = experts.c, experts.d, experts.seen
     rho = inputs(row, experts.centres[k], settings.unit, x)
     if settings.forgetting < 1.0:
-        _fade_published(k, max(settings.forgetting**weight, LEAST_KEPT), settings.prior, experts)
+        keep = max(settings.forgetting**weight, LEAST_KEPT)
+        _fade_variances(k, keep, settings.prior, a, b, c, d)
+        _fade_diagonal(keep, settings.prior.variance, experts.start[k], mu, S)
     for j in range(D):
         before[0, j], before[1, j] = a[j], b[j]
         before[2, j], before[3, j] = mu[j], 1.0 / S[j]
@@ -347,15 +347,13 @@ def learn_published(k, row, y, weight, settings, experts, work):
         c[k] = c_before + 0.5 * weight
         left = e * s / total  # y − νᵀx
         d[k] = d_before + 0.5 * weight * (left * left + s * (total - s) / total)
-    _keep_positive(k, settings.prior, experts)
+    _keep_positive(k, settings.prior, a, b, c, d)
     seen[k] += weight
 
 
 @_leaf
-def _fade_published(k, keep, prior, experts):
-    """`_fade_variances`, and `_fade_line` for a diagonal S."""
-    mu, S, start, variance = experts.mu[k], experts.factor[k, 0], experts.start[k], prior.variance
-    _fade_variances(k, keep, prior, experts)
+def _fade_diagonal(keep, variance, start, mu, S):
+    """`_fade_line` for a diagonal S."""
     for j in range(mu.size):
         old, new = keep / S[j], (1.0 - keep) / variance[j]
         S[j] = 1.0 / (old + new)
