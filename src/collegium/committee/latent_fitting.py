@@ -347,6 +347,6 @@ def _anchors(
     if settings.anchors is not None:
         return settings.anchors
     stop = Stop(min(settings.anchor_count(rows.X.shape[0]), rows.X.shape[0]))
-    pull = np.column_stack([problem.pull() for problem in problems])
+    pull = np.column_stack([problem.gradient_at_zero() for problem in problems])
     rows = Rows(rows.X, noise * pull, rows.w)
     return RULES[settings.selection](kernel, noise, rows, stop, rng).Z

@@ -51,7 +51,7 @@ class Problem:
     unit: float = 1.0  # mean square of y about the prior mean: unit of the latent variance
     noise_unit: float = 1.0  # mean square of y about its mean: unit of the noise variance
 
-    def pull(self) -> Array:
+    def gradient_at_zero(self) -> Array:
         """∂ log p(y | f)/∂f at f = 0  (n, K)."""
         n, K = self.y.shape[0], self.likelihood.latents
         f = np.zeros(n) if K == 1 else np.zeros((n, K))
