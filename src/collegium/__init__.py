@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from . import bases, combination, densities, dof, observation, plots, priors, selection
     from .combining.regressor import CommitteeOf
     from .committee.classifier import CommitteeClassifier
+    from .committee.experts_regressor import ExpertsRegressor
     from .committee.regressor import CommitteeRegressor
     from .filter.regressor import RegressionFilter
+    from .interface.options import CG, Select, Sweeps, Transductive
     from .online.classifier import OnlineGPClassifier
     from .online.regressor import OnlineGPRegressor
     from .rvc.regressor import RVCRegressor
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CG",
     "Anchors",
     "Belief",
     "Block",
@@ -37,6 +40,7 @@ __all__ = [
     "CommitteeOf",
     "CommitteeRegressor",
     "Diagonal",
+    "ExpertsRegressor",
     "Features",
     "Message",
     "NystromRegressor",
@@ -45,7 +49,10 @@ __all__ = [
     "Projected",
     "RVCRegressor",
     "RegressionFilter",
+    "Select",
     "SparseGPRegressor",
+    "Sweeps",
+    "Transductive",
     "bases",
     "combination",
     "densities",
@@ -57,18 +64,23 @@ __all__ = [
     "priors",
     "selection",
 ]
-#: Where estimators live. They are imported when first asked for: scikit-learn takes longer to
-#: import than everything else.
+#: Where estimators and their options live. They are imported when first asked for: scikit-learn
+#: takes longer to import than everything else.
 ESTIMATORS = {
+    "CG": "interface.options",
     "CommitteeClassifier": "committee.classifier",
     "CommitteeOf": "combining.regressor",
     "CommitteeRegressor": "committee.regressor",
+    "ExpertsRegressor": "committee.experts_regressor",
     "NystromRegressor": "sparse.nystrom_regressor",
     "OnlineGPClassifier": "online.classifier",
     "OnlineGPRegressor": "online.regressor",
     "RVCRegressor": "rvc.regressor",
     "RegressionFilter": "filter.regressor",
+    "Select": "interface.options",
     "SparseGPRegressor": "sparse.regressor",
+    "Sweeps": "interface.options",
+    "Transductive": "interface.options",
 }
 #: Modules that are imported when first asked for.
 MODULES = (

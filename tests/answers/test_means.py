@@ -15,7 +15,7 @@ from collegium.answers.transductive import Joint
 from collegium.combining.predictors import Nested, Panel
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern32, White
-from collegium.likelihoods.sites import Gaussian
+from collegium.likelihoods import Gaussian
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
 from collegium.messages.expansion import POINTS, ROWS, Expansion

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from collegium import CommitteeRegressor, kernels, observation
 from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_rows, state, truth
 
-pytestmark = pytest.mark.filterwarnings("ignore:the counts came with exposures")
+pytestmark = pytest.mark.filterwarnings("ignore:the rows came with exposures")
 KERNEL = kernels.Matern52(0.8, [1.1, 1.7])
 COUNTS = {"likelihood": "poisson", "kernel": KERNEL, "learn": False, "random_state": 0}
 HEAVY = {"likelihood": "student-t", "kernel": KERNEL, "noise": 0.05, "learn": False,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..interface.regressor import GaussianRegressor
 from . import pointwise
 from .joint import Gaussian, bayesian, independent
 from .linearised import linearised
@@ -51,7 +50,7 @@ def may_tell(estimator) -> None:
     while _is(estimator, "Pipeline"):
         estimator = estimator.steps[-1][1]
     known = _is(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
-    if known or isinstance(estimator, GaussianRegressor) or hasattr(estimator, "jacobian"):
+    if known or _ours(estimator) or hasattr(estimator, "jacobian"):
         return
     if not callable(getattr(estimator, "prior", None)):
         raise ValueError(_refusal(estimator))
@@ -61,6 +60,11 @@ def _is(estimator, *names: str) -> bool:
     """Whether an estimator is of these scikit-learn classes, told without importing them."""
     kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")]
     return any(kind.__name__ in names for kind in kinds)
+
+
+def _ours(estimator) -> bool:
+    """Whether an estimator is a regressor of this library, which answers at two levels."""
+    return hasattr(estimator, "predict_interval") and hasattr(type(estimator), "levels")
 
 
 def check_members(pairs) -> list[tuple]:
@@ -181,7 +185,7 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
 
 def own(estimator, X: Array, weight: float) -> list[Member] | None:
     """Regressors of this library that have a kernel; outputs differ in the size of their prior."""
-    if not (isinstance(estimator, GaussianRegressor) and hasattr(estimator, "kernel_")):
+    if not (_ours(estimator) and hasattr(estimator, "kernel_")):
         return None
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, level="function"))
     centre, scale = estimator.scaling_.centre, estimator.scaling_.scale
@@ -254,7 +258,7 @@ def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
     """Anything that predicts jointly and tells its prior; a committee too."""
     if not callable(getattr(estimator, "prior", None)):
         return None
-    level = {"level": "function"} if isinstance(estimator, GaussianRegressor) else {}
+    level = {"level": "function"} if _ours(estimator) else {}
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, **level))
     prior_mean, prior_covariances = _outputs(*estimator.prior(X))
     noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
-from numbers import Integral
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..engines import engine_for, single_threaded
+from ..engines import engine_for
+from ..interface.answers import Answers
 from ..interface.arguments import check_square, partition_rule, whole_number
-from ..interface.progress import Progress
-from ..interface.regressor import GaussianRegressor, check_level
-from ..interface.validation import all_or_nothing, check_queries, check_rows, generator
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.validation import check_queries, check_rows, generator
 from ..learning import anchors as selection
-from ..numerics import linalg
+from ..numerics.threads import single_threaded
 from ..rows import partition
 from ..rows.metric import Metric, column_scales
-from .joint import Gaussian
-from .members import (
-    JOINT,
-    POINTWISE,
-    Member,
-    average,
-    check_members,
-    combined,
-    member,
-    query_by_query,
-    weight_name,
-)
+from ..rows.rows import Rows
+from .members import JOINT, POINTWISE, average, check_members, weight_name
+from .members_model import MembersModel, MembersPredictor
 
 Array = np.ndarray
 
 
-class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
+class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     """A committee of regressors, each trained on rows of its own.
 
     What each says about the function at the queries, jointly and beyond its own prior, is
@@ -112,6 +100,8 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
     (True, True)
     """
 
+    acts_after_fit = ("combination", "query_size", "n_jobs", "verbose")
+
     def __init__(
         self,
         estimators,
@@ -156,38 +146,41 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
         self
         """
         asked = self._checked()
-        say = Progress(self.verbose)
+        say = self._say()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         if self.y_ndim_ == 2 and not self.__sklearn_tags__().target_tags.multi_output:
             column_or_1d(y, warn=True)  # some member knows one output only
             self.y_ndim_ = 1
         weight = None if sample_weight is None else rows.w
         takes = [weight_name(name, each, weight) for name, each in asked.members]
-        self.frames_ = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
+        framed = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
         with single_threaded():
             distinct = np.unique(rows.X[rows.w > 0], axis=0)
-            self.metric_ = Metric(distinct.mean(axis=0), 1.0 / column_scales(distinct))
-            self.chunks_ = self._dealt(asked, rows)
-            self.anchors_ = self._padding_points(distinct, asked)
-        self.chunk_weights_ = np.array([rows.w[own].sum() for own in self.chunks_])
-        say(f"{rows.X.shape[0]} rows for {len(self.chunks_)} members")
+            metric = Metric(distinct.mean(axis=0), 1.0 / column_scales(distinct))
+            chunks = _dealt(asked, rows, metric)
+            anchors = _padding_points(distinct, asked, metric)
+        weights = np.array([rows.w[own].sum() for own in chunks])
+        say(f"{rows.X.shape[0]} rows for {len(chunks)} members")
+        model = MembersModel(
+            metric, anchors, tuple(chunks), weights, np.zeros(rows.y.shape[1]),
+            tuple(self.feature_names_in_) if framed else (),
+        )  # fmt: skip
         targets = rows.y[:, 0] if self.y_ndim_ == 1 else rows.y
 
         def trained(i: int):
-            own = self.chunks_[i]
+            own = chunks[i]
             extra = {} if weight is None else {takes[i]: weight[own]}
-            return clone(asked.members[i][1]).fit(self._framed(rows.X[own]), targets[own], **extra)
+            return clone(asked.members[i][1]).fit(model.framed(rows.X[own]), targets[own], **extra)
 
         self.estimators_ = asked.engine.map(trained, range(len(asked.members)))
         fitted = dict(zip([name for name, _ in asked.members], self.estimators_))
         self.named_estimators_ = Bunch(
             **{name: fitted.get(name, "drop") for name, _ in self.estimators}
         )
-        told = list(zip(*self._told(rows.X[:1])))
-        noise = np.average(
-            [[t.noise for t in each] for each in told], axis=0, weights=self.chunk_weights_
-        )
-        self.noise_ = noise if self.y_ndim_ == 2 else float(noise[0])
+        self._keep(model)
+        told = list(zip(*self._members_predictor().told(rows.X[:1])))
+        noise = np.average([[t.noise for t in each] for each in told], axis=0, weights=weights)
+        self._keep(replace(model, noise=noise))
         say("trained")
         return self
 
@@ -198,7 +191,7 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
         if not isinstance(self.combination, str) or self.combination not in JOINT + POINTWISE:
             raise ValueError(f"combination={self.combination!r}: give one of {JOINT + POINTWISE}")
         rule, labels = partition_rule(self.partition)
-        query_size = whole_number(self.query_size, "query_size", auto=False)
+        query_size = whole_number(self.query_size, "query_size")
         check_square(query_size, "query_size")
         rng, engine = generator(self.random_state), engine_for(self.n_jobs)
         return _Asked(members, rule, labels, query_size, rng, engine)
@@ -208,165 +201,33 @@ class CommitteeOf(MetaEstimatorMixin, GaussianRegressor, _BaseComposition):
         self._validate_names([name for name, _ in self.estimators])
         return members
 
-    def _dealt(self, asked: _Asked, rows) -> list[Array]:
-        """Row numbers of each member."""
-        n, M = rows.X.shape[0], len(asked.members)
-        heard = np.flatnonzero(rows.w > 0)
-        if asked.labels is not None:
-            if asked.labels.shape != (n,):
-                raise ValueError(f"partition gives {asked.labels.size} labels for n_samples={n}")
-            groups = [heard[own] for own in partition.by_label(asked.labels[heard])]
-            if len(groups) != M:
-                raise ValueError(
-                    f"partition has {len(groups)} distinct labels for {M} estimators: give as many"
-                )
-            return groups
-        if heard.size < M:
-            raise ValueError(
-                f"n_samples={heard.size} rows (of positive weight) cannot be dealt to {M} "
-                "estimators: give more rows, or drop some"
-            )
-        first, inverse = np.arange(heard.size), np.arange(heard.size)
-        if asked.rule != "time":  # equal rows together, in any order: a weight is a repetition
-            table = np.column_stack([rows.X, rows.y])[heard]
-            _, unique, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
-            if unique.size >= M:
-                first, inverse = unique, where.reshape(-1)
-        points = self.metric_.forward(rows.X[heard[first]])
-        groups = partition.deal(points, M, asked.rule, asked.rng)
-        owner = np.empty(first.size, dtype=int)
-        for i, group in enumerate(groups):
-            owner[group] = i
-        return [heard[owner[inverse] == i] for i in range(M)]
-
-    def _padding_points(self, distinct: Array, asked: _Asked) -> Array:
-        if distinct.shape[0] <= asked.query_size:
-            return distinct
-        centres = selection.kmeans(self.metric_.forward(distinct), asked.query_size, asked.rng)
-        return self.metric_.backward(centres)
-
     # -- answers ------------------------------------------------------------------------------
-
-    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
-        """Predict y, with the standard deviation or the covariance on request.
-
-        As of every regressor here. A covariance is that of all queries, combined at once; only
-        "bcm" and "independent" give one.
-
-        Returns
-        -------
-        mean : array of shape (n,) or (n, p)
-        std : array of the same shape
-        cov : array of shape (n, n) or (n, n, p)
-        """
-        check_is_fitted(self)
-        check_level(level)
-        if return_std and return_cov:
-            raise ValueError("return_std and return_cov exclude each other: ask for one of them")
-        X = check_queries(self, X)
-        noise = np.ravel(self.noise_) if level == "observation" else 0.0
-        with single_threaded():
-            if return_cov:
-                mean, covariance = self._jointly(X, "return_cov")
-                at = np.arange(X.shape[0])
-                covariance[at, at] += noise
-                return self._shaped(mean), self._shaped(covariance)
-            mean, variance = self._singly(X)
-        if not return_std:
-            return self._shaped(mean)
-        return self._shaped(mean), self._shaped(np.sqrt(variance + noise))
-
-    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
-        """Draw observations (or functions) at X jointly: (n, n_samples) or (n, p, n_samples)."""
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
-            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
-        mean, covariance = self.predict(X, return_cov=True, level=level)
-        n = mean.shape[0]
-        mean, covariance = mean.reshape(n, -1), covariance.reshape(n, n, -1)
-        rng = check_random_state(random_state)
-        samples = np.empty((*mean.shape, n_samples))
-        for j in range(mean.shape[1]):
-            C = np.ascontiguousarray(covariance[:, :, j])
-            scale = float(C.diagonal().max()) or 1.0
-            L, _ = linalg.cholesky(C, scale, nugget=linalg.JITTERS[0], overwrite=True)
-            samples[:, j] = mean[:, j, None] + L @ rng.standard_normal((n, n_samples))
-        return samples[:, 0] if self.y_ndim_ == 1 else samples
 
     def prior(self, X):
         """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
         check_is_fitted(self)
         X = check_queries(self, X)
-        priors = [average([m.prior for m in told]) for told in self._told(X)]
+        priors = [average([m.prior for m in told]) for told in self._members_predictor().told(X)]
         mean = np.stack([each.mean for each in priors], axis=-1)
         return self._shaped(mean), self._shaped(np.stack([p.covariance for p in priors], axis=-1))
 
-    def _told(self, X: Array) -> list[tuple[Member, ...]]:
-        """For each output what every member says."""
-        said, X = [], self._framed(X)
-        names = [name for name, each in self.named_estimators_.items() if not isinstance(each, str)]
-        for name, estimator, weight in zip(names, self.estimators_, self.chunk_weights_):
-            try:
-                said.append(member(estimator, X, weight))
-            except ValueError as error:
-                raise ValueError(f"member {name!r}: {error}") from error
-        return list(zip(*said))
+    def _answers_at(self, X: Array, shift: Array) -> Answers:
+        model = self.model_
+        return Answers(
+            X, self._members_predictor(), model.likelihoods, model.units, self._engine()
+        )  # fmt: skip
 
-    def _framed(self, X: Array):
-        """For members fitted with a frame, a frame: pipelines may select columns by name."""
-        if not self.frames_:
-            return X
-        return import_module("pandas").DataFrame(X, columns=self.feature_names_in_)
+    def _members_predictor(self) -> MembersPredictor:
+        named = self.named_estimators_.items()
+        names = tuple(name for name, each in named if not isinstance(each, str))
+        return MembersPredictor(
+            self.combination, names, tuple(self.estimators_), self.model_, self.query_size
+        )
 
-    def _singly(self, X: Array) -> tuple[Array, Array]:
-        """Means and variances (n, p), in batches of queries that lie together."""
-        distinct, where = partition.distinct(X)
-        points = self.metric_.forward(distinct)
-        batches = partition.balanced(points, self.query_size, np.random.default_rng(0))
-        parts = engine_for(self.n_jobs).map(partial(self._batch, distinct), batches)
-        order = np.argsort(np.concatenate(batches))[where]
-        mean, variance = (np.concatenate(each)[order] for each in zip(*parts))
-        return mean, variance
-
-    def _batch(self, distinct: Array, batch: Array) -> tuple[Array, Array]:
-        Q = distinct[batch]
-        if self.combination in JOINT:
-            found = self._combined(Q)
-            mean = np.column_stack([each.mean for each in found])
-            return mean, np.column_stack([each.covariance.diagonal() for each in found])
-        parts = [query_by_query(self.combination, told) for told in self._told(Q)]
-        return tuple(np.column_stack(each) for each in zip(*parts))
-
-    def _jointly(self, X: Array, what: str) -> tuple[Array, Array]:
-        """Mean (n, p) and covariance (n, n, p), all queries in one batch."""
-        if self.combination not in JOINT:
-            raise ValueError(
-                f"combination={self.combination!r} works query by query and gives no covariance "
-                "between queries: ask for return_std, or fit with combination='bcm'"
-            )
-        check_square(X.shape[0], what)
-        distinct, where = partition.distinct(X)
-        found = self._combined(distinct)
-        mean = np.column_stack([each.mean for each in found])[where]
-        cov = np.stack([each.covariance for each in found], axis=-1)
-        return mean, cov[np.ix_(where, where)]
-
-    def _combined(self, Q: Array) -> list[Gaussian]:
-        """The committee's joint answer at distinct queries, one Gaussian an output."""
-        points, where = partition.distinct(np.concatenate([Q, self._padding(Q)]))
-        at = where[: Q.shape[0]]
-        found = [combined(self.combination, told) for told in self._told(points)]
-        return [Gaussian(each.mean[at], each.covariance[np.ix_(at, at)]) for each in found]
-
-    def _padding(self, Q: Array) -> Array:
-        """Anchors nearest to the queries, as many as there is room for."""
-        room = max(self.query_size - Q.shape[0], 0)
-        forward = self.metric_.forward
-        distance, _ = cKDTree(forward(Q)).query(forward(self.anchors_))
-        near = np.argsort(distance, kind="stable")
-        return self.anchors_[near[distance[near] > 0.0][:room]]
-
-    def _shaped(self, values: Array) -> Array:
-        return values[..., 0] if self.y_ndim_ == 1 else values
+    chunks_ = fitted("chunks", "The numbers of the rows that each member was trained on.")
+    chunk_weights_ = fitted("chunk_weights", "The sums of the weights of these rows.")
+    anchors_ = fitted("anchors", "Array of shape (m, d): points asked with few queries.")
+    noise_ = fitted("noise_in_units", "The members' noise variances, averaged over their rows.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -388,3 +249,42 @@ class _Asked:
     query_size: int
     rng: np.random.Generator
     engine: object
+
+
+def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:
+    """Row numbers of each member."""
+    n, M = rows.X.shape[0], len(asked.members)
+    heard = np.flatnonzero(rows.w > 0)
+    if asked.labels is not None:
+        if asked.labels.shape != (n,):
+            raise ValueError(f"partition gives {asked.labels.size} labels for n_samples={n}")
+        groups = [heard[own] for own in partition.by_label(asked.labels[heard])]
+        if len(groups) != M:
+            raise ValueError(
+                f"partition has {len(groups)} distinct labels for {M} estimators: give as many"
+            )
+        return groups
+    if heard.size < M:
+        raise ValueError(
+            f"n_samples={heard.size} rows (of positive weight) cannot be dealt to {M} "
+            "estimators: give more rows, or drop some"
+        )
+    first, inverse = np.arange(heard.size), np.arange(heard.size)
+    if asked.rule != "time":  # equal rows together, in any order: a weight is a repetition
+        table = np.column_stack([rows.X, rows.y])[heard]
+        _, unique, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        if unique.size >= M:
+            first, inverse = unique, where.reshape(-1)
+    points = metric.forward(rows.X[heard[first]])
+    groups = partition.deal(points, M, asked.rule, asked.rng)
+    owner = np.empty(first.size, dtype=int)
+    for i, group in enumerate(groups):
+        owner[group] = i
+    return [heard[owner[inverse] == i] for i in range(M)]
+
+
+def _padding_points(distinct: Array, asked: _Asked, metric: Metric) -> Array:
+    if distinct.shape[0] <= asked.query_size:
+        return distinct
+    centres = selection.kmeans(metric.forward(distinct), asked.query_size, asked.rng)
+    return metric.backward(centres)

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from ..combining.pointwise import RULES as POINTWISE
 from ..interface.arguments import (
-    _one_of,
-    _tolerance,
     check_square,
+    check_verbose,
     choose_engine,
     given_hyperparameters,
+    is_auto,
+    number_or_auto,
+    one_of,
     partition_rule,
+    tolerance,
     whole_number,
 )
 from ..interface.limits import bytes_allowed, seconds_allowed
+from ..interface.options import CG, Select, Transductive
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..numerics.clock import Clock
 
 Array = np.ndarray
-
-
 #: Up to this many rows are one chunk by default: the exact GP.
 EXACT = 2000
-
-
-#: "bcm" is the joint committee; by the others whole experts are combined query by query.
-COMBINATIONS = ("bcm", *(rule for rule in POINTWISE if rule != "bcm"), "npae")
+#: What estimators take that lack an argument.
+DEFAULTS = {
+    "kernel": None, "noise": None, "learn": True, "n_starts": 1, "inference": "inductive",
+    "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
+    "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
+    "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +48,10 @@ class Settings:
     noise_start: float | None  # from white noise in the kernel
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
-    transductive: bool
-    combination: str  # "bcm" (joint), or a rule for whole experts
-    screening: float  # tolerance, in posterior standard deviations
-    refine: bool  # means by conjugate gradients, to those of the exact GP
-    refine_tol: float  # of the residual there
-    refine_max_iter: int
+    inference: Transductive | None  # None: inductive
+    combination: str | None  # a rule for whole experts; None: messages add up
+    communication: int | None  # rows that all experts of a GRBCM share
+    refine: CG | None  # means by conjugate gradients, to those of the exact GP
     rule: str  # a partition rule, or "label"
     given_labels: Array | None
     chunk_size: int | None
@@ -56,62 +59,66 @@ class Settings:
     selection: str  # a rule for anchors
     anchors: Array | None
     n_local: int | None
-    query_size: int | None
     n_starts: int
     clock: Clock  # started when the arguments were read
     memory_limit: float  # bytes
     engine: Any
 
     @classmethod
-    def of(cls, estimator, anchors_name: str = "anchors") -> Settings:
-        e = estimator
-        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, e.learn)
-        transductive = (
-            _one_of(e.inference, "inference", ("inductive", "transductive")) == "transductive"
-        )
-        combination = _one_of(e.combination, "combination", COMBINATIONS)
-        n_local = whole_number(e.n_local, "n_local", least=0)
-        if transductive and n_local is not None:
+    def of(cls, estimator: Any, **fixed: Any) -> Settings:
+        """From an estimator's arguments; `fixed` stand in place of its own."""
+        a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
+        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"])
+        inference = _inference(a["inference"])
+        n_local = number_or_auto(a["n_local"], "n_local", least=0)
+        if inference is not None and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
-        if not transductive and e.query_size != "auto":
-            raise ValueError("query_size means something with inference='transductive' only")
-        if combination != "bcm":
-            _check_experts(e, combination, transductive)
-        rule, labels = partition_rule(e.partition)
-        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
-        whole_number(verbose, "verbose", least=0, auto=False)
+        rule, labels = partition_rule(a["partition"])
+        selection, n_anchors, anchors = anchors_asked(a["anchors"], a.get("selection", "kmeans"))
+        check_verbose(a["verbose"])
         settings = cls(
             kernel=kernel,
-            one_column=needs_one_column(e.kernel),
+            one_column=needs_one_column(a["kernel"]),
             noise=noise,
             noise_start=start,
-            learn=bool(e.learn),
-            anchored=isinstance(e.learn, str) and e.learn == "anchored",
-            transductive=transductive,
-            combination=combination,
-            screening=_tolerance(e.screening, "screening"),
-            refine=_refine(e.refine),
-            refine_tol=_tolerance(e.refine_tol, "refine_tol"),
-            refine_max_iter=whole_number(e.refine_max_iter, "refine_max_iter", auto=False) or 1,
+            learn=bool(a["learn"]),
+            anchored=isinstance(a["learn"], str) and a["learn"] == "anchored",
+            inference=inference,
+            combination=a["combination"],
+            communication=number_or_auto(a["communication"], "communication"),
+            refine=_refine(a["refine"]),
             rule=rule,
             given_labels=labels,
-            chunk_size=whole_number(e.chunk_size, "chunk_size"),
-            n_anchors=whole_number(e.n_anchors, "n_anchors"),
-            selection=_one_of(e.selection, "selection", tuple(SELECTION)),
-            anchors=_anchors(e.anchors, anchors_name),
+            chunk_size=number_or_auto(a["chunk_size"], "chunk_size"),
+            n_anchors=n_anchors,
+            selection=selection,
+            anchors=anchors,
             n_local=n_local,
-            query_size=whole_number(e.query_size, "query_size"),
-            n_starts=whole_number(e.n_starts, "n_starts", auto=False) or 1,
-            clock=Clock(seconds_allowed(e.time_limit)),
-            memory_limit=bytes_allowed(e.memory_limit),
-            engine=choose_engine(e.engine, e.n_jobs),
+            n_starts=whole_number(a["n_starts"], "n_starts"),
+            clock=Clock(seconds_allowed(a["time_limit"])),
+            memory_limit=bytes_allowed(a["memory_limit"]),
+            engine=choose_engine(a["engine"], a["n_jobs"]),
         )
         if settings.refine and not settings.can_refine:
             raise ValueError(
-                "refine='cg' needs the default committee and its rows: inference='inductive', "
-                "combination='bcm' and n_local above 0"
+                "refine='cg' needs the default committee and its rows: inference='inductive' and "
+                "n_local above 0"
             )
         return settings
+
+    @property
+    def transductive(self) -> bool:
+        return self.inference is not None
+
+    @property
+    def query_size(self) -> int | None:
+        """Query points of one transductive batch, where the user gave their number."""
+        given = None if self.inference is None else self.inference.query_size
+        return given if isinstance(given, int) else None
+
+    @property
+    def screening(self) -> float:
+        return 0.0 if self.inference is None else self.inference.screening
 
     @property
     def in_order(self) -> bool:
@@ -125,12 +132,12 @@ class Settings:
     @property
     def can_refine(self) -> bool:
         """Whether means may go on to those of the exact GP."""
-        return not self.transductive and self.combination == "bcm" and self.keeps_rows
+        return not self.transductive and not self.experts and self.keeps_rows
 
     @property
     def experts(self) -> bool:
         """Whether chunks answer as experts of their own."""
-        return self.combination != "bcm"
+        return self.combination is not None
 
     def labels(self, n: int) -> Array | None:
         """The given labels as numbers of chunks; None where a rule makes the chunks."""
@@ -164,7 +171,7 @@ class Settings:
 
     def communication_rows(self, n: int, size: int) -> int:
         """Rows that all experts of a GRBCM share: as many as a chunk has (Liu et al. 2018)."""
-        return min(self.n_anchors or size, n - 1)
+        return min(self.communication or size, n - 1)
 
     def local_rows(self, d: int) -> int:
         return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
@@ -180,7 +187,7 @@ class Settings:
             )
         check_square(min(largest_chunk, n), "chunk_size (or partition)")
         n_anchors = min(self.anchor_count(n), n) if self.anchors is None else len(self.anchors)
-        check_square(n_anchors, "n_anchors (or anchors)")
+        check_square(n_anchors, "anchors")
         check_square(min(self.local_rows(d), n), "n_local")
         check_square(self.query_size or 0, "query_size")
 
@@ -189,43 +196,55 @@ class Settings:
         ready = self.anchors is not None or (self.experts and self.combination != "grbcm")
         if ready and not self.learn:
             return 0
-        return max(self.chunk_size or EXACT, 4 * (self.n_anchors or 0))
+        return max(self.chunk_size or EXACT, 4 * (self.n_anchors or self.communication or 0))
 
 
-def _check_experts(e, combination: str, transductive: bool) -> None:
-    """Refuse what means nothing where whole experts answer query by query."""
-    if transductive:
-        raise ValueError(
-            f"combination={combination!r} answers query by query: it needs "
-            "inference='inductive' (the transductive committee is combination='bcm')"
-        )
-    meaningless = {"n_local": e.n_local != "auto", "anchors": e.anchors is not None}
-    meaningless["n_anchors"] = e.n_anchors != "auto" and combination != "grbcm"
-    meaningless["selection"] = e.selection != "kmeans"
-    meaningless["learn='anchored'"] = isinstance(e.learn, str) and e.learn == "anchored"
-    for name, given in meaningless.items():
-        if given:
-            raise ValueError(
-                f"{name} means nothing with combination={combination!r}, whose experts share no "
-                "anchors: leave it out"
-            )
+def anchors_asked(value: Any, rule: str = "kmeans") -> tuple[str, int | None, Array | None]:
+    """The rule that chooses anchors, their number if given, or the anchors themselves."""
+    if isinstance(value, Select):
+        rule = one_of(value.rule, "rule of anchors=Select(…)", tuple(SELECTION))
+        return rule, number_or_auto(value.m, "m of anchors=Select(…)"), None
+    if is_auto(value):
+        return rule, None, None
+    if isinstance(value, Integral):
+        return rule, whole_number(value, "anchors"), None
+    return rule, None, _given_anchors(value)
 
 
-def _refine(refine) -> bool:
-    if refine is None:
-        return False
-    if not isinstance(refine, str) or refine != "cg":
-        raise ValueError(f"refine={refine!r}: give None or 'cg'")
-    return True
-
-
-def _anchors(anchors, name: str) -> Array | None:
-    if anchors is None:
-        return None
+def _given_anchors(value: Any) -> Array:
     try:
-        Z = np.array(anchors, dtype=float) if not np.iscomplexobj(anchors) else np.empty(0)
+        Z = np.array(value, dtype=float) if not np.iscomplexobj(value) else np.empty(0)
     except (TypeError, ValueError):
         Z = np.empty(0)
     if Z.ndim != 2 or Z.shape[0] < 1 or not np.isfinite(Z).all():
-        raise ValueError(f"{name} must be a finite array of shape (m, d) with m of at least 1")
+        raise ValueError(
+            "anchors: give 'auto', their number, collegium.Select(rule, m), or a finite array of "
+            "shape (m, d) with m of at least 1"
+        )
     return Z
+
+
+def _inference(value: Any) -> Transductive | None:
+    if isinstance(value, Transductive):
+        number_or_auto(value.query_size, "query_size")
+        tolerance(value.screening, "screening")
+        return value
+    named = {"inductive": None, "transductive": Transductive()}
+    if not isinstance(value, str) or value not in named:
+        raise ValueError(
+            f"inference={value!r}: give one of {tuple(named)}, or "
+            "collegium.Transductive(query_size, screening)"
+        )
+    return named[value]
+
+
+def _refine(value: Any) -> CG | None:
+    if value is None:
+        return None
+    if isinstance(value, CG):
+        tolerance(value.tol, "tol of refine=CG(…)")
+        whole_number(value.max_iter, "max_iter of refine=CG(…)")
+        return value
+    if not isinstance(value, str) or value != "cg":
+        raise ValueError(f"refine={value!r}: give None, 'cg' or collegium.CG(tol, max_iter)")
+    return CG()

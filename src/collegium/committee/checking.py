@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..answers.transductive import Joint
-from ..interface.progress import Progress
 from ..kernels import Kernel
 from ..learning.calibration import Correction, calibrate, judge
 from ..learning.dof import degrees_of_freedom
@@ -23,7 +21,7 @@ from ..rows.rows import Rows
 from .arguments import Settings
 
 if TYPE_CHECKING:
-    from .fitting import Built
+    from .model import CommitteeModel
 
 Array = np.ndarray
 #: Rows left out to check the error bars, where y is normal, and the nearest rows used there.
@@ -36,7 +34,9 @@ class QuerySizeWarning(UserWarning):
     """A joint committee was given fewer query points than the data have degrees of freedom."""
 
 
-def check_query_size(settings: Settings, size: int, dof: float, n: int, say: Progress) -> None:
+def check_query_size(
+    settings: Settings, size: int, dof: float, n: int, say: Callable[[str], None]
+) -> None:
     """A joint committee wants as many query points as there are degrees of freedom."""
     words = f"query_size={size} is below the {dof:.0f} effective degrees of freedom of the rows"
     if size >= min(dof, n):
@@ -52,18 +52,14 @@ def check_query_size(settings: Settings, size: int, dof: float, n: int, say: Pro
 
 
 def check_bars(
-    model: Built, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
+    model: CommitteeModel, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
     rng: np.random.Generator,
 ) -> Correction:  # fmt: skip
     """Noise and scale by the density of rows left out; see `calibrate`."""
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
         Z, groups = Z[:0], around(scaled.X, groups, rng)
-    fewer = replace(model, n_local=min(model.n_local, CHECK_LOCAL))
-
-    def ask(committee: Committee) -> Any:
-        return replace(fewer, committee=committee).predictor()
-
+    ask = partial(model.answerer, n_local=min(model.n_local, CHECK_LOCAL))
     return calibrate(left_out(kernel, noise, Z, ask, scaled, groups, settings, rng))
 
 

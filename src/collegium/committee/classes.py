@@ -6,17 +6,19 @@ import warnings
 
 import numpy as np
 
-from ..interface.validation import MOST_COPIES
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
-from ..likelihoods.logit import Logit
-from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..rows.rows import Rows
-from .latent_fitting import LatentBuilt
+from ..rows.scaling import MOST_COPIES
+from .model import LatentModel
 
 Array = np.ndarray
-LINKS = {"logit": Logit, "probit": Probit, "softmax": Softmax}
+LINKS = {
+    name: own
+    for name, own in Observation.named().items()
+    if own.support == "signs" or issubclass(own, Softmax)
+}
 #: Of a probability that has no digits left.
 LEAST_LOG = float(np.log(np.finfo(float).tiny))
 #: Rows, at least, of two classes before anything is learnt from a stream.
@@ -136,16 +138,16 @@ def moved(learnt: Array, count: Array) -> bool:
     return 0.5 * float(np.abs(count / count.sum() - learnt / learnt.sum()).sum()) > MOVED
 
 
-def kept_rows(built: LatentBuilt, weights: Array) -> tuple[Rows, Array] | None:
+def kept_rows(model: LatentModel, weights: Array) -> tuple[Rows, Array] | None:
     """Rows as they came, y positions among the classes, and the numbers of their chunks; None
     where none were kept."""
-    if built.waiting is not None:
-        return built.waiting, np.zeros(built.waiting.w.size, dtype=int)
-    if not built.committees[0].states:
+    if model.waiting is not None:
+        return model.waiting.rows, np.zeros(model.waiting.rows.w.size, dtype=int)
+    if not model.committees[0].states:
         return None
-    parts = [[one.chunk.load() for one in each.states] for each in built.committees]
+    parts = [[one.chunk.load() for one in each.states] for each in model.committees]
     y = [np.concatenate([own for _, own, _ in part]) for part in parts]
-    codes = codes_of(built.likelihoods[0], y)
+    codes = codes_of(model.likelihoods[0], y)
     X, w = (np.concatenate([part[i] for part in parts[0]]) for i in (0, 2))
     labels = np.repeat(np.arange(len(parts[0])), [part[2].size for part in parts[0]])
     return Rows(X, codes[:, None].astype(float), w / weights[codes]), labels

@@ -9,19 +9,20 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
-from ..interface.arguments import choose_engine
-from ..interface.classifier import LabelClassifier, distinct_labels, signs
-from ..interface.fitted import FittedLatents
-from ..interface.progress import Progress
-from ..interface.validation import all_or_nothing, check_queries, generator
+from ..interface.classifier import Classifier, distinct_labels, signs
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.stream import grow
+from ..interface.validation import check_queries, generator
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation
 from ..likelihoods.logit import Logit
 from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
+from ..likelihoods.units import Units
+from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import merged
+from ..rows.scaling import Scaling, merged
+from .arguments import Settings
 from .classes import (
     by_sign,
     chosen_link,
@@ -36,14 +37,17 @@ from .classes import (
     warn_of_ids,
     weighted,
 )
-from .latent_fitting import Sweeping, add_latent, build_latent, latent_settings
+from .fitting import Job, fit_model
+from .latent_arguments import latent_settings, sweeps_asked
+from .latent_fitting import LatentSystem, add_latent_rows
+from .model import LatentModel
 
 Array = np.ndarray
 #: Rows next to a query that correct the anchors.
 NEAREST = 100
 
 
-class CommitteeClassifier(FittedLatents, LabelClassifier):
+class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
@@ -60,32 +64,26 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         Of a label given the latent function. With more than two classes "logit" and "probit" are
         one class against the rest, "softmax" is all classes at once: slower, and where classes
         overlap better. One of your own is of labels ±1, the second of two classes being 1.
-    inference : {"inductive", "transductive"}
-        "transductive": messages are about the latent functions at the queries themselves.
-    sweeps : int or "auto", default="auto"
-        How often chunks are heard, at most: 1 is the Bayesian committee machine. "auto": until
-        no message moves by more than `tol`.
-    schedule : {"parallel", "sequence"}
-        Whether chunks are heard all at once or one after the other within a sweep.
-    tol : float, default=1e-3
-        Change of messages, relative to their sum, at which sweeps end.
+    inference : {"inductive", "transductive"} or Transductive
+        "transductive": messages are about the latent functions at the queries themselves;
+        `collegium.Transductive(query_size)` says at how many together.
+    sweeps : "auto", int or Sweeps, default="auto"
+        How often chunks are approximated anew, at most: 1 is the Bayesian committee machine.
+        "auto": until no message moves by more than a tolerance; `collegium.Sweeps(most, tol,
+        schedule)` sets that, and the order of chunks.
     class_weight : dict, "balanced" or None
         Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
         without these weights. "balanced" gives all classes the same weight together, and needs
         `fit`.
     partition : {"balanced", "kmeans", "random", "time"} or array of labels
         How rows are cut into chunks.
-    chunk_size, n_anchors : int or "auto"
-        Rows in a chunk, anchors.
-    selection : str, default="kmeans"
-        Rule for anchors; see `collegium.selection`.
-    anchors : array-like of shape (m, d), default=None
-        Anchors to use instead.
+    chunk_size : int or "auto"
+        Rows in a chunk.
+    anchors : "auto", int, array of shape (m, d) or Select, default="auto"
+        Their number, themselves, or `collegium.Select(rule, m)`; see `collegium.selection`.
     n_local : int or "auto", default="auto"
         Rows next to a query that correct what the anchors say, 100 by default. 0: none, and no
         row is kept.
-    query_size : int or "auto"
-        Query points of one transductive batch.
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of rows left out. False: take the kernel as it is.
@@ -132,16 +130,11 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         likelihood="logit",
         inference="inductive",
         sweeps="auto",
-        schedule="parallel",
-        tol=1e-3,
         class_weight=None,
         partition="balanced",
         chunk_size="auto",
-        n_anchors="auto",
-        selection="kmeans",
-        anchors=None,
+        anchors="auto",
         n_local="auto",
-        query_size="auto",
         learn=True,
         time_limit=None,
         engine=None,
@@ -153,16 +146,11 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         self.likelihood = likelihood
         self.inference = inference
         self.sweeps = sweeps
-        self.schedule = schedule
-        self.tol = tol
         self.class_weight = class_weight
         self.partition = partition
         self.chunk_size = chunk_size
-        self.n_anchors = n_anchors
-        self.selection = selection
         self.anchors = anchors
         self.n_local = n_local
-        self.query_size = query_size
         self.learn = learn
         self.time_limit = time_limit
         self.engine = engine
@@ -194,7 +182,9 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
         self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
         warn_of_ids(self.class_count_)
-        return self._build(settings, rows, labels)
+        with single_threaded():
+            self._keep(self._made_of(settings, rows, labels))
+        return self
 
     @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -215,8 +205,8 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         -------
         self
         """
-        first, settings = not hasattr(self, "built_"), self._settings()
-        if not first and type(chosen_link(self.likelihood)) is not type(self.built_.likelihoods[0]):
+        first, settings = not hasattr(self, "model_"), self._settings()
+        if not first and type(chosen_link(self.likelihood)) is not type(self.model_.likelihoods[0]):
             raise ValueError(f"likelihood={self.likelihood!r} is not that of earlier calls: fit")
         if is_balanced(self.class_weight):
             raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
@@ -228,26 +218,33 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
             self.class_count_ = self.learnt_count_ = np.zeros_like(count)
         self.class_count_ = self.class_count_ + count
         again = settings.learn and moved(self.learnt_count_, self.class_count_)
-        if first:
-            return self._build(settings, rows, None, streaming=True)
-        kept = kept_rows(self.built_, self.class_weight_)
-        if self.built_.waiting is not None or (again and kept is not None):
-            rows = kept[0] + rows
-            return self._build(settings, rows, None, streaming=True, again=again)
-        if again:
-            warnings.warn(
-                "classes come in other shares than those the kernel was learnt from, and n_local=0 "
-                "keeps no rows to learn from anew: mix the stream, or give n_local above 0",
-                stacklevel=3,
-            )
+        model = getattr(self, "model_", None)
+        kept = None if model is None else kept_rows(model, self.class_weight_)
+
+        def begin(rows: Rows, earlier: LatentModel | None) -> LatentModel:
+            earlier = None if again else earlier
+            return self._made_of(settings, rows, None, streaming=True, earlier=earlier)
+
+        with single_threaded():
+            if again and model is not None and model.waiting is None:
+                if kept is not None:
+                    self._keep(begin(kept[0] + rows, None))
+                    return self
+                warnings.warn(
+                    "classes come in other shares than those the kernel was learnt from, and "
+                    "n_local=0 keeps no rows to learn from anew: mix the stream, or give n_local "
+                    "above 0",
+                    stacklevel=3,
+                )
+            self._keep(grow(model, rows, begin, partial(self._with_more, settings)))
+        return self
+
+    def _with_more(self, settings: Settings, model: LatentModel, rows: Rows) -> LatentModel:
+        """The model after rows in chunks of their own."""
         rows, _ = merged(rows, None, in_order=settings.in_order)
         rows = weighted(rows.take(of_weight(rows, self.class_weight_)), self.class_weight_)
         targets = [problem.y for problem in self._problems(rows.y)]
-        with single_threaded():
-            rng = generator(self.random_state)
-            self.built_ = add_latent(self.built_, rows, targets, settings, rng)
-        self._forget_answers()
-        return self
+        return add_latent_rows(model, rows, targets, settings, generator(self.random_state))
 
     @all_or_nothing
     def relearn(self):
@@ -258,39 +255,39 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         self
         """
         check_is_fitted(self)
-        kept, settings = kept_rows(self.built_, self.class_weight_), self._settings()
+        kept, settings = kept_rows(self.model_, self.class_weight_), self._settings()
         if kept is None:
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
             )
-        return self._build(settings, kept[0], kept[1] if settings.rule == "label" else None)
+        labels = kept[1] if settings.rule == "label" else None
+        with single_threaded():
+            self._keep(self._made_of(settings, kept[0], labels))
+        return self
 
-    def _build(self, settings, rows: Rows, labels, *, streaming=False, again=False):
-        """`again`: learn anew, whatever an earlier part of the stream has taught."""
+    def _made_of(self, settings, rows: Rows, labels, *, streaming=False, earlier=None):
+        """The model of rows. `earlier`: the same stream, some rows ago; None: learn anew."""
         own = of_weight(rows, self.class_weight_)
         if not own.any():
             raise ValueError(f"class_weight={self.class_weight!r} is zero for all of these rows")
         rows, labels = rows.take(own), None if labels is None else labels[own]
         rows, labels = merged(rows, labels, in_order=settings.in_order)
-        learnable = not streaming or ripe(self.class_count_)
-        earlier = getattr(self, "built_", None) if streaming and not again else None
-        problems, rng, say = self._problems(rows.y), generator(self.random_state), self._say()
-        loss = partial(log_loss, problems[0].likelihood) if settings.learn else None
-        with single_threaded():
-            self.built_ = build_latent(
-                weighted(rows, self.class_weight_), problems, labels, settings, Sweeping.of(self),
-                rng, say, streaming=streaming, earlier=earlier, loss=loss, plain=rows,
-                learnable=learnable,
-            )  # fmt: skip
-        if self.built_.learnt_at == rows.X.shape[0]:
+        problems = self._problems(rows.y)
+        system = LatentSystem(
+            problems, Units(Scaling.none()), sweeps_asked(self.sweeps),
+            loss=partial(log_loss, problems[0].likelihood) if settings.learn else None,
+            plain=rows, learnable=not streaming or ripe(self.class_count_),
+        )  # fmt: skip
+        job = Job(
+            weighted(rows, self.class_weight_), labels, settings, generator(self.random_state),
+            self._say(), streaming, earlier,
+        )  # fmt: skip
+        model = fit_model(system, job)
+        if model.learnt_at == rows.X.shape[0]:
             self.learnt_count_ = self.class_count_
-        self._forget_answers()
-        return self
+        return model
 
-    def _say(self) -> Progress:
-        return Progress(self.verbose)
-
-    def _settings(self):
+    def _settings(self) -> Settings:
         chosen_link(self.likelihood)
         return latent_settings(self, n_local=NEAREST)
 
@@ -305,9 +302,9 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
     def _latents(self, X) -> list[Prediction]:
         check_is_fitted(self)
         X = check_queries(self, X)
-        engine = self._say().watch(choose_engine(self.engine, self.n_jobs))
+        engine, predictor = self._engine(), self._predictor()
         with single_threaded():
-            return self._answers.get(self.built_).predict(X, engine)
+            return predictor.predict(X, engine)
 
     def predict_proba(self, X):
         """Probability of each class, latent functions integrated out.
@@ -331,7 +328,7 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         log_probability : array of shape (n, n_classes)
         """
         found = self._latents(X)
-        return log_probabilities(self.built_.likelihoods[0], found)
+        return log_probabilities(self.model_.likelihoods[0], found)
 
     def decision_function(self, X):
         """Log odds of the second of two classes, or log probabilities of several.
@@ -363,6 +360,14 @@ class CommitteeClassifier(FittedLatents, LabelClassifier):
         if mean.shape[1] == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
+
+    kernel_ = fitted("kernel", "The kernel of the latent functions.")
+    anchors_ = fitted("anchors", "Array of shape (m, d); empty where all rows are one chunk.")
+    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    n_sweeps_ = fitted("sweeps", "How often chunks were approximated.")
+    change_ = fitted("change", "By how much messages moved in the last sweep.")
+    calibration_ = fitted("calibration", "Factors of latent means and variances, by held-out rows.")
+    log_evidence_ = fitted("log_evidence_in_units", "Laplace's log p(labels | X), of all rows.")
 
 
 def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:

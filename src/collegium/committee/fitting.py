@@ -1,23 +1,23 @@
-"""Building a committee model from rows: scale, learn, choose, add up, check."""
+"""Fitting a committee: scale, learn, choose, add up, finish. One pipeline for all systems."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import Refined, refined, with_targets
-from ..answers.predictors import Predictor, predictor
-from ..answers.transductive import Joint
-from ..combining.predictors import Nested, Panel
+from ..answers.conjugate_gradients import refined, with_targets
+from ..interface.options import CG
 from ..interface.progress import Progress
 from ..kernels import Kernel, Sum
-from ..learning.anchors import RULES, Stop
+from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
+from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.metric import Metric
@@ -26,191 +26,277 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from .arguments import Settings
 from .checking import check_bars, check_joint, check_query_size
+from .model import CommitteeModel
 from .plan import LEARNING_AT_MOST, Plan
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
-    """A fitted committee model: records of arrays, numbers and strings."""
+class Job:
+    """What is to be fitted, and how."""
 
-    committee: Committee
-    scaling: Scaling
-    chunk_size: int
-    n_local: int
-    query_size: int  # 0: inductive
-    combination: str
-    screening: float
-    dof: float  # effective degrees of freedom of the rows; 0: not estimated
-    weights: Array  # of the exact GP, where means were refined; else none  (n, p)
-    rest: Committee | None  # about what the weights leave of the targets, where there are some
-    residuals: Array  # of that system, before each iteration and after the last
-    n_chunks: int
-    total_weight: float
-    waiting: bool  # an exact GP so far: more rows may ask for anchors
-    learnt_at: int  # rows seen when hyperparameters were last learnt
+    rows: Rows  # in the units of the user, equal ones merged
+    labels: Array | None  # numbers of the rows' chunks, where these are given
+    settings: Settings
+    rng: np.random.Generator
+    say: Progress
+    streaming: bool = False
+    earlier: Any = None  # the model of the same stream, some rows ago
 
-    def predictor(self) -> Predictor | Joint | Panel | Nested | Refined:
-        if len(self.committee.sizes) > 1:
-            if self.combination == "npae":
-                return Nested.of(self.committee)
-            if self.combination != "bcm":
-                return Panel.of(self.committee, self.combination)
-            if self.query_size:
-                return Joint.of(self.committee, self.query_size, self.screening)
-        if self.rest is None:
-            return predictor(self.committee, self.n_local)
-        own = predictor(self.rest, self.n_local)
-        return Refined(own, self.committee.basis.kernel, self.committee.rows().X, self.weights)
+    @property
+    def chunk_size(self) -> int:
+        return self.settings.chunk_rows(self.rows.X.shape[0], streaming=self.streaming)
+
+    def groups(self, kernel: Kernel) -> list[Array]:
+        """The rows of each chunk, cut in the metric of a kernel."""
+        X, rule = self.rows.X, self.settings.rule
+        points = Metric.of(kernel, X).forward(X)
+        return chunk_groups(points, self.labels, rule, self.chunk_size, self.rng)
+
+    def alone(self, groups: list[Array]) -> bool:
+        """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
+        s = self.settings
+        if self.streaming and self.rows.X.shape[0] < s.enough():
+            return True
+        return len(groups) == 1 and s.keeps_rows and s.enough() > 0
 
 
-def build(
-    rows: Rows, labels: Array | None, settings: Settings, rng: np.random.Generator,
-    say: Progress, *, streaming: bool, earlier: Built | None,
-) -> Built:  # fmt: skip
-    """Rows in the units of the user -> model. `earlier`: the same stream, some rows ago."""
-    n, d = rows.X.shape
-    size = settings.chunk_rows(n, streaming=streaming)
-    settings.check_sizes(n, d, size if labels is None else int(np.bincount(labels).max()))
-    settings = replace(settings, engine=say.watch(settings.engine))
-    plan = Plan.of(settings, n, d, rows.y.shape[1], streaming=streaming, estimate=bool(say.verbose))
-    plan.announce(settings, say)
-    scaling = choose_scaling(rows, settings)
-    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    kernel, noise, learnt_at = hyperparameters(scaled, scaling, settings, rng, say, earlier, plan)
-    groups = chunk_groups(
-        Metric.of(kernel, rows.X).forward(rows.X), labels, settings.rule, size, rng
-    )
-    alone = len(groups) == 1 and settings.keeps_rows and settings.enough() > 0
-    exact = alone or (streaming and n < settings.enough())
-    model = Built(
-        committee=Committee.start(kernel, noise, np.empty((0, d)), rows.y.shape[1]),
-        scaling=scaling,
-        chunk_size=size,
-        n_local=settings.local_rows(d),
-        query_size=settings.query_points(np.inf),
-        combination=settings.combination,
-        screening=settings.screening,
-        dof=0.0,
-        weights=np.empty((0, rows.y.shape[1])),
-        rest=None,
-        residuals=np.empty(0),
-        n_chunks=1 if exact else len(groups),
-        total_weight=float(rows.w.sum()),
-        waiting=exact,
-        learnt_at=learnt_at,
-    )
-    if not exact and settings.experts:
-        return with_experts(model, scaled, groups, settings, rng, say)
-    if not exact:
-        return with_anchors(model, scaled, groups, settings, plan, rng, say)
-    say(f"{n} rows in one chunk: the exact GP")
-    whole = cut(*scaled.fields(), [np.arange(n)])
-    return replace(model, committee=model.committee.add(whole, settings.engine, keep=True))
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """What is known so far of a model in the making."""
+
+    rows: Rows  # targets as the likelihood sees them
+    units: Units
+    kernel: Kernel
+    noise: float
+    learnt_at: int = 0  # rows that hyperparameters were learnt from
+    groups: tuple[Array, ...] = ()  # the rows of each chunk
+    alone: bool = False  # all rows are one chunk: the exact GP
+    selection: Selection | None = None  # the anchors, where there are some
+    dof: float = 0.0  # effective degrees of freedom; 0: not estimated
+    plan: Plan | None = None
+
+    @property
+    def Z(self) -> Array:
+        d = self.rows.X.shape[1]
+        return np.empty((0, d)) if self.selection is None else self.selection.Z
 
 
-def with_anchors(
-    model: Built, scaled: Rows, groups: list[Array], settings: Settings, plan: Plan,
-    rng: np.random.Generator, say: Progress,
-) -> Built:  # fmt: skip
-    """Choose anchors, check the error bars, add up the messages."""
-    kernel, noise = model.committee.basis.kernel, model.committee.noise
-    n, Z = scaled.X.shape[0], settings.anchors
-    dof = degrees_of_freedom(kernel, noise, scaled)
+class System(Protocol):
+    """What differs between systems: five steps from rows to a model."""
+
+    def scale(self, job: Job) -> Any:
+        """Targets as the likelihood sees them."""
+
+    def learn(self, job: Job, draft: Any) -> Any:
+        """Hyperparameters."""
+
+    def choose(self, job: Job, draft: Any) -> Any:
+        """Chunks and anchors."""
+
+    def add_up(self, job: Job, draft: Any) -> Any:
+        """The sum of the chunks' messages."""
+
+    def finish(self, job: Job, draft: Any, model: Any) -> Any:
+        """What held-out rows or the time left ask for."""
+
+
+def fit_model(system: System, job: Job) -> Any:
+    """Rows -> model: scale, learn, choose, add up, finish."""
+    (n, d), labels, settings = job.rows.X.shape, job.labels, job.settings
+    largest = job.chunk_size if labels is None else int(np.bincount(labels).max())
+    settings.check_sizes(n, d, largest)
+    job = replace(job, settings=replace(settings, engine=job.say.watch(settings.engine)))
+    draft = system.scale(job)
+    draft = system.learn(job, draft)
+    draft = system.choose(job, draft)
+    model = system.add_up(job, draft)
+    return system.finish(job, draft, model)
+
+
+@dataclass(frozen=True)
+class GaussianSystem:
+    """Messages with Gaussian noise, or whole experts."""
+
+    def scale(self, job: Job) -> Draft:
+        (n, d), p = job.rows.X.shape, job.rows.y.shape[1]
+        plan = Plan.of(
+            job.settings, n, d, p, streaming=job.streaming, estimate=bool(job.say.verbose)
+        )
+        plan.announce(job.settings, job.say)
+        return replace(scaled_draft(job.rows, job.settings), plan=plan)
+
+    def learn(self, job: Job, draft: Draft) -> Draft:
+        return hyperparameters(job, draft)
+
+    def choose(self, job: Job, draft: Draft) -> Draft:
+        groups = job.groups(draft.kernel)
+        n = draft.rows.X.shape[0]
+        if job.alone(groups):
+            job.say(f"{n} rows in one chunk: the exact GP")
+            return replace(draft, groups=(np.arange(n),), alone=True)
+        draft = replace(draft, groups=tuple(groups))
+        if job.settings.experts:
+            return choose_experts(job, draft)
+        return choose_anchors(job, draft)
+
+    def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
+        """All messages, after the error bars were checked without some of the rows."""
+        s, d, p = job.settings, draft.rows.X.shape[1], draft.rows.y.shape[1]
+        model = CommitteeModel(
+            committee=Committee.start(draft.kernel, draft.noise, draft.Z, p),
+            units=draft.units,
+            chunk_size=job.chunk_size,
+            n_local=s.local_rows(d),
+            query_size=s.query_points(draft.dof if draft.selection is not None else np.inf),
+            screening=s.screening,
+            combination=s.combination,
+            dof=0.0,
+            weights=np.empty((0, p)),
+            rest=None,
+            residuals=np.empty(0),
+            n_chunks=len(draft.groups),
+            total_weight=float(job.rows.w.sum()),
+            exact=draft.alone,
+            learnt_at=draft.learnt_at,
+        )
+        if draft.selection is not None:
+            model = check_error_bars(job, draft, model)
+        chunks = cut(*draft.rows.fields(), list(draft.groups))
+        keep = draft.alone or s.experts or s.keeps_rows
+        committee = model.committee.add(chunks, s.engine, keep=keep)
+        if draft.selection is None:
+            return replace(model, committee=committee)
+        job.say("messages added up")
+        dof = degrees_of_freedom(model.kernel, committee.noise, draft.rows)
+        return replace(model, committee=committee, dof=dof)
+
+    def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+        """Means on the way to those of the exact GP, where asked for or where there is time."""
+        if draft.selection is None or draft.plan is None:
+            return model
+        plan = draft.plan.with_kernel(model.kernel)
+        return with_weights(job, model, plan) if plan.refines(job.settings, job.say) else model
+
+
+def choose_anchors(job: Job, draft: Draft) -> Draft:
+    """Anchors, as many as the degrees of freedom ask for; hyperparameters by their evidence."""
+    s, say, rows = job.settings, job.say, draft.rows
+    n, dof = rows.X.shape[0], degrees_of_freedom(draft.kernel, draft.noise, rows)
     words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
     say(f"{words} {dof:.0f} effective degrees of freedom")
-    if Z is None:
-        stop = Stop(min(settings.anchor_count(n, dof), n, plan.most_anchors))
-        Z = RULES[settings.selection](kernel, noise, scaled, stop, rng).Z
-    model = replace(model, query_size=settings.query_points(dof), dof=dof)
-    say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}, {Z.shape[0]} anchors")
-    if settings.transductive:
-        check_query_size(settings, model.query_size, dof, n, say)
-    if settings.anchored:
-        found = learn_anchored(
-            kernel, noise, Z, cut(*for_learning(scaled).fields(), groups), settings.engine,
-            noise_fixed=settings.noise is not None, stop=plan.clock.out,
-        )  # fmt: skip
-        kernel, noise = found.kernel, found.noise
-        model = replace(model, committee=Committee.start(kernel, noise, Z[:0], scaled.y.shape[1]))
-        say(f"by the anchored evidence {kernel!r}, noise {noise:.3g} (standardised targets)")
-    learnt = settings.learn and settings.noise is None and free_scale(kernel)
-    if learnt and plan.checks() and len(groups) > 1:
-        bars = check_bars(model, scaled, groups, Z, settings, rng)
-        kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
-        say(
-            f"rows left out: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
-            f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
-        )
-    committee = Committee.start(kernel, noise, Z, scaled.y.shape[1])
-    chunks = cut(*scaled.fields(), groups)
-    committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
-    say("messages added up")
-    model = replace(model, committee=committee, dof=degrees_of_freedom(kernel, noise, scaled))
-    plan = plan.with_kernel(kernel)
-    return with_weights(model, settings, plan, say) if plan.refines(settings, say) else model
-
-
-def with_weights(model: Built, settings: Settings, plan: Plan, say: Progress) -> Built:
-    """Means on the way to those of the exact GP; see `refine`."""
-    found = refined(
-        model.committee, settings.engine, tolerance=settings.refine_tol,
-        max_iter=settings.refine_max_iter, enough=plan.enough, say=say,
+    most = n if draft.plan is None else min(n, draft.plan.most_anchors)
+    selection = anchors_for(job, draft, min(s.anchor_count(n, dof), most))
+    draft = replace(draft, selection=selection, dof=dof)
+    groups, m = len(draft.groups), len(draft.Z)
+    say(f"{n} rows in {groups} chunks of about {n // groups}, {m} anchors")
+    if s.transductive:
+        check_query_size(s, s.query_points(dof), dof, n, say)
+    if not s.anchored:
+        return draft
+    found = learn_anchored(
+        draft.kernel, draft.noise, draft.Z, cut(*for_learning(rows).fields(), list(draft.groups)),
+        s.engine, noise_fixed=s.noise is not None, stop=s.clock.out,
     )  # fmt: skip
-    if found.residuals[-1] > settings.refine_tol and plan.enough():
-        say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
-    elif settings.refine and found.residuals[-1] > settings.refine_tol:
-        warnings.warn(
-            f"refine='cg' stopped after {settings.refine_max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give a larger refine_max_iter or refine_tol, or larger "
-            "chunks",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    rest = with_targets(model.committee, found.rest, settings.engine)
-    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+    say(f"by the anchored evidence {found.kernel!r}, noise {found.noise:.3g} (standardised y)")
+    return replace(draft, kernel=found.kernel, noise=found.noise)
 
 
-def with_experts(
-    model: Built, scaled: Rows, groups: list[Array], settings: Settings,
-    rng: np.random.Generator, say: Progress,
-) -> Built:  # fmt: skip
+def anchors_for(job: Job, draft: Draft, m: int) -> Selection:
+    """The anchors given, or m that the rule selects."""
+    if job.settings.anchors is not None:
+        return given_anchors(job.settings.anchors)
+    rule = RULES[job.settings.selection]
+    return rule(draft.kernel, draft.noise, draft.rows, Stop(m), job.rng)
+
+
+def given_anchors(Z: Array) -> Selection:
+    return Selection(Z, np.empty(0, dtype=int), np.zeros(len(Z)), 0.0)
+
+
+def choose_experts(job: Job, draft: Draft) -> Draft:
     """Chunks that answer on their own; for a GRBCM the first is the communication set."""
-    n = scaled.X.shape[0]
-    if settings.combination == "grbcm":
-        shared = rng.choice(n, settings.communication_rows(n, model.chunk_size), replace=False)
+    s, n, groups = job.settings, draft.rows.X.shape[0], list(draft.groups)
+    if s.combination == "grbcm":
+        count = s.communication_rows(n, job.chunk_size)
+        shared = job.rng.choice(n, count, replace=False)
         out = np.isin(np.arange(n), shared)
         groups = [np.sort(shared), *(group[~out[group]] for group in groups)]
         groups = [group for group in groups if group.size]
-        say(f"{shared.size} rows in the communication set")
-    say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}: {settings.combination}")
-    chunks = cut(*scaled.fields(), groups)
-    committee = model.committee.add(chunks, settings.engine, keep=True)
-    return replace(model, committee=committee, n_chunks=len(groups))
+        job.say(f"{shared.size} rows in the communication set")
+    job.say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}: {s.combination}")
+    return replace(draft, groups=tuple(groups))
 
 
-def add_rows(built: Built, rows: Rows, settings: Settings, rng: np.random.Generator) -> Built:
-    """The model that has heard more rows, in chunks of their own."""
-    committee = built.committee
-    scaled = Rows(rows.X, built.scaling.forward(rows.y), rows.w)
-    size = settings.chunk_rows(rows.X.shape[0], streaming=True)
-    metric = Metric.of(committee.basis.kernel, rows.X)
-    groups = chunk_groups(metric.forward(rows.X), None, settings.rule, size, rng)
-    chunks = cut(*scaled.fields(), groups, first_id=built.n_chunks)
+def check_error_bars(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+    """The model with noise and scale as held-out rows ask for, where both may be learnt."""
+    s, kernel, noise = job.settings, draft.kernel, draft.noise
+    learnt = s.learn and s.noise is None and free_scale(kernel)
+    if not (learnt and draft.plan is not None and draft.plan.checks() and len(draft.groups) > 1):
+        return model
+    bars = check_bars(model, draft.rows, list(draft.groups), draft.Z, s, job.rng)
+    job.say(
+        f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
+        f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
+    )
+    kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
+    return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
+
+
+def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
+    """Means refined towards those of the exact GP by conjugate gradients."""
+    s = job.settings
+    asked = s.refine or CG()
+    found = refined(
+        model.committee, s.engine, tolerance=asked.tol, max_iter=asked.max_iter,
+        enough=plan.enough, say=job.say,
+    )  # fmt: skip
+    if found.residuals[-1] > asked.tol and plan.enough():
+        job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
+    elif s.refine and found.residuals[-1] > asked.tol:
+        warnings.warn(
+            f"refine='cg' stopped after {asked.max_iter} iterations with a residual of "
+            f"{found.residuals[-1]:.1e}: give refine=collegium.CG(tol, max_iter) with a larger "
+            "max_iter or tol, or larger chunks",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    rest = with_targets(model.committee, found.rest, s.engine)
+    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+
+
+def add_rows(
+    model: CommitteeModel, rows: Rows, settings: Settings, rng: np.random.Generator
+) -> CommitteeModel:
+    """The model after more rows, in chunks of their own."""
+    committee, job = model.committee, Job(rows, None, settings, rng, Progress(0), streaming=True)
+    groups = job.groups(committee.basis.kernel)
+    chunks = cut(rows.X, model.scaling.forward(rows.y), rows.w, groups, first_id=model.n_chunks)
     return replace(
-        built,
+        model,
         committee=committee.add(chunks, settings.engine, keep=settings.keeps_rows),
-        chunk_size=size,
-        weights=built.weights[:0],  # the committee itself has heard all rows; refining has not
+        chunk_size=job.chunk_size,
+        weights=model.weights[:0],  # the committee itself has all rows; refining has not
         rest=None,
         residuals=np.empty(0),
-        n_chunks=built.n_chunks + len(groups),
-        total_weight=built.total_weight + float(rows.w.sum()),
+        n_chunks=model.n_chunks + len(groups),
+        total_weight=model.total_weight + float(rows.w.sum()),
     )
 
 
-def choose_scaling(rows: Rows, settings: Settings) -> Scaling:
+def scaled_draft(rows: Rows, settings: Settings) -> Draft:
+    """Targets centred and scaled; kernel and noise, where given, in the same units."""
+    scaling = choose_scaling(rows, settings)
+    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
+    unit = 1.0 / float(scaling.scale[0] ** 2)
+    given = settings.kernel
+    kernel: Any = None if given is None else given.for_width(rows.X.shape[1]).scaled(unit)
+    noise: Any = None if settings.noise is None else float(settings.noise[0]) * unit
+    return Draft(scaled, Units(scaling), kernel, noise)
+
+
+def choose_scaling(rows: Rows, settings: Any) -> Scaling:
     """Each output by its own scale where the noise is learnt; else in the given proportions."""
     scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
     if settings.noise is None:
@@ -224,41 +310,31 @@ def choose_scaling(rows: Rows, settings: Settings) -> Scaling:
     )
 
 
-def hyperparameters(
-    scaled: Rows,
-    scaling: Scaling,
-    settings: Settings,
-    rng,
-    say: Progress,
-    earlier: Built | None,
-    plan: Plan | None = None,
-) -> tuple[Kernel, float, int]:
-    """Kernel and noise for scaled targets, and the rows seen when they were learnt."""
-    n, d = scaled.X.shape
-    unit = 1.0 / float(scaling.scale[0] ** 2)
-    kernel = None if settings.kernel is None else settings.kernel.for_width(d).scaled(unit)
-    noise = None if settings.noise is None else float(settings.noise[0]) * unit
-    if not settings.learn:
-        assert kernel is not None and noise is not None
-        return kernel, noise, 0
+def hyperparameters(job: Job, draft: Draft) -> Draft:
+    """Kernel and noise by the evidence of some rows, unless they are given or still good."""
+    s, n, earlier, plan = job.settings, draft.rows.X.shape[0], job.earlier, draft.plan
+    if not s.learn:
+        return draft
+    unit = 1.0 / float(draft.units.scaling.scale[0] ** 2)
     growth = 1.25 if n < 300 else 2.0  # of a waiting stream, before it is learnt from again
-    if earlier is not None and n < min(growth * earlier.learnt_at, settings.enough()):
+    if earlier is not None and n < min(growth * earlier.learnt_at, s.enough()):
         change = float(earlier.scaling.scale[0] ** 2) * unit
         old = earlier.committee
-        own = old.noise * change if noise is None else noise
-        return old.basis.kernel.scaled(change), own, earlier.learnt_at
-    start = None if settings.noise_start is None else settings.noise_start * unit
+        own = old.noise * change if draft.noise is None else draft.noise
+        kernel = old.basis.kernel.scaled(change)
+        return replace(draft, kernel=kernel, noise=own, learnt_at=earlier.learnt_at)
+    start = None if s.noise_start is None else s.noise_start * unit
     judged = None
     hurried = plan is not None and plan.effort != Effort().for_rows(n)
-    if settings.transductive and settings.chunk_rows(n) < n and not hurried:
-        judged = partial(check_joint, scaled, settings)
+    if s.transductive and s.chunk_rows(n) < n and not hurried:
+        judged = partial(check_joint, draft.rows, s)
     found = learn(
-        for_learning(scaled), kernel, noise, rng, settings.engine, n_starts=settings.n_starts,
-        noise_start=start, judge=judged, say=say,
+        for_learning(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
+        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say,
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
-    return found.kernel, found.noise, n
+    return replace(draft, kernel=found.kernel, noise=found.noise, learnt_at=n)
 
 
 def free_scale(kernel: Kernel) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..answers.preconditioner import GIVEN, group_size
 from ..answers.predictors import DESIGN_BYTES
-from ..interface.progress import Progress
 from ..kernels import Kernel
 from ..kernels.composite import Composite
 from ..learning.hyperparameters import Effort
@@ -65,7 +65,7 @@ class Plan:
         """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
         work, clock = _Work(settings, n, d, p), settings.clock
         m = work.anchors(settings.memory_limit)
-        refine = settings.refine and not work.exact
+        refine = settings.refine is not None and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
             whole, needed = Effort().for_rows(n), work.bytes(m, refine)
             return cls(clock, whole, m, refine, np.nan, needed, 0.0, np.inf, 0.0, 0.0)
@@ -101,10 +101,11 @@ class Plan:
         """Whether there is time to check the error bars."""
         return self.clock.left() > 1.3 * self.checking
 
-    def refines(self, settings: Settings, say: Progress) -> bool:
+    def refines(self, settings: Settings, say: Callable[[str], None]) -> bool:
         """Whether means are to be refined: because they should, or because there is time."""
-        if settings.refine or not np.isfinite(self.clock.limit + self.refining):
-            return settings.refine
+        asked = settings.refine is not None
+        if asked or not np.isfinite(self.clock.limit + self.refining):
+            return asked
         enough = self.refining <= self.clock.left()
         if not enough:
             say(
@@ -117,7 +118,7 @@ class Plan:
         """Whether refining has to end now, to be done in time."""
         return self.clock.left() < self.last
 
-    def announce(self, settings: Settings, say: Progress) -> None:
+    def announce(self, settings: Settings, say: Callable[[str], None]) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
         _refuse_beyond(settings.memory_limit, self.bytes)
         words = f"{_size(self.bytes)} beyond the rows as given"
@@ -134,7 +135,7 @@ def _refuse_beyond(memory_limit: float, needed: int) -> None:
     if needed > memory_limit:
         raise ValueError(
             f"memory_limit: this fit would take {_size(needed)}, and {_size(memory_limit)} are "
-            "allowed. Give n_local=0 (no rows are kept), fewer n_anchors or a smaller chunk_size; "
+            "allowed. Give n_local=0 (no rows are kept), fewer anchors or a smaller chunk_size; "
             "or pass the rows in parts to partial_fit"
         )
 

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
-from ..interface.progress import Progress
-from ..interface.validation import all_or_nothing, check_outputs, check_rows, generator
-from ..learning.dof import degrees_of_freedom
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.stream import grow
+from ..interface.validation import check_exposure, check_outputs, check_rows, generator
+from ..likelihoods.base import Scalar
+from ..likelihoods.gaussian import Gaussian
+from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import Settings
-from .fitting import add_rows, build
-from .latent_answers import LatentAnswers
-from .latent_fitting import Sweeping
-from .latent_regression import (
-    LatentFit,
-    check_exposure,
-    check_latent_rows,
-    chosen,
-    fit_latent,
-    hear_more,
-    regression_settings,
-)
-
-Array = np.ndarray
+from .fitting import GaussianSystem, Job, add_rows, fit_model
+from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
+from .latent_fitting import add_regression_rows, fit_regression
 
 
-class CommitteeRegressor(LatentAnswers):
+class CommitteeRegressor(Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -41,16 +34,17 @@ class CommitteeRegressor(LatentAnswers):
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
         Family and starting point, in the units of X and y. None: a Matérn or squared
-        exponential, chosen by evidence and by the predictive density of chunks and of rows left
-        out (the roughest that is about as good as the best), and where that is better, from
+        exponential, chosen by evidence and by the predictive density of chunks and of held-out
+        rows (the roughest that is about as good as the best), and where that is better, from
         500 rows on, a sum of two of these; under much noise two Matérns 1/2, where rows that
         are nearest in some of the columns agree far more than a few hundred rows showed.
         One length scale per column is learnt,
         and a variance, from scikit-learn's kernels too; of their bounds only "fixed" counts.
         White noise added to the kernel is taken as the noise.
-    inference : {"inductive", "transductive"}, default="inductive"
+    inference : {"inductive", "transductive"} or Transductive, default="inductive"
         Shared anchors with local correction, or the joint Bayesian committee machine over the
-        queries of each call (better with many queries, and dependent on them).
+        queries of each call (better with many queries, and dependent on them);
+        `collegium.Transductive(query_size, screening)` says of how many, and how exactly.
     likelihood : {"gaussian", "poisson", "student-t"} or a likelihood of `collegium.observation`
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "student-t": noise with heavy tails, so that
@@ -60,60 +54,37 @@ class CommitteeRegressor(LatentAnswers):
         is, with a prior mean of zero; a free parameter of it is learnt. Try it with
         `observation.check` first.
         All but "gaussian" are Laplace approximations, for one output.
-    combination : {"bcm", "poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter"}
-        "bcm": chunks send messages, which add up jointly. By the others every chunk answers as
-        a GP of its own, and the answers are combined query by query, as published: products of
-        experts, plain and generalised; the robust and the generalised robust committee machine
-        (Deisenroth & Ng 2015; Liu et al. 2018); nested kriging (Rullière et al. 2018), which
-        costs O(n²) a query; the Wasserstein barycentre (Cohen et al. 2020). They keep the rows,
-        have no anchors and no check of the error bars, and but for "npae" no covariances.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
     chunk_size : int or "auto"
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
-    n_anchors : int or "auto"
-        Anchors shared by all chunks. "auto": twice the effective degrees of freedom of the
-        rows, between 20 and 200 (500 where n_local=0) and not above a tenth of the rows. With
-        combination="grbcm" the rows of the communication set; "auto": as many as a chunk has.
-    selection : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"}, default="kmeans"
-        Where the anchors go; see `collegium.selection`.
-    anchors : array of shape (m, d), default=None
-        Anchors given instead; `n_anchors` and `selection` are then not used.
+    anchors : "auto", int, array of shape (m, d) or Select, default="auto"
+        Anchors shared by all chunks: their number, themselves, or `collegium.Select(rule, m)` for
+        another rule than k-means (see `collegium.selection`). "auto": twice the effective degrees
+        of freedom of the rows, between 20 and 200 (500 where n_local=0) and not above a tenth of
+        the rows.
     noise : float or array of p, default=None
         Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
         array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
-    sweeps : int or "auto", default="auto"
-        With likelihoods other than "gaussian", how often chunks are heard, at most: 1 is the
-        Bayesian committee machine. "auto": until no message moves by more than `tol`.
-    schedule : {"parallel", "sequence"}
-        Whether chunks are heard all at once or one after the other within a sweep.
-    tol : float, default=1e-3
-        Change of messages, relative to their sum, at which sweeps end.
+    sweeps : "auto", int or Sweeps, default="auto"
+        With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
+        is the Bayesian committee machine. "auto": until no message moves by more than a
+        tolerance; `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     n_local : int or "auto"
         Nearest rows that correct a prediction. 0: anchors only, and no raw rows are kept.
         "auto": 100 + 50 per input column, at most 400.
-    query_size : int or "auto"
-        Query points of one transductive batch, padding included. "auto": twice the effective
-        degrees of freedom of the rows, between 200 and 1000.
-    screening : float, default=1e-3
-        Transductive: chunks too far from a batch of queries to matter are not heard. All of
-        them together would move no mean by more than so many posterior standard deviations,
-        and no variance by more than that share. 0: every chunk is heard.
     learn : bool or "anchored", default=True
         Learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks; "anchored": then go on by the evidence of the whole committee with its anchors
         (all rows; best with `n_local=0`). False: take `kernel` and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
-    refine : {None, "cg"}, default=None
+    refine : None, "cg" or CG, default=None
         "cg": after the committee has been built, conjugate gradients go on to the means of the
-        exact Gaussian process on all rows, with a committee as preconditioner whose chunks are
-        told of the rows around them; variances stay the committee's. `fit` only. O(n²) for the
+        exact Gaussian process on all rows, with a committee as preconditioner whose chunks know
+        the rows around them; variances stay the committee's. `fit` only. O(n²) for the
         preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
-    refine_tol, refine_max_iter : float, int, default=0.01, 100
-        Of `refine`: stop where the residual is so small relative to y, or after so many steps.
-        The committee answers for what is left, so a residual of a few hundredths moves few
-        means by more than a tenth of their error.
+        `collegium.CG(tol, max_iter)` says when to stop.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that
@@ -139,11 +110,12 @@ class CommitteeRegressor(LatentAnswers):
     kernel_, noise_ : the kernel and noise used, in the units of X and y (of counts the kernel is
         of the log rate, and the noise is None; with "student-t" the noise is σ²).
     likelihood_ : the likelihood used, where that is not "gaussian".
-    n_sweeps_, change_ : how often chunks were heard, and by how much messages moved at last.
-    anchors_ : array of shape (m, d); none where the model is an exact GP, or experts answer
-        whole. Transductive: points that pad small sets of queries, and that the evidence is of.
+    n_sweeps_, change_ : how often chunks were approximated, and by how much messages moved at
+        last.
+    anchors_ : array of shape (m, d); none where the model is an exact GP. Transductive: points
+        that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
-    n_chunks_ : int, the communication set of "grbcm" counted.
+    n_chunks_ : int
     chunk_size_, n_local_, query_size_ : the sizes used.
     residuals_ : array, relative residual of the exact GP's system before each iteration of
         `refine` and after the last; empty without.
@@ -159,7 +131,7 @@ class CommitteeRegressor(LatentAnswers):
     copies of a row would say that there is no noise.
 
     The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
-    learnt by evidence with weak priors, then scaled (and the noise raised) where rows left out
+    learnt by evidence with weak priors, then scaled (and the noise raised) where held-out rows
     show that the error bars need it. The noise takes up what the kernel cannot describe and
     gives away what it can; trust it less than the intervals.
 
@@ -190,24 +162,15 @@ class CommitteeRegressor(LatentAnswers):
         *,
         inference="inductive",
         likelihood="gaussian",
-        combination="bcm",
         partition="balanced",
         chunk_size="auto",
-        n_anchors="auto",
-        selection="kmeans",
-        anchors=None,
+        anchors="auto",
         noise=None,
         sweeps="auto",
-        schedule="parallel",
-        tol=1e-3,
         n_local="auto",
-        query_size="auto",
-        screening=1e-3,
         learn=True,
         n_starts=1,
         refine=None,
-        refine_tol=1e-2,
-        refine_max_iter=100,
         time_limit=None,
         memory_limit=None,
         engine=None,
@@ -218,24 +181,15 @@ class CommitteeRegressor(LatentAnswers):
         self.kernel = kernel
         self.inference = inference
         self.likelihood = likelihood
-        self.combination = combination
         self.partition = partition
         self.chunk_size = chunk_size
-        self.n_anchors = n_anchors
-        self.selection = selection
         self.anchors = anchors
         self.noise = noise
         self.sweeps = sweeps
-        self.schedule = schedule
-        self.tol = tol
         self.n_local = n_local
-        self.query_size = query_size
-        self.screening = screening
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
-        self.refine_tol = refine_tol
-        self.refine_max_iter = refine_max_iter
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.engine = engine
@@ -262,9 +216,9 @@ class CommitteeRegressor(LatentAnswers):
         """
         likelihood = chosen(self)
         settings = self._settings(likelihood)
-        rows, y_ndim = self._check(likelihood, X, y, sample_weight, exposure, reset=True)
+        rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
         labels = settings.labels(rows.X.shape[0])
-        return self._rebuild(settings, rows, labels, y_ndim, likelihood)
+        return self._fit(settings, rows, labels, likelihood)
 
     @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None, *, exposure=None):
@@ -274,7 +228,8 @@ class CommitteeRegressor(LatentAnswers):
         hyperparameters (unless these are given). From then on each call adds chunks, and the
         result is that of `fit` on the same chunks with the same kernel, noise, anchors and
         scaling of y. Arguments changed since the first call take effect with the next `fit`.
-        With other likelihoods than "gaussian" each new chunk meets the present belief once.
+        With other likelihoods than "gaussian" each new chunk is approximated once, given all
+        that came before.
 
         Parameters
         ----------
@@ -284,31 +239,28 @@ class CommitteeRegressor(LatentAnswers):
         -------
         self
         """
-        first = not hasattr(self, "built_")
-        likelihood = chosen(self)
-        if not first and likelihood != self._given():
-            raise ValueError(
-                f"likelihood={self.likelihood!r} is not that of earlier calls: give the same, or "
-                "call fit"
-            )
+        model, likelihood = getattr(self, "model_", None), chosen(self)
         settings = self._settings(likelihood)
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
-        if exposure is None and not first and likelihood is not None and self.built_.units.exposed:
-            raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")
-        rows, y_ndim = self._check(likelihood, X, y, sample_weight, exposure, reset=first)
-        if first:
-            return self._rebuild(settings, rows, None, y_ndim, likelihood, streaming=True)
-        if likelihood is None:
-            check_outputs(rows, self.scaling_)
-        if self.built_.waiting:
-            rows = self._kept() + rows
-            return self._rebuild(settings, rows, None, self.y_ndim_, likelihood, streaming=True)
-        add = add_rows if likelihood is None else hear_more
-        with single_threaded():
+        if model is not None:
+            self._check_stream(likelihood, exposure)
+        rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)
+        if model is None:
+            self.y_ndim_ = y_ndim
+        elif likelihood is None:
+            check_outputs(rows, model.scaling)
+
+        def begin(rows: Rows, earlier: Any) -> Any:
+            return self._made_of(settings, rows, None, likelihood, streaming=True, earlier=earlier)
+
+        def absorb(model: Any, rows: Rows) -> Any:
             rows, _ = merged(rows, None, in_order=settings.in_order)
-            self.built_ = add(self.built_, rows, settings, generator(self.random_state))
-        self._forget_answers()
+            add = add_rows if likelihood is None else add_regression_rows
+            return add(model, rows, settings, generator(self.random_state))
+
+        with single_threaded():
+            self._keep(grow(model, rows, begin, absorb))
         return self
 
     @all_or_nothing
@@ -320,78 +272,96 @@ class CommitteeRegressor(LatentAnswers):
         self
         """
         check_is_fitted(self)
-        likelihood = self._given()
-        sizes = self.built_.committee.sizes if likelihood is None else self.built_.sizes
+        model = self.model_
+        likelihood, sizes = model.given, model.sizes
         if not sizes:
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
             )
         settings = self._settings(likelihood)
         labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
-        return self._rebuild(settings, self._kept(), labels, self.y_ndim_, likelihood)
+        return self._fit(settings, model.rows(), labels, likelihood)
 
-    def _rebuild(self, settings, rows, labels, y_ndim, likelihood, *, streaming=False):
-        """All or nothing: the fitted state changes when everything has worked."""
-        earlier = getattr(self, "built_", None) if streaming else None
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
-        make = partial(build, rows, labels, settings)
-        if likelihood is not None:
-            make = partial(fit_latent, rows, labels, likelihood, settings, Sweeping.of(self))
+    def _fit(self, settings: Settings, rows: Rows, labels: Any, likelihood: Scalar | None):
         with single_threaded():
-            built = make(
-                generator(self.random_state), Progress(self.verbose), streaming=streaming,
-                earlier=earlier,
-            )  # fmt: skip
-        self.built_, self.y_ndim_ = built, y_ndim
-        self._forget_answers()
+            self._keep(self._made_of(settings, rows, labels, likelihood))
         return self
 
-    def _settings(self, likelihood) -> Settings:
+    def _made_of(self, settings, rows, labels, likelihood, *, streaming=False, earlier=None) -> Any:
+        """The model of rows."""
+        rows, labels = merged(rows, labels, in_order=settings.in_order)
+        rng = generator(self.random_state)
+        job = Job(rows, labels, settings, rng, self._say(), streaming, earlier)
+        make = partial(fit_model, GaussianSystem())
+        if likelihood is not None:
+            make = partial(
+                fit_regression, likelihood=likelihood, sweeping=sweeps_asked(self.sweeps)
+            )
+        return make(job)
+
+    def _settings(self, likelihood: Scalar | None) -> Settings:
         return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
 
-    def _check(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
+    def _rows(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
         if likelihood is not None:
             rows = check_latent_rows(self, likelihood, X, y, sample_weight, exposure, reset=reset)
             return rows, 1
-        check_exposure(exposure, 0, None)
+        check_exposure(exposure, 0, Gaussian())
         return check_rows(self, X, y, sample_weight, reset=reset)
 
-    def _given(self):
-        """The likelihood of a fitted model; None: Gaussian noise."""
-        return self.built_.given if isinstance(self.built_, LatentFit) else None
+    def _check_stream(self, likelihood: Scalar | None, exposure: Any) -> None:
+        """Refuse rows of another kind than those of earlier calls."""
+        if likelihood != self.model_.given:
+            raise ValueError(
+                f"likelihood={self.likelihood!r} is not that of earlier calls: give the same, or "
+                "call fit"
+            )
+        if exposure is None and self.model_.units.exposed:
+            raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")
 
-    def _kept(self) -> Rows:
-        if isinstance(self.built_, LatentFit):
-            return self.built_.rows()
-        kept = self.built_.committee.rows()
-        return Rows(kept.X, self.scaling_.mean(kept.y), kept.w)
-
-    @property
-    def chunk_size_(self) -> int:
-        return self._fitted().chunk_size
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
+    anchors_ = fitted("anchors", "Array of shape (m, d).")
+    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    chunk_size_ = fitted("chunk_size", "Rows in a chunk, at most.")
+    query_size_ = fitted("query_size", "Query points of one transductive batch; 0: inductive.")
+    residuals_ = fitted("residuals", "Relative residuals of refined means, one an iteration.")
+    n_sweeps_ = fitted("sweeps", "How often chunks were approximated; with Gaussian noise once.")
+    change_ = fitted("change", "By how much messages moved in the last sweep.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")
 
     @property
     def n_local_(self) -> int:
         """Nearest rows that correct a prediction; 0 where none do."""
-        built = self._fitted()
-        return 0 if built.query_size or built.combination != "bcm" else built.n_local
+        check_is_fitted(self)
+        return 0 if self.model_.query_size else self.model_.n_local
 
     @property
-    def query_size_(self) -> int:
-        """Query points of one transductive batch; 0 where inference is inductive."""
-        return self._fitted().query_size
-
-    @property
-    def residuals_(self) -> Array:
-        return self._fitted().residuals
+    def likelihood_(self) -> Scalar:
+        """The likelihood used, where that is not Gaussian noise, in the units of y."""
+        check_is_fitted(self)
+        if self.model_.given is None:
+            raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
+        return self.model_.likelihood_in_units
 
     @property
     def effective_dof_(self) -> float:
-        built = self._fitted()
-        if isinstance(built, LatentFit):
+        """P_eff = trace K(K + noise·I)⁻¹ of the rows fitted, from a sample."""
+        check_is_fitted(self)
+        if self.model_.given is not None:
             raise AttributeError("effective_dof_ is of likelihood='gaussian' only")
-        if built.dof > 0.0:
-            return built.dof
-        c, rows = built.committee, built.committee.rows()
         with single_threaded():
-            return degrees_of_freedom(c.basis.kernel, c.noise, rows)
+            return self.model_.effective_dof
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            asked = chosen(self)
+        except ValueError:
+            asked = None
+        tags.target_tags.multi_output = asked is None
+        tags.target_tags.positive_only = asked is not None and asked.support in (
+            "counts", "positive",
+        )  # fmt: skip
+        return tags

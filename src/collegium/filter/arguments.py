@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.arguments import check_square, given_hyperparameters, number, whole_number
+from ..interface.arguments import (
+    check_square,
+    check_verbose,
+    given_hyperparameters,
+    number,
+    number_or_auto,
+    whole_number,
+    yes_or_no,
+)
 from ..kernels import Kernel
 from ..rows.rows import Rows
 from .bases import (
@@ -57,8 +65,7 @@ class FilterOptions:
     @classmethod
     def of(cls, e) -> FilterOptions:
         for name in ("learn", "linear", "misfit"):
-            if not isinstance(getattr(e, name), (bool, np.bool_)):
-                raise ValueError(f"{name}={getattr(e, name)!r}: give True or False")
+            yes_or_no(getattr(e, name), name)
         kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True)
         if start is not None and not e.learn:  # white noise in the kernel, kept
             noise, start = np.array([start]), None
@@ -68,9 +75,8 @@ class FilterOptions:
         drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
         if forgetting < 1.0 and drift > 0.0:
             raise ValueError("forgetting and drift exclude each other: give one of them")
-        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
-        whole_number(verbose, "verbose", least=0, auto=False)
-        n_basis = whole_number(e.n_basis, "n_basis")
+        check_verbose(e.verbose)
+        n_basis = number_or_auto(e.n_basis, "n_basis")
         check_square(n_basis or 1, "n_basis")
         return cls(
             kernel=kernel, noise=noise, noise_start=start, learn=bool(e.learn),
@@ -85,7 +91,7 @@ class FilterOptions:
             cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
             misfit=bool(e.misfit),
             forgetting=forgetting, drift=drift,
-            start_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
+            start_rows=whole_number(e.start_rows, "start_rows"),
         )  # fmt: skip
 
     @property

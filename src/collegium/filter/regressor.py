@@ -9,30 +9,19 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
+from ..interface.answers import LEVELS
 from ..interface.arguments import check_square
-from ..interface.fitted import Answering
-from ..interface.progress import Progress
-from ..interface.regressor import LEVELS
-from ..interface.stream import Waiting
-from ..interface.validation import (
-    all_or_nothing,
-    check_outputs,
-    check_queries,
-    check_rows,
-    generator,
-)
-from ..kernels import Kernel
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.stream import grow, waiting
+from ..interface.validation import check_outputs, check_queries, check_rows, generator
+from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import FilterOptions, residual_rows
-from .bases import FilterBasis
-from .densities import Density
-from .projection import error
-from .stream import FilterAnswers, FilterStream, begin, ordered, settled
+from .stream import MODEL, FilterStream, begin, ordered, settled
 
 Array = np.ndarray
-MODEL = "model"
 #: Share of rows from outside that is worth a warning.
 MANY = 0.05
 
@@ -41,7 +30,7 @@ class OutsideWarning(UserWarning):
     """Rows of a stream come from where a filter expected none."""
 
 
-class RegressionFilter(Answering):
+class RegressionFilter(Regressor):
     """Bayesian regression filter: a Kalman filter over the weights of a basis whose prior is
     one over functions (Zhu & Rohwer 1995).
 
@@ -139,6 +128,7 @@ class RegressionFilter(Answering):
     """
 
     levels = (*LEVELS, MODEL)
+    acts_after_fit = ("prior_mean", "verbose")
 
     def __init__(
         self,
@@ -198,10 +188,10 @@ class RegressionFilter(Answering):
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
         rows = residual_rows(ordered(rows, options), options)
-        rng, say = generator(self.random_state), Progress(self.verbose)
+        rng, say = generator(self.random_state), self._say()
         with single_threaded():
             stream = settled(begin(rows, options, rng, say), rows, options, say)
-        return self._heard(replace(stream, n_seen=n), 0.0)
+        return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None):
@@ -218,33 +208,32 @@ class RegressionFilter(Answering):
         -------
         self
         """
-        first, options = not hasattr(self, "stream_"), FilterOptions.of(self)
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=first)
-        if not first:
-            check_outputs(rows, self.scaling_)
-        n = int((rows.w > 0).sum())
+        model, options = getattr(self, "model_", None), FilterOptions.of(self)
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=model is None)
+        if model is None:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, model.scaling)
+        n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
         rows = rows.take(rows.w > 0)
         rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
-        rows, say = residual_rows(rows, options), Progress(self.verbose)
+        rows, say = residual_rows(rows, options), self._say()
+
+        def start(rows: Rows, earlier: FilterStream | None) -> FilterStream:
+            stream = begin(rows, options, generator(self.random_state), say)
+            stream = settled(stream, rows, options, say)
+            return replace(stream, waiting=waiting(rows, options.start_rows))
+
         with single_threaded():
-            if first:
-                stream, seen = self._wait(rows, Waiting(rows, 0), options, say), 0
-                self.y_ndim_ = y_ndim
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                waiting = replace(kept, rows=kept.rows + rows)
-                stream, seen = self._wait(rows, waiting, options, say), self.n_seen_
-            else:
-                stream, seen = self.stream_.heard(rows), self.n_seen_
+            stream = grow(model, rows, start, FilterStream.heard)
             stream = replace(stream, n_seen=seen + n)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)
-        return self._heard(stream, 0.0 if first else self.stream_.outside)
+        return self._after(stream, 0.0 if model is None else model.outside)
 
-    def _heard(self, stream: FilterStream, before: float):
+    def _after(self, stream: FilterStream, before: float):
         """All has worked. A word where rows came from outside, when their share passes a line."""
-        self.stream_ = stream
-        self._forget_answers()
+        self._keep(stream)
         if stream.waiting is None and stream.outside > MANY >= before:
             warnings.warn(
                 f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "
@@ -256,17 +245,6 @@ class RegressionFilter(Answering):
             )
         return self
 
-    def _wait(
-        self, rows: Rows, waiting: Waiting, options: FilterOptions, say: Progress
-    ) -> FilterStream:
-        """The stream after new rows, while its first ones are kept."""
-        if not waiting.due(options.learn_rows):
-            return replace(self.stream_.heard(rows), waiting=waiting)
-        rng, n = generator(self.random_state), waiting.rows.X.shape[0]
-        stream = settled(begin(waiting.rows, options, rng, say), waiting.rows, options, say)
-        enough = n >= options.start_rows
-        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
-
     @all_or_nothing
     def relearn(self):
         """Learn hyperparameters anew, from what is kept of all rows so far.
@@ -276,48 +254,11 @@ class RegressionFilter(Answering):
         self
         """
         check_is_fitted(self)
-        if self.stream_.drifting is not None:
+        if self.model_.drifting is not None:
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
-            self.stream_ = self.stream_.relearnt(Progress(self.verbose))
-        self._forget_answers()
+            self._keep(self.model_.relearnt(self._say()))
         return self
-
-    # -- answers ------------------------------------------------------------------------------
-
-    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
-        """Predict y, with the standard deviation or the covariance on request.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Queries.
-        return_std, return_cov : bool
-            Return (mean, std) or (mean, cov) instead of the mean; not both.
-        level : {"observation", "function", "model"}
-            Of a new observation (noise included, the default), of the function behind it, or of
-            its projection onto the basis.
-
-        Returns
-        -------
-        mean : array of shape (n,) or (n, p)
-        std : array of the same shape
-        cov : array of shape (n, n) or (n, n, p)
-        """
-        found = super().predict(X, return_std, return_cov, level=level)
-        mean, rest = (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
-        mean = self._with_prior_mean(X, mean)
-        return (mean, *rest) if rest else mean
-
-    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
-        """Draw observations (or functions, or projections) at X from the posterior, jointly.
-
-        Returns
-        -------
-        samples : array of shape (n, n_samples) or (n, p, n_samples)
-        """
-        found = super().sample_y(X, n_samples, random_state, level=level)
-        return self._with_prior_mean(X, found)
 
     def sample_prior(self, X, n_samples=5, random_state=0):
         """Draw functions from the prior of f at X, of the first output, without the linear part.
@@ -334,69 +275,18 @@ class RegressionFilter(Answering):
         with single_threaded():
             found = self.kernel_.sample(X, n_samples, generator(random_state))
         mean = self._prior_mean(X)
-        return found + self.scaling_.centre[0] + (mean[:, :1] if np.ndim(mean) else mean)
+        return found + self.model_.scaling.centre[0] + (mean[:, :1] if np.ndim(mean) else mean)
 
-    def _with_prior_mean(self, X, found: Array) -> Array:
-        mean = self._prior_mean(X)
-        if not np.ndim(mean):
-            return found + mean
-        mean = mean[:, 0] if self.y_ndim_ == 1 else mean
-        return found + mean.reshape(*mean.shape, *(1,) * (found.ndim - mean.ndim))
+    def _prior_mean(self, X: Array) -> Array | float:
+        return 0.0 if self.prior_mean is None else FilterOptions.of(self).mean(X)
 
-    def _prior_mean(self, X) -> Array | float:
-        """A number, or (n, 1) or (n, p)."""
-        if self.prior_mean is None:
-            return 0.0
-        return FilterOptions.of(self).mean(check_queries(self, X))
-
-    def _at(self, level) -> FilterAnswers:
-        return FilterAnswers(self.stream_.model, self._answers.get(self.stream_), level == MODEL)
-
-    def _kernel_scaled(self) -> Kernel:
-        return self.stream_.model.kernel
-
-    def _noise_scaled(self) -> float:
-        return self.stream_.model.noise
-
-    def _prior_variance(self, X: Array) -> float:
-        return float(self.stream_.model.kernel.diag(X).max(initial=0.0))
-
-    # -- what was found -----------------------------------------------------------------------
-
-    def _fitted(self) -> FilterStream:
-        check_is_fitted(self)
-        return self.stream_
-
-    @property
-    def basis_(self) -> FilterBasis:
-        return self._fitted().model.basis
-
-    @property
-    def density_(self) -> Density:
-        return self._fitted().model.density
-
-    @property
-    def n_basis_(self) -> int:
-        return self.basis_.m
-
-    @property
-    def n_seen_(self) -> int:
-        return self._fitted().n_seen
-
-    @property
-    def n_outside_(self) -> int:
-        return self._fitted().n_outside
-
-    @property
-    def projection_error_(self) -> float:
-        model = self._fitted().model
-        with single_threaded():
-            return error(model.basis, model.density, model.kernel)
-
-    @property
-    def log_evidence_(self) -> float:
-        """log p(y | X) in the units of y, summed over outputs."""
-        stream = self._fitted()
-        with single_threaded():
-            found = self._answers.get(stream).log_evidence
-        return float((found - stream.total_weight * np.log(self.scaling_.scale)).sum())
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
+    basis_ = fitted("model.basis", "The basis used.")
+    density_ = fitted("model.density", "The density of inputs used.")
+    n_basis_ = fitted("model.basis.m", "Functions of the basis.")
+    n_seen_ = fitted("n_seen", "Rows seen.")
+    n_outside_ = fitted("n_outside", "Rows outside the density, which were left out.")
+    projection_error_ = fitted("projection_error", "Error of the projection's integrals.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..committee.fitting import choose_scaling
 from ..engines import engine_for
+from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..kernels import Kernel
 from ..kernels.rbf import RBF
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Scales
+from ..likelihoods.base import Scalar
+from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.units import Units
 from ..rows.metric import column_scales
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning, merged
@@ -22,9 +27,12 @@ from .densities import typical
 from .evidence import relearnt
 from .kalman import Drifting
 from .model import FilterModel, Linear, Posterior
+from .projection import error
 from .sums import Sums
 
 Array = np.ndarray
+#: The level of the projection of f onto the basis.
+MODEL = "model"
 #: Queries answered at once.
 BATCH = 2_048
 #: A memory that fades is learnt from again after so many times its length.
@@ -34,8 +42,8 @@ GUESS_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class FilterStream:
-    """A fitted filter: records of arrays, numbers and strings."""
+class FilterStream(Model):
+    """A fitted filter, and what it needs to go on."""
 
     model: FilterModel
     sums: Sums
@@ -45,7 +53,7 @@ class FilterStream:
     scales: Scales  # of the inputs: priors and bounds of the hyperparameters
     keep_noise: bool
     learns: bool
-    scaling: Scaling
+    units: Units
     waiting: Waiting | None
     n_seen: int
     n_outside: int  # rows that were not heard
@@ -78,7 +86,7 @@ class FilterStream:
         return self.n_outside / max(self.n_seen, 1)
 
     @property
-    def total_weight(self) -> float:
+    def total_weight(self) -> float:  # type: ignore[override]
         return self.sums.weight if self.drifting is None else self.drifting.weight
 
     def relearnt(self, say: Progress) -> FilterStream:
@@ -87,10 +95,29 @@ class FilterStream:
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
         return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
 
-    def predictor(self) -> Posterior:
+    @property
+    def kernel(self) -> Kernel:  # type: ignore[override]
+        return self.model.kernel
+
+    @property
+    def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
+        return (Gaussian(self.model.noise),) * self.scaling.scale.size
+
+    @property
+    def projection_error(self) -> float:
+        """How far the projection's integrals are from those of a finer rule."""
+        return error(self.model.basis, self.model.density, self.model.kernel)
+
+    def posterior(self) -> Posterior:
         if self.drifting is not None:
             return self.drifting.posterior()
         return Posterior.of(self.model, self.sums)
+
+    def log_evidence(self) -> Array:
+        return self.posterior().log_evidence
+
+    def predictor(self) -> FilterPredictor:
+        return FilterPredictor(self.model, self.posterior())
 
 
 def begin(
@@ -114,7 +141,7 @@ def begin(
     return FilterStream(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
         forgetting=options.forgetting, scales=Scales.of(rows.X),
-        keep_noise=options.noise is not None, learns=options.learn, scaling=scaling,
+        keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
         waiting=None, n_seen=0, n_outside=0, learnt_at=0,
     )  # fmt: skip
 
@@ -175,24 +202,27 @@ def _residuals(linear: Linear, scaled: Rows) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class FilterAnswers:
-    """The answers at a level, in batches."""
+class FilterPredictor:
+    """The answers about f, or at the level "model" about its projection, in batches."""
 
     model: FilterModel
     posterior: Posterior
-    of_model: bool
+    of_model: bool = False
 
-    def _moments(self, X: Array) -> Prediction:
+    def at(self, level: str) -> FilterPredictor:
+        return replace(self, of_model=level == MODEL)
+
+    def predict(self, X: Array, engine: Any) -> Prediction:
         ask = self.posterior.of_model if self.of_model else self.posterior.of_function
         return Prediction.joined(
             [ask(self.model, X[i : i + BATCH]) for i in range(0, X.shape[0], BATCH)]
         )
 
-    def _means(self, X: Array) -> Array:
-        return self._moments(X).mean
+    def mean(self, X: Array, engine: Any) -> Array:
+        return self.predict(X, engine).mean
 
-    def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        return self._moments(X), self.posterior.joint(self.model, X, of_model=self.of_model)
+    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
+        return self.predict(X, engine), self.posterior.joint(self.model, X, of_model=self.of_model)
 
 
 def ordered(rows: Rows, options: FilterOptions) -> Rows:

@@ -15,6 +15,26 @@ from ..rows.partition import RULES
 Array = np.ndarray
 
 
+def check_coverage(coverage) -> None:
+    if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
+        raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
+
+
+def check_level(level, levels: tuple[str, ...]) -> None:
+    if not isinstance(level, str) or level not in levels:
+        raise ValueError(f"level={level!r}: give one of {levels}")
+
+
+def check_verbose(verbose) -> None:
+    whole_number(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", least=0)
+
+
+def yes_or_no(value, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: give True or False")
+    return bool(value)
+
+
 def check_square(n: int, what: str) -> None:
     """Refuse a dense n × n matrix before it is tried."""
     if n > linalg.LARGEST:
@@ -45,13 +65,13 @@ def given_hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | N
     return kernel, values, start
 
 
-def _one_of(value, name: str, choices: tuple[str, ...]) -> str:
+def one_of(value, name: str, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}={value!r}: give one of {choices}")
     return value
 
 
-def _tolerance(value, name: str) -> float:
+def tolerance(value, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < 1:
         raise ValueError(f"{name}={value!r}: give a tolerance of at least 0 and below 1")
     return float(value)
@@ -67,13 +87,21 @@ def choose_engine(engine, n_jobs):
     return engine
 
 
-def whole_number(value, name: str, *, least: int = 1, auto: bool = True) -> int | None:
-    if auto and isinstance(value, str) and value == "auto":
-        return None
+def whole_number(value, name: str, *, least: int = 1, words: str = "") -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
-        words = " or 'auto'" if auto else ""
         raise ValueError(f"{name}={value!r}: give a whole number of at least {least}{words}")
     return int(value)
+
+
+def number_or_auto(value, name: str, *, least: int = 1) -> int | None:
+    """A whole number; None for "auto"."""
+    if is_auto(value):
+        return None
+    return whole_number(value, name, least=least, words=" or 'auto'")
+
+
+def is_auto(value) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def number(value, name: str, right: Callable[[float], bool], words: str) -> float:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..rows.rows import Rows
-from .validation import MOST_COPIES, check_range, check_weights
+from ..rows.scaling import MOST_COPIES
+from .estimator import Estimator
+from .validation import check_range, check_weights
 
 Array = np.ndarray
 
 
-class LabelClassifier(ClassifierMixin, BaseEstimator):
-    """A subclass has `predict_proba` and sets `classes_`."""
+class Classifier(ClassifierMixin, Estimator):
+    """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
 
-    def predict(self, X):
+    def predict(self, X) -> Array:
         """The most probable class of each query.
 
         Parameters

@@ -1,37 +1,32 @@
-"""What every regressor here shares: answers in the units of y, at two levels, with bars."""
+"""What every regressor shares: one path from queries to answers in the units of y."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
-from ..numerics import linalg
-from ..rows.rows import Prediction
-from .arguments import check_square
-from .validation import check_queries
+from ..numerics.threads import single_threaded
+from .answers import LEVELS, Answers
+from .arguments import check_coverage, check_level, check_square
+from .estimator import Estimator
+from .validation import check_exposure, check_queries
 
 Array = np.ndarray
-LEVELS = ("observation", "function")
 
 
-class GaussianRegressor(RegressorMixin, BaseEstimator):
-    """Answers from what a subclass has: `_means(X)`, `_moments(X)`, `_joint(X)`, `scaling_`,
-    `_noise_scaled()` and `_prior_variance(X)`. Where it knows more levels than two, `_at(level)`
-    is what has the first three.
-    """
+class Regressor(RegressorMixin, Estimator):
+    """Answers from `model_`: a record with `predictor()`, `likelihoods`, `units` and `kernel`."""
 
-    levels = LEVELS
+    levels: tuple[str, ...] = LEVELS
 
-    def _at(self, level):
-        return self
-
-    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
+    def predict(
+        self, X, return_std=False, return_cov=False, *, level="observation", exposure=None
+    ) -> Any:
         """Predict y, with the standard deviation or the covariance on request.
 
         Parameters
@@ -41,7 +36,12 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         return_std, return_cov : bool
             Return (mean, std) or (mean, cov) instead of the mean; not both.
         level : {"observation", "function"}
-            Of a new observation (noise included, the default) or of the function behind it.
+            Of a new observation (noise included, the default) or of the function behind it (of
+            counts: their rate). `RegressionFilter` also knows "model": the function's projection
+            onto the basis.
+        exposure : float or array-like of shape (n,), default=None
+            Of counts: predict those of so much exposure; None: of one each, with a warning where
+            the model was fitted with others.
 
         Returns
         -------
@@ -49,90 +49,109 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
         std : array of the same shape
         cov : array of shape (n, n) or (n, n, p)
         """
-        check_is_fitted(self)
-        check_level(level, self.levels)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: ask for one of them")
-        X, source = check_queries(self, X), self._at(level)
+        answers = self._answers(X, level, exposure)
         with single_threaded():
             if return_cov:
-                check_square(X.shape[0], "return_cov")
-                found, covariance = source._joint(X)
-                np.fill_diagonal(covariance, found.variance)  # to the last bit
-                return self._mean(found.mean), self._in_units(covariance, level)
+                check_square(answers.X.shape[0], "return_cov")
+                mean, covariance = answers.covariance(level)
+                return self._shaped(mean), self._shaped(covariance)
             if not return_std:
-                return self._mean(source._means(X))
-            found = source._moments(X)
-        return self._mean(found.mean), self._std(found, level)
+                return self._shaped(answers.mean(level))
+            mean, std = answers.moments(level)
+        return self._shaped(mean), self._shaped(std)
 
-    def predict_interval(self, X, coverage=0.95, *, level="observation"):
+    def predict_interval(
+        self, X, coverage=0.95, *, level="observation", exposure=None
+    ) -> tuple[Array, Array]:
         """Central interval that holds y (or the function) with probability `coverage`.
+
+        Of counts: whole numbers, of at least that probability with "poisson"; with a likelihood
+        of your own by its `quantile`.
+
+        Parameters
+        ----------
+        X, level, exposure : as in `predict`
+        coverage : float, default=0.95
 
         Returns
         -------
         lower, upper : arrays of the shape of the mean
         """
         check_coverage(coverage)
-        mean, std = self.predict(X, return_std=True, level=level)
-        z = ndtri(0.5 + 0.5 * coverage)
-        return mean - z * std, mean + z * std
+        answers = self._answers(X, level, exposure)
+        with single_threaded():
+            lower, upper = answers.interval(coverage, level)
+        return self._shaped(lower), self._shaped(upper)
 
-    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
-        """Draw observations (or functions) at X from the posterior, jointly.
+    def sample_y(
+        self, X, n_samples=1, random_state=0, *, level="observation", exposure=None
+    ) -> Array:
+        """Draw observations (or functions; of counts: rates) at X from the posterior, jointly.
+
+        Parameters
+        ----------
+        X, level, exposure : as in `predict`
+        n_samples : int, default=1
+        random_state : int, RandomState or None
 
         Returns
         -------
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
-        check_is_fitted(self)
-        check_level(level, self.levels)
-        rng = check_random_state(random_state)
-        samples = self.scaling_.centre[:, None] + self.scaling_.scale[:, None] * self._draws(
-            check_queries(self, X), n_samples, rng, level
-        )
-        return samples[:, 0] if self.y_ndim_ == 1 else samples
-
-    def _draws(self, X: Array, n_samples, rng, level: str) -> Array:
-        """Of scaled y, jointly  (n, p, n_samples)."""
         if not (isinstance(n_samples, Integral) and n_samples >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
-        check_square(X.shape[0], "sample_y")
+        answers = self._answers(X, level, exposure)
+        check_square(answers.X.shape[0], "sample_y")
+        rng = check_random_state(random_state)
         with single_threaded():
-            found, covariance = self._at(level)._joint(X)
-            if level == "observation":
-                linalg.add_diagonal(covariance, self._noise_scaled())
-            scale = max(self._prior_variance(X), float(covariance.diagonal().max())) or 1.0
-            L, _ = linalg.cholesky(covariance, scale, nugget=linalg.JITTERS[0], overwrite=True)
-            n, p = found.mean.shape
-            draws = (L @ rng.standard_normal((n, p * n_samples))).reshape(n, p, n_samples)
-        return found.mean[:, :, None] + draws
+            draws = answers.draws(int(n_samples), rng, level)
+        return draws[:, 0] if self.y_ndim_ == 1 else draws
 
-    def _mean(self, scaled: Array) -> Array:
-        mean = self.scaling_.mean(scaled)
-        return mean[:, 0] if self.y_ndim_ == 1 else mean
+    def score(self, X, y, sample_weight=None, exposure=None) -> float:
+        """R² of the means.
 
-    def _std(self, found: Prediction, level: str) -> Array:
-        noise = self._noise_scaled() if level == "observation" else 0.0
-        std = np.sqrt(found.variance + noise)[:, None] * self.scaling_.scale
-        return std[:, 0] if self.y_ndim_ == 1 else std
+        Parameters
+        ----------
+        X, exposure : as in `predict`
+        y : array-like of shape (n,) or (n, p)
+        sample_weight : array-like of shape (n,), default=None
 
-    def _in_units(self, covariance: Array, level: str) -> Array:
-        if level == "observation":
-            linalg.add_diagonal(covariance, self._noise_scaled())
-        covariance = covariance[:, :, None] * self.scaling_.scale**2
-        return covariance[:, :, 0] if self.y_ndim_ == 1 else covariance
+        Returns
+        -------
+        score : float
+        """
+        from sklearn.metrics import r2_score  # slow to load
+
+        mean = self.predict(X, exposure=exposure)
+        return float(r2_score(y, mean, sample_weight=sample_weight))
+
+    def _answers(self, X, level, exposure) -> Answers:
+        """What the model knows at queries; refuses what it does not."""
+        check_is_fitted(self)
+        check_level(level, self.levels)
+        X, model = check_queries(self, X), self.model_
+        e = check_exposure(exposure, X.shape[0], model.likelihoods[0], used=model.units.exposed)
+        return self._answers_at(X, model.units.shift + np.log(e))
+
+    def _answers_at(self, X: Array, shift: Array) -> Any:
+        """The same for checked queries; `shift` is added to latent functions."""
+        model = self.model_
+        return Answers(
+            X, self._predictor(), model.likelihoods, model.units, self._engine(), shift,
+            self._prior_mean(X), model.kernel,
+        )  # fmt: skip
+
+    def _prior_mean(self, X: Array) -> Array | float:
+        """What is added to answers, in the units of y: a number or (n, p)."""
+        return 0.0
+
+    def _shaped(self, found: Array) -> Array:
+        """Without the axis of outputs, where y came without one."""
+        return found[..., 0] if self.y_ndim_ == 1 else found
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def check_coverage(coverage) -> None:
-    if not (isinstance(coverage, Real) and 0.0 < coverage < 1.0):
-        raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
-
-
-def check_level(level, levels=LEVELS) -> None:
-    if not isinstance(level, str) or level not in levels:
-        raise ValueError(f"level={level!r}: give one of {levels}")

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..rows.rows import Rows
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """The first rows of a stream, kept until there are enough to learn from for good."""
+    """The first rows of a stream, in the units of the user, kept until there are enough."""
 
-    rows: Rows  # in the units of the user
+    rows: Rows
     learnt_at: int  # rows when hyperparameters were last learnt
+    enough: int  # rows that end the waiting
 
-    def due(self, enough: int) -> bool:
+    @property
+    def due(self) -> bool:
         """Whether to learn: at first, when the rows have doubled, and when they are enough."""
-        return self.rows.X.shape[0] >= min(2 * self.learnt_at, enough)
+        return self.rows.X.shape[0] >= min(2 * self.learnt_at, self.enough)
+
+
+def waiting(rows: Rows, enough: int) -> Waiting | None:
+    """The rows of a model just learnt from all of them; None: they were enough."""
+    n = rows.X.shape[0]
+    return None if n >= enough else Waiting(rows, n, enough)
+
+
+def grow(
+    model: Any, rows: Rows, begin: Callable[[Rows, Any], Any], absorb: Callable[[Any, Rows], Any]
+) -> Any:
+    """The model of a stream after more rows; None: before the first.
+
+    `absorb(model, rows)` adds rows. While the model has rows that wait, `begin(rows, model)`
+    makes it anew from all of them, each time these are due.
+    """
+    if model is None:
+        return begin(rows, None)
+    if model.waiting is None:
+        return absorb(model, rows)
+    kept = replace(model.waiting, rows=model.waiting.rows + rows)
+    if kept.due:
+        return begin(kept.rows, model)
+    return replace(absorb(model, rows), waiting=kept)

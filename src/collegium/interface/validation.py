@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from functools import wraps
+import warnings
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from ..likelihoods.base import Scalar
 from ..rows.rows import Rows
 from ..rows.scaling import LARGEST, Scaling
 
 Array = np.ndarray
-#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
-#: digits of the others.
-MOST_COPIES = 1e12
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
 LARGEST_WEIGHT = 1e250
-
-
-def all_or_nothing(method):
-    """A method of an estimator that leaves it as it was where it fails."""
-
-    @wraps(method)
-    def attempt(self, *arguments, **keywords):
-        before = vars(self).copy()
-        try:
-            return method(self, *arguments, **keywords)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return attempt
 
 
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
@@ -104,6 +86,33 @@ def generator(random_state) -> np.random.Generator:
     except (TypeError, ValueError) as error:
         raise ValueError(f"random_state={random_state!r}: {error}") from error
     return np.random.default_rng(seed)
+
+
+def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) -> Array:
+    """One a row, or of all rows; ones by default, with a warning where others were `used`  (n,)."""
+    if exposure is None:
+        if used:
+            warnings.warn(
+                "the rows came with exposures, and these queries without: their exposure is "
+                "taken to be one; give exposure=1.0 if that is meant",
+                stacklevel=4,
+            )
+        return np.ones(n)
+    if not likelihood.takes_exposure:
+        takers = [name for name, own in Scalar.named().items() if own.takes_exposure]
+        names = " or ".join(f"likelihood={name!r}" for name in takers)
+        raise ValueError(f"exposure means something with {names} only: leave it out")
+    try:
+        e = np.asarray(exposure, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"exposure must be numbers: {error}") from error
+    if e.ndim == 0:
+        e = np.full(n, float(e))
+    if e.shape != (n,):
+        raise ValueError(f"exposure has shape {e.shape}: give one number a row, ({n},), or one")
+    if not ((e >= 1.0 / LARGEST) & (e <= LARGEST)).all():
+        raise ValueError(f"exposure must be positive numbers, at most {LARGEST:.0e}")
+    return e
 
 
 def check_queries(estimator, X) -> Array:

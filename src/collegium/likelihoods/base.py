@@ -12,8 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import ndtri
 
-from . import counting
+from ..rows.scaling import Scaling
+from . import counting, positive
 from .quadrature import expect
+from .sites import sites
+from .units import Units
 
 Array = np.ndarray
 #: What y may be.
@@ -21,6 +24,7 @@ SUPPORTS: dict[str, Any] = {
     "signs": lambda y, _: np.abs(y) == 1.0,
     "classes": lambda y, own: (y >= 0) & (y < own.latents) & (y == np.floor(y)),
     "counts": lambda y, _: (y >= 0) & (y == np.floor(y)),
+    "positive": lambda y, _: y > 0,
     "reals": lambda y, _: np.full(y.shape, True),
 }
 
@@ -29,18 +33,23 @@ SUPPORTS: dict[str, Any] = {
 class Observation:
     """p(y | f) of one row.
 
-    `support` says what y may be: "signs" (±1), "classes" (0 … K − 1), "counts" or "reals".
+    `support` says what y may be: "signs" (±1), "classes" (0 … K − 1), "counts", "positive"
+    (y > 0) or "reals". `name` is what users call it by, as in `likelihood="student-t"`.
     `free` names the positive parameters that can be learnt; θ are their logs.
     """
 
     support: ClassVar[str] = ""
+    name: ClassVar[str] = ""
     free: ClassVar[tuple[str, ...]] = ()
+    may_be_zero: ClassVar[tuple[str, ...]] = ()  # parameters that need not be positive
     registry: ClassVar[list[type[Observation]]] = []
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if "name" not in vars(cls):
+            cls.name = ""  # a name is of one class, not of those derived from it
         if cls.support:
             if cls.support not in SUPPORTS:
                 raise ValueError(
@@ -53,11 +62,19 @@ class Observation:
         for one in fields(self):
             if one.name == "fixed":
                 continue
-            value = getattr(self, one.name)
-            if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
+            value, zero = getattr(self, one.name), one.name in self.may_be_zero
+            if not (
+                np.ndim(value) == 0 and np.isfinite(value) and (value > 0 or (zero and not value))
+            ):
                 raise ValueError(
-                    f"{one.name} of {type(self).__name__} must be a positive number; got {value!r}"
+                    f"{one.name} of {type(self).__name__} must be a "
+                    f"{'number ≥ 0' if zero else 'positive number'}; got {value!r}"
                 )
+
+    @classmethod
+    def named(cls) -> dict[str, type[Self]]:
+        """Likelihoods of this kind, by their names."""
+        return {one.name: one for one in Observation.registry if one.name and issubclass(one, cls)}
 
     @property
     def latents(self) -> int:
@@ -130,6 +147,11 @@ class Scalar(Observation):
     """
 
     identity: ClassVar[bool] = False  # whether E[y | f] is f itself
+    takes_exposure: ClassVar[bool] = False  # whether a second column of y is e, E[y | f] = e·E₁
+    takes_noise: ClassVar[bool] = False  # whether the argument `noise` of estimators is its noise
+    code: ClassVar[int | None] = None  # of its branch in `sites.site`, for the online GP
+
+    # -- a new y ----------------------------------------------------------------------------------
 
     def mean(self, f: Array) -> Array:
         """E[y | f]: the inverse link."""
@@ -158,27 +180,33 @@ class Scalar(Observation):
         return ratio[:, None] * C * ratio
 
     def quantile(self, level: float, m: Array, v: Array) -> Array:
-        """The smallest y whose distribution function reaches `level`, f ~ N(m, v); by the normal
-        with the moments of y (of counts the negative binomials with those given f), where
-        nothing better is known."""
+        """The smallest y whose distribution function reaches `level`, f ~ N(m, v).
+
+        Where nothing better is known: of the normal with the moments of y; of counts and of
+        positive y, of negative binomials and of gammas with the moments given f.
+        """
         if self.support == "counts":
             return counting.quantile(level, m, v, self.mean, self.variance)
+        if self.support == "positive":
+            return positive.quantile(level, m, v, self.mean, self.variance)
         mean, variance = self.predict(m, v)
         if self.support == "signs":
             return np.where(0.5 - 0.5 * mean >= level, -1.0, 1.0)
         return mean + np.sqrt(variance) * ndtri(level)
 
     def draw(self, f: Array, rng: Any) -> Array:
-        """A y of each f; of the normal (of counts the negative binomial) with its moments, where
-        nothing better is known."""
+        """A y of each f; of the normal (of counts the negative binomial, of positive y the gamma)
+        with its moments, where nothing better is known."""
         if self.support == "signs":
             return np.where(rng.uniform(size=f.shape) < 0.5 + 0.5 * self.mean(f), 1.0, -1.0)
         if self.support == "counts":
             return counting.draw(self.mean(f), self.variance(f), rng)
+        if self.support == "positive":
+            return positive.draw(self.mean(f), self.variance(f), rng)
         return self.mean(f) + np.sqrt(self.variance(f)) * rng.standard_normal(f.shape)
 
     def log_predictive(self, y: Array, m: Array, v: Array) -> Array:
-        """log E[p(y | f)] of each row, f ~ N(m, v), where p bends on a scale of one or more."""
+        """log E[p(y | f)] of each row, f ~ N(m, v)."""
         columns = np.moveaxis(y, -1, 0)
 
         def density(f: Array, *given: Array) -> Array:
@@ -186,3 +214,31 @@ class Scalar(Observation):
 
         with np.errstate(divide="ignore"):
             return np.log(expect(density, m, v, *columns))
+
+    # -- moment matching --------------------------------------------------------------------------
+
+    @property
+    def parameter(self) -> float:
+        """The number that `sites.site` is given beside the code."""
+        return 0.0
+
+    def site(self, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
+        """∂ log Z/∂m, ∂² log Z/∂m² and log Z = log E[p(y | f)] of each y, f ~ N(m, v)."""
+        if self.code is None:
+            raise TypeError(f"{type(self).__name__} has no branch in sites.site")
+        return sites(self.code, self.parameter, y, m, v)
+
+    # -- estimators -------------------------------------------------------------------------------
+
+    def units(self, y: Array, w: Array) -> Units:
+        """How this likelihood sees targets y (n, c) of weights w (n,): as they come, by default."""
+        return Units(Scaling.none())
+
+    def accept(self, y: Array) -> None:
+        """ValueError where an estimator cannot take these targets (n, 1): by default `check`."""
+        self.check(y)
+
+    def with_noise(self, noise: float, *, keep: bool = False) -> Self:
+        """With this noise to start learning from, or to keep."""
+        own: dict[str, Any] = {"fixed": ("noise",)} if keep else {}
+        return replace(self, noise=noise, **own)  # type: ignore[call-arg]

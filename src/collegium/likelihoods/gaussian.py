@@ -3,20 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..numerics.linalg import LOG_2PI
 from .base import Scalar
+from .sites import GAUSSIAN
 
 
 @dataclass(frozen=True)
 class Gaussian(Scalar):
-    """N(y; f, σ²)."""
+    """N(y; f, σ²). Without noise, σ² = 0, y is f itself: it has answers, but no density."""
 
     noise: float = 1.0  # σ²
 
     support = "reals"
+    name = "gaussian"
     free = ("noise",)
+    may_be_zero = ("noise",)
     identity = True
+    code = GAUSSIAN
+
+    @property
+    def parameter(self):
+        return self.noise
 
     def log_density(self, y, f):
         return -0.5 * ((y[..., 0] - f) ** 2 / self.noise + np.log(self.noise) + LOG_2PI)
@@ -41,6 +50,15 @@ class Gaussian(Scalar):
 
     def function(self, m, v):
         return m, v
+
+    def covariance(self, m, v, C):
+        return C
+
+    def quantile(self, level, m, v):
+        return m + np.sqrt(v + self.noise) * ndtri(level)
+
+    def draw(self, f, rng):
+        return f + np.sqrt(self.noise) * rng.standard_normal(f.shape)
 
     def log_predictive(self, y, m, v):
         total = v + self.noise

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .base import Scalar
-from .quadrature import expect
+from .quadrature import trapezoid
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class Logit(Scalar):
     """p(y | f) = 1/(1 + e^−yf), y = ±1."""
 
     support = "signs"
+    name = "logit"
 
     def log_density(self, y, f):
         return log_expit(y[..., 0] * f)
@@ -48,7 +49,7 @@ class Logit(Scalar):
         m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
         below = -np.abs(m)
         tilt = np.minimum(-below / np.maximum(v, 1e-300), 1.0)
-        rest = expect(
+        rest = trapezoid(
             lambda f, t: np.exp(log_expit(f) - t * f), below + tilt * v, v, tilt
         )  # between e^−|f| and 1
         log_p = tilt * below + 0.5 * tilt**2 * v + np.log(rest)

@@ -6,15 +6,18 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..numerics.linalg import LOG_2PI
-from . import sites as likelihoods
+from . import lognormal
 from .base import Scalar
-from .sites import LARGEST_EXPONENT
+from .count_quantiles import LARGEST_EXPONENT, count_quantile
+from .sites import POISSON
+from .units import log_exposure, log_link_units
 
-_POISSON = likelihoods.Poisson()
 #: Counts above this are large.
 STIRLING = 16.0
 #: Rates beyond are drawn from as if they were this.
 LARGEST_COUNT = 1e15
+#: Stands for no counts at all in the log of their mean.
+HALF_A_COUNT = 0.5
 
 
 @dataclass(frozen=True)
@@ -25,51 +28,66 @@ class Poisson(Scalar):
     """
 
     support = "counts"
+    name = "poisson"
+    takes_exposure = True
+    code = POISSON
 
     def check(self, y):
         super().check(y)
         if y.shape[1] > 2 or (y[:, 1:] <= 0).any():
             raise ValueError("y of Poisson has counts and, in a second column, exposures > 0")
 
+    def accept(self, y):
+        """Numbers between counts too, for which the density is defined as well."""
+        if not ((y >= 0) & (y <= LARGEST_COUNT)).all():
+            raise ValueError(
+                f"y must be counts between 0 and {LARGEST_COUNT:.0e} with likelihood='poisson'"
+            )
+
     def log_density(self, y, f):
         """For a large count y, with δ = log rate − log y, −y(e^δ − 1 − δ) − log y! + y log y − y:
         nothing of the size of y cancels."""
-        y, log_rate = y[..., 0], f + _log_exposure(y)
+        y, log_rate = y[..., 0], f + log_exposure(y)
         many = y > STIRLING
         count = np.where(many, y, STIRLING)
         gap = np.minimum(log_rate - np.log(count), LARGEST_EXPONENT)
         far = -count * (np.expm1(gap) - gap) - log_stirling(count)
-        return np.where(many, far, y * log_rate - _POISSON.rate_at(log_rate) - gammaln(y + 1.0))
+        return np.where(many, far, y * log_rate - lognormal.rate(log_rate) - gammaln(y + 1.0))
 
     def derivatives(self, y, f):
-        rate = _POISSON.rate_at(f + _log_exposure(y))
+        rate = lognormal.rate(f + log_exposure(y))
         return y[..., 0] - rate, -rate, -rate
 
     def mean(self, f):
-        return _POISSON.rate_at(f)
+        return lognormal.rate(f)
 
     def variance(self, f):
-        return _POISSON.rate_at(f)
+        return lognormal.rate(f)
 
     def predict(self, m, v):
         """Rates are log-normal: mean e^(m + v/2), variance mean + mean²(e^v − 1)."""
-        return _POISSON.predict(m, v)
+        mean, variance = lognormal.moments(m, v)
+        return mean, mean + variance
 
     def function(self, m, v):
         """Of the rate."""
-        return _POISSON.rate(m, v)
+        return lognormal.moments(m, v)
 
     def covariance(self, m, v, C):
-        return _POISSON.rate_covariance(m, v, C)
+        return lognormal.covariance(m, v, C)
 
     def quantile(self, level, m, v):
-        return _POISSON.quantile(level, m, v)
+        return count_quantile(level, m, v)
 
     def draw(self, f, rng):
         return rng.poisson(np.minimum(self.mean(f), LARGEST_COUNT)).astype(float)
 
     def log_predictive(self, y, m, v):
-        return _POISSON.log_probability(y[..., 0], m + _log_exposure(y), v)
+        return self.site(y[..., 0], m + log_exposure(y), v)[2]
+
+    def units(self, y, w):
+        """Rates relative to their mean."""
+        return log_link_units(y, w, HALF_A_COUNT)
 
 
 def log_stirling(y):
@@ -77,7 +95,3 @@ def log_stirling(y):
     x = 1.0 / y**2
     series = (1 / 12 - x * (1 / 360 - x * (1 / 1260 - x * (1 / 1680 - x / 1188)))) / y
     return 0.5 * (LOG_2PI + np.log(y)) + series
-
-
-def _log_exposure(y):
-    return np.log(y[..., 1]) if y.shape[-1] > 1 else 0.0

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
-from . import sites as likelihoods
 from .base import Scalar
-
-_PROBIT = likelihoods.Probit()
+from .sites import PROBIT
 
 
 @dataclass(frozen=True)
@@ -16,14 +14,16 @@ class Probit(Scalar):
     """p(y | f) = Φ(yf), y = ±1."""
 
     support = "signs"
+    name = "probit"
+    code = PROBIT
 
     def log_density(self, y, f):
-        return _PROBIT.site(y[..., 0], f, 0.0)[2]
+        return self.site(y[..., 0], f, 0.0)[2]
 
     def derivatives(self, y, f):
         """With z = yf, h = φ(z)/Φ(z) and r = z + h: yh, −hr, yh(r² + hr − 1)."""
         y = y[..., 0]
-        first, second, _ = _PROBIT.site(y, f, 0.0)
+        first, second, _ = self.site(y, f, 0.0)
         h, z = y * first, y * f
         with np.errstate(divide="ignore", invalid="ignore"):
             r = np.where(z > -5.0, z + h, -second / h)
@@ -36,14 +36,16 @@ class Probit(Scalar):
         return 4.0 * ndtr(f) * ndtr(-f)
 
     def predict(self, m, v):
-        return _PROBIT.predict(m, v)
+        z = m / np.sqrt(1.0 + v)
+        return ndtr(z) - ndtr(-z), 4.0 * ndtr(z) * ndtr(-z)
 
     def log_predictive(self, y, m, v):
         return self.log_probability(y[..., 0] * m, v)
 
     def probability(self, m, v):
         """p(y = 1) = Φ(m/√(1 + v))."""
-        return _PROBIT.probability(m, v)
+        return ndtr(m / np.sqrt(1.0 + v))
 
     def log_probability(self, m, v):
-        return _PROBIT.log_probability(m, v)
+        """log p(y = 1)."""
+        return log_ndtr(m / np.sqrt(1.0 + v))

@@ -1,25 +1,22 @@
-"""Likelihoods p(y | f) of one row, as a Gaussian belief about f meets them.
+"""Compiled moment matching: p(y | f) of one row, under a Gaussian belief about f.
 
-With f ~ N(m, v) before the row is heard, log Z = log E[p(y | f)] and its derivatives
+With f ~ N(m, v) before the row, log Z = log E[p(y | f)] and its derivatives
 
     q = ∂ log Z/∂m        r = ∂² log Z/∂m²  (−1/v ≤ r ≤ 0 where p is log-concave in f)
 
-are all that moment matching needs: the mean becomes m + qv, the variance v + rv². A likelihood
-is a record with a `code` for the compiled loops, which call `site` on numbers.
+are all that is needed: the mean becomes m + qv, the variance v + rv². A likelihood has a code and
+a branch in `site`, which compiled loops call on numbers.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy.special import log_ndtr, ndtr
 
 from ..numerics.linalg import LOG_2PI
-from .count_quantiles import LARGEST_EXPONENT, count_quantile
 
 Array = np.ndarray
 exact_leaf: Any = njit(nogil=True, cache=True)
@@ -31,127 +28,9 @@ POINTS, LONGEST_STEP = 128, 0.4
 _HALF_LOG_2PI = 0.5 * LOG_2PI
 
 
-class Likelihood(Protocol):
-    """What the online GP asks of a likelihood."""
-
-    code: ClassVar[int]
-
-    @property
-    def parameter(self) -> float:
-        """The number that `site` knows the likelihood by."""
-
-    def site(self, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
-        """q, r, log Z of each row."""
-
-    def predict(self, m: Array, v: Array) -> tuple[Array, Array]:
-        """Mean and variance of a new y, f ~ N(m, v)."""
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """N(y; f, σ²): q = (y − m)/(σ² + v), r = −1/(σ² + v)."""
-
-    noise: float  # σ²
-
-    code: ClassVar[int] = GAUSSIAN
-
-    @property
-    def parameter(self) -> float:
-        return self.noise
-
-    def site(self, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
-        return _sites(self, y, m, v)
-
-    def predict(self, m: Array, v: Array) -> tuple[Array, Array]:
-        return m, v + self.noise
-
-
-@dataclass(frozen=True)
-class Probit:
-    """Φ(yf), y = ±1: log Z = log Φ(z), z = ym/√(1 + v)."""
-
-    code: ClassVar[int] = PROBIT
-
-    @property
-    def parameter(self) -> float:
-        return 0.0
-
-    def site(self, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
-        return _sites(self, y, m, v)
-
-    def probability(self, m: Array, v: Array) -> Array:
-        """p(y = 1)."""
-        return ndtr(m / np.sqrt(1.0 + v))
-
-    def log_probability(self, m: Array, v: Array) -> Array:
-        """log p(y = 1)."""
-        return log_ndtr(m / np.sqrt(1.0 + v))
-
-    def predict(self, m: Array, v: Array) -> tuple[Array, Array]:
-        """Of the label ±1."""
-        z = m / np.sqrt(1.0 + v)
-        return ndtr(z) - ndtr(-z), 4.0 * ndtr(z) * ndtr(-z)
-
-
-@dataclass(frozen=True)
-class Poisson:
-    """Counts with the rate e^(b + f): b is the log rate that the prior expects."""
-
-    offset: float = 0.0  # b
-
-    code: ClassVar[int] = POISSON
-
-    @property
-    def parameter(self) -> float:
-        return self.offset
-
-    def site(self, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
-        return _sites(self, y, m, v)
-
-    def rate(self, m: Array, v: Array) -> tuple[Array, Array]:
-        """Mean e^(b + m + v/2) and variance mean²(e^v − 1) of the rate, a log-normal."""
-        log_mean = np.minimum(self.offset + m + 0.5 * v, LARGEST_EXPONENT)
-        variance = np.exp(np.minimum(2.0 * log_mean + _log_expm1(v), 2.0 * LARGEST_EXPONENT))
-        return np.exp(log_mean), variance
-
-    def rate_at(self, f: Array) -> Array:
-        """e^(b + f)."""
-        return np.exp(np.minimum(self.offset + f, LARGEST_EXPONENT))
-
-    def rate_covariance(self, m: Array, v: Array, C: Array) -> Array:
-        """Of rates at several points, cov f = C with diagonal v: E[λᵢ]E[λⱼ](e^Cᵢⱼ − 1)."""
-        mean = self.rate(m, v)[0]
-        return mean[:, None] * np.expm1(np.minimum(C, 0.1 * LARGEST_EXPONENT)) * mean
-
-    def predict(self, m: Array, v: Array) -> tuple[Array, Array]:
-        mean, variance = self.rate(m, v)
-        return mean, mean + variance
-
-    def log_probability(self, y: Array, m: Array, v: Array) -> Array:
-        """log p(y), rates integrated out."""
-        return self.site(y, m, v)[2]
-
-    def quantile(self, level: float, m: Array, v: Array) -> Array:
-        """The smallest count whose distribution function reaches `level`."""
-        return count_quantile(level, self.offset + m, v)
-
-
-def _log_expm1(v: Array) -> Array:
-    """log(e^v − 1), v ≥ 0."""
-    with np.errstate(divide="ignore"):
-        return np.where(v > 1.0, v + np.log1p(-np.exp(-v)), np.log(np.expm1(np.minimum(v, 1.0))))
-
-
-def _sites(likelihood: Likelihood, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    y, m, v = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in (y, m, v)))
-    out = np.empty((3, y.size))
-    _fill_sites(likelihood.code, likelihood.parameter, y.ravel(), m.ravel(), v.ravel(), out)
-    q, r, log_z = out.reshape(3, *y.shape)
-    return q, r, log_z
-
-
 @exact_leaf
 def gaussian_site(y, m, v, noise):
+    """N(y; f, σ²): q = (y − m)/(σ² + v), r = −1/(σ² + v)."""
     total = noise + v
     error = y - m
     q = error / total
@@ -160,7 +39,10 @@ def gaussian_site(y, m, v, noise):
 
 @exact_leaf
 def probit_site(y, m, v):
-    """With h = φ(z)/Φ(z): q = yh/√(1 + v), r = −h(z + h)/(1 + v)."""
+    """Φ(yf): log Z = log Φ(z), z = ym/√(1 + v).
+
+    With h = φ(z)/Φ(z): q = yh/√(1 + v), r = −h(z + h)/(1 + v).
+    """
     root = math.sqrt(1.0 + v)
     z = y * m / root
     if z > -5.0:
@@ -265,10 +147,25 @@ def site(code, parameter, y, m, v):
         return gaussian_site(y, m, v, parameter)
     if code == PROBIT:
         return probit_site(y, m, v)
-    return poisson_site(y, m + parameter, v)
+    return poisson_site(y, m, v)
+
+
+@exact_leaf
+def shifted_site(code, parameter, shift, y, m, v):
+    """The same, f ~ N(m + shift, v)."""
+    return site(code, parameter, y, m + shift, v)
 
 
 @exact_leaf
 def _fill_sites(code, parameter, y, m, v, out):
     for i in range(y.size):
         out[0, i], out[1, i], out[2, i] = site(code, parameter, y[i], m[i], v[i])
+
+
+def sites(code: int, parameter: float, y: Array, m: Array, v: Array) -> tuple[Array, Array, Array]:
+    """q, r, log Z of each y, m and v."""
+    y, m, v = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in (y, m, v)))
+    out = np.empty((3, y.size))
+    _fill_sites(code, parameter, y.ravel(), m.ravel(), v.ravel(), out)
+    q, r, log_z = out.reshape(3, *y.shape)
+    return q, r, log_z

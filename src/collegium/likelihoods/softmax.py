@@ -30,6 +30,7 @@ class Softmax(Observation):
     classes: int = 3  # K
 
     support = "classes"
+    name = "softmax"
 
     @property
     def latents(self):

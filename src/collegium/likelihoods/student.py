@@ -6,8 +6,10 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtrit
 
 from ..numerics.linalg import LOG_2PI
+from ..rows.scaling import Scaling
 from .base import Scalar
 from .poisson import STIRLING, log_stirling
+from .units import Units
 
 #: Step of the rule in log τ, for ν ≤ 2; numbers that are held at a time.
 STEP, BLOCK = 0.3, 1_000_000
@@ -28,8 +30,10 @@ class StudentT(Scalar):
     noise: float = 1.0  # σ²
 
     support = "reals"
+    name = "student-t"
     free = ("noise",)
     identity = True
+    takes_noise = True
 
     def _parts(self, y, f):
         """ν + 1, s, r, s + r²."""
@@ -72,6 +76,10 @@ class StudentT(Scalar):
 
     def function(self, m, v):
         return m, v
+
+    def units(self, y, w):
+        """Centred and scaled by medians."""
+        return Units(Scaling.robust(y, w), standard=True)
 
     def _mixture(self, ratio):
         """Student's t is N(f, σ²/τ), τ ~ Gamma(ν/2, ν/2): nodes of x = log τ, and logs of their

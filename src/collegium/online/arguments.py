@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..interface.arguments import check_square, number, whole_number
+from ..interface.arguments import (
+    check_square,
+    check_verbose,
+    number,
+    one_of,
+    whole_number,
+    yes_or_no,
+)
 from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged
@@ -31,23 +38,20 @@ class Options:
     @classmethod
     def of(cls, estimator) -> Options:
         e = estimator
-        if not isinstance(e.learn, (bool, np.bool_)):
-            raise ValueError(f"learn={e.learn!r}: give True or False")
-        budget = whole_number(e.budget, "budget", auto=False)
+        learn = yes_or_no(e.learn, "learn")
+        budget = whole_number(e.budget, "budget")
         check_square(budget + 1, "budget")
-        if not isinstance(e.removal, str) or e.removal not in REMOVALS:
-            raise ValueError(f"removal={e.removal!r}: give one of {REMOVALS}")
+        one_of(e.removal, "removal", REMOVALS)
         novelty = number(e.novelty, "novelty", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
         forgetting = number(
             e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
         )
-        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
-        whole_number(verbose, "verbose", least=0, auto=False)
+        check_verbose(e.verbose)
         return cls(
             rules=Rules(budget, novelty, e.removal, forgetting),
-            n_sweeps=whole_number(e.n_sweeps, "n_sweeps", auto=False),
-            learn=bool(e.learn),
-            learn_rows=whole_number(e.learn_rows, "learn_rows", auto=False),
+            n_sweeps=whole_number(e.n_sweeps, "n_sweeps"),
+            learn=learn,
+            learn_rows=whole_number(e.learn_rows, "learn_rows"),
             kernel=None if e.kernel is None else as_kernel(e.kernel),
             one_column=needs_one_column(e.kernel),
         )

@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
-from ..interface.classifier import LabelClassifier, signs
+from ..interface.classifier import Classifier, signs
+from ..interface.estimator import all_or_nothing, fitted
 from ..interface.progress import Progress
-from ..interface.stream import Waiting
-from ..interface.validation import all_or_nothing, check_queries, generator
+from ..interface.stream import Waiting, grow, waiting
+from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
-from ..likelihoods.sites import Probit
+from ..likelihoods.probit import Probit
+from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .arguments import Options, first_rows, repeated, shuffled
 from .gp import OnlineGP
@@ -24,24 +25,37 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class LabelStream:
+class LabelModel:
     """One online GP of two classes, or one a class against the rest."""
 
     gps: tuple[OnlineGP, ...]
     waiting: Waiting | None
     n_seen: int
 
-    def heard(self, rows: Rows, *, n_sweeps: int = 1) -> LabelStream:
-        """Rows whose y are positions among the classes."""
+    def with_rows(self, rows: Rows, *, n_sweeps: int = 1) -> LabelModel:
+        """After rows, one by one in their order; y are positions among the classes."""
         gps = tuple(
             gp.sweep(rows.X, sign, times=n_sweeps)
             for gp, sign in zip(self.gps, signs(rows.y, len(self.gps)))
         )
         return replace(self, gps=gps)
 
+    @property
+    def kernel(self) -> Kernel:
+        return self.gps[0].kernel
 
-def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelStream:
-    """Before any row is heard: one kernel for all classes, learnt from the first rows."""
+    @property
+    def log_evidence(self) -> float:
+        return float(sum(gp.log_evidence[0] for gp in self.gps))
+
+    @property
+    def basis(self) -> Array | list[Array]:
+        points = [gp.Z for gp in self.gps]
+        return points[0] if len(points) == 1 else points
+
+
+def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelModel:
+    """Before any row: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
     given = options.kernel_for(d)
     kernel = default_kernel(first.X) if given is None else given
@@ -50,16 +64,15 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
         return (OnlineGP.start(tried, Probit(), d, 1, options.rules),) * n_gps
 
     def log_evidence(tried: Kernel) -> float:
-        heard = LabelStream(start(tried), None, 0).heard(first)
-        return float(sum(gp.log_evidence[0] for gp in heard.gps))
+        return LabelModel(start(tried), None, 0).with_rows(first).log_evidence
 
     if options.learn and np.ptp(first.y) > 0:  # one class alone says nothing about lengths
         kernel = search(log_evidence, kernel, first.X)
         say(f"learnt {kernel!r} from {first.X.shape[0]} rows")
-    return LabelStream(start(kernel), None, 0)
+    return LabelModel(start(kernel), None, 0)
 
 
-class OnlineGPClassifier(LabelClassifier):
+class OnlineGPClassifier(Classifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
     A latent function decides by a probit, p(y = 1) = Φ(f); rows are heard one after the other,
@@ -170,10 +183,9 @@ class OnlineGPClassifier(LabelClassifier):
         rows = shuffled(rows, options, rng, self, repeat=True)
         with single_threaded():
             first = first_rows(rows, options, rng)
-            say = Progress(self.verbose)
-            stream = begin_labels(first, self.classes_.size, options, say)
-            stream = stream.heard(rows, n_sweeps=options.n_sweeps)
-        self.stream_ = replace(stream, n_seen=n)
+            model = begin_labels(first, self.classes_.size, options, self._say())
+            model = model.with_rows(rows, n_sweeps=options.n_sweeps)
+        self._keep(replace(model, n_seen=n))
         return self
 
     @all_or_nothing
@@ -193,34 +205,22 @@ class OnlineGPClassifier(LabelClassifier):
         -------
         self
         """
-        first = not hasattr(self, "stream_")
-        options = self._options()
-        X, y = self._check(X, y, reset=first)
-        known = self._known(classes, first)
+        model, options = getattr(self, "model_", None), self._options()
+        X, y = self._check(X, y, reset=model is None)
+        known = self._known(classes, model is None)
         rows, self.classes_ = self._coded(X, y, known, sample_weight)
-        n = rows.X.shape[0]
-        rows = repeated(rows, self)
-        with single_threaded():
-            if first:
-                stream, seen = self._wait(rows, Waiting(rows, 0), options), 0
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                waiting = replace(kept, rows=kept.rows + rows)
-                stream, seen = self._wait(rows, waiting, options), self.n_seen_
-            else:
-                stream, seen = self.stream_.heard(rows), self.n_seen_
-        self.stream_ = replace(stream, n_seen=seen + n)
-        return self
+        n, seen = rows.X.shape[0], 0 if model is None else model.n_seen
+        rows, enough = repeated(rows, self), options.learn_rows if options.learn else 0
 
-    def _wait(self, rows: Rows, waiting: Waiting, options: Options) -> LabelStream:
-        """The stream after new rows, while its first ones are kept."""
-        if not waiting.due(options.learn_rows):
-            return replace(self.stream_.heard(rows), waiting=waiting)
-        first, n = waiting.rows.take(slice(options.learn_rows)), waiting.rows.X.shape[0]
-        stream = begin_labels(first, self.classes_.size, options, Progress(self.verbose))
-        enough = n >= options.learn_rows or not options.learn
-        stream = stream.heard(waiting.rows)
-        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+        def start(rows: Rows, earlier: LabelModel | None) -> LabelModel:
+            first = rows.take(slice(options.learn_rows))
+            model = begin_labels(first, self.classes_.size, options, self._say())
+            return replace(model.with_rows(rows), waiting=waiting(rows, enough))
+
+        with single_threaded():
+            model = grow(model, rows, start, LabelModel.with_rows)
+        self._keep(replace(model, n_seen=seen + n))
+        return self
 
     def _options(self) -> Options:
         options = Options.of(self)
@@ -245,7 +245,7 @@ class OnlineGPClassifier(LabelClassifier):
         check_is_fitted(self)
         X = check_queries(self, X)
         with single_threaded():
-            found = [gp.predict(X) for gp in self.stream_.gps]
+            found = [gp.predict(X) for gp in self.model_.gps]
         probit = Probit()
         if len(found) == 1:
             m, v = found[0].mean[:, 0], found[0].variance
@@ -255,25 +255,7 @@ class OnlineGPClassifier(LabelClassifier):
         table = np.exp(table - table.max(axis=1, keepdims=True))
         return table / table.sum(axis=1, keepdims=True)
 
-    # -- what was found -----------------------------------------------------------------------
-
-    def _fitted(self) -> LabelStream:
-        check_is_fitted(self)
-        return self.stream_
-
-    @property
-    def kernel_(self) -> Kernel:
-        return self._fitted().gps[0].kernel
-
-    @property
-    def basis_(self) -> Array | list[Array]:
-        points = [gp.Z for gp in self._fitted().gps]
-        return points[0] if len(points) == 1 else points
-
-    @property
-    def n_seen_(self) -> int:
-        return self._fitted().n_seen
-
-    @property
-    def log_evidence_(self) -> float:
-        return float(sum(gp.log_evidence[0] for gp in self._fitted().gps))
+    kernel_ = fitted("kernel", "The kernel of the latent functions, in the units of X.")
+    basis_ = fitted("basis", "The points kept; of several classes a list of such.")
+    n_seen_ = fitted("n_seen", "Rows seen.")
+    log_evidence_ = fitted("log_evidence", "Σ log p(label | the rows before it).")

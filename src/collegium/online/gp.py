@@ -4,7 +4,7 @@ What is known of f is its mean μ and covariance S at the basis points Z. A row 
 k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (what the basis cannot say about f(x)),
 
     m = eᵀμ      v = γ + eᵀSe      c = Se = cov(f(Z), f(x))
-    μ += q c     S += r ccᵀ        (q, r: see `likelihoods`)
+    μ += q c     S += r ccᵀ        (q, r: see `likelihoods.sites`)
 
 A novel row joins the basis: (μ, m) and (S c; cᵀ v) take the same step. Over budget a point is
 dropped by deleting its row from μ and its row and column from S: mean and covariance at the
@@ -19,14 +19,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..kernels import Kernel
-from ..likelihoods.sites import GAUSSIAN, Likelihood
+from ..likelihoods.base import Scalar
+from ..likelihoods.sites import GAUSSIAN
 from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from ..numerics.threads import single_threaded
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .loop import NUGGET, absorb
+from .loop import NUGGET, Basis, Block, Expected, Limits, absorb
 
 Array = np.ndarray
 #: Of the prior variance, the least noise of a row: S keeps its last digits.
@@ -69,7 +70,7 @@ class OnlineGP:
     Examples
     --------
     >>> import numpy as np
-    >>> from collegium.likelihoods.sites import Gaussian
+    >>> from collegium.likelihoods import Gaussian
     >>> from collegium.online.gp import OnlineGP, Rules
     >>> from collegium.kernels import RBF
     >>> gp = OnlineGP.start(RBF(1.0, 0.5), Gaussian(0.01), d=1, rules=Rules(budget=15))
@@ -81,7 +82,7 @@ class OnlineGP:
     """
 
     kernel: Kernel
-    likelihood: Likelihood
+    likelihood: Scalar
     rules: Rules
     Z: Array  # (b, d)
     mean: Array  # μ  (b, p)
@@ -91,15 +92,23 @@ class OnlineGP:
     spread: Array  # the diagonal of QSQ  (b,)
     n_rows: int
     log_evidence: Array  # Σ log Z of the rows, each given those before it  (p,)
+    shift: float = 0.0  # added to f before the likelihood sees it; all moments are of f without it
 
     @classmethod
     def start(
-        cls, kernel: Kernel, likelihood: Likelihood, d: int, p: int = 1, rules: Rules | None = None
-    ) -> OnlineGP:
+        cls, kernel: Kernel, likelihood: Scalar, d: int, p: int = 1, rules: Rules | None = None,
+        shift: float = 0.0,
+    ) -> OnlineGP:  # fmt: skip
         """Before any row: an empty basis, for d columns and p outputs (one, if not Gaussian)."""
+        if likelihood.code is None:
+            raise ValueError(
+                f"{likelihood!r} has no `code`: the online GP takes likelihoods with a branch in "
+                "likelihoods/sites.py"
+            )
         return cls(
             kernel, likelihood, rules or Rules(), np.empty((0, d)), np.empty((0, p)),
             np.empty((0, 0)), np.empty((0, 0)), np.empty((0, p)), np.empty(0), 0, np.zeros(p),
+            shift,
         )  # fmt: skip
 
     def add(self, X: Array, y: Array, w: Array | None = None) -> tuple[OnlineGP, Prediction]:
@@ -212,7 +221,10 @@ class _Work:
         parameter = np.full(n, likelihood.parameter)
         if likelihood.code == GAUSSIAN:
             parameter = np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) / w
-        m, v, log_z = np.empty(y.shape), np.empty(n), np.empty(y.shape)
+        rows = Block(K, prior, y, parameter, likelihood.code, self.owner.shift)
+        basis = Basis(column, self.mean, self.S, self.Q, self.alpha, self.spread)
+        limits = Limits(rules.budget, rules.novelty, rules.removal == "posterior")
+        expected = Expected(np.empty(y.shape), np.empty(n), np.empty(y.shape))
         at = 0
         while at < n:
             stop = min(n, at + rules.refresh_every - self.n_rows % rules.refresh_every)
@@ -220,20 +232,16 @@ class _Work:
                 stop = min(stop, at + every - self.n_rows % every)
                 if self.n_rows and self.n_rows % every == 0:
                     self.fade(rules.forgetting**every)
-            self.size = absorb(
-                K, prior, y, parameter, likelihood.code, at, stop, self.size, column, self.mean,
-                self.S, self.Q, self.alpha, self.spread, rules.budget, rules.novelty,
-                rules.removal == "posterior", m, v, log_z,
-            )  # fmt: skip
+            self.size = absorb(rows, basis, limits, expected, at, stop, self.size)
             self.n_rows, at = self.n_rows + stop - at, stop
             self.Z = points[column[: self.size]]
             if self.n_rows % rules.refresh_every == 0:
                 self.refresh()
         if likelihood.code == GAUSSIAN:  # w equal rows: noise σ²/w, no scatter between them
             scatter = (w - 1.0) * (LOG_2PI + np.log(parameter * w)) + np.log(w)
-            log_z -= 0.5 * scatter[:, None]
-        self.log_evidence = self.log_evidence + log_z.sum(axis=0)
-        return Prediction(m, v)
+            expected.log_z[:] -= 0.5 * scatter[:, None]
+        self.log_evidence = self.log_evidence + expected.log_z.sum(axis=0)
+        return Prediction(expected.mean, expected.variance)
 
     def refresh(self) -> None:
         """Q, α and the diagonal of QSQ without the rounding of their updates."""

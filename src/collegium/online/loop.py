@@ -1,11 +1,11 @@
-"""The inner loop of the online GP, compiled: see `online` for the letters and the steps."""
+"""The inner loop of the online GP, compiled: see `gp` for the letters and the steps."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from ..likelihoods.sites import site
+from ..likelihoods.sites import shifted_site
 
 #: Relative variance of f that no other point shares: it bounds the condition of K(Z, Z).
 NUGGET = 1e-6
@@ -13,12 +13,51 @@ NUGGET = 1e-6
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
 
 
+class Block(NamedTuple):
+    """Rows to absorb, and their likelihood."""
+
+    K: np.ndarray  # K(X, points), the n rows themselves the last of the points  (n, …)
+    prior: np.ndarray  # k(x, x), nugget included  (n,)
+    y: np.ndarray  # (n, p)
+    parameter: np.ndarray  # of the likelihood, row by row: the noise of a Gaussian one  (n,)
+    code: int  # of the likelihood
+    shift: float  # added to f before the likelihood sees it
+
+
+class Basis(NamedTuple):
+    """The state at the basis points, with room for more; arrays change in place."""
+
+    column: np.ndarray  # of K, for each point  (room,)
+    mean: np.ndarray  # μ  (room, p)
+    S: np.ndarray  # (room, room)
+    Q: np.ndarray  # (room, room)
+    alpha: np.ndarray  # Qμ  (room, p)
+    spread: np.ndarray  # the diagonal of QSQ  (room,)
+
+
+class Limits(NamedTuple):
+    """Which points stay in the basis."""
+
+    budget: int
+    novelty: float
+    by_posterior: bool
+
+
+class Expected(NamedTuple):
+    """What was expected of each row before it was absorbed; filled in place."""
+
+    mean: np.ndarray  # of f  (n, p)
+    variance: np.ndarray  # of f  (n,)
+    log_z: np.ndarray  # log p(y)  (n, p)
+
+
 @_leaf
-def absorb(
-    K, prior, Y, parameter, code, start, stop, size, column, mean, S, Q, alpha, spread, budget,
-    novelty, by_posterior, before, variance, log_z,
-):  # fmt: skip
+def absorb(rows, basis, limits, expected, start, stop, size):
     """Rows start … stop − 1; the size of the basis after them. Arrays change in place."""
+    K, prior, Y = rows.K, rows.prior, rows.y
+    column, mean, S, Q = basis.column, basis.mean, basis.S, basis.Q
+    alpha, spread = basis.alpha, basis.spread
+    before, variance, log_z = expected.mean, expected.variance, expected.log_z
     n, p = Y.shape
     room = S.shape[0]
     k, e, c, s = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
@@ -38,10 +77,12 @@ def absorb(
             for j in range(size):
                 m += e[j] * mean[j, o]
             before[i, o] = m
-            q[o], r, log_z[i, o] = site(code, parameter[i], Y[i, o], m, v)
+            q[o], r, log_z[i, o] = shifted_site(
+                rows.code, rows.parameter[i], rows.shift, Y[i, o], m, v
+            )
         r = min(max(r, -1.0 / v), 0.0) if v > 0.0 else 0.0
         _times(Q, c, size, s)
-        novel = gamma > novelty * prior[i]
+        novel = gamma > limits.novelty * prior[i]
         if novel:  # C&O eq. 13: s = (Ck, 1), Ck = Qc − e
             for j in range(size):
                 s[j] -= e[j]
@@ -66,10 +107,10 @@ def absorb(
                 alpha[j, o] += q[o] * s[j]
         if novel:
             size += 1
-            if size > budget:
+            if size > limits.budget:
                 size -= 1
-                worst = _worst(alpha, spread, Q, size + 1, by_posterior)
-                _drop(worst, size, column, mean, S, Q, alpha, spread, e, c, s)
+                worst = _worst(alpha, spread, Q, size + 1, limits.by_posterior)
+                _drop(worst, size, basis, e, c, s)
     return size
 
 
@@ -91,11 +132,13 @@ def _worst(alpha, spread, Q, size, by_posterior):
 
 
 @_leaf
-def _drop(i, last, column, mean, S, Q, alpha, spread, a, t, g):
+def _drop(i, last, basis, a, t, g):
     """Delete point i of last + 1; the last one takes its place.
 
     Q ← Q − aaᵀ/aᵢ, a = Qᵢ; so QSQ loses (agᵀ + gaᵀ)/aᵢ − aaᵀ gᵢ/aᵢ², g = QSa.
     """
+    column, mean, S, Q = basis.column, basis.mean, basis.S, basis.Q
+    alpha, spread = basis.alpha, basis.spread
     for j in range(last + 1):
         a[j] = Q[i, j]
     _times(S, a, last + 1, t)

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from scipy.special import ndtri
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from ..engines import single_threaded
-from ..interface.arguments import check_square
-from ..interface.fitted import WithKernel
-from ..interface.progress import Progress
-from ..interface.regressor import LEVELS, check_level
-from ..interface.stream import Waiting
-from ..interface.validation import (
-    all_or_nothing,
-    check_outputs,
-    check_queries,
-    check_rows,
-    generator,
-)
-from ..kernels import Kernel
-from ..likelihoods.sites import Poisson
-from ..rows.rows import Prediction, Rows
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.stream import grow, waiting
+from ..interface.validation import check_outputs, check_rows, generator
+from ..likelihoods.poisson import Poisson
+from ..numerics.threads import single_threaded
+from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import first_rows, repeated, shuffled
-from .stream import RegressionOptions, Stream, begin
-
-Array = np.ndarray
-OBSERVATION = LEVELS[0]
-LARGEST_COUNT = 1e15
+from .stream import OnlineModel, RegressionOptions, begin
 
 
-class OnlineGPRegressor(WithKernel):
+class OnlineGPRegressor(Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
     Rows are heard one after the other and forgotten; what they said is kept as the mean and
@@ -157,9 +141,10 @@ class OnlineGPRegressor(WithKernel):
         rows = shuffled(rows, options, rng, self, repeat=options.counts)
         with single_threaded():
             first = first_rows(rows, options, rng)
-            stream = begin(first, rows, options, rng, Progress(self.verbose))
-            stream = stream.heard(rows, n_sweeps=options.n_sweeps)
-        self.stream_, self.y_ndim_ = replace(stream, n_seen=n), y_ndim
+            model = begin(first, rows, options, rng, self._say())
+            model = model.with_rows(rows, n_sweeps=options.n_sweeps)
+        self._keep(replace(model, n_seen=n))
+        self.y_ndim_ = y_ndim
         return self
 
     @all_or_nothing
@@ -177,174 +162,41 @@ class OnlineGPRegressor(WithKernel):
         -------
         self
         """
-        first = not hasattr(self, "stream_")
-        options = RegressionOptions.of(self)
-        rows, y_ndim = self._check(X, y, sample_weight, options, reset=first)
-        n = int((rows.w > 0).sum())
-        if not first:
-            check_outputs(rows, self.scaling_)
+        model, options = getattr(self, "model_", None), RegressionOptions.of(self)
+        rows, y_ndim = self._check(X, y, sample_weight, options, reset=model is None)
+        n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
+        if model is None:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, model.scaling)
         rows = repeated(rows, self) if options.counts else rows.take(rows.w > 0)
         if not options.counts and not options.in_order:
             rows, _ = merged(rows, None, in_order=True)
-        with single_threaded():
-            if first:
-                stream = self._wait(rows, Waiting(rows, 0), options)
-                seen, self.y_ndim_ = 0, y_ndim
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                waiting = replace(kept, rows=kept.rows + rows)
-                stream, seen = self._wait(rows, waiting, options), self.n_seen_
-            else:
-                stream, seen = self.stream_.heard(rows), self.n_seen_
-        self.stream_ = replace(stream, n_seen=seen + n)
-        return self
 
-    def _wait(self, rows: Rows, waiting: Waiting, options: RegressionOptions) -> Stream:
-        """The stream after new rows, while its first ones are kept."""
-        if not waiting.due(options.learn_rows):
-            return replace(self.stream_.heard(rows), waiting=waiting)
-        rng, say = generator(self.random_state), Progress(self.verbose)
-        first, n = waiting.rows.take(slice(options.learn_rows)), waiting.rows.X.shape[0]
-        stream = begin(first, first, options, rng, say).heard(waiting.rows)
-        enough = n >= options.learn_rows
-        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+        def start(rows: Rows, earlier: OnlineModel | None) -> OnlineModel:
+            first = rows.take(slice(options.learn_rows))
+            model = begin(first, first, options, generator(self.random_state), self._say())
+            return replace(model.with_rows(rows), waiting=waiting(rows, options.learn_rows))
+
+        with single_threaded():
+            model = grow(model, rows, start, OnlineModel.with_rows)
+        self._keep(replace(model, n_seen=seen + n))
+        return self
 
     def _check(self, X, y, sample_weight, options, *, reset) -> tuple[Rows, int]:
         if options.counts and y is not None:
             y = column_or_1d(y, warn=True)
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
-        if options.counts and not ((rows.y >= 0) & (rows.y <= LARGEST_COUNT)).all():
-            raise ValueError(
-                f"y must be counts between 0 and {LARGEST_COUNT:.0e} with likelihood='poisson'"
-            )
+        if options.counts:
+            Poisson().accept(rows.y)
         return rows, y_ndim
 
-    # -- answers ------------------------------------------------------------------------------
-
-    def predict(self, X, return_std=False, return_cov=False, *, level="observation"):
-        """Predict y, with the standard deviation or the covariance on request.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Queries.
-        return_std, return_cov : bool
-            Return (mean, std) or (mean, cov) instead of the mean; not both.
-        level : {"observation", "function"}
-            Of a new observation (noise included, the default) or of the function behind it (of
-            counts: their rate).
-
-        Returns
-        -------
-        mean : array of shape (n,) or (n, p)
-        std : array of the same shape
-        cov : array of shape (n, n) or (n, n, p)
-        """
-        check_is_fitted(self)
-        if not self._counts():
-            return super().predict(X, return_std, return_cov, level=level)
-        check_level(level)
-        if return_std and return_cov:
-            raise ValueError("return_std and return_cov exclude each other: ask for one of them")
-        X, gp = check_queries(self, X), self.stream_.gp
-        with single_threaded():
-            found = gp.predict(X)
-            m, v = found.mean[:, 0], found.variance
-            mean, variance = getattr(gp.likelihood, "predict" if level == OBSERVATION else "rate")(
-                m, v
-            )
-            if return_std:
-                return mean, np.sqrt(variance)
-            if not return_cov:
-                return mean
-            check_square(X.shape[0], "return_cov")
-            covariance = gp.likelihood.rate_covariance(m, v, gp.joint(X))
-        np.fill_diagonal(covariance, variance)
-        return mean, covariance
-
-    def predict_interval(self, X, coverage=0.95, *, level="observation"):
-        """Central interval that holds y (or the function) with probability `coverage`.
-
-        Of counts: whole numbers, with at least that probability.
-
-        Returns
-        -------
-        lower, upper : arrays of the shape of the mean
-        """
-        lower, upper = super().predict_interval(X, coverage, level=level)
-        if not self._counts():
-            return lower, upper
-        gp = self.stream_.gp
-        found = gp.predict(check_queries(self, X))
-        m, v, tail = found.mean[:, 0], found.variance, 0.5 - 0.5 * coverage
-        if level == OBSERVATION:
-            return gp.likelihood.quantile(tail, m, v), gp.likelihood.quantile(1.0 - tail, m, v)
-        z = ndtri(1.0 - tail) * np.sqrt(v)
-        return gp.likelihood.rate_at(m - z), gp.likelihood.rate_at(m + z)
-
-    def sample_y(self, X, n_samples=1, random_state=0, *, level="observation"):
-        """Draw observations (or functions; of counts: rates) at X from the posterior, jointly.
-
-        Returns
-        -------
-        samples : array of shape (n, n_samples) or (n, p, n_samples)
-        """
-        check_is_fitted(self)
-        if not self._counts():
-            return super().sample_y(X, n_samples, random_state, level=level)
-        check_level(level)
-        rng = check_random_state(random_state)
-        logs = super().sample_y(X, n_samples, rng, level="function")
-        rates = self.stream_.gp.likelihood.rate_at(logs)
-        return rng.poisson(np.minimum(rates, LARGEST_COUNT)) if level == OBSERVATION else rates
-
-    def _counts(self) -> bool:
-        return isinstance(self.stream_.gp.likelihood, Poisson)
-
-    def _means(self, X: Array) -> Array:
-        return self.stream_.gp.means(X)
-
-    def _moments(self, X: Array) -> Prediction:
-        return self.stream_.gp.predict(X)
-
-    def _joint(self, X: Array) -> tuple[Prediction, Array]:
-        return self.stream_.gp.predict(X), self.stream_.gp.joint(X)
-
-    def _kernel_scaled(self) -> Kernel:
-        return self.stream_.gp.kernel
-
-    def _noise_scaled(self) -> float:
-        return 0.0 if self._counts() else self.stream_.gp.likelihood.noise
-
-    def _prior_variance(self, X: Array) -> float:
-        return float(self.stream_.gp.kernel.diag(X).max(initial=0.0))
-
-    # -- what was found -----------------------------------------------------------------------
-
-    def _fitted(self) -> Stream:
-        check_is_fitted(self)
-        return self.stream_
-
-    @property
-    def noise_(self) -> float | Array | None:
-        """The noise variance in the units of y; None for counts."""
-        self._fitted()
-        return None if self._counts() else super().noise_
-
-    @property
-    def basis_(self) -> Array:
-        return self._fitted().gp.Z
-
-    @property
-    def n_seen_(self) -> int:
-        return self._fitted().n_seen
-
-    @property
-    def log_evidence_(self) -> float:
-        """Σ log p(row | the rows before it) in the units of y, summed over outputs."""
-        stream = self._fitted()
-        scale = stream.total_weight * np.log(stream.scaling.scale)
-        return float((stream.gp.log_evidence - scale).sum())
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
+    basis_ = fitted("gp.Z", "Array of shape (b, d), the points kept.")
+    n_seen_ = fitted("n_seen", "Rows seen.")
+    log_evidence_ = fitted("log_evidence_in_units", "Σ log p(row | the rows before it).")
+    scaling_ = fitted("scaling", "Centre and scale of y.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

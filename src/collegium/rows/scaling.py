@@ -13,6 +13,9 @@ Array = np.ndarray
 
 #: Largest size of scaled targets: squares beyond it overflow.
 LARGEST = 1e152
+#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
+#: digits of the others.
+MOST_COPIES = 1e12
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:

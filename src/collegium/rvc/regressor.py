@@ -7,24 +7,28 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines import single_threaded
-from ..interface.progress import Progress
-from ..interface.stream import Waiting
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.stream import grow, waiting
 from ..interface.validation import (
-    MOST_COPIES,
-    all_or_nothing,
     check_outputs,
+    check_queries,
     check_rows,
     check_weights,
     generator,
 )
+from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..rows.scaling import MOST_COPIES
 from ..rows.scaling import merged as merged_rows
-from .answers import LocalAnswers
-from .stream import RVCOptions, RVCStream, fitted, merged, started
+from .answers import RVCAnswers
+from .stream import RVCOptions, RVCStream, merged, started
+from .stream import fitted as fitted_stream
+
+Array = np.ndarray
 
 
-class RVCRegressor(LocalAnswers):
+class RVCRegressor(Regressor):
     """Randomly varying coefficients: a committee of local Bayesian lines (Edakunni, Schaal &
     Vijayakumar 2007), for streams that never end.
 
@@ -167,8 +171,8 @@ class RVCRegressor(LocalAnswers):
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
         with single_threaded():
-            stream = fitted(rows, options, Progress(self.verbose))
-        self.stream_ = replace(stream, n_seen=n)
+            stream = fitted_stream(rows, options, self._say())
+        self._keep(replace(stream, n_seen=n))
         return self
 
     @all_or_nothing
@@ -205,13 +209,14 @@ class RVCRegressor(LocalAnswers):
         mean, std : arrays of the shape of y
             For a new observation, before it came. NaN for the first row of all.
         """
-        first, rows = not hasattr(self, "stream_"), self._rows(X, y, sample_weight)
+        first, rows = not hasattr(self, "model_"), self._rows(X, y, sample_weight)
         mean, std = np.full((2, *rows.y.shape), np.nan)
         start = 0
-        while start < rows.w.size and (first or self.stream_.waiting is not None):
+        while start < rows.w.size and (first or self.model_.waiting is not None):
             one = rows.take(slice(start, start + 1))
             if not first:
-                mean[start], std[start] = self._foretell(one.X)
+                found = RVCAnswers(one.X, self.model_).moments("observation")
+                mean[start], std[start] = found[0][0], found[1][0]
             if one.w[0] > 0.0:
                 self._learn(one)
                 first = False
@@ -219,49 +224,63 @@ class RVCRegressor(LocalAnswers):
         rest = rows.take(slice(start, None))
         if rest.w.size:
             with single_threaded():
-                self.stream_, m, v = self.stream_.foretold(rest)
+                stream, m, v = self.model_.foretold(rest)
             unheard = int((rest.w == 0.0).sum())
-            self.stream_ = replace(self.stream_, n_seen=self.stream_.n_seen - unheard)
-            mean[start:] = self.scaling_.mean(m)
-            std[start:] = np.sqrt(v) * self.scaling_.scale
+            self._keep(replace(stream, n_seen=stream.n_seen - unheard))
+            mean[start:] = stream.scaling.mean(m)
+            std[start:] = np.sqrt(v) * stream.scaling.scale
         return self._shaped(mean), self._shaped(std)
 
     def _rows(self, X, y, sample_weight) -> Rows:
         """Validated rows of a stream."""
-        first = not hasattr(self, "stream_")
+        first = not hasattr(self, "model_")
         rows, y_ndim = self._checked(X, y, sample_weight, reset=first)
         if first:
             self.y_ndim_ = y_ndim
         else:
-            check_outputs(rows, self.scaling_)
+            check_outputs(rows, self.model_.scaling)
         return rows
 
     def _learn(self, rows: Rows) -> None:
         """From rows of a stream, all with a weight."""
         options = RVCOptions.of(self)
+
+        def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
+            stream = started(rows.take(slice(options.learn_rows)), options).heard(rows)
+            return replace(stream, waiting=waiting(rows, options.learn_rows))
+
         with single_threaded():
-            if not hasattr(self, "stream_"):
-                stream = self._wait(rows, Waiting(rows, 0), options)
-            elif self.stream_.waiting is not None:
-                kept = self.stream_.waiting
-                stream = self._wait(rows, replace(kept, rows=kept.rows + rows), options)
-            else:
-                stream = self.stream_.heard(rows)
-        self.stream_ = stream
+            model = getattr(self, "model_", None)
+            self._keep(grow(model, rows, begin, RVCStream.heard))
 
     def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
         check_weights(rows.w, MOST_COPIES)
         return rows, y_ndim
 
-    def _wait(self, rows: Rows, waiting: Waiting, options: RVCOptions) -> RVCStream:
-        """The stream after new rows, while its first ones are kept."""
-        if not waiting.due(options.learn_rows):
-            return replace(self.stream_.heard(rows), waiting=waiting)
-        first, n = waiting.rows.take(slice(options.learn_rows)), waiting.rows.w.size
-        stream = started(first, options).heard(waiting.rows)
-        enough = n >= options.learn_rows
-        return replace(stream, waiting=None if enough else replace(waiting, learnt_at=n))
+    def predict_gradient(self, X, return_std=False):
+        """The slopes of the function at X: the experts' coefficients, weighed as in `predict`.
+
+        Not the derivative of `predict` to the last digit: weights have slopes of their own.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        return_std : bool, default=False
+
+        Returns
+        -------
+        gradient : array of shape (n, d) or (n, d, p)
+        std : array of the same shape, if asked for
+        """
+        check_is_fitted(self)
+        X = check_queries(self, X)
+        with single_threaded():
+            slopes, std = RVCAnswers(X, self.model_).slopes()
+        return (self._shaped(slopes), self._shaped(std)) if return_std else self._shaped(slopes)
+
+    def _answers_at(self, X: Array, shift: Array) -> RVCAnswers:
+        return RVCAnswers(X, self.model_)
 
     @all_or_nothing
     def merge(self, *others, common=None):
@@ -308,18 +327,18 @@ class RVCRegressor(LocalAnswers):
                 raise ValueError(
                     f"merge: models have {self.n_features_in_} and {model.n_features_in_} columns"
                 )
-            self._check_units(model.stream_)
-        if any(model.stream_.waiting is not None for model in (self, *others)):
+            self._check_units(model.model_)
+        if any(model.model_.waiting is not None for model in (self, *others)):
             raise ValueError(
                 "merge: a model is still waiting for its start_rows: give it more rows"
             )
-        streams = [self.stream_, *(other.stream_ for other in others)]
+        streams = [self.model_, *(other.model_ for other in others)]
         with single_threaded():
-            self.stream_ = merged(streams, None if common is None else common.stream_)
+            self._keep(merged(streams, None if common is None else common.model_))
         return self
 
     def _check_units(self, other: RVCStream) -> None:
-        own = self.stream_
+        own = self.model_
         pairs = [
             (own.inputs.centre, other.inputs.centre), (own.inputs.scale, other.inputs.scale),
             (own.scaling.centre, other.scaling.centre), (own.scaling.scale, other.scaling.scale),
@@ -329,3 +348,36 @@ class RVCRegressor(LocalAnswers):
                 "these models scale X and y differently: begin them as copies of one model that "
                 "has seen its start_rows (copy.deepcopy), and give that as `common`"
             )
+
+    n_seen_ = fitted("n_seen", "Rows seen.")
+    settled_ = fitted("settled", "Whether scales and widths are final.")
+    n_iter_ = fitted("n_iter", "Sweeps of `fit`; 0 on a stream.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")
+
+    @property
+    def experts_(self):
+        """What every expert knows, in the units of X and y."""
+        check_is_fitted(self)
+        return self._each([self.model_.experts(j) for j in range(len(self.model_.races))])
+
+    @property
+    def n_experts_(self):
+        check_is_fitted(self)
+        return self._each([c.experts.size for c in self.model_.committees])
+
+    @property
+    def width_(self):
+        """Size of a region, in standard deviations of the inputs."""
+        check_is_fitted(self)
+        return self._each([float(c.assumed.unit) for c in self.model_.committees])
+
+    @property
+    def bound_(self):
+        """The sum of the experts' variational bounds after `fit`, y scaled."""
+        check_is_fitted(self)
+        if not self.model_.bounds:
+            raise AttributeError("bound_ is known after fit only")
+        return self._each(list(self.model_.bounds))
+
+    def _each(self, found: list):
+        return found[0] if self.y_ndim_ == 1 else found

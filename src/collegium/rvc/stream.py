@@ -6,9 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..interface.arguments import number, whole_number
+from ..interface.arguments import check_verbose, is_auto, number, whole_number
+from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
+from ..likelihoods.base import Scalar
+from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.units import Units
 from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
@@ -71,8 +75,8 @@ class RVCOptions:
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "more than 0, or 'auto'")
         habits = Habits(
-            max_experts=whole_number(e.max_experts, "max_experts", auto=False) or 1,
-            sweeps=whole_number(e.sweeps, "sweeps", auto=False) or 1,
+            max_experts=whole_number(e.max_experts, "max_experts"),
+            sweeps=whole_number(e.sweeps, "sweeps"),
             forgetting=number(
                 e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "more than 0 and at most 1"
             ),
@@ -80,15 +84,14 @@ class RVCOptions:
             add_below=number(e.add_below, "add_below", np.isfinite, "finite size"),
             alike=number(e.prune, "prune", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1"),
         )
-        verbose = int(e.verbose) if isinstance(e.verbose, bool) else e.verbose
-        whole_number(verbose, "verbose", least=0, auto=False)
+        check_verbose(e.verbose)
         return cls(
             local=e.mode == "local", habits=habits, centres=centres,
-            width=None if _auto(e.width) else number(e.width, "width", *positive),
-            b=None if _auto(e.b) else number(e.b, "b", *positive),
-            max_iter=whole_number(e.max_iter, "max_iter", auto=False) or 1,
+            width=None if is_auto(e.width) else number(e.width, "width", *positive),
+            b=None if is_auto(e.b) else number(e.b, "b", *positive),
+            max_iter=whole_number(e.max_iter, "max_iter"),
             tol=number(e.tol, "tol", lambda v: 0.0 <= v < np.inf, "at least 0"),
-            learn_rows=whole_number(e.start_rows, "start_rows", auto=False) or 1,
+            learn_rows=whole_number(e.start_rows, "start_rows"),
         )  # fmt: skip
 
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
@@ -131,16 +134,12 @@ def _numbers(values) -> Array:
         return np.empty(())
 
 
-def _auto(value) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
 @dataclass(frozen=True, eq=False)
-class RVCStream:
-    """Fitted experts of every output: records of arrays, numbers and strings."""
+class RVCStream(Model):
+    """Fitted experts of every output, and what they need to go on."""
 
     inputs: InputScaling
-    scaling: Scaling
+    units: Units
     races: tuple[Race, ...]  # one an output
     bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one an output
     n_iter: int  # sweeps of `fit`
@@ -180,6 +179,32 @@ class RVCStream:
     def committees(self) -> tuple[LocalCommittee, ...]:
         return tuple(race.best for race in self.races)
 
+    @property
+    def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
+        """Gaussian; its noise is part of each answer."""
+        return (Gaussian(0.0),) * len(self.races)
+
+    @property
+    def settled(self) -> bool:
+        """Whether scales and widths are final."""
+        return self.waiting is None and all(race.laps == 0 for race in self.races)
+
+    def experts(self, j: int) -> dict[str, Array]:
+        """What every expert of output j knows, in the units of X and y."""
+        committee, inputs = self.committees[j], self.inputs
+        e, unit = committee.experts, committee.assumed.unit
+        centre, scale = self.scaling.centre[j], self.scaling.scale[j]
+        lengths = unit * inputs.scale
+        return {
+            "centre": inputs.centre + inputs.scale * e.centres[: e.size],
+            "value": centre + scale * e.mu[: e.size, -1],
+            "slope": scale * e.mu[: e.size, :-1] / lengths,
+            "bandwidth": 1.0 / e.misfit(),
+            "reach": committee.reach() * lengths,
+            "noise": scale * np.sqrt(e.noise()),
+            "rows": e.heard[: e.size].copy(),
+        }
+
 
 def started(rows: Rows, options: RVCOptions) -> RVCStream:
     """Before a row is heard; the rows given set the scales of X and y."""
@@ -189,7 +214,7 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
     races = tuple(
         begin(choice, X, np.ascontiguousarray(y), rows.w, options.learn_rows) for y in Y.T
     )
-    return RVCStream(inputs, scaling, races, (), 0, None, 0)
+    return RVCStream(inputs, Units(scaling), races, (), 0, None, 0)
 
 
 def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
@@ -201,7 +226,7 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     races = tuple(Race.start((each.committee,), 0, 1, 0) for each in found)
     bounds = tuple(each.bound for each in found)
     sweeps = max(each.sweeps for each in found)
-    return RVCStream(inputs, scaling, races, bounds, sweeps, None, rows.w.size)
+    return RVCStream(inputs, Units(scaling), races, bounds, sweeps, None, rows.w.size)
 
 
 def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:

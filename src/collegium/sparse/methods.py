@@ -35,3 +35,5 @@ METHODS = {
     "vfe": Method(Variational, Global),
     "nystrom": Method(Projected, Nystrom.of, keeps_rows=True),
 }
+#: Those for which the queries of a call may be the anchors.
+TRANSDUCTIVE = ("sor", "dtc", "pitc")

@@ -6,14 +6,16 @@ import warnings
 
 import numpy as np
 
-from ..engines import single_threaded
-from ..interface.arguments import check_square
-from ..interface.fitted import FittedCommittee
-from ..interface.progress import Progress
-from ..interface.validation import all_or_nothing, check_rows, generator
+from ..committee.arguments import Settings
+from ..committee.fitting import Job, fit_model
+from ..interface.arguments import check_square, yes_or_no
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.validation import check_rows, generator
+from ..numerics.threads import single_threaded
 from ..rows.scaling import merged
-from .fitting import build_sparse, sparse_settings
-from .nystrom import Nystrom, NystromWarning
+from .fitting import SparseSystem
+from .nystrom import NystromWarning
 
 Array = np.ndarray
 #: Weights of standardised targets, times the prior variance, beyond this have exploded: such
@@ -23,7 +25,7 @@ EXPLODED = 1e3
 DISAGREE = 0.5
 
 
-class NystromRegressor(FittedCommittee):
+class NystromRegressor(Regressor):
     """Gaussian-process regression by the Nyström method (Williams & Seeger 2001).
 
     The inverse of the covariance is approximated through anchors, predictions use the full
@@ -33,9 +35,12 @@ class NystromRegressor(FittedCommittee):
 
     Parameters
     ----------
-    kernel, selection, n_anchors, noise, learn, engine, n_jobs, random_state, verbose :
+    kernel, noise, learn, engine, n_jobs, random_state, verbose :
         As in `SparseGPRegressor`. Hyperparameters are learnt by the evidence of the low-rank
-        covariance; `selection="random"` is what the method was published with.
+        covariance.
+    anchors : "auto", int, array of shape (m, d) or Select, default="auto"
+        As in `SparseGPRegressor`, but drawn at random, as the method was published, unless
+        `collegium.Select(rule, m)` names another rule.
 
     Attributes
     ----------
@@ -50,7 +55,7 @@ class NystromRegressor(FittedCommittee):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(300, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=300)
-    >>> model = NystromRegressor(n_anchors=40, random_state=0).fit(X, y)
+    >>> model = NystromRegressor(anchors=40, random_state=0).fit(X, y)
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.0)) < 0.2)
     True
     """
@@ -59,8 +64,7 @@ class NystromRegressor(FittedCommittee):
         self,
         kernel=None,
         *,
-        selection="random",
-        n_anchors="auto",
+        anchors="auto",
         noise=None,
         learn=True,
         engine=None,
@@ -69,8 +73,7 @@ class NystromRegressor(FittedCommittee):
         verbose=0,
     ):
         self.kernel = kernel
-        self.selection = selection
-        self.n_anchors = n_anchors
+        self.anchors = anchors
         self.noise = noise
         self.learn = learn
         self.engine = engine
@@ -93,15 +96,15 @@ class NystromRegressor(FittedCommittee):
         -------
         self
         """
-        settings = sparse_settings(**self.get_params(deep=False))
+        yes_or_no(self.learn, "learn")
+        settings = Settings.of(self, selection="random")
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         rows, _ = merged(rows, None, in_order=False)
-        rng, say = generator(self.random_state), Progress(self.verbose)
+        rng = generator(self.random_state)
+        job = Job(rows, None, settings, rng, self._say(), streaming=True)
         with single_threaded():
-            self.built_ = build_sparse(rows, None, settings, "nystrom", rng, say)
-        self._forget_answers()
-        with single_threaded():
-            found = self._nystrom()
+            self._keep(fit_model(SparseSystem("nystrom"), job))
+            found = self._predictor()
             largest, gap = found.largest_weight(), found.mismatch()
         if largest > EXPLODED or gap > DISAGREE:
             warnings.warn(
@@ -120,19 +123,18 @@ class NystromRegressor(FittedCommittee):
         How far the inverse that was used may be from the right one (Schwaighofer & Tresp 2002,
         eq. 11). It takes the eigenvalues of an (n, n) matrix.
         """
-        found = self._nystrom()
+        found = self._predictor()
         check_square(found.rows.X.shape[0], "error_bound")
         return found.error_bound()
 
-    def _nystrom(self) -> Nystrom:
-        return self._answers.get(self._fitted())
-
     @property
     def weights_(self) -> Array:
-        weights = self._nystrom().weights
-        return weights[:, 0] if self.y_ndim_ == 1 else weights
+        return self._shaped(self._predictor().weights)
 
-    @property
-    def selection_(self):
-        """The anchors with the gain of each, against the rows fitted."""
-        return self._fitted().selection
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
+    anchors_ = fitted("committee.basis.Z", "Array of shape (m, d).")
+    selection_ = fitted("selection", "The anchors with the gain of each, against the rows fitted.")
+    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X) of the low-rank covariance.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")

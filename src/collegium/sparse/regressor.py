@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..committee.arguments import Settings
-from ..engines import single_threaded
-from ..interface.fitted import FittedCommittee
-from ..interface.progress import Progress
-from ..interface.validation import all_or_nothing, check_outputs, check_rows, generator
-from ..learning.anchors import Selection
+from ..committee.fitting import Job, fit_model
+from ..interface.arguments import one_of, yes_or_no
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.options import Transductive
+from ..interface.regressor import Regressor
+from ..interface.validation import check_outputs, check_rows, generator
+from ..numerics.threads import single_threaded
 from ..rows.scaling import merged
-from .fitting import build_sparse, sparse_settings
-from .methods import METHODS
-
-Array = np.ndarray
+from .fitting import SparseSystem
+from .methods import METHODS, TRANSDUCTIVE
 
 
-class SparseGPRegressor(FittedCommittee):
+class SparseGPRegressor(Regressor):
     """Gaussian-process regression with a small set of anchors, by six classical methods.
 
     They differ in what a row's target is taken to know beyond the anchors (nothing, its own
@@ -33,16 +31,14 @@ class SparseGPRegressor(FittedCommittee):
         "fitc", "pitc": targets know their own variance, or their chunk, exactly. "pic": a query
         knows the chunk it falls into. "vfe": the means and bars of dtc, with hyperparameters by
         a lower bound of the evidence, which does not overfit.
-    selection : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"} or array (m, d)
-        Where the anchors go; see `collegium.selection`.
-    n_anchors : int or "auto"
-        "auto": twice the effective degrees of freedom, 20 to 500, at most a tenth of the rows.
-    transductive : bool, default=False
-        The queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp 2002 for "sor"
-        and "dtc", the joint committee machine for "pitc"); rows are kept.
+    anchors : "auto", int, array of shape (m, d) or Select, default="auto"
+        Their number, themselves, or `collegium.Select(rule, m)` for another rule than k-means (see
+        `collegium.selection`). "auto": twice the effective degrees of freedom, 20 to 500, at most
+        a tenth of the rows.
+    inference : {"inductive", "transductive"} or Transductive, default="inductive"
+        "transductive": the queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp
+        2002 for "sor" and "dtc", the joint committee machine for "pitc"); rows are kept.
     partition, chunk_size : chunks for "pitc" and "pic", as in `CommitteeRegressor`.
-    query_size : int or "auto"
-        Query points of one transductive batch.
     noise : float or array of p, default=None
         Noise variance in the units of y squared; None: learnt.
     learn : bool, default=True
@@ -60,11 +56,11 @@ class SparseGPRegressor(FittedCommittee):
     Examples
     --------
     >>> import numpy as np
-    >>> from collegium import SparseGPRegressor
+    >>> from collegium import Select, SparseGPRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(500, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=500)
-    >>> model = SparseGPRegressor(method="vfe", selection="sgma", n_anchors=25, random_state=0)
+    >>> model = SparseGPRegressor(method="vfe", anchors=Select("sgma", 25), random_state=0)
     >>> mean, std = model.fit(X, y).predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.08 < std[0] < 0.13)
     (True, True)
@@ -75,12 +71,10 @@ class SparseGPRegressor(FittedCommittee):
         kernel=None,
         *,
         method="fitc",
-        selection="kmeans",
-        n_anchors="auto",
-        transductive=False,
+        anchors="auto",
+        inference="inductive",
         partition="balanced",
         chunk_size="auto",
-        query_size="auto",
         noise=None,
         learn=True,
         engine=None,
@@ -90,12 +84,10 @@ class SparseGPRegressor(FittedCommittee):
     ):
         self.kernel = kernel
         self.method = method
-        self.selection = selection
-        self.n_anchors = n_anchors
-        self.transductive = transductive
+        self.anchors = anchors
+        self.inference = inference
         self.partition = partition
         self.chunk_size = chunk_size
-        self.query_size = query_size
         self.noise = noise
         self.learn = learn
         self.engine = engine
@@ -122,10 +114,10 @@ class SparseGPRegressor(FittedCommittee):
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         labels = settings.labels(rows.X.shape[0])
         rows, labels = merged(rows, labels, in_order=settings.in_order)
-        rng, say = generator(self.random_state), Progress(self.verbose)
+        rng = generator(self.random_state)
+        job = Job(rows, labels, settings, rng, self._say(), streaming=True)
         with single_threaded():
-            self.built_ = build_sparse(rows, labels, settings, self.method, rng, say)
-        self._forget_answers()
+            self._keep(fit_model(SparseSystem(self.method), job))
         return self
 
     @all_or_nothing
@@ -140,40 +132,35 @@ class SparseGPRegressor(FittedCommittee):
         -------
         self
         """
-        if not hasattr(self, "built_"):
+        if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight)
         settings = self._settings()
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
-        check_outputs(rows, self.scaling_)
+        check_outputs(rows, self.model_.scaling)
         rows, _ = merged(rows, None, in_order=settings.in_order)
         with single_threaded():
-            self.built_ = self.built_.add(rows, settings, generator(self.random_state))
-        self._forget_answers()
+            self._keep(self.model_.add(rows, settings, generator(self.random_state)))
         return self
 
     def _settings(self) -> Settings:
-        choices = tuple(name for name in METHODS if name != "nystrom")
-        if not isinstance(self.method, str) or self.method not in choices:
-            raise ValueError(f"method={self.method!r}: give one of {choices}")
-        if not isinstance(self.transductive, (bool, np.bool_)):
-            raise ValueError(f"transductive={self.transductive!r}: give True or False")
-        if self.transductive and self.method not in ("sor", "dtc", "pitc"):
+        one_of(self.method, "method", tuple(name for name in METHODS if name != "nystrom"))
+        yes_or_no(self.learn, "learn")
+        settings, asked = Settings.of(self), self.inference
+        if isinstance(asked, Transductive) and asked.screening != Transductive().screening:
+            raise ValueError("screening means nothing in SparseGPRegressor: leave it out")
+        if settings.transductive and self.method not in TRANSDUCTIVE:
             raise ValueError(
-                f"transductive=True means nothing with method={self.method!r}: give 'dtc' (SRM "
-                "Trans) or 'pitc' (the joint committee)"
+                f"inference='transductive' means nothing with method={self.method!r}: give 'dtc' "
+                "(SRM Trans) or 'pitc' (the joint committee)"
             )
-        return sparse_settings(**self.get_params(deep=False))
+        return settings
 
-    @property
-    def selection_(self) -> Selection:
-        """The anchors with the gain of each, against the rows fitted."""
-        return self._fitted().selection
-
-    @property
-    def effective_dof_(self) -> float:
-        return self._fitted().dof
-
-    @property
-    def query_size_(self) -> int:
-        """Query points of one transductive batch; 0 where anchors are fixed."""
-        return self._fitted().query_size
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
+    anchors_ = fitted("committee.basis.Z", "Array of shape (m, d).")
+    selection_ = fitted("selection", "The anchors with the gain of each, against the rows fitted.")
+    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    query_size_ = fitted("query_size", "Query points of one transductive batch; 0: fixed anchors.")
+    effective_dof_ = fitted("dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X) of the method, or its bound.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -1,0 +1,234 @@
+"""Fitted committees: with Gaussian noise, of whole experts, of latent functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..answers.conjugate_gradients import Refined
+from ..answers.predictors import Predictor, predictor
+from ..answers.transductive import Joint
+from ..combining.predictors import Nested, Panel
+from ..interface.model import Model
+from ..interface.stream import Waiting
+from ..kernels import Kernel
+from ..laplace.calibration import LatentScale
+from ..laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
+from ..laplace.transductive import JointLatents
+from ..learning.dof import degrees_of_freedom
+from ..likelihoods.base import Observation, Scalar
+from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.units import Units
+from ..messages.committee import Committee
+from ..rows.rows import Prediction, Rows
+from .sweeping import Sweeping
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class CommitteeModel(Model):
+    """Gaussian noise: messages add up once, and that is exact."""
+
+    committee: Committee
+    units: Units
+    chunk_size: int
+    n_local: int
+    query_size: int  # 0: inductive
+    screening: float
+    combination: str | None  # a rule for whole experts; None: messages add up
+    dof: float  # effective degrees of freedom of the rows; 0: not estimated
+    weights: Array  # of the exact GP, where means were refined; else none  (n, p)
+    rest: Committee | None  # about what the weights leave of the targets, where there are some
+    residuals: Array  # of that system, before each iteration and after the last
+    n_chunks: int
+    total_weight: float
+    exact: bool  # all rows in one chunk: more may ask for anchors
+    learnt_at: int  # rows seen when hyperparameters were last learnt
+    sweeps: int = 1
+    change: float = 0.0
+
+    @property
+    def kernel(self) -> Kernel:  # type: ignore[override]
+        return self.committee.basis.kernel
+
+    @property
+    def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
+        return (Gaussian(self.committee.noise),) * self.scaling.scale.size
+
+    @property
+    def given(self) -> None:
+        """The likelihood asked for; None: Gaussian noise."""
+        return None
+
+    @property
+    def anchors(self) -> Array:
+        return self.committee.basis.Z
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Of the chunks whose rows were kept."""
+        return self.committee.sizes
+
+    @property
+    def waiting(self) -> Waiting | None:
+        return Waiting(self.rows(), 0, 0) if self.exact else None
+
+    @property
+    def effective_dof(self) -> float:
+        if self.dof > 0.0:
+            return self.dof
+        return degrees_of_freedom(self.kernel, self.committee.noise, self.committee.rows())
+
+    def rows(self) -> Rows:
+        """Those that were kept, in the units of the user."""
+        kept = self.committee.rows()
+        return Rows(kept.X, self.scaling.mean(kept.y), kept.w)
+
+    def log_evidence(self) -> Array:
+        return self.committee.log_evidence()
+
+    def predictor(self) -> Predictor:
+        if len(self.committee.sizes) > 1 and self.combination is not None:
+            if self.combination == "npae":
+                return Nested.of(self.committee)
+            return Panel.of(self.committee, self.combination)
+        if self.rest is None:
+            return self.answerer(self.committee, self.n_local)
+        own = predictor(self.rest, self.n_local)
+        return Refined(own, self.kernel, self.committee.rows().X, self.weights)
+
+    def answerer(self, committee: Committee, n_local: int) -> Predictor:
+        """Who answers for a committee: its chunks jointly, or its anchors and nearest rows."""
+        if self.query_size and len(committee.sizes) > 1:
+            return Joint.of(committee, self.query_size, self.screening)
+        return predictor(committee, n_local)
+
+
+@dataclass(frozen=True, eq=False)
+class LatentModel(Model):
+    """Latent functions seen through likelihoods that are not Gaussian."""
+
+    committees: tuple[
+        LaplaceCommittee, ...
+    ]  # of one likelihood each, with the same rows and anchors
+    units: Units
+    given: Scalar | None  # the likelihood of a regressor as it was asked for
+    chunk_size: int
+    n_local: int
+    query_size: int  # 0: inductive
+    n_chunks: int
+    total_weight: float
+    waiting: Waiting | None  # all rows, where they are one chunk: more may ask for anchors
+    learnt_at: int
+    sweeping: Sweeping
+    scale: LatentScale
+
+    @property
+    def kernel(self) -> Kernel:  # type: ignore[override]
+        return self.committees[0].basis.kernel
+
+    @property
+    def likelihoods(self) -> tuple[Observation, ...]:  # type: ignore[override]
+        return tuple(one.likelihood for one in self.committees)
+
+    @property
+    def anchors(self) -> Array:
+        return self.committees[0].basis.Z
+
+    @property
+    def sweeps(self) -> int:
+        return max(one.sweeps for one in self.committees)
+
+    @property
+    def change(self) -> float:
+        return max(one.change for one in self.committees)
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """Factors of latent means and of latent variances, by held-out rows."""
+        return self.scale.mean, self.scale.mean**2 * self.scale.variance
+
+    @property
+    def residuals(self) -> Array:
+        return np.empty(0)
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Of the chunks whose rows were kept."""
+        if self.waiting is not None:
+            return [self.waiting.rows.X.shape[0]]
+        return [one.chunk.load()[0].shape[0] for one in self.committees[0].states]
+
+    def rows(self) -> Rows:
+        """Those that a regressor kept, in the units of the user."""
+        if self.waiting is not None:
+            return self.waiting.rows
+        parts = [Rows(*one.chunk.load()) for one in self.committees[0].states]
+        kept = parts[0]
+        for part in parts[1:]:
+            kept = kept + part
+        return Rows(kept.X, self.units.backward(kept.y), kept.w)
+
+    def log_evidence(self) -> float:
+        return sum(replace(one).log_evidence for one in self.committees)
+
+    def latents(self) -> LatentPredictor:
+        fresh = [replace(one) for one in self.committees]  # what it caches is not stored
+        if self.query_size and self.n_chunks > 1:
+            s = self.sweeping
+            joint = JointLatents.of(
+                fresh, self.query_size, s.most, s.tolerance, sequential=s.sequential, report=s.check
+            )
+            return LatentPredictor((), joint, self.scale)
+        latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+        return LatentPredictor(latent_predictors(latents, self.n_local), None, self.scale)
+
+    def predictor(self) -> Any:
+        """Of a regressor its one latent function, of a classifier those of all classes."""
+        return self.latents() if self.given is None else OneLatent(self.latents())
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPredictor:
+    """Moments of every latent function."""
+
+    each: tuple[Any, ...]
+    together: JointLatents | None
+    scale: LatentScale
+
+    def predict(self, X: Array, engine: Any) -> list[Prediction]:
+        if self.together is not None:
+            found = self.together.predict(X, engine)
+        else:
+            found = predict_latents(self.each, X, engine)
+        return [self.scale.of(one) for one in found]
+
+    def mean(self, X: Array, engine: Any) -> list[Array]:
+        if self.together is not None:
+            return [found.mean for found in self.predict(X, engine)]
+        return [self.scale.mean * one.mean(X, engine) for one in self.each]
+
+    def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
+        if self.together is not None:
+            return self.together.joint(X, engine)
+        return [one.joint(X, engine) for one in self.each]
+
+
+@dataclass(frozen=True, eq=False)
+class OneLatent:
+    """The one latent function of a regressor."""
+
+    latents: LatentPredictor
+
+    def predict(self, X: Array, engine: Any) -> Prediction:
+        return self.latents.predict(X, engine)[0]
+
+    def mean(self, X: Array, engine: Any) -> Array:
+        return self.latents.mean(X, engine)[0]
+
+    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
+        return self.latents.joint(X, engine)[0]

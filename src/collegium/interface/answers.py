@@ -1,0 +1,163 @@
+"""From what a predictor knows of f to what users ask about y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..kernels import Kernel
+from ..likelihoods.base import Scalar
+from ..likelihoods.units import Units
+from ..numerics import linalg
+from ..rows.rows import Prediction
+
+Array = np.ndarray
+#: Of a new observation, or of the function behind it.
+LEVELS = ("observation", "function")
+OBSERVATION = LEVELS[0]
+
+
+class Predictor(Protocol):
+    """Moments of f at queries X (n, d), for targets as the likelihood sees them."""
+
+    def mean(self, X: Array, engine: Any) -> Array:
+        """E[f]  (n, p)."""
+
+    def predict(self, X: Array, engine: Any) -> Prediction:
+        """E[f]  (n, p) and var[f]  (n,) or (n, p)."""
+
+    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
+        """The same and cov[f]  (n, n) or (n, n, p)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is known of y at queries: f ~ N(mean + shift, variance), y | f by the likelihood.
+
+    Moments are (n, p) in the units of y; covariances (n, n, p), draws (n, p, n_samples).
+    """
+
+    X: Array  # (n, d)
+    predictor: Any  # a Predictor; one that knows further levels has `at(level)`
+    likelihoods: tuple[Scalar, ...]  # one an output
+    units: Units
+    engine: Any = None
+    shift: Array | float = 0.0  # added to f  (n,)
+    offset: Array | float = 0.0  # added to y, in its units  (n, p)
+    kernel: Kernel | None = None  # jitter of draws is relative to its variance
+
+    def mean(self, level: str) -> Array:
+        if all(own.identity for own in self.likelihoods):
+            return self._in_units(self._source(level).mean(self.X, self.engine))
+        return self.moments(level)[0]
+
+    def moments(self, level: str) -> tuple[Array, Array]:
+        """Means and standard deviations."""
+        found = self._source(level).predict(self.X, self.engine)
+        mean, variance = self._through(found, level)
+        return self._in_units(mean), np.sqrt(variance) * self.units.scaling.scale
+
+    def covariance(self, level: str) -> tuple[Array, Array]:
+        """Means, and covariances between queries; noise on the diagonal of an observation's."""
+        found, C = self._source(level).joint(self.X, self.engine)
+        mean, variance = self._through(found, level)
+        each = []
+        for j, own in enumerate(self.likelihoods):
+            m, v = self._output(found, j)
+            block = _of_output(C, j).copy()
+            np.fill_diagonal(block, v)  # as `predict` has it, to the last bit
+            block = own.covariance(m, v, block)
+            np.fill_diagonal(block, variance[:, j])
+            each.append(block)
+        return self._in_units(mean), np.stack(each, axis=-1) * self.units.scaling.scale**2
+
+    def interval(self, coverage: float, level: str) -> tuple[Array, Array]:
+        """Quantiles of y, or of E[y | f], with (1 − coverage)/2 beyond each."""
+        tail = 0.5 - 0.5 * coverage
+        found = self._source(level).predict(self.X, self.engine)
+        lower, upper = (self._quantile(found, q, level) for q in (tail, 1.0 - tail))
+        return self._in_units(lower), self._in_units(upper)
+
+    def draws(self, n_samples: int, rng: Any, level: str) -> Array:
+        """Functions drawn jointly over the queries, and an observation of each."""
+        f = self._functions(n_samples, rng, level)
+        each = [
+            own.draw(f[:, j], rng) if level == OBSERVATION else own.mean(f[:, j])
+            for j, own in enumerate(self.likelihoods)
+        ]
+        return self._in_units(np.stack(each, axis=1))
+
+    def _source(self, level: str) -> Predictor:
+        return self.predictor if level in LEVELS else self.predictor.at(level)
+
+    def _through(self, found: Prediction, level: str) -> tuple[Array, Array]:
+        """Means and variances of y, or of E[y | f], before they get their units  (n, p)."""
+        each = []
+        for j, own in enumerate(self.likelihoods):
+            tell = own.predict if level == OBSERVATION else own.function
+            each.append(tell(*self._output(found, j)))
+        mean, variance = (np.column_stack(parts) for parts in zip(*each))
+        return mean, variance
+
+    def _quantile(self, found: Prediction, q: float, level: str) -> Array:
+        each = []
+        for j, own in enumerate(self.likelihoods):
+            m, v = self._output(found, j)
+            end = own.quantile(q, m, v) if level == OBSERVATION else own.mean(
+                m + ndtri(q) * np.sqrt(v)
+            )  # fmt: skip
+            each.append(end)
+        return np.column_stack(each)
+
+    def _output(self, found: Prediction, j: int) -> tuple[Array, Array]:
+        """Mean and variance of the latent function of one output  (n,), (n,)."""
+        return found.mean[:, j] + self.shift, _of_output(found.variance, j, ndim=1)
+
+    def _functions(self, n_samples: int, rng: Any, level: str) -> Array:
+        """f = mean + Lz, LLᵀ the covariance  (n, p, n_samples)."""
+        found, C = self._source(level).joint(self.X, self.engine)
+        n, p = found.mean.shape
+        prior = 0.0 if self.kernel is None else float(self.kernel.diag(self.X).max(initial=0.0))
+
+        def root(C: Array) -> Array:
+            scale = max(prior, float(C.diagonal().max())) or 1.0
+            return linalg.cholesky(C, scale, nugget=linalg.JITTERS[0], overwrite=True)[0]
+
+        if C.ndim == 2:  # outputs share it
+            z = rng.standard_normal((n, p * n_samples))
+            draws = (root(C) @ z).reshape(n, p, n_samples)
+        else:
+            each = [
+                root(np.ascontiguousarray(C[:, :, j])) @ rng.standard_normal((n, n_samples))
+                for j in range(p)
+            ]
+            draws = np.stack(each, axis=1)
+        return found.mean[:, :, None] + np.reshape(self.shift, (-1, 1, 1)) + draws
+
+    def _in_units(self, y: Array) -> Array:
+        """centre + scale·y + offset, y (n, p) or (n, p, n_samples)."""
+        scaling, offset = self.units.scaling, np.atleast_2d(self.offset)
+        if y.ndim == 2:
+            return scaling.centre + scaling.scale * y + offset
+        return scaling.centre[:, None] + scaling.scale[:, None] * y + offset[:, :, None]
+
+
+def _of_output(values: Array, j: int, ndim: int = 2) -> Array:
+    """Those of output j, where outputs have their own."""
+    return values if values.ndim == ndim else values[..., j]
+
+
+class Made:
+    """Holds what is made of a fitted model when first asked for, and is never stored."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+
+    def get(self, make: Callable[[], Any]) -> Any:
+        if self.value is None:
+            self.value = make()
+        return self.value

@@ -1,0 +1,100 @@
+"""What regressors and classifiers share: a fitted record, and what is read from it."""
+
+from __future__ import annotations
+
+import warnings
+from functools import wraps
+from operator import attrgetter
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..numerics.threads import single_threaded
+from .answers import Made
+from .arguments import choose_engine
+from .progress import Progress
+
+
+class Estimator(BaseEstimator):
+    """Keeps its fitted state as one record, `model_`, of arrays, numbers and strings."""
+
+    #: Arguments that act after `fit` too.
+    acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
+
+    def _keep(self, model: Any) -> None:
+        """The model from now on; what was made of an earlier one is dropped."""
+        self.model_ = model
+        self._made = Made()
+
+    def _predictor(self) -> Any:
+        """The model's predictor, made when first asked for and never stored."""
+        check_is_fitted(self)
+        with single_threaded():
+            return self._made.get(self.model_.predictor)
+
+    def _engine(self) -> Any:
+        engine = choose_engine(getattr(self, "engine", None), getattr(self, "n_jobs", None))
+        return self._say().watch(engine)
+
+    def _say(self) -> Progress:
+        return Progress(getattr(self, "verbose", 0))
+
+    def set_params(self, **params):
+        """Set arguments; a warning names those that take effect with the next `fit` only."""
+        before = self.get_params(deep=False) if hasattr(self, "model_") else {}
+        super().set_params(**params)
+        idle = sorted(
+            {name.partition("__")[0] for name in params if self._differs(name, before)}
+            - set(self.acts_after_fit)
+        )
+        if idle:
+            warnings.warn(
+                f"{', '.join(idle)} take effect with the next fit: this model stays as it was "
+                "fitted",
+                stacklevel=2,
+            )
+        return self
+
+    def _differs(self, name: str, before: dict[str, Any]) -> bool:
+        """Whether an argument of a fitted model is another now; arguments of arguments are."""
+        own, _, inner = name.partition("__")
+        return own in before and (bool(inner) or before[own] is not getattr(self, own))
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("_made", None)
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if hasattr(self, "model_"):
+            self._made = Made()
+
+
+def fitted(path: str, doc: str) -> Any:
+    """A property of a fitted estimator that reads `model_`, by a dotted path."""
+    read = attrgetter(path)
+
+    def get(self):
+        check_is_fitted(self)
+        with single_threaded():
+            return read(self.model_)
+
+    return property(get, doc=doc)
+
+
+def all_or_nothing(method):
+    """A method of an estimator that leaves it as it was where it fails."""
+
+    @wraps(method)
+    def attempt(self, *arguments, **keywords):
+        before = vars(self).copy()
+        try:
+            return method(self, *arguments, **keywords)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return attempt

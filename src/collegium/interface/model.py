@@ -1,0 +1,64 @@
+"""What estimators ask of a fitted record: the same in the units of the user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..likelihoods.base import Scalar
+from ..likelihoods.units import Units
+from ..rows.scaling import Scaling
+
+Array = np.ndarray
+
+
+class Model:
+    """A fitted record of arrays, numbers and strings.
+
+    A subclass has the kernel and the likelihoods (one an output) of targets as it sees them,
+    their units, the weight of all rows, `log_evidence()` of each output and `predictor()`.
+    """
+
+    kernel: Kernel
+    likelihoods: tuple[Scalar, ...]
+    units: Units
+    total_weight: float
+
+    def predictor(self) -> Any:
+        raise TypeError("abstract model")
+
+    def log_evidence(self) -> Array | float:
+        raise TypeError("abstract model")
+
+    @property
+    def scaling(self) -> Scaling:
+        return self.units.scaling
+
+    @property
+    def kernel_in_units(self) -> Kernel:
+        """Of the first output where there are several."""
+        return self.kernel.scaled(float(self.scaling.scale[0] ** 2))
+
+    @property
+    def noise_in_units(self) -> float | Array | None:
+        """One number an output where these differ; None where the likelihood has no noise."""
+        noise = getattr(self.likelihoods[0], "noise", None)
+        if noise is None:
+            return None
+        each = noise * self.scaling.scale**2
+        return float(each[0]) if np.ptp(each) == 0.0 else each
+
+    @property
+    def likelihood_in_units(self) -> Scalar:
+        noise = self.noise_in_units
+        own: dict[str, Any] = {} if noise is None else {"noise": noise}
+        return replace(self.likelihoods[0], **own)
+
+    @property
+    def log_evidence_in_units(self) -> float:
+        """log p(y | X), summed over outputs."""
+        scaled = self.log_evidence() - self.total_weight * np.log(self.scaling.scale)
+        return float(scaled.sum())

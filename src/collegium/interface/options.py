@@ -1,0 +1,98 @@
+"""Arguments that belong together, as small objects that `clone` and grid search reach into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Options:
+    """A group of arguments. It checks nothing: the estimator does, when it is fitted."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments by name, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments in place, as scikit-learn's `set_params(anchors__rule=…)` does."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no argument {name!r}: give one of {tuple(known)}"
+                )
+            object.__setattr__(self, name, value)
+        return self
+
+
+@dataclass(frozen=True)
+class Select(Options):
+    """Where the anchors go, and how many: `anchors=Select("sgma", 200)`.
+
+    Parameters
+    ----------
+    rule : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"}
+        See `collegium.selection`.
+    m : int or "auto"
+        "auto": from the effective degrees of freedom of the rows.
+    """
+
+    rule: str = "kmeans"
+    m: int | str = "auto"
+
+
+@dataclass(frozen=True)
+class Transductive(Options):
+    """The joint committee machine over the queries of each call: `inference=Transductive(500)`.
+
+    Parameters
+    ----------
+    query_size : int or "auto"
+        Query points of one batch, padding included. "auto": twice the effective degrees of
+        freedom of the rows, between 200 and 1000.
+    screening : float, default=1e-3
+        Chunks too far from a batch of queries to matter are left out. All of them together would
+        move no mean by more than so many posterior standard deviations, and no variance by more
+        than that share. 0: every chunk counts.
+    """
+
+    query_size: int | str = "auto"
+    screening: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Sweeps(Options):
+    """How often chunks with a likelihood that is not Gaussian are approximated anew.
+
+    Parameters
+    ----------
+    most : int or "auto"
+        Sweeps over all chunks, at most: 1 is the Bayesian committee machine. "auto": until no
+        message moves by more than `tol`.
+    tol : float, default=1e-3
+        Change of messages, relative to their sum, at which sweeps end.
+    schedule : {"parallel", "sequence"}
+        Whether the chunks of a sweep are approximated all at once or one after the other.
+    """
+
+    most: int | str = "auto"
+    tol: float = 1e-3
+    schedule: str = "parallel"
+
+
+@dataclass(frozen=True)
+class CG(Options):
+    """Conjugate gradients to the means of the exact Gaussian process: `refine=CG(tol=1e-3)`.
+
+    Parameters
+    ----------
+    tol : float, default=0.01
+        Residual, relative to y, at which they stop. The committee answers for what is left, so
+        a residual of a few hundredths moves few means by more than a tenth of their error.
+    max_iter : int, default=100
+        Iterations, at most.
+    """
+
+    tol: float = 1e-2
+    max_iter: int = 100

@@ -1,0 +1,88 @@
+"""Waiting times."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from . import lognormal
+from .base import Scalar
+from .count_quantiles import LARGEST_EXPONENT, count_distribution
+from .sites import POISSON, sites
+from .units import log_exposure, log_link_units
+
+#: Halvings of a bracket, to rounding.
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Exponential(Scalar):
+    """p(y | f) = e^(−f − y e^−f), y > 0: waiting times of mean e·e^f. A second column of y is the
+    exposure e > 0, a known factor of the mean, else it is one.
+
+    A time beyond y is no event up to y: with the rate e^−f, P(Y > y) is the probability that a
+    Poisson count of rate y e^−f is zero, and y p(y | f) that it is one. Moments are those of
+    exposure one; add log e to m for others.
+    """
+
+    support = "positive"
+    name = "exponential"
+    takes_exposure = True
+
+    def check(self, y):
+        super().check(y)
+        if y.shape[1] > 2 or (y[:, 1:] <= 0).any():
+            raise ValueError("y of Exponential has times and, in a second column, exposures > 0")
+
+    def log_density(self, y, f):
+        return -(f + log_exposure(y)) - _relative(y, f)
+
+    def derivatives(self, y, f):
+        """With x = y e^−f: x − 1, −x, x."""
+        x = _relative(y, f)
+        return x - 1.0, -x, x
+
+    def mean(self, f):
+        return lognormal.rate(f)
+
+    def variance(self, f):
+        return lognormal.rate(f) ** 2
+
+    def predict(self, m, v):
+        """Mean μ = e^(m + v/2), variance E[e^2f] + var e^f = μ²(2e^v − 1)."""
+        mean, variance = lognormal.moments(m, v)
+        return mean, mean**2 + 2.0 * variance
+
+    def function(self, m, v):
+        return lognormal.moments(m, v)
+
+    def covariance(self, m, v, C):
+        return lognormal.covariance(m, v, C)
+
+    def quantile(self, level, m, v):
+        """log y = m + t, P(Y > y) = E[exp(−e^(t − z√v))] = 1 − level, solved for t by halving."""
+        m, v = np.broadcast_arrays(*np.atleast_1d(m, v))
+        s, tail = np.sqrt(np.maximum(v, 0.0)), 1.0 - level
+        # by either f or Y given f, half of what lies beyond each
+        low = s * ndtri(0.5 * level) + np.log(-np.log1p(-0.5 * level))
+        high = -s * ndtri(0.5 * tail) + np.log(-np.log(0.5 * tail))
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = count_distribution(np.zeros(m.shape), middle, v) > tail
+            low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        return lognormal.rate(m + high)
+
+    def draw(self, f, rng):
+        return np.maximum(self.mean(f) * rng.standard_exponential(f.shape), np.finfo(float).tiny)
+
+    def log_predictive(self, y, m, v):
+        log_y = np.log(y[..., 0])
+        return sites(POISSON, 0.0, 1.0, log_y - m - log_exposure(y), v)[2] - log_y
+
+    def units(self, y, w):
+        return log_link_units(y, w)
+
+
+def _relative(y, f):
+    """y e^−f/e."""
+    return np.exp(np.minimum(np.log(y[..., 0]) - f - log_exposure(y), LARGEST_EXPONENT))

@@ -1,0 +1,60 @@
+"""How a likelihood sees y: centred and scaled, or relative to a typical rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..rows.scaling import Scaling
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """y = centre + scale · (what the likelihood sees), f relative to `shift`.
+
+    With a second column of y, its exposures, the likelihood sees exposures times e^shift: so f
+    is a log rate relative to a typical one.
+    """
+
+    scaling: Scaling
+    shift: float = 0.0  # the latent number that the prior expects: added to f in answers
+    standard: bool = False  # whether y as it is seen has its centre at zero and size one
+    exposed: bool = False  # whether some exposure was not one
+
+    def forward(self, y: Array) -> Array:
+        """y in the user's units -> as the likelihood sees it  (n, c)."""
+        if y.shape[1] > 1:
+            return np.column_stack([y[:, 0], y[:, 1] * np.exp(self.shift)])
+        return self.scaling.forward(y)
+
+    def backward(self, y: Array) -> Array:
+        """The inverse of `forward`."""
+        if y.shape[1] > 1:
+            return np.column_stack([y[:, 0], y[:, 1] / np.exp(self.shift)])
+        return self.scaling.mean(y)
+
+    @property
+    def square(self) -> float:
+        """scale²: what one squared unit of the seen y is in the user's units."""
+        return float(self.scaling.scale[0] ** 2)
+
+
+def exposed(y: Array) -> bool:
+    """Whether some row has another exposure than one."""
+    return y.shape[1] > 1 and bool((y[:, 1] != 1.0).any())
+
+
+def log_exposure(y: Array) -> Array | float:
+    """log e of each row of y (…, c); zero where y has one column."""
+    return np.log(y[..., 1]) if y.shape[-1] > 1 else 0.0
+
+
+def log_link_units(y: Array, w: Array, least: float = 0.0) -> Units:
+    """f relative to log(Σwy/Σwe), where E[y | f] = e·e^f; `least` stands for Σy = 0."""
+    share = w / w.max()
+    total, exposure = (share[:, None] * y).sum(axis=0)
+    shift = float(np.log(total or least / w.max()) - np.log(exposure))
+    return Units(Scaling.none(), shift, exposed=exposed(y))
