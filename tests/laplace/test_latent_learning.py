@@ -74,7 +74,7 @@ def test_the_columns_that_matter_are_found():
     assert 0.2 < found.length_scale[0] < 1.5 and 0.5 < found.variance < 40.0
 
 
-def test_more_rows_than_a_rough_look_takes_are_learnt_from_in_clusters():
+def test_more_rows_than_a_rough_fit_takes_are_learnt_from_in_clusters():
     rows, problems = signs(150)
     whole = LatentEffort(rough_rows=150, max_iter=20)
     rough = learn(rows, problems, kernels.RBF(), effort=whole)
