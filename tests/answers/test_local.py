@@ -243,7 +243,7 @@ def test_the_residual_that_is_not_shared_for_its_size_gives_the_same(case, monke
     assert_allclose(answers[0].variance, answers[1].variance, rtol=1e-10, atol=1e-12)
 
 
-def test_moments_do_not_depend_on_what_else_is_asked(case):
+def test_moments_do_not_depend_on_other_queries(case):
     belief, neighbours = believe(case), neighbours_of(case, 5)
     rows = rows_of(case)
 
@@ -333,7 +333,7 @@ def test_rows_add_end_to_end():
     assert_array_equal(total.take(slice(4, None)).w, c.w)
 
 
-def test_global_variance_is_the_prior_before_anything_is_heard(case):
+def test_global_variance_is_the_prior_without_chunks(case):
     belief = normalise(case.basis.prior(2))
     found = predict_global(case.basis, belief, case.Xs)
     assert_array_equal(found.mean, 0.0)

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
+from collegium.answers import predictors
 from collegium.answers.conjugate_gradients import Refined
 from collegium.answers.predictors import Exact, Global, Local, OwnChunk
 from collegium.answers.transductive import Joint
@@ -15,7 +16,6 @@ from collegium.combining.predictors import Nested, Panel
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern32, White
 from collegium.likelihoods import Gaussian
-from collegium.messages import committee as committees
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
 from collegium.messages.expansion import POINTS, ROWS, Expansion
@@ -130,7 +130,7 @@ def test_rows_whose_design_is_not_kept_give_the_same_answer(problem, monkeypatch
     committee = committee_of(problem, problem.Z)
     kept = Local.of(committee, 7)
     assert_allclose(kept.design, problem.basis.design(problem.rows[0]).T, rtol=1e-12, atol=1e-14)
-    monkeypatch.setattr(committees, "DESIGN_BYTES", 8 * 30 * problem.basis.m - 1)
+    monkeypatch.setattr(predictors, "DESIGN_BYTES", 8 * 30 * problem.basis.m - 1)
     anew = Local.of(committee, 7)
     assert anew.design is None
     for ask in ("predict", "joint"):

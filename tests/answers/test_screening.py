@@ -1,4 +1,4 @@
-"""Chunks that are left unheard move no answer by more than the tolerance."""
+"""Chunks that are left out move no prediction by more than the tolerance."""
 
 import numpy as np
 import pytest
@@ -48,15 +48,15 @@ KERNELS = {
 def test_no_answer_moves_by_more_than_the_tolerance(name, tolerance):
     kernel, members = KERNELS[name], chunks()
     basis, whole = answers(kernel, members, QUERIES)
-    heard = Boxes.of(members).matter(basis, NOISE, tolerance)
-    assert 0 < heard.size < len(members)  # there is something to see
-    _, fewer = answers(kernel, [members[i] for i in heard], QUERIES)
+    used = Boxes.of(members).matter(basis, NOISE, tolerance)
+    assert 0 < used.size < len(members)  # there is something to see
+    _, fewer = answers(kernel, [members[i] for i in used], QUERIES)
     moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
     assert moved.max() <= tolerance + 1e-12
     assert_allclose(fewer.variance, whole.variance, rtol=tolerance + 1e-10)
 
 
-def test_a_looser_tolerance_hears_fewer():
+def test_a_looser_tolerance_uses_fewer():
     members, basis = chunks(), Anchors.at(Matern32(2.0, [1.5, 2.0]), QUERIES)
     boxes = Boxes.of(members)
     counts = [boxes.matter(basis, NOISE, t).size for t in (0.0, 1e-12, 1e-6, 1e-3, 0.5)]
@@ -67,17 +67,17 @@ def test_a_looser_tolerance_hears_fewer():
 @pytest.mark.parametrize("kernel", [
     Constant(0.2) + RBF(), Linear() + RBF(), Linear() * RBF(), Periodic(period=2.0)
 ])  # fmt: skip
-def test_a_kernel_that_reaches_everywhere_hears_everyone(kernel):
+def test_a_kernel_that_reaches_everywhere_uses_every_chunk(kernel):
     members, basis = chunks(), Anchors.at(kernel, QUERIES)
     assert_array_equal(Boxes.of(members).matter(basis, NOISE, 1e-3), np.arange(len(members)))
 
 
-def test_without_noise_everyone_is_heard():
+def test_without_noise_every_chunk_is_used():
     members, basis = chunks(), Anchors.at(Matern32(), QUERIES)
     assert Boxes.of(members).matter(basis, 0.0, 1e-3).size == len(members)
 
 
-def test_one_chunk_is_always_heard():
+def test_one_chunk_is_always_used():
     members = chunks(count=1)
     basis = Anchors.at(Matern32(), QUERIES + 1e5)
     assert Boxes.of(members).matter(basis, NOISE, 1e-3).size == 1
@@ -102,15 +102,15 @@ def test_the_bound_is_nearly_reached_and_never_passed(noise):
     y, w = np.array([[0.0, 10.0]]) * np.sqrt(noise), np.array([50.0])
     members = [Chunk(i, np.ones((1, 1)), y, w) for i in range(4)]
 
-    def answer(basis, heard):
-        messages = [Block(noise).send(basis, members[i]) for i in heard]
+    def answer(basis, used):
+        messages = [Block(noise).send(basis, members[i]) for i in used]
         belief = normalise(sum(messages, start=basis.prior(2)))
         return local.predict_global(basis, belief, Z)
 
     for variance in np.geomspace(1e-12, 1e-1, 160) * noise:
         basis = Anchors.at(RBF(variance, 1.0), Z)
-        heard = Boxes.of(members).matter(basis, noise, tolerance)
-        whole, fewer = answer(basis, range(4)), answer(basis, heard)
+        used = Boxes.of(members).matter(basis, noise, tolerance)
+        whole, fewer = answer(basis, range(4)), answer(basis, used)
         moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
         assert moved.max() <= tolerance * (1 + 1e-9)
         assert np.abs(fewer.variance / whole.variance - 1.0).max() <= tolerance

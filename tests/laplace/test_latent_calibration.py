@@ -1,4 +1,4 @@
-"""Rows left out by their sites, and the scale that their loss asks for."""
+"""Rows held out by their sites, and the scale that minimises their loss."""
 
 import numpy as np
 from numpy.testing import assert_allclose

@@ -74,7 +74,7 @@ def test_the_columns_that_matter_are_found():
     assert 0.2 < found.length_scale[0] < 1.5 and 0.5 < found.variance < 40.0
 
 
-def test_more_rows_than_a_rough_look_takes_are_learnt_from_in_clusters():
+def test_more_rows_than_a_rough_fit_takes_are_learnt_from_in_clusters():
     rows, problems = signs(150)
     whole = LatentEffort(rough_rows=150, max_iter=20)
     rough = learn(rows, problems, kernels.RBF(), effort=whole)
@@ -150,8 +150,8 @@ def test_only_inputs_and_weights_of_the_rows_are_read():
     (Poisson(), [[3.0, 1.0], [3.0, 5.0]], [[2.0], [-2.0]]),
     (Softmax(3), [[2.0], [0.0]], [[-1 / 3, -1 / 3, 2 / 3], [2 / 3, -1 / 3, -1 / 3]]),
 ], ids=["logit", "probit", "poisson", "softmax"])  # fmt: skip
-def test_where_rows_pull_the_latent_function(likelihood, y, expected):
-    assert_allclose(Problem(likelihood, np.array(y)).pull(), expected, rtol=1e-12)
+def test_the_gradient_at_zero(likelihood, y, expected):
+    assert_allclose(Problem(likelihood, np.array(y)).gradient_at_zero(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [

@@ -41,7 +41,7 @@ def test_zero_noise_counts_every_row_of_a_regular_kernel():
     assert effective_dof(Matern12(1.0, 0.5), 0.0, X) == pytest.approx(20.0)
 
 
-def test_a_sample_tells_the_degrees_of_freedom_of_all_rows():
+def test_a_sample_estimates_the_degrees_of_freedom_of_all_rows():
     X, kernel = RNG.uniform(-2, 2, size=(1500, 2)), RBF(1.3, [0.5, 0.9])
     exact = effective_dof(kernel, 0.05, X)
     one = np.ones(1500)

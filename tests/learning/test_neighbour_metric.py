@@ -148,7 +148,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
 
 
 @pytest.mark.parametrize("columns", [3, 25])
-def test_no_other_metric_is_looked_for_where_few_rows_see_enough(rng, monkeypatch, columns):
+def test_no_other_metric_is_searched_where_few_rows_show_enough(rng, monkeypatch, columns):
     """Or in too many columns, whatever the noise."""
     monkeypatch.setattr(learning, "find_neighbour_metric", lambda *given: pytest.fail("looked for"))
     X = rng.normal(size=(600, columns))

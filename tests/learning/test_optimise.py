@@ -92,7 +92,7 @@ def test_metric_of_a_kernel_without_length_scales_is_that_of_the_columns():
         assert_metric(kernel, X, 1.0 / X.std(axis=0))
 
 
-def test_the_metric_does_not_see_where_the_rows_are_and_goes_back():
+def test_the_metric_ignores_shifts_and_is_invertible():
     X = np.round(np.random.default_rng(5).normal(size=(30, 2)) * 2**20) / 2**20
     kernel = RBF(2.0, [0.3, 7.0])
     here, there = Metric.of(kernel, X), Metric.of(kernel, X + 2.0**20)
@@ -101,7 +101,7 @@ def test_the_metric_does_not_see_where_the_rows_are_and_goes_back():
     assert_allclose(there.backward(there.forward(X + 2.0**20)), X + 2.0**20, rtol=1e-15)
 
 
-def test_rows_seen_in_the_metric_have_finite_squares():
+def test_rows_in_the_metric_have_finite_squares():
     X = np.array([[1e300, -1e-300], [0.5, 1e308], [-1e308, 2.0]])
     found = Metric(np.zeros(2), np.array([3.0, 1e10])).forward(X)
     assert np.isfinite(found**2).all()
@@ -252,13 +252,13 @@ def test_nothing_free_is_evaluated_once():
     assert found.value == pytest.approx((-7.0 - 2.0) / 10.0)  # the prior is 2 sd away
 
 
-def test_running_out_of_iterations_is_said(hill):
+def test_running_out_of_iterations_is_reported(hill):
     peak, A = hill
     found = maximise(quadratic(peak, A), RBF(1.0, [1.0, 1.0]), 1.0, wide(), 20.0, max_iter=1)
     assert not found.converged
 
 
-def test_maximise_climbs_a_real_evidence_as_high_as_it_goes():
+def test_maximise_finds_the_maximum_of_a_real_evidence():
     rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=5)
     chunks = [Chunk(0, rows.X, rows.y, rows.w)]
     prior = Scales.of(rows.X).prior(Matern32(1.0, [1.0, 1.0]))
@@ -333,7 +333,7 @@ def test_learning_is_blind_to_the_units_of_the_inputs(unit):
 
 
 @pytest.mark.parametrize("noise_fixed", [False, True])
-def test_refining_climbs_the_evidence_of_the_committee(noise_fixed):
+def test_learn_anchored_raises_the_evidence_of_the_committee(noise_fixed):
     rows = draw_from(Matern32(1.3, [0.6, 1.8]), 0.05, 120, seed=14)
     chunks = [
         Chunk(i, rows.X[part], rows.y[part], rows.w[part])
@@ -431,7 +431,7 @@ def test_what_is_left_out_is_left_out():
         assert around.size and not np.isin(group, around).any()
 
 
-def test_two_scales_ask_for_two_kernels_and_one_does_not():
+def test_two_scales_need_two_kernels_and_one_does_not():
     rng = np.random.default_rng(5)
     X = np.sort(rng.uniform(0.0, 10.0, size=(900, 1)), axis=0)
     slow, fast = RBF(1.0, 3.0), RBF(0.05, 0.05)
@@ -495,7 +495,7 @@ def test_calibration_reports_the_densities_before_and_after():
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
-def test_a_wrong_scale_alone_asks_for_no_other_noise(scale):
+def test_a_wrong_scale_alone_needs_no_other_noise(scale):
     found = calibrate(claims(1.0, scale))
     assert found.ratio == 1.0
     assert_allclose(found.scale, scale, rtol=0.1)
@@ -526,7 +526,7 @@ def test_noise_is_left_alone_where_few_rows_decide():
     assert calibrate(lambda ratio: (errors, s + 0.04 * ratio)).ratio > 1.0
 
 
-def test_outputs_are_asked_together_and_little_is_not_enough():
+def test_outputs_are_averaged_and_a_small_gain_is_not_enough():
     rng = np.random.default_rng(8)
     s = 10.0 ** rng.uniform(-3, 0, 2000)
     z = rng.normal(size=(2000, 2))

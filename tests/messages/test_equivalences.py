@@ -294,7 +294,7 @@ def test_the_nugget_costs_less_than_a_tenth_of_an_error_bar(q, length_scale):
 
 @pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-9])
 @pytest.mark.parametrize("noise", [1e-2, 1e-6])
-def test_a_query_asked_twice_is_answered_as_if_asked_once(gap, noise):
+def test_a_repeated_query_is_predicted_like_a_single_one(gap, noise):
     kernel, noise, chunks, Xq = smooth(6, 1.5, noise, gap=gap)
     _, twice, _ = asked(kernel, noise, chunks, Xq)
     _, once, _ = asked(kernel, noise, chunks, np.delete(Xq, 1, axis=0))

@@ -1,4 +1,4 @@
-"""Experts: what a chunk says, row weights, degenerate chunks, fixed features."""
+"""Experts: messages of chunks, row weights, degenerate chunks, fixed features."""
 
 from dataclasses import dataclass, replace
 
@@ -75,7 +75,7 @@ def test_a_weight_is_so_many_equal_rows(expert, m, make):
     assert_same_message(e.send(problem.basis, chunk), e.send(problem.basis, longer))
 
 
-def test_a_weight_of_the_diagonal_expert_is_so_many_looks_at_one_value(make):
+def test_a_weight_of_the_diagonal_expert_is_so_many_targets_of_one_value(make):
     # FITC gives every row a residual of its own, so equal rows are merged, not independent.
     problem = make((5,))
     chunk = replace(problem.chunks[0], w=np.array([1.0, 3.0, 2.0, 4.0, 1.0]))
@@ -92,7 +92,7 @@ def test_a_weight_of_the_diagonal_expert_is_so_many_looks_at_one_value(make):
 
 
 @every_expert
-def test_an_empty_chunk_says_nothing(expert, problem):
+def test_an_empty_chunk_sends_a_zero_message(expert, problem):
     nothing = Chunk(0, np.empty((0, 2)), np.empty((0, 3)), np.empty(0))
     sent = expert(0.3).send(problem.basis, nothing)
     assert_array_equal(sent.precision, np.zeros((6, 6)))

@@ -53,7 +53,7 @@ def asked(q):
     return np.random.default_rng(q).uniform(-3, 3, size=(q, 2))
 
 
-def test_a_basis_predicts_what_its_weights_say(problem):
+def test_a_basis_predicts_by_its_weights(problem):
     basis, chunks = problem
     Xq = asked(9)
     mean, S = posterior(basis, chunks)
@@ -168,7 +168,7 @@ def test_a_linear_model_is_its_own_linearisation(problem):
     assert_allclose(found.covariance, expected.covariance, rtol=1e-8, atol=1e-9)
 
 
-def test_weights_that_cannot_move_stay():
+def test_weights_of_no_prior_variance_stay():
     J = np.random.default_rng(0).normal(size=(9, 3))
     S = laplace(J, 0.2, np.diag([1.0, 0.0, 4.0]))
     assert np.isfinite(S).all()

@@ -1,4 +1,4 @@
-"""Rows into chunks: every row once, sizes as promised, whatever the rows look like."""
+"""Rows into chunks: every row once, sizes as promised, for any rows."""
 
 import numpy as np
 import pytest
@@ -164,7 +164,7 @@ def test_number_of_parts(n, size, parts):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("m", [1, 4, 30])
-def test_anchors_are_distinct_and_no_more_than_asked(shape, m):
+def test_anchors_are_distinct_and_no_more_than_the_number_given(shape, m):
     X = SHAPES[shape](np.random.default_rng(9), 120)
     Z = selection.kmeans(X, m, np.random.default_rng(0))
     assert 1 <= Z.shape[0] <= m

@@ -157,7 +157,7 @@ class LatentSystem:
         if s.anchors is not None:
             return given_anchors(s.anchors).Z
         noise = getattr(draft.likelihoods[0], "noise", TYPICAL_NOISE)
-        pull = np.column_stack([problem.pull() for problem in self.problems])
+        pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
         stop = Stop(min(s.anchor_count(X.shape[0]), X.shape[0]))
         rows = Rows(X, noise * pull, job.rows.w)
         return RULES[s.selection](draft.kernel, noise, rows, stop, job.rng).Z

@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Messages side by side, one a latent function."""
+    """Messages side by side, one per latent function."""
 
     parts: tuple[Message, ...]
 
@@ -124,7 +124,7 @@ class Latent:
         return self.basis.m == 0
 
     def parts(self) -> tuple[SiteRows, ...]:
-        """The kept rows, one `SiteRows` a chunk."""
+        """The kept rows, one `SiteRows` per chunk."""
         return self.kept
 
     def rows(self) -> SiteRows:
@@ -235,7 +235,7 @@ class LaplaceCommittee:
 
     @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
-        """One a latent function."""
+        """One per latent function."""
         return self.total.beliefs()
 
     @property
@@ -332,7 +332,7 @@ def _mode_tolerance(change: float) -> float:
 
 
 def latent_predictors(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:
-    """One predictor a latent function; the functions have the same rows and anchors, and so the
+    """One predictor per latent function; the functions have the same rows and anchors, and so the
     predictors share the design."""
     first = predictor(latents[0], n_local)
     if isinstance(first, Local):

@@ -32,7 +32,7 @@ from .mode import TOLERANCE, LogPosterior, Sites, find_sites, log_posterior
 Array = np.ndarray
 
 
-#: g = ∂ log p at the mode of each chunk, by chunk id: one array (n, K) a likelihood.
+#: g = ∂ log p at the mode of each chunk, by chunk id: one array (n, K) per likelihood.
 Gradients = dict[int, list[Array]]
 
 

@@ -21,7 +21,7 @@ from .evidence import Gradients, factorised_together
 
 Array = np.ndarray
 #: The families tried when no kernel is given, roughest first. The roughest within this log
-#: evidence a row of the best is taken.
+#: evidence per row of the best is taken.
 FAMILIES, MARGIN = ("Matern32", "Matern52", "RBF"), 0.002
 #: Prior median and log standard deviation of the variance of a latent function: log rates and
 #: log odds are of order one.
@@ -51,7 +51,7 @@ class Problem:
     unit: float = 1.0  # mean square of y about the prior mean: unit of the latent variance
     noise_unit: float = 1.0  # mean square of y about its mean: unit of the noise variance
 
-    def pull(self) -> Array:
+    def gradient_at_zero(self) -> Array:
         """∂ log p(y | f)/∂f at f = 0  (n, K)."""
         n, K = self.y.shape[0], self.likelihood.latents
         f = np.zeros(n) if K == 1 else np.zeros((n, K))
@@ -98,6 +98,7 @@ class _LatentLearner:
     say: Callable[[str], None]
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
+        """Fit random rows, then clusters in the metric of the kernel found."""
         n, e = self.rows.X.shape[0], self.effort
         self.scales = Scales.of(self.rows.X)
         sample = np.sort(self.rng.permutation(n)[: e.rough_rows])
@@ -120,7 +121,7 @@ class _LatentLearner:
         tried = []
         for name in FAMILIES:
             tried.append(self._fit(self.scales.kernel(name, size), noise, groups))
-            self.say(f"{name}: log evidence a row {tried[-1].value:.3f}")
+            self.say(f"{name}: log evidence per row {tried[-1].value:.3f}")
             if self.clock.out():
                 break
         return tried[roughest_good(np.array([found.value for found in tried]), MARGIN)]

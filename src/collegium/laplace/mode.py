@@ -46,7 +46,7 @@ class Sites:
     converged: bool = True
 
     def message(self, V: Array, Q: Residual) -> tuple[Message, ...]:
-        """One message about v a latent function, f | v ~ N(Vᵀv, Q); with u = (I + WQ)⁻¹g
+        """One message about v per latent function, f | v ~ N(Vᵀv, Q); with u = (I + WQ)⁻¹g
 
             Λ = VAVᵀ    h = V(Af̂ + u)    c = log p(y | f̂) − ½f̂ᵀAf̂ − uᵀf̂ + ½gᵀQu − ½ log|B|
 

@@ -87,7 +87,7 @@ def centres(
 
 
 def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
-    """At most m centres of X (n, d), from a sample of at most 40 rows a centre."""
+    """At most m centres of X (n, d), from a sample of at most 40 rows per centre."""
     if X.shape[0] > 40 * m:
         X = X[np.sort(rng.choice(X.shape[0], 40 * m, replace=False))]
     X = np.unique(X, axis=0)

@@ -16,7 +16,7 @@ DOF_SAMPLE = 1000
 def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
     """P_eff = trace K(K + Ψ)⁻¹; Σ λ/(λ + σ²) over the eigenvalues λ of K where Ψ = σ²I.
 
-    noise: one variance, or one a row.
+    noise: one variance, or one per row.
     """
     n = X.shape[0]
     K = kernel.value(X)

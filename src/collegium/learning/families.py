@@ -25,7 +25,7 @@ Array = np.ndarray
 
 #: The families tried when no kernel is given, roughest first.
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
-#: The roughest family within this sum of log densities a row of the best is taken: a kernel that
+#: The roughest family within this sum of log densities per row of the best is taken: a kernel that
 #: is too rough costs less than one that is too smooth.
 ROUGHER = 0.2
 

@@ -33,9 +33,9 @@ from .optimise import Learnt, Scales, maximise
 
 Array = np.ndarray
 
-#: A second kernel is added if evidence and held-out chunks together gain this log density a row.
+#: A second kernel is added if evidence and held-out chunks together gain this log density per row.
 SECOND = 0.005
-#: Families worse by this log density a row, by evidence and held-out chunks, are dropped before
+#: Families worse by this log density per row, by evidence and held-out chunks, are dropped before
 #: held-out rows are predicted.
 HOPELESS = 0.5
 #: Another metric is used if the targets of nearest rows correlate by this much more in it. It is
@@ -45,7 +45,7 @@ MORE_AGREEMENT, ENOUGH_AGREEMENT, MOST_COLUMNS = 0.1, 0.5, 20
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
-    """Log evidence a row of pure noise: a lower bound for any useful kernel."""
+    """Log evidence per row of pure noise: a lower bound for any useful kernel."""
     y = np.concatenate([chunk.y for chunk in chunks])
     w = np.concatenate([chunk.w for chunk in chunks])
     variance = np.maximum((w[:, None] * y**2).sum(axis=0) / w.sum(), 1e-300)
@@ -160,6 +160,7 @@ class _Learner:
         self.n, self.d = self.rows.X.shape
 
     def run(self, kernel: Kernel | None) -> Learnt:
+        """Fit random rows, choose a kernel, then fit clusters in its metric."""
         e = self.effort
         if self.n <= e.at_once:
             chunks = self._cut([np.arange(self.n)])
@@ -257,7 +258,7 @@ class _Learner:
         densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
             self.say(
-                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of held-out "
+                f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
                 f"rows {density:.3f}"
             )
         return tried[int(np.argmax(densities))]
@@ -275,7 +276,7 @@ class _Learner:
             by_row = -float(check.each.sum(axis=1).mean())
             scores.append(score + by_row)
             self.say(
-                f"{_name(learnt)}: log density a row by evidence {learnt.value:.3f}, of held-out "
+                f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
                 f"chunks {score - learnt.value:.3f}, of held-out rows {by_row:.3f}"
             )
         best = tried[hopeful[roughest_good(np.array(scores))]]
@@ -283,7 +284,7 @@ class _Learner:
         return best
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
-        """Log density a row of held-out chunks."""
+        """Log density per row of held-out chunks."""
         found = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
         return float(found.mean())
 
@@ -303,7 +304,7 @@ class _Learner:
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
         scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
         self.say(
-            f"log density a row by evidence and of held-out chunks, together: {_name(one)} "
+            f"log density per row by evidence and of held-out chunks, together: {_name(one)} "
             f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
         )
         if self.judge is not None:

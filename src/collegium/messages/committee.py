@@ -27,9 +27,9 @@ class Committee:
 
     basis: Anchors
     expert: Expert  # computes messages, with the noise σ²
-    messages: Tree  # of Message, one a chunk
+    messages: Tree  # of Message, one per chunk
     belief: Belief
-    kept: Tree  # of Rows, one a chunk; empty if no rows are kept
+    kept: Tree  # of Rows, one per chunk; empty if no rows are kept
     sizes: tuple[int, ...]  # rows of each kept chunk
 
     @classmethod
@@ -69,17 +69,17 @@ class Committee:
         return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
 
     def chunks(self) -> list[Chunk]:
-        """The kept rows, one `Chunk` a chunk."""
+        """The kept rows, one `Chunk` per chunk."""
         rows, ends = self.rows(), np.cumsum(self.sizes)[:-1]
         fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
         return [Chunk(i, X, y, w) for i, (X, y, w) in enumerate(zip(*fields))]
 
     def parts(self) -> list[Rows]:
-        """The kept rows, one `Rows` a chunk."""
+        """The kept rows, one `Rows` per chunk."""
         return [Rows(*chunk.load()) for chunk in self.chunks()]
 
     def log_evidence(self) -> Array:
-        """log p(y), one number an output  (p,); without anchors the sum over chunks."""
+        """log p(y), one number per output  (p,); without anchors the sum over chunks."""
         if not self.no_anchors:
             return self.belief.log_evidence
         send = partial(self.expert.send, self.basis)

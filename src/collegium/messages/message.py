@@ -88,7 +88,7 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """N(mean, Λ⁻¹) over u, one mean an output, and log ∫ m(u) du, the log evidence."""
+    """N(mean, Λ⁻¹) over u, one mean per output, and log ∫ m(u) du, the log evidence."""
 
     mean: Array  # Λ⁻¹h  (m, p)
     factor: Array  # L, LLᵀ = Λ  (m, m)

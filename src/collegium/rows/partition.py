@@ -76,7 +76,7 @@ def by_time(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
 
 
 def by_label(labels: Array) -> list[Array]:
-    """One chunk a distinct label, in the order of the labels."""
+    """One chunk per distinct label, in the order of the labels."""
     _, inverse = np.unique(labels, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     return np.split(order, np.cumsum(np.bincount(inverse))[:-1])

@@ -57,7 +57,7 @@ def for_learning(rows: Rows) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """y = centre + scale · (scaled targets), one centre and one scale an output."""
+    """y = centre + scale · (scaled targets), one centre and one scale per output."""
 
     centre: Array  # (p,)
     scale: Array  # (p,)

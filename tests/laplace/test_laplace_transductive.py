@@ -77,7 +77,7 @@ def test_neither_order_nor_copies_nor_workers_matter():
         assert_array_equal(one.variance[order], other.variance)
 
 
-def test_each_batch_is_asked_by_itself():
+def test_each_batch_is_predicted_by_itself():
     answer, _, _, Xs = joint(Logit(), 5)
     whole = answer.predict(Xs, Serial())[0]
     distinct, _ = partition.distinct(Xs)
@@ -89,7 +89,7 @@ def test_each_batch_is_asked_by_itself():
         assert_allclose(alone.mean, whole.mean[rows], rtol=1e-9)
 
 
-def test_asking_leaves_the_committee_as_it_was():
+def test_predicting_leaves_the_committee_as_it_was():
     answer, chunks, Z, Xs = joint(Logit(), 5)
     one = answer.committees[0]
     before = one.log_evidence, one.sweeps, one.change, [id(state) for state in one.states]

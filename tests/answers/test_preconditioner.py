@@ -182,7 +182,7 @@ def test_groups_come_in_a_random_order():
     assert not (np.diff(firsts) > 0).all() and not (np.diff(firsts) < 0).all()
 
 
-def test_no_more_rows_are_given_than_asked_for():
+def test_no_more_rows_are_given_than_the_number():
     S = np.arange(6.0, dtype=np.float32)[:, None]
     assert nearest_before(S, 3, 4, 2).tolist() == [1, 2]
     assert nearest_before(S, 2, 4, 2).tolist() == [0, 1]

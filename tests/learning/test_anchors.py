@@ -81,7 +81,7 @@ def test_each_anchor_is_the_best_of_all_rows_where_all_are_candidates(rule, monk
         assert_allclose(criterion(rule, rows, found.Z[: m + 1]), max(tried), rtol=1e-9)
 
 
-def test_pivots_are_the_rows_least_known():
+def test_pivots_are_the_rows_of_largest_variance():
     rows = problem()
     found = choose("pivoted-cholesky", rows, Stop(8))
     K = reference.covariance(KERNEL, rows.X)
@@ -122,7 +122,7 @@ def test_a_share_of_the_total_stops_it(rule):
 
 
 @pytest.mark.parametrize("rule", ["random", "kmeans"])
-def test_a_share_stops_rules_that_do_not_look(rule):
+def test_a_share_stops_rules_without_gains(rule):
     rows = problem(200)
     found = choose(rule, rows, Stop(120, share=0.2))
     assert 1 < len(found.Z) < 120
@@ -238,7 +238,7 @@ def test_centres_that_are_enough_cover_all_rows(number):
     assert found.Z.min() < -2.0 and found.Z.max() > 2.0
 
 
-def test_the_gap_knows_weights_and_outputs():
+def test_the_gap_takes_weights_and_outputs():
     rows = problem(50, p=2, weighted=True)
     state = selection._Posterior(KERNEL, NOISE, rows, Stop(12), np.random.default_rng(0))
     at = state.run().index

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from collegium.answers import conjugate_gradients as refine
+from collegium.answers import conjugate_gradients
 from collegium.answers.conjugate_gradients import Refined, System, refined, solve, with_targets
 from collegium.answers.preconditioner import Group, Preconditioner
 from collegium.answers.predictors import predictor
@@ -98,7 +98,7 @@ class Noted(Nothing):
 def test_the_product_is_the_covariance_of_all_rows_times_the_weights(
     problem, side, coarse, monkeypatch
 ):
-    monkeypatch.setattr(refine, "SIDE", side)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", side)
     C, y = dense(problem)
     found = system(problem).product(y, Serial(), coarse=coarse)
     assert found.dtype == float
@@ -130,7 +130,7 @@ def test_coarse_values_are_the_values_in_single_precision(kernel, make):
 @pytest.mark.parametrize("coarse", [False, True])
 def test_the_weights_are_those_of_the_exact_gp(make, noise, coarse, monkeypatch):
     """Whatever is rounded on the way, in the preconditioner or in the products."""
-    monkeypatch.setattr(refine, "SIDE", 4)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 4)
     problem = make(SIZES, noise=noise)
     C, y = dense(problem)
     found = solved(problem, tolerance=1e-11, coarse=coarse)
@@ -141,7 +141,7 @@ def test_the_weights_are_those_of_the_exact_gp(make, noise, coarse, monkeypatch)
 @pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("stop", ["tolerance", "max_iter", "enough"])
 def test_the_residual_reported_is_that_of_the_weights(make, coarse, stop, monkeypatch):
-    monkeypatch.setattr(refine, "SIDE", 8)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 8)
     problem = make((40, 40, 40), noise=1e-5)
     asked = iter(range(100))
     given = {
@@ -160,7 +160,7 @@ def test_the_residual_reported_is_that_of_the_weights(make, coarse, stop, monkey
 
 def test_the_residual_is_renewed_on_the_way(make, monkeypatch):
     """Also where double precision needs many steps: noise in the products does not build up."""
-    monkeypatch.setattr(refine, "RENEW", 5)
+    monkeypatch.setattr(conjugate_gradients, "RENEW", 5)
     problem, calls = make((40, 40, 40), noise=1e-5, p=1), []
     product = System.product
 
@@ -176,7 +176,7 @@ def test_the_residual_is_renewed_on_the_way(make, monkeypatch):
 @pytest.mark.parametrize("coarse", [False, True])
 def test_no_step_takes_the_weights_away_from_those_of_the_exact_gp(make, coarse, monkeypatch):
     """In the norm of K + Ψ; the residual may grow."""
-    monkeypatch.setattr(refine, "SIDE", 16)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 16)
     problem = make((40, 40, 40), noise=1e-4)
     noted = Noted(problem)
     found = solved(problem, helped=noted, tolerance=1e-6, coarse=coarse)
@@ -192,7 +192,7 @@ def test_rounding_that_makes_the_covariance_indefinite_does_no_harm(
     make, noise, max_iter, monkeypatch
 ):
     """Of single precision: no answer is farther from the exact one than w = 0."""
-    monkeypatch.setattr(refine, "SIDE", 5)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 5)
     kernel = RBF(variance=1.7, length_scale=np.array([2.5, 3.0]))
     problem = make((20, 20, 20), noise=noise, kernel=kernel, weighted=False)
     C, y = dense(problem)
@@ -203,7 +203,7 @@ def test_rounding_that_makes_the_covariance_indefinite_does_no_harm(
     assert (energy < 0.0).all() if max_iter > 1 else (energy <= 0.0).all()
 
 
-def test_enough_is_asked_before_each_step_and_ends_them(make):
+def test_enough_is_called_before_each_step_and_ends_them(make):
     problem = make((40, 40, 40), noise=1e-3)
     full = solved(problem, coarse=False)
     at_once = solved(problem, enough=lambda: True)
@@ -237,8 +237,8 @@ def test_the_first_step_is_along_the_committees_weights(problem):
 
 
 @pytest.mark.parametrize("k", [0, 1, 3])
-def test_the_mean_on_the_way_is_wrong_by_what_the_committee_gets_wrong_about_the_rest(make, k):
-    """k(x*, X)w + s(x*)ᵀr, with s row by row from a committee that has heard unit targets."""
+def test_the_error_of_an_iterate_is_the_error_of_the_committee_for_the_rest(make, k):
+    """k(x*, X)w + s(x*)ᵀr, with s row by row from a committee with unit targets."""
     problem = make((9, 1, 14, 6), noise=0.02)
     c, (X, y, _, _) = committee(problem), problem.rows
     C, _ = dense(problem)
@@ -253,7 +253,7 @@ def test_the_mean_on_the_way_is_wrong_by_what_the_committee_gets_wrong_about_the
     assert np.abs(wrong).max() > 1e-4
 
 
-def test_progress_is_told_with_the_residual(problem):
+def test_progress_names_the_residual(problem):
     said = []
     found = solved(problem, say=said.append)
     assert len(said) == found.residuals.size
@@ -330,7 +330,7 @@ def test_outputs_are_systems_of_their_own(problem):
 
 
 def test_threads_change_no_bit(problem, monkeypatch):
-    monkeypatch.setattr(refine, "SIDE", 4)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 4)
     one = refined(committee(problem), Serial(), tolerance=1e-8, max_iter=50)
     two = refined(committee(problem), Threads(3), tolerance=1e-8, max_iter=50)
     assert_array_equal(one.weights, two.weights)
@@ -364,13 +364,13 @@ def test_renewing_often_undoes_no_progress_that_the_energy_cannot_show(make, coa
     """The energy's rounding hides errors below the root of the machine's precision."""
     problem = make((40, 40, 40), m=15, noise=1e-4)
     seldom = solved(problem, tolerance=1e-10, coarse=False).residuals
-    monkeypatch.setattr(refine, "RENEW", 2)
+    monkeypatch.setattr(conjugate_gradients, "RENEW", 2)
     often = solved(problem, tolerance=1e-10, coarse=coarse).residuals
     assert often[-1] <= 1e-10 and often.size < 1.5 * seldom.size
 
 
 def test_an_output_without_variation_does_not_end_single_precision(make, monkeypatch):
-    monkeypatch.setattr(refine, "SIDE", 16)
+    monkeypatch.setattr(conjugate_gradients, "SIDE", 16)
     problem, calls = make((40, 40, 40), m=40, noise=1e-2), []
     product = System.product
 
