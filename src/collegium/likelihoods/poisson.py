@@ -95,4 +95,3 @@ def log_stirling(y):
     x = 1.0 / y**2
     series = (1 / 12 - x * (1 / 360 - x * (1 / 1260 - x * (1 / 1680 - x / 1188)))) / y
     return 0.5 * (LOG_2PI + np.log(y)) + series
-
