@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma, gammaln
 
 from collegium import CommitteeRegressor, kernels, observation
+from collegium.committee.classes import LINKS
+from collegium.committee.latent_regression import LIKELIHOODS
 from collegium.observation import Gaussian, Scalar, StudentT, check
 from collegium.rows.scaling import Scaling
 
@@ -22,16 +24,16 @@ class Dispersed(Scalar):
     free = ("r",)
 
     def log_density(self, y, f):
-        y, r, mu = y[..., 0], self.r, np.exp(f)
+        y, r, mu = y[..., 0], self.r, rate(f)
         norm = gammaln(y + r) - gammaln(r) - gammaln(y + 1.0)
         return norm - r * np.log1p(mu / r) + y * (f - np.log(r + mu))
 
     def derivatives(self, y, f):
-        a, p = y[..., 0] + self.r, np.exp(f) / (self.r + np.exp(f))
+        a, p = y[..., 0] + self.r, rate(f) / (self.r + rate(f))
         return y[..., 0] - a * p, -a * p * (1.0 - p), -a * p * (1.0 - p) * (1.0 - 2.0 * p)
 
     def theta_derivatives(self, y, f):
-        y, r, mu = y[..., 0], self.r, np.exp(f)
+        y, r, mu = y[..., 0], self.r, rate(f)
         D = r + mu
         terms = (
             r * (digamma(y + r) - digamma(r) + np.log(r / D) + 1.0 - (y + r) / D),
@@ -41,35 +43,34 @@ class Dispersed(Scalar):
         return tuple(term[None][: len(self._names())] for term in terms)
 
     def mean(self, f):
-        return np.exp(f)
+        return rate(f)
 
     def variance(self, f):
-        return np.exp(f) + np.exp(2.0 * f) / self.r
+        return rate(f) + rate(f) ** 2 / self.r
 
 
 @dataclass(frozen=True)
 class Waiting(Scalar):
-    """Exponential times of mean e^f."""
+    """Exponential times of mean e^f, no more said than must be."""
 
-    support = "reals"
-
-    def check(self, y):
-        super().check(y)
-        if (y <= 0).any():
-            raise ValueError("times must be positive")
+    support = "positive"
 
     def log_density(self, y, f):
-        return -f - y[..., 0] * np.exp(-f)
+        return -f - y[..., 0] * rate(-f)
 
     def derivatives(self, y, f):
-        x = y[..., 0] * np.exp(-f)
+        x = y[..., 0] * rate(-f)
         return x - 1.0, -x, x
 
     def mean(self, f):
-        return np.exp(f)
+        return rate(f)
 
     def variance(self, f):
-        return np.exp(2.0 * f)
+        return rate(f) ** 2
+
+
+def rate(f):
+    return np.exp(np.minimum(f, 300.0))
 
 
 for own in (Dispersed, Waiting):
@@ -98,7 +99,8 @@ def test_a_free_parameter_is_learnt():
     assert (drawn == np.floor(drawn)).all()
 
 
-def test_a_link_on_real_numbers_is_learnt_whatever_their_units():
+def test_a_link_on_positive_numbers_is_learnt_whatever_their_units():
+    check(Waiting())
     X, f = rows()
     y = np.random.default_rng(1).exponential(np.exp(f))
     start = {"kernel": kernels.RBF(2.0, 1.0), "likelihood": Waiting(), "random_state": 0}
@@ -107,6 +109,59 @@ def test_a_link_on_real_numbers_is_learnt_whatever_their_units():
     small = CommitteeRegressor(**start).fit(X, 1e-3 * y)  # f moves by log 1e-3, no variance by 1e-6
     assert 0.1 < small.kernel_.variance / one.kernel_.variance < 100.0
     assert_allclose(1e3 * small.predict(X), one.predict(X), rtol=0.35)
+    own = {"kernel": kernels.RBF(0.7, 0.9), "learn": False, "random_state": 0}
+    plain, known = (
+        CommitteeRegressor(likelihood=each, **own).fit(X, y / y.mean())
+        for each in (Waiting(), "exponential")  # the latter sees y relative to its mean
+    )
+    assert_allclose(plain.predict(X, return_std=True), known.predict(X, return_std=True), rtol=1e-6)
+    assert_allclose(plain.log_evidence_, known.log_evidence_, rtol=1e-9)
+    for found, expected in zip(plain.predict_interval(X), known.predict_interval(X)):
+        assert_allclose(found, expected, rtol=2e-3)
+
+
+def test_waiting_times_are_covered_and_never_negative():
+    X, f = rows(1200)
+    e = np.random.default_rng(3).uniform(0.2, 5.0, size=1200)
+    y = e * np.exp(f) * np.random.default_rng(1).exponential(size=1200)
+    model = CommitteeRegressor(likelihood="exponential", chunk_size=200, random_state=0)
+    model.fit(X[:600], y[:600], exposure=e[:600])
+    new, exposure = X[600:], e[600:]
+    for coverage in (0.5, 0.9):
+        lower, upper = model.predict_interval(new, coverage, exposure=exposure)
+        inside = ((lower <= y[600:]) & (y[600:] <= upper)).mean()
+        assert abs(inside - coverage) < 3.5 * np.sqrt(coverage * (1.0 - coverage) / 600)
+        assert (lower > 0.0).all()
+    z = np.log(model.predict(new, level="function", exposure=1.0)) - f[600:]
+    assert np.abs(z).mean() < 0.25
+    assert (model.sample_y(new[:20], 50, exposure=2.0) > 0.0).all()
+    assert_allclose(
+        model.predict(new[:9], exposure=exposure[:9]),
+        exposure[:9] * model.predict(new[:9], exposure=1.0), rtol=1e-12,
+    )  # fmt: skip
+
+
+def test_impossible_waiting_times_are_refused():
+    X, f = rows(30)
+    with pytest.raises(ValueError, match="y of Exponential must be positive"):
+        CommitteeRegressor(likelihood="exponential").fit(X, f)
+    with pytest.raises(ValueError, match="likelihood='exponential' or likelihood='poisson' only"):
+        CommitteeRegressor(likelihood="student-t").fit(X, f, exposure=2.0)
+
+
+def test_names_are_those_of_the_files():
+    """Whatever has a name and one latent function is taken by it, labels by the classifier."""
+    named = {name: own.support for name, own in Scalar.named().items()}
+    assert {*LIKELIHOODS} == {name for name, support in named.items() if support != "signs"}
+    assert {*LINKS} == {name for name, support in named.items() if support == "signs"} | {"softmax"}
+    assert {"exponential", "gaussian", "poisson", "student-t"} <= {*LIKELIHOODS}
+    assert {"logit", "probit"} <= {*LINKS}
+
+
+def test_no_noise_is_no_likelihood_for_laplace():
+    X, f = rows(30)
+    with pytest.raises(ValueError, match="noise=0 of Gaussian has no density"):
+        CommitteeRegressor(likelihood=Gaussian(0.0)).fit(X, f)
 
 
 @pytest.mark.filterwarnings("ignore:Newton's method:UserWarning")  # noise 1e-14 of y²

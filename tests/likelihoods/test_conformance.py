@@ -26,27 +26,62 @@ class Counts(Scalar):
     def log_density(self, y, f):
         from scipy.special import gammaln
 
-        return y[..., 0] * f - np.exp(f) - gammaln(y[..., 0] + 1.0)
+        return y[..., 0] * f - rate(f) - gammaln(y[..., 0] + 1.0)
 
     def derivatives(self, y, f):
-        return y[..., 0] - np.exp(f), -np.exp(f), -np.exp(f)
+        return y[..., 0] - rate(f), -rate(f), -rate(f)
 
     def mean(self, f):
-        return np.exp(f)
+        return rate(f)
 
     def variance(self, f):
-        return np.exp(f)
+        return rate(f)
 
 
-observation.Observation.registry.remove(Counts)
-check(Counts())
+@dataclass(frozen=True)
+class Times(Scalar):
+    """Gamma times of mean e^f and shape k, written by a user."""
+
+    k: float = 1.0
+
+    support = "positive"
+
+    def log_density(self, y, f):
+        from scipy.special import gammaln
+
+        log_x = np.log(self.k * y[..., 0]) - f
+        return self.k * log_x - rate(log_x) - gammaln(self.k) - np.log(y[..., 0])
+
+    def derivatives(self, y, f):
+        x = rate(np.log(self.k * y[..., 0]) - f)
+        return x - self.k, -x, x
+
+    def mean(self, f):
+        return rate(f)
+
+    def variance(self, f):
+        return rate(f) ** 2 / self.k
+
+
+def rate(f):
+    return np.exp(np.minimum(f, 300.0))
+
+
+for own in (Counts, Times):
+    observation.Observation.registry.remove(own)
+
+
+@pytest.mark.parametrize("own", [Counts(), Times(), Times(0.4), Times(7.0)], ids=repr)
+def test_likelihoods_of_users_pass(own):
+    check(own)
+
 
 BROKEN = {
     "first derivative of .* is wrong": {
-        "derivatives": lambda s, y, f: (np.exp(f) - y[..., 0], np.exp(f), np.exp(f))
+        "derivatives": lambda s, y, f: (rate(f) - y[..., 0], rate(f), rate(f))
     },
     "third derivative of .* is wrong": {
-        "derivatives": lambda s, y, f: (y[..., 0] - np.exp(f), -np.exp(f), np.exp(f))
+        "derivatives": lambda s, y, f: (y[..., 0] - rate(f), -rate(f), rate(f))
     },
     "log_density of .* has shape": {"log_density": lambda s, y, f: y * f - np.exp(f)},
     "first derivative of .* has shape": {
@@ -56,10 +91,40 @@ BROKEN = {
     "not finite": {"log_density": lambda s, y, f: np.log(f)},
     "has no derivatives": {"derivatives": observation.Observation.derivatives},
     "no mean and no variance": {"mean": Scalar.mean, "variance": Scalar.variance},
-    "mean of .* falls": {"mean": lambda s, f: np.exp(-f)},
-    "variance of .* is negative": {"variance": lambda s, f: -np.exp(f)},
+    "mean of .* falls": {"mean": lambda s, f: rate(-f)},
+    "variance of .* is negative": {"variance": lambda s, f: -rate(f)},
     "identity = True": {"identity": True},
     "has no theta_derivatives": {"free": ("scale",)},
+    "lets y = -1 pass": {"check": lambda s, y: None},
+    "log_density of .* is not finite at f = 800": {
+        "log_density": lambda s, y, f: Counts.log_density(s, y, f) + 0.0 * np.exp(f)
+    },
+    "third derivative of .* is not finite at f = 800": {
+        "derivatives": lambda s, y, f: (*Counts.derivatives(s, y, f)[:2], -np.exp(f))
+    },
+    "nor bound below it": {"bound": lambda s, y, f: 0.5 * rate(f)},
+    "integral over y of the density .* should be 1": {
+        "log_density": lambda s, y, f: Counts.log_density(s, y, f) + 0.01
+    },
+    "mean of .* should be": {"mean": lambda s, f: 1.01 * rate(f)},
+    "variance of .* should be": {"variance": lambda s, f: 1.01 * rate(f)},
+    "predict of .* is wrong: .* its variance": {
+        "predict": lambda s, m, v: (np.exp(m + 0.5 * v), np.exp(m + 0.5 * v))
+    },
+    "function of .* is wrong: .* its mean": {
+        "function": lambda s, m, v: (np.exp(m), np.expm1(v) * np.exp(2.0 * m + v))
+    },
+    "log_predictive of .* is not the log": {
+        "log_predictive": lambda s, y, m, v: s.log_density(y, m)
+    },
+    "quantile of .* gives .*, which y cannot be": {
+        "quantile": lambda s, level, m, v: np.exp(m) + (level - 0.5)
+    },
+    "draw of .* gives -1, which y cannot be": {"draw": lambda s, f, rng: np.full(f.shape, -1.0)},
+    "quantile of .* falls": {
+        "quantile": lambda s, level, m, v: np.full(m.shape, 1.0 * (level < 0.1))
+    },
+    "quantile of .* has shape": {"quantile": lambda s, level, m, v: 1.0},
 }
 
 
@@ -74,8 +139,38 @@ def test_what_is_wrong_is_said(message):
 
 
 def test_a_support_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match="support='positive' of Own: give one of"):
-        type("Own", (Counts,), {"support": "positive"})
+    with pytest.raises(ValueError, match="support='angles' of Own: give one of .*'positive'"):
+        type("Own", (Counts,), {"support": "angles"})
+
+
+def test_integrals_that_fail_are_refused():
+    """A mean of e^(3f) at a variance of 30: e^(6f) has its integral 33 deviations away."""
+    registry = list(observation.Observation.registry)
+    parts = {"mean": lambda s, f: np.exp(3.0 * f), "variance": lambda s, f: np.exp(6.0 * f)}
+    parts["log_density"] = lambda s, y, f: Times.log_density(s, y, 3.0 * f)
+    parts["derivatives"] = lambda s, y, f: tuple(
+        3.0**k * one for k, one in enumerate(Times.derivatives(s, y, 3.0 * f), 1)
+    )
+    own = dataclass(frozen=True)(type("Own", (Times,), parts))
+    observation.Observation.registry[:] = registry
+    with pytest.raises(
+        ValueError, match="predict of Own is by quadrature, which cannot be trusted"
+    ):
+        check(own())
+
+
+def test_parameters_need_defaults_and_a_density():
+    registry = list(observation.Observation.registry)
+
+    @dataclass(frozen=True, kw_only=True)
+    class Own(Counts):
+        size: float
+
+    observation.Observation.registry[:] = registry
+    with pytest.raises(ValueError, match="size of Own has no default"):
+        check(Own(size=2.0))
+    with pytest.raises(ValueError, match="noise=0 of Gaussian has no density"):
+        check(observation.Gaussian(0.0))
 
 
 def test_what_is_no_likelihood_is_refused():
@@ -95,3 +190,18 @@ def test_counts_have_whole_quantiles_and_draws():
     assert (drawn == np.floor(drawn)).all()
     np.testing.assert_allclose(drawn.mean(axis=0), np.exp(f[:3]), rtol=0.15)
     np.testing.assert_allclose(drawn.var(axis=0), np.exp(f[:3]), rtol=0.2)
+
+
+def test_positive_numbers_have_positive_quantiles_and_draws():
+    """A gamma of shape one is the exponential distribution, whose quantiles are exact."""
+    m, v = np.array([-3.0, 0.0, 2.0, 12.0]), np.array([0.1, 1.0, 0.0, 30.0])
+    for level in (1e-4, 0.025, 0.5, 0.975):
+        found, exact = (one.quantile(level, m, v) for one in (Times(), observation.Exponential()))
+        np.testing.assert_allclose(found, exact, rtol=2e-3)
+    f = np.tile(m[:3], (40_000, 1))
+    drawn = Times(0.4).draw(f, np.random.RandomState(0))
+    assert (drawn > 0.0).all() and (found > 0.0).all()
+    np.testing.assert_allclose(drawn.mean(axis=0), np.exp(m[:3]), rtol=0.03)
+    np.testing.assert_allclose(drawn.var(axis=0), np.exp(2.0 * m[:3]) / 0.4, rtol=0.08)
+    extreme = Times(300.0).quantile(0.5, np.array([-290.0, 290.0]), np.zeros(2))
+    np.testing.assert_allclose(np.log(extreme), [-290.0, 290.0], atol=0.01)

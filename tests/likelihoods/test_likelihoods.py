@@ -8,9 +8,10 @@ from scipy.integrate import quad
 from scipy.stats import norm, poisson
 
 import reference
-from collegium.likelihoods.sites import Gaussian, Poisson, Probit, lambert
+from collegium.likelihoods import Exponential, Gaussian, Poisson, Probit
+from collegium.likelihoods.sites import lambert
 
-LIKELIHOODS = [(Gaussian(0.3), 1.7), (Probit(), -1.0), (Poisson(0.4), 3.0)]
+LIKELIHOODS = [(Gaussian(0.3), 1.7), (Probit(), -1.0), (Poisson(), 3.0)]
 
 
 def tilted(log_likelihood, m, v):
@@ -94,7 +95,7 @@ def test_log_z_is_the_integral_of_the_likelihood(likelihood, y):
     densities = {
         Gaussian: lambda f: norm.pdf(y, f, np.sqrt(0.3)),
         Probit: lambda f: norm.cdf(y * f),
-        Poisson: lambda f: poisson.pmf(y, np.exp(0.4 + f)),
+        Poisson: lambda f: poisson.pmf(y, np.exp(f)),
     }
     m, v = 0.6, 1.3
     density = densities[type(likelihood)]
@@ -113,8 +114,8 @@ def test_sites_of_arrays_are_sites_of_numbers():
 def test_predictions_are_moments_of_y():
     m, v = np.array([0.7, -0.4]), np.array([0.5, 1.2])
     counts = np.arange(4000.0)[:, None]
-    p = np.exp(Poisson(0.2).log_probability(counts, m, v))
-    mean, variance = Poisson(0.2).predict(m, v)
+    p = np.exp(Poisson().site(counts, m, v)[2])
+    mean, variance = Poisson().predict(m, v)
     assert_allclose(p.sum(axis=0), 1.0, rtol=1e-9)
     assert_allclose(mean, (p * counts).sum(axis=0), rtol=1e-7)
     assert_allclose(variance, (p * (counts - mean) ** 2).sum(axis=0), rtol=1e-4)
@@ -130,20 +131,19 @@ def test_predictions_are_moments_of_y():
 def test_the_covariance_of_rates_is_that_of_a_log_normal():
     m, C = np.array([0.3, -0.2]), np.array([[0.5, 0.2], [0.2, 0.4]])
     rng = np.random.default_rng(0)
-    rates = np.exp(0.1 + rng.multivariate_normal(m, C, size=2_000_000))
-    likelihood = Poisson(0.1)
-    assert_allclose(likelihood.rate_covariance(m, np.diag(C), C), np.cov(rates.T), rtol=0.02)
-    assert_allclose(
-        np.diag(likelihood.rate_covariance(m, np.diag(C), C)), likelihood.rate(m, np.diag(C))[1]
-    )
+    rates = np.exp(rng.multivariate_normal(m, C, size=2_000_000))
+    for likelihood in (Poisson(), Exponential()):
+        covariance = likelihood.covariance(m, np.diag(C), C)
+        assert_allclose(covariance, np.cov(rates.T), rtol=0.02)
+        assert_allclose(np.diag(covariance), likelihood.function(m, np.diag(C))[1])
 
 
 @pytest.mark.parametrize("level", [0.025, 0.5, 0.975])
 def test_quantiles_of_counts_are_the_smallest_that_reach_the_level(level):
     m, v = np.array([1.3, -2.0, 4.0]), np.array([0.3, 0.2, 0.1])
-    found = Poisson(0.2).quantile(level, m, v)
+    found = Poisson().quantile(level, m, v)
     for i in range(3):
-        p = np.exp(Poisson(0.2).log_probability(np.arange(found[i] + 1.0), m[i], v[i]))
+        p = np.exp(Poisson().site(np.arange(found[i] + 1.0), m[i], v[i])[2])
         assert p.sum() >= level - 1e-9
         assert p[:-1].sum() < level
 
@@ -158,3 +158,8 @@ def test_lambert_solves_its_equation():
     x = np.array([-29.0, -3.0, 0.0, 0.9, 1.1, 30.0, 1e6])
     w = np.array([lambert(one) for one in x])
     assert_allclose(w + np.log(w), x, rtol=1e-14, atol=1e-14)
+
+
+def test_a_likelihood_without_a_code_has_no_site():
+    with pytest.raises(TypeError, match="Exponential has no branch"):
+        Exponential().site(1.0, 0.0, 1.0)

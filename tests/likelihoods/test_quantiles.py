@@ -7,7 +7,15 @@ from scipy.integrate import quad
 from scipy.special import ndtr, pdtr
 from scipy.stats import norm, t
 
-from collegium.likelihoods import Gaussian, Logit, Observation, Poisson, Scalar, StudentT
+from collegium.likelihoods import (
+    Exponential,
+    Gaussian,
+    Logit,
+    Observation,
+    Poisson,
+    Scalar,
+    StudentT,
+)
 from collegium.likelihoods.count_quantiles import count_distribution, count_quantile
 
 LEVELS = [0.005, 0.025, 0.5, 0.9, 0.995]
@@ -86,7 +94,9 @@ def test_quantiles_of_heavy_tails_have_their_limits():
     assert_allclose(light.quantile(level, m, v), Gaussian(0.37).quantile(level, m, v), rtol=1e-6)
 
 
-@pytest.mark.parametrize("likelihood", [Gaussian(0.4), StudentT(5.0, 0.4), Poisson(), Logit()])
+@pytest.mark.parametrize(
+    "likelihood", [Gaussian(0.4), StudentT(5.0, 0.4), Poisson(), Logit(), Exponential()]
+)
 def test_draws_have_the_moments_and_the_quantiles_of_a_new_y(likelihood):
     rng, m, v = np.random.RandomState(3), 0.7, 0.3
     y = likelihood.draw(m + np.sqrt(v) * rng.standard_normal(200_000), rng)

@@ -11,7 +11,7 @@ from scipy.stats import norm, poisson
 
 import reference
 from collegium import kernels
-from collegium.likelihoods.sites import Gaussian, Poisson, Probit
+from collegium.likelihoods import Gaussian, Logit, Poisson, Probit
 from collegium.online.gp import BLOCK, NUGGET, OnlineGP, Rules
 from collegium.online.learning import default_kernel, search
 
@@ -35,8 +35,8 @@ def queries(q=9):
     return np.random.default_rng(5).uniform(-2.0, 2.0, size=(q, 2))
 
 
-def start(rules=ALL_NOVEL, p=2, likelihood=None, kernel=KERNEL):
-    return OnlineGP.start(kernel, likelihood or Gaussian(NOISE), 2, p, rules)
+def start(rules=ALL_NOVEL, p=2, likelihood=None, kernel=KERNEL, shift=0.0):
+    return OnlineGP.start(kernel, likelihood or Gaussian(NOISE), 2, p, rules, shift)
 
 
 def assert_same(a, b, rtol=1e-8):
@@ -261,15 +261,26 @@ def slow_matching(density, X, y):
 def test_other_likelihoods_are_heard_by_matching_moments(name):
     X, y = rows(14, p=1)
     if name == "probit":
-        likelihood, y = Probit(), np.sign(y)
-        expected = slow_matching(lambda y, f: norm.cdf(y * f), X, y[:, 0])
+        likelihood, shift, y = Probit(), -0.3, np.sign(y)
+        expected = slow_matching(lambda y, f: norm.cdf(y * (f - 0.3)), X, y[:, 0])
     else:
-        likelihood, y = Poisson(0.7), np.floor(np.exp(y))
+        likelihood, shift, y = Poisson(), 0.7, np.floor(np.exp(y))
         expected = slow_matching(lambda y, f: poisson.pmf(y, np.exp(0.7 + f)), X, y[:, 0])
-    gp, _ = start(p=1, likelihood=likelihood).add(X, y)
+    gp, _ = start(p=1, likelihood=likelihood, shift=shift).add(X, y)
     assert_allclose(gp.mean[:, 0], expected[0], rtol=1e-7)
     assert_allclose(gp.covariance, expected[1], rtol=1e-7, atol=1e-9)
     assert_allclose(gp.log_evidence[0], expected[2], rtol=1e-8)
+
+
+def test_a_shift_is_taken_from_gaussian_targets():
+    X, y = rows(40)
+    rules = Rules(budget=12)
+    assert_same(start(rules, shift=-1.9).add(X, y)[0], start(rules).add(X, y + 1.9)[0])
+
+
+def test_only_likelihoods_with_a_site_are_taken():
+    with pytest.raises(ValueError, match=r"Logit\(.*\) has no `code`"):
+        start(p=1, likelihood=Logit())
 
 
 def test_weights_need_a_gaussian():

@@ -63,9 +63,8 @@ class Observation:
             if one.name == "fixed":
                 continue
             value, zero = getattr(self, one.name), one.name in self.may_be_zero
-            if not (
-                np.ndim(value) == 0 and np.isfinite(value) and (value > 0 or (zero and not value))
-            ):
+            number = np.ndim(value) == 0 and np.isfinite(value)
+            if not (number and (value > 0 or (zero and value == 0))):
                 raise ValueError(
                     f"{one.name} of {type(self).__name__} must be a "
                     f"{'number ≥ 0' if zero else 'positive number'}; got {value!r}"
