@@ -506,9 +506,11 @@ def test_expectations_of_narrow_bumps_have_steps_that_see_them(v, width):
 
 
 def test_expectations_far_from_the_mean_are_found():
-    """A bump 25 deviations away, of which no node within nine knows."""
+    """A bump 25 deviations away; half of an integral 20 away, which no node within nine sees."""
     found = expect(lambda f: np.exp(-0.5 * (f - 25.0) ** 2), np.array([0.0]), np.array([1.0]))
     assert_allclose(found, np.exp(-(25.0**2) / 4.0) / np.sqrt(2.0), rtol=1e-10)
+    found = expect(lambda f: 1.0 + np.exp(2.0 * f - 200.0), np.array([0.0]), np.array([100.0]))
+    assert_allclose(found, 2.0, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -516,6 +518,7 @@ def test_expectations_far_from_the_mean_are_found():
     [
         (lambda f: np.exp(f), 1000.0),  # beyond floats
         (lambda f: np.exp(0.51 * f**2), 1.0),  # no expectation at all
+        (lambda f: np.exp(0.49 * f**2), 1.0),  # a tail beyond the weights that are floats
         (lambda f: np.where(f > -0.123, 1.0, 0.0), 2.0),  # a jump
         (lambda f: np.exp(4.0 * f), 100.0),  # 40 deviations away
     ],

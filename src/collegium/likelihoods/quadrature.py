@@ -141,15 +141,11 @@ class _Sums:
     def _range(self) -> tuple[Array, Array, Array]:
         """The deviations between which g·N is more than nothing, and whether it ends there."""
         z = np.arange(-FARTHEST, FARTHEST + APART, APART)
-        weighed = self._weighed(z)
-        bad, found = np.isnan(weighed), np.nan_to_num(weighed, nan=0.0)
+        found = np.nan_to_num(self._weighed(z), nan=0.0)
         there = found > NOTHING_AT_ALL * found.max(axis=1, keepdims=True)
+        there[:, z.size // 2] |= ~there.any(axis=1)
         first, last = there.argmax(axis=1), z.size - 1 - there[:, ::-1].argmax(axis=1)
-        some = there.any(axis=1)
-        first, last = np.where(some, first, z.size // 2), np.where(some, last, z.size // 2)
-        index = np.arange(z.size)
-        near = (index >= first[:, None] - 1) & (index <= last[:, None] + 1)
-        ends = (first > 0) & (last < z.size - 1) & ~(bad & near).any(axis=1)
+        ends = (first > 0) & (last < z.size - 1)
         return np.minimum(z[first] - APART, -ENDS), np.maximum(z[last] + APART, ENDS), ends
 
     def _between(self, low: Array, high: Array, share: float) -> Array:

@@ -221,6 +221,7 @@ class _Work:
         parameter = np.full(n, likelihood.parameter)
         if likelihood.code == GAUSSIAN:
             parameter = np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) / w
+        assert likelihood.code is not None  # see `start`
         rows = Block(K, prior, y, parameter, likelihood.code, self.owner.shift)
         basis = Basis(column, self.mean, self.S, self.Q, self.alpha, self.spread)
         limits = Limits(rules.budget, rules.novelty, rules.removal == "posterior")
