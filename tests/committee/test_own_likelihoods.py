@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from collegium.committee.latent_regression import LIKELIHOODS
 from numpy.testing import assert_allclose
 from scipy.special import digamma, gammaln
 
 from collegium import CommitteeRegressor, kernels, observation
 from collegium.committee.classes import LINKS
+from collegium.committee.latent_arguments import LIKELIHOODS
 from collegium.observation import Gaussian, Scalar, StudentT, check
 from collegium.rows.scaling import Scaling
 

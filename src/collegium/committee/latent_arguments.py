@@ -21,7 +21,8 @@ from .sweeping import MOST_SWEEPS, Sweeping
 
 Array = np.ndarray
 SCHEDULES = ("parallel", "sequence")
-#: Gaussian noise, which the committee knows in closed form.
+#: Of a regressor's y, by name. Gaussian noise the committee knows in closed form.
+LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != "signs"}
 GAUSSIAN = "gaussian"
 
 
@@ -38,9 +39,8 @@ def sweeps_asked(value: Any) -> Sweeping:
 def chosen(estimator: Any) -> Scalar | None:
     """The likelihood that a regressor was asked for; None: Gaussian noise."""
     asked = estimator.likelihood
-    names = {name: one for name, one in Scalar.named().items() if one.support != "signs"}
-    if isinstance(asked, str) and asked in names:
-        found = None if asked == GAUSSIAN else names[asked]()
+    if isinstance(asked, str) and asked in LIKELIHOODS:
+        found = None if asked == GAUSSIAN else LIKELIHOODS[asked]()
     elif isinstance(asked, Scalar) and asked.support:
         found = asked
         check_methods(asked)
@@ -48,7 +48,7 @@ def chosen(estimator: Any) -> Scalar | None:
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     else:
         raise ValueError(
-            f"likelihood={asked!r}: give one of {tuple(names)}, or a likelihood of "
+            f"likelihood={asked!r}: give one of {tuple(LIKELIHOODS)}, or a likelihood of "
             "collegium.observation with one latent function"
         )
     sweeps_asked(estimator.sweeps)
