@@ -109,9 +109,13 @@ def fit_model(system: System, job: Job) -> Any:
     settings.check_sizes(n, d, largest)
     job = replace(job, settings=replace(settings, engine=job.say.watch(settings.engine)))
     draft = system.scale(job)
+    job.say.task = "learning"
     draft = system.learn(job, draft)
+    job.say.task = "choosing anchors"
     draft = system.choose(job, draft)
+    job.say.task = "adding messages"
     model = system.add_up(job, draft)
+    job.say.task = "finishing"
     return system.finish(job, draft, model)
 
 
@@ -235,11 +239,13 @@ def check_error_bars(job: Job, draft: Draft, model: CommitteeModel) -> Committee
     learnt = s.learn and s.noise is None and free_scale(kernel)
     if not (learnt and draft.plan is not None and draft.plan.checks() and len(draft.groups) > 1):
         return model
+    job.say.task = "checking error bars"
     bars = check_bars(model, draft.rows, list(draft.groups), draft.Z, s, job.rng)
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
     )
+    job.say.task = "adding messages"
     kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 

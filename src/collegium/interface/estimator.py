@@ -35,7 +35,7 @@ class Estimator(BaseEstimator):
 
     def _engine(self) -> Any:
         engine = choose_engine(getattr(self, "engine", None), getattr(self, "n_jobs", None))
-        return self._say().watch(engine)
+        return Progress(getattr(self, "verbose", 0), "predicting").watch(engine)
 
     def _say(self) -> Progress:
         return Progress(getattr(self, "verbose", 0))
