@@ -185,8 +185,8 @@ def of_expert(e, k):
     return dict(mu=e.mu[k], S=e.covariance()[k], a=e.a[k], b=e.b[k], c=e.c[k], d=e.d[k])
 
 
-def of_coefficients(heard, p):
-    found = [coefficients(x, y, p) for x, y in zip(heard.x, heard.y, strict=True)]
+def of_coefficients(used, p):
+    found = [coefficients(x, y, p) for x, y in zip(used.x, used.y, strict=True)]
     gains, Gs = map(np.array, zip(*found, strict=True))
     return gains, Gs
 

@@ -1,14 +1,32 @@
-"""Data and comparisons shared by the tests of RVCRegressor."""
+"""Data and comparisons shared by the tests of local experts."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from collegium import RVCRegressor
+from collegium.rvc.committee import LocalCommittee, StreamRules
+from collegium.rvc.experts import Assumptions
 
+DIMENSIONS = pytest.mark.parametrize("d", [1, 3])
+BOTH = pytest.mark.parametrize("local", [False, True])
 MODES = pytest.mark.parametrize("mode", ["local", "paper"])
 WAYS = pytest.mark.parametrize("way", ["fit", "partial_fit"])
 GRID = np.linspace(-2.5, 2.5, 9)[:, None]
+
+
+def assumptions(d, local, **changes):
+    slope = np.linspace(0.4, -0.3, d)
+    found = Assumptions(0.7, local, slope, 2.3, 1.7, a0=1.3, b0=0.06, c0=0.8, d0=0.05)
+    return replace(found, **changes)
+
+
+def one_expert(d, local, **rules):
+    centres = np.array([np.linspace(0.3, -0.2, d)])
+    rules = StreamRules(max_experts=1, grow=False, **rules)
+    return LocalCommittee.start(assumptions(d, local), rules, centres)
 
 
 def model(**given):

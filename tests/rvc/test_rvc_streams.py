@@ -1,4 +1,4 @@
-"""Streams of RVCRegressor: in parts, weighed, forgotten, merged; widths that race on them."""
+"""Streams of RVCRegressor: in parts, weighed, forgotten, merged; their widths selected."""
 
 import copy
 import pickle
@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
-from collegium.rvc import race as racing
+from collegium.rvc import width_selection
 from collegium.rvc.choosing import Choice, begin
-from collegium.rvc.committee import Habits
+from collegium.rvc.committee import StreamRules
 from collegium.rvc.experts import Experts
 from collegium.rvc.merging import merged_committees
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
@@ -32,8 +32,8 @@ def test_a_stream_in_many_calls_is_the_stream(mode, p):
     assert one.n_seen_ == many.n_seen_ == 900
     assert one.width_ == many.width_ and one.n_experts_ == many.n_experts_
     for a, b in zip(one.model_.widths, many.model_.widths, strict=True):
-        assert (a.laps, a.lap_rows, a.lap_length, a.leader) == (
-            b.laps, b.lap_rows, b.lap_length, b.leader,
+        assert (a.rounds, a.round_rows, a.round_length, a.best_index) == (
+            b.rounds, b.round_rows, b.round_length, b.best_index,
         )  # fmt: skip
         assert_allclose(a.gains, b.gains, rtol=1e-10)
     for kept in (one.model_.waiting, many.model_.waiting):
@@ -169,8 +169,8 @@ def test_merged_streams_are_one_stream(mode, centres):
     assert rmse(mean, truth) < 1.1 * np.mean(errors)
     if not isinstance(centres, str):
         assert merged.n_experts_ == 9
-        heard = sum(each.experts_["rows"] for each in copies) - 2 * first.experts_["rows"]
-        assert_allclose(merged.experts_["rows"], heard)
+        rows_seen = sum(each.experts_["rows"] for each in copies) - 2 * first.experts_["rows"]
+        assert_allclose(merged.experts_["rows"], rows_seen)
         assert_allclose(merged.experts_["rows"], whole.experts_["rows"])
     for order in ([2, 0, 1], [1, 2, 0]):
         one, *others = (copy.deepcopy(copies[i]) for i in order)
@@ -224,36 +224,37 @@ def test_models_that_do_not_belong_together_are_not_merged():
 # -- widths ---------------------------------------------------------------------------------------
 
 
-def test_the_width_that_foretells_best_leads_and_wider_ones_leave():
+def test_the_best_width_answers_and_wider_ones_are_dropped():
     X, y = rows(2_000)
     y, w = (y - y.mean()) / y.std(), np.random.default_rng(0).uniform(0.5, 1.5, 2_000)
-    choice = Choice(True, Habits(max_experts=15), None, None, None, 3, 1e-4)
-    race, start, kept = begin(choice, X, y, w, 60), 0, []
-    assert len(race.committees) == 9 and race.leader == 4
-    while race.laps:
-        part = slice(start, start + race.lap_length)
-        half = 0 if race.laps == racing.LAPS else race.lap_length // 2  # newcomers need some rows
+    choice = Choice(True, StreamRules(max_experts=15), None, None, None, 3, 1e-4)
+    selection, start, kept = begin(choice, X, y, w, 60), 0, []
+    assert len(selection.committees) == 9 and selection.best_index == 4
+    while selection.rounds:
+        part = slice(start, start + selection.round_length)
+        first_round = selection.rounds == width_selection.ROUNDS
+        half = 0 if first_round else selection.round_length // 2  # new committees need some rows
         gains = []
-        for committee in race.committees:
-            _, mean, v = committee.heard(X[part], y[part], w[part])
+        for committee in selection.committees:
+            _, mean, v = committee.add(X[part], y[part], w[part])
             z2 = np.minimum((y[part] - mean) ** 2 / v, 25)
             gains.append(np.sum((w[part] * (-z2 - np.log(2 * np.pi * v)))[half:]))
         few = slice(start, start + half + 49)
-        most = slice(start, start + race.lap_length - 1)
-        assert race.heard(X[few], y[few], w[few]).leader == race.before
-        late = race.heard(X[most], y[most], w[most])
-        assert late.leader == np.argmax(late.gains) and len(late.committees) == len(gains)
-        after, best = race.heard(X[part], y[part], w[part]), int(np.argmax(gains))
-        first = max(best - racing.NARROWER, 0) if race.laps > 1 else best
-        units = [committee.assumed.unit for committee in race.committees]
+        most = slice(start, start + selection.round_length - 1)
+        assert selection.add(X[few], y[few], w[few]).best_index == selection.previous
+        late = selection.add(X[most], y[most], w[most])
+        assert late.best_index == np.argmax(late.gains) and len(late.committees) == len(gains)
+        after, best = selection.add(X[part], y[part], w[part]), int(np.argmax(gains))
+        first = max(best - width_selection.NARROWER, 0) if selection.rounds > 1 else best
+        units = [committee.assumed.unit for committee in selection.committees]
         assert units == sorted(units)
         expected = units[first : best + 1]
-        while race.laps > 1 and len(expected) <= racing.NARROWER:  # newcomers
+        while selection.rounds > 1 and len(expected) <= width_selection.NARROWER:  # added
             expected.insert(0, expected[0] / np.sqrt(2))
         assert_allclose([c.assumed.unit for c in after.committees], expected, rtol=1e-12)
         assert after.best.assumed.unit == units[best]
         kept.append(len(after.committees))
-        race, start = after, part.stop
+        selection, start = after, part.stop
     assert start == 60 * 31 and kept == [4, 4, 4, 4, 1]
 
 
@@ -271,7 +272,7 @@ def test_memory_does_not_grow_with_the_rows(mode):
 # -- streams that change ---------------------------------------------------------------------------
 
 
-def test_idle_experts_give_their_place_to_newcomers():
+def test_idle_experts_are_replaced():
     """Inputs that wander off for good, with far fewer experts than places."""
     t = 0.1 * np.arange(8_000.0)[:, None]
     y = np.sin(t[:, 0]) + 0.05 * np.random.default_rng(0).normal(size=8_000)
@@ -292,7 +293,7 @@ def test_one_outlier_spoils_nothing():
         assert rmse(mean[at + 300 :], y[at + 300 :]) < 0.2
 
 
-def test_bars_find_back_after_rows_that_were_foretold_exactly():
+def test_bars_recover_after_rows_that_were_predicted_exactly():
     X, y = wave(8_000)
     y[:6_000] = 3.0
     found = model().partial_fit(X[:6_000], y[:6_000])
@@ -301,7 +302,7 @@ def test_bars_find_back_after_rows_that_were_foretold_exactly():
     assert (np.abs(y[6_000:] - mean) < 1.96 * std)[1_000:].mean() > 0.85
 
 
-def test_rows_of_no_weight_do_not_move_the_race():
+def test_rows_of_no_weight_do_not_count_in_width_selection():
     X, y = rows(1_500)
     w = (np.random.default_rng(0).uniform(size=1_500) < 0.3).astype(float)
     one = model(start_rows=60)
@@ -316,8 +317,8 @@ def test_what_one_stream_has_pruned_another_still_knows():
     committee = one.model_.widths[0].committees[0]
     experts = committee.experts
     gone = Experts(experts.size - 1, *(array[1:] for array in experts.arrays()))
-    race = replace(one.model_.widths[0], committees=(replace(committee, experts=gone),))
-    one.model_ = replace(one.model_, widths=(race,))
+    selection = replace(one.model_.widths[0], committees=(replace(committee, experts=gone),))
+    one.model_ = replace(one.model_, widths=(selection,))
     expert = other.experts_
     found = copy.deepcopy(one).merge(other, common=first).experts_
     at = np.flatnonzero((found["centre"] == expert["centre"][0]).all(axis=1))
@@ -327,7 +328,7 @@ def test_what_one_stream_has_pruned_another_still_knows():
 
 
 def test_messages_do_not_depend_on_what_experts_expected():
-    """Two experts that heard the same from other starts say the same when merged."""
+    """Experts with the same rows but other prior means have equal messages."""
     committee = streams(1)[0].model_.committees[0]
     e, variance = committee.experts, committee.assumed.prior_variance()
     start = e.start + np.random.default_rng(0).normal(size=e.start.shape)
