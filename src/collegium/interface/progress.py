@@ -25,7 +25,7 @@ class _Stdout(logging.StreamHandler):
         logging.Handler.__init__(self)
 
     @property
-    def stream(self) -> TextIO:  # type: ignore[override]
+    def stream(self) -> TextIO:
         return sys.stdout
 
 

@@ -100,7 +100,7 @@ class Regressor(RegressorMixin, Estimator):
         -------
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+        if not (isinstance(n_samples, Integral) and int(n_samples) >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         answers = self._answers(X, level, exposure)
         check_square(answers.X.shape[0], "sample_y")
