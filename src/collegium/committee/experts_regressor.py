@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from ..combining.pointwise import RULES
 from ..interface.arguments import one_of
 from ..interface.estimator import all_or_nothing, fitted
@@ -163,6 +166,21 @@ class ExpertsRegressor(Regressor):
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb))
+        return self
+
+    @all_or_nothing
+    def relearn(self):
+        """Learn hyperparameters and chunks anew from all rows so far.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        settings, sizes = self._settings(), self.model_.sizes
+        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        with single_threaded():
+            self._keep(self._made_of(settings, self.model_.rows(), labels))
         return self
 
     def _made_of(self, settings, rows, labels, *, streaming=False, earlier=None) -> Any:
