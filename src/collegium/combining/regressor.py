@@ -77,7 +77,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     that drop different ones contradict each other.
 
     Error bars are the members' own: unlike those of `CommitteeRegressor` they are not checked
-    on rows left out. Members are trained on numbers: frames are handed on as frames, with their
+    on held-out rows. Members are trained on numbers: frames are handed on as frames, with their
     column names, but columns of words are not taken.
 
     Equal rows (x and y) go to the same member, except with "time" or labels; rows of weight
