@@ -57,9 +57,11 @@ class Estimator(BaseEstimator):
         return self
 
     def _differs(self, name: str, before: dict[str, Any]) -> bool:
-        """Whether an argument of a fitted model is another now; arguments of arguments are."""
+        """Whether an argument of a fitted model is another now; those of members are taken to."""
         own, _, inner = name.partition("__")
-        return own in before and (bool(inner) or before[own] is not getattr(self, own))
+        if not before or inner or own not in before:
+            return bool(before)
+        return before[own] is not getattr(self, own)
 
     def __getstate__(self):
         state = super().__getstate__().copy()
