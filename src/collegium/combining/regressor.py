@@ -128,7 +128,10 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     def set_params(self, **params):
         """Set parameters, members by name (or "drop"), or parameters of members."""
-        return self._set_params("estimators", **params)
+        before = self._arguments_of_fit()
+        self._set_params("estimators", **params)
+        self._warn_of_waiting(params, before)
+        return self
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
