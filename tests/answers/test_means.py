@@ -12,7 +12,7 @@ from collegium.answers import predictors
 from collegium.answers.conjugate_gradients import Refined
 from collegium.answers.predictors import Exact, Global, Local, OwnChunk
 from collegium.answers.transductive import Joint
-from collegium.combining.predictors import Nested, Panel
+from collegium.combining.predictors import ExpertsPredictor, NestedKriging
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern32, White
 from collegium.likelihoods import Gaussian
@@ -44,14 +44,14 @@ def all_predictors(problem):
     yield "local", local
     yield "joint", Joint.of(anchored, 9)
     yield "nystrom", Nystrom.of(committee_of(problem, problem.Z, Projected))
-    yield "panel", Panel.of(alone, "rbcm")
-    yield "nested", Nested.of(alone)
+    yield "experts", ExpertsPredictor.of(alone, "rbcm")
+    yield "nested", NestedKriging.of(alone)
     yield "refined", Refined(local, problem.kernel, X, np.cos(y))
 
 
 NAMES = [
     "exact, with anchors", "exact", "global", "degenerate", "own", "local", "joint", "nystrom",
-    "panel", "nested", "refined",
+    "experts", "nested", "refined",
 ]  # fmt: skip
 
 

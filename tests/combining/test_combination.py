@@ -167,7 +167,7 @@ def test_one_module_replaces_the_committees_prior_by_what_it_learnt(level):
 
 @pytest.mark.parametrize("length", [0.3, 1.0, 4.0])
 def test_a_smooth_module_that_learnt_nothing_does_not_speak_by_rounding(modules, length):
-    """Its prior excludes all rough functions to rounding; a rough committee must not hear that."""
+    """Its prior excludes all rough functions to rounding; a rough committee must not use that."""
     rng = np.random.default_rng(4)
     X, Xq = rng.uniform(-2, 2, size=(15, 2)), rng.uniform(-2, 2, size=(40, 2))
     chunk = Chunk(0, X, rng.normal(size=(15, 1)), np.ones(15))

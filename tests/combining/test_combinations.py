@@ -58,11 +58,11 @@ def test_the_communication_set_is_disjoint_and_every_expert_has_it():
     committee = found.model_.committee
     assert committee.sizes[0] == 6 and sum(committee.sizes) == 40
     assert len(np.unique(committee.rows().X, axis=0)) == 40
-    panel = found.model_.predictor()
-    for member in panel.members:
+    predictor = found.model_.predictor()
+    for member in predictor.members:
         assert_array_equal(member.rows.X[:6], committee.chunks()[0].X)
     means, variances = [], []
-    for rows_of in [panel.base.rows, *(member.rows for member in panel.members)]:
+    for rows_of in [predictor.base.rows, *(member.rows for member in predictor.members)]:
         C = slow_matern32(rows_of.X, rows_of.X) + NOISE * np.eye(len(rows_of.X))
         k = slow_matern32(queries(), rows_of.X)
         target = found.scaling_.scale * rows_of.y[:, 0]
@@ -140,7 +140,7 @@ def test_no_covariance_is_made_up(combination):
     found = model(combination).fit(X, y)
     with pytest.raises(ValueError, match=f"combination='{combination}'.*return_cov.*'npae'"):
         found.predict(queries(), return_cov=True)
-    with pytest.raises(ValueError, match="knows no covariance"):
+    with pytest.raises(ValueError, match="gives no covariance"):
         found.sample_y(queries())
 
 

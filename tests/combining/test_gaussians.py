@@ -150,7 +150,7 @@ def test_a_pipeline_tells_what_its_last_step_says_of_transformed_queries():
     same(told[0], expected[0])
 
 
-def test_a_linear_model_may_tell_its_jacobian_or_its_prior():
+def test_a_linear_model_may_give_its_jacobian_or_its_prior():
     X, y = rows()
     (weights,), (functions,) = (
         member(model.fit(X, y), Q) for model in (Plane(), PlaneOfFunctions())

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import reference
 from collegium.combining import nested_kriging as nested
 from collegium.combining.pointwise import RULES, combine
-from collegium.combining.predictors import Nested, Panel
+from collegium.combining.predictors import ExpertsPredictor, NestedKriging
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern12, Matern32
 from collegium.messages.committee import Committee
@@ -123,9 +123,9 @@ def test_a_rule_or_a_shape_that_is_wrong_is_named():
 
 @pytest.mark.parametrize("kept", [2**30, 0])
 @pytest.mark.parametrize("rule", ALL)
-def test_a_panel_combines_exact_gps_on_the_chunks(problem, rule, kept, monkeypatch):
+def test_experts_are_exact_gps_on_the_chunks(problem, rule, kept, monkeypatch):
     monkeypatch.setattr("collegium.combining.predictors.KEPT_BYTES", kept)
-    found = Panel.of(committee(problem), rule).predict(problem.Xs, Serial())
+    found = ExpertsPredictor.of(committee(problem), rule).predict(problem.Xs, Serial())
     chunks = list(problem.chunks)
     if rule == "grbcm":  # experts on D_c and their own rows
         first = chunks[0]
@@ -143,14 +143,14 @@ def test_a_panel_combines_exact_gps_on_the_chunks(problem, rule, kept, monkeypat
 
 
 def test_threads_give_the_same_bits(problem):
-    for make in (lambda c: Panel.of(c, "rbcm"), Nested.of):
+    for make in (lambda c: ExpertsPredictor.of(c, "rbcm"), NestedKriging.of):
         one = make(committee(problem)).predict(problem.Xs, Serial())
         two = make(committee(problem)).predict(problem.Xs, Threads(3))
         assert (one.mean == two.mean).all() and (one.variance == two.variance).all()
 
 
 def test_queries_in_batches_are_answered_as_in_one(problem, monkeypatch):
-    for make in (lambda c: Panel.of(c, "grbcm"), Nested.of):
+    for make in (lambda c: ExpertsPredictor.of(c, "grbcm"), NestedKriging.of):
         whole = make(committee(problem)).predict(problem.Xs, Serial())
         monkeypatch.setattr("collegium.combining.predictors.BATCH", 2)
         parts = make(committee(problem)).predict(problem.Xs, Serial())
@@ -162,8 +162,10 @@ def test_queries_in_batches_are_answered_as_in_one(problem, monkeypatch):
 def test_a_product_of_experts_is_surer_than_any_and_the_barycenter_is_between(problem):
     prior = problem.kernel.diag(problem.Xs)
     variances = np.array([expert(problem, chunk)[1] for chunk in problem.chunks])
-    poe = Panel.of(committee(problem), "poe").predict(problem.Xs, Serial()).variance
-    mid = Panel.of(committee(problem), "barycenter").predict(problem.Xs, Serial()).variance
+    poe = ExpertsPredictor.of(committee(problem), "poe").predict(problem.Xs, Serial()).variance
+    mid = (
+        ExpertsPredictor.of(committee(problem), "barycenter").predict(problem.Xs, Serial()).variance
+    )
     assert (poe < variances.min(axis=0)).all()
     assert (variances.min(axis=0) <= mid).all() and (mid <= prior).all()
 
@@ -171,7 +173,7 @@ def test_a_product_of_experts_is_surer_than_any_and_the_barycenter_is_between(pr
 def test_a_communication_set_and_one_expert_are_the_exact_gp(make):
     """β = 1 for the first enhanced expert: D_c drops out (Liu et al. 2018)."""
     problem = make((7, 12))
-    found = Panel.of(committee(problem), "grbcm").predict(problem.Xs, Serial())
+    found = ExpertsPredictor.of(committee(problem), "grbcm").predict(problem.Xs, Serial())
     mean, cov, _ = reference.gp(problem.kernel, problem.noise, *problem.rows[:3], problem.Xs)
     assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-10)
     assert_allclose(found.variance, np.diag(cov), rtol=1e-8)
@@ -181,7 +183,7 @@ def test_a_communication_set_and_one_expert_are_the_exact_gp(make):
 
 
 def test_nested_kriging_is_the_best_linear_use_of_the_experts(problem):
-    found = Nested.of(committee(problem)).predict(problem.Xs, Serial())
+    found = NestedKriging.of(committee(problem)).predict(problem.Xs, Serial())
     mean, variance = slow_nested(problem.kernel, problem.noise, problem.chunks, problem.Xs)
     assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-10)
     assert_allclose(found.variance, variance, rtol=1e-8)
@@ -191,21 +193,21 @@ def test_nested_kriging_is_the_best_linear_use_of_the_experts(problem):
 def test_nested_kriging_with_one_expert_or_one_row_experts_is_the_exact_gp(make, sizes):
     problem = make(sizes)
     mean, cov, _ = reference.gp(problem.kernel, problem.noise, *problem.rows[:3], problem.Xs)
-    found, joint = Nested.of(committee(problem)).joint(problem.Xs, Serial())
+    found, joint = NestedKriging.of(committee(problem)).joint(problem.Xs, Serial())
     assert_allclose(found.mean, mean, rtol=1e-7, atol=1e-9)
     assert_allclose(found.variance, np.diag(cov), rtol=1e-7)
     assert_allclose(joint, cov, rtol=0, atol=1e-9)
 
 
 def test_nested_kriging_knows_more_than_any_expert_and_less_than_the_exact_gp(problem):
-    variance = Nested.of(committee(problem)).predict(problem.Xs, Serial()).variance
+    variance = NestedKriging.of(committee(problem)).predict(problem.Xs, Serial()).variance
     exact = reference.gp(problem.kernel, problem.noise, *problem.rows[:3], problem.Xs)[1]
     best = np.min([expert(problem, chunk)[1] for chunk in problem.chunks], axis=0)
     assert (np.diag(exact) < variance).all() and (variance < best).all()
 
 
 def test_the_joint_error_of_nested_kriging_is_that_of_a_linear_predictor(problem):
-    predictor = Nested.of(committee(problem))
+    predictor = NestedKriging.of(committee(problem))
     found, cov = predictor.joint(problem.Xs, Serial())
     X, _, w, groups = problem.rows
     omega = np.zeros((len(X), len(problem.Xs)))
@@ -237,7 +239,7 @@ def test_experts_that_say_the_same_or_nothing_do_not_break_nested_kriging():
 
 def test_far_from_all_rows_nested_kriging_is_the_prior(problem):
     far = problem.Xs + 1e4
-    found = Nested.of(committee(problem)).predict(far, Serial())
+    found = NestedKriging.of(committee(problem)).predict(far, Serial())
     assert_allclose(found.mean, 0.0, atol=1e-12)
     assert_allclose(found.variance, problem.kernel.diag(far))
 
@@ -246,7 +248,7 @@ def test_far_from_all_rows_nested_kriging_is_the_prior(problem):
 def test_a_kernel_without_variance_at_the_query_gives_zero(make, rule):
     problem = make((5, 6, 4), kernel=Linear(0.8) + 1e-30 * Matern32())
     found = committee(problem)
-    predictor = Nested.of(found) if rule == "npae" else Panel.of(found, rule)
+    predictor = NestedKriging.of(found) if rule == "npae" else ExpertsPredictor.of(found, rule)
     at_origin = predictor.predict(np.zeros((2, 2)), Serial())
     assert_allclose(at_origin.mean, 0.0, atol=1e-12)
     assert (at_origin.variance >= 0).all() and (at_origin.variance < 1e-12).all()
@@ -261,7 +263,7 @@ def test_covariances_that_are_all_but_zero_do_not_break_nested_kriging(kernel, a
     X = rng.uniform(-3, 3, size=(60, 1))
     chunks = [Chunk(i, X[i::6], np.sin(2 * X[i::6]), np.ones(10)) for i in range(6)]
     empty = Committee.start(kernel, 0.01, X[:0], 1)
-    predictor = Nested.of(empty.add(chunks, Serial(), keep=True))
+    predictor = NestedKriging.of(empty.add(chunks, Serial(), keep=True))
     far = at + np.linspace(-3, 3, 61)[:, None]
     found = predictor.predict(far, Serial())
     assert_allclose(found.mean, 0.0, atol=1e-12)

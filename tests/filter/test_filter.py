@@ -56,7 +56,7 @@ def model_of(kernel, noise, basis, density, linear=None, cut=1e-11):
     return FilterModel.of(kernel, noise, basis, density, linear, cut)
 
 
-def heard(model, X, Y, w=None):
+def posterior_after(model, X, Y, w=None):
     w = np.ones(len(X)) if w is None else w
     return Posterior.of(model, model.add(Sums.start(model.k, Y.shape[1]), X, Y, w))
 
@@ -328,7 +328,7 @@ def test_the_filter_is_that_of_the_paper(kernel):
     cov_fw = kernel.value(Xs, points) @ (weights[:, None] * Phi) @ np.linalg.inv(H)
     B = cov_fw @ np.linalg.inv(S0)
     model = FilterModel(basis, BOX, None, Projection.of(rule, kernel, 1e-12), noise, None, 1e-12)
-    found = heard(model, X, Y)
+    found = posterior_after(model, X, Y)
     at_model, at_function = found.of_model(model, Xs), found.of_function(model, Xs)
     assert_allclose(at_model.mean, Phis @ w, atol=1e-9)
     assert_allclose(at_model.variance, np.einsum("ij,jk,ik->i", Phis, S, Phis), rtol=1e-7)
@@ -352,7 +352,7 @@ def test_two_forms_of_the_bar_of_f_are_close_where_there_are_enough_functions():
     X, Y = data(160)
     kernel, Xs = Matern12(1.0, 0.5), np.linspace(-1.9, 2.9, 40)[:, None]
     model = model_of(kernel, 0.25, LinearSplines((np.linspace(-2, 3, 60),)), BOX)
-    found = heard(model, X, Y)
+    found = posterior_after(model, X, Y)
     paper = found.of_model(model, Xs).variance + missed_by(model, Xs)
     ours = found.of_function(model, Xs).variance
     assert 1e-4 < np.abs(np.sqrt(paper / ours) - 1.0).mean() < 0.05
@@ -367,7 +367,7 @@ def test_a_kernel_within_the_span_is_exact(linear):
     lines = Linear(X.mean(axis=0), X.std(axis=0), sd=0.6) if linear else None
     model = model_of(kernel, 0.1, basis, Empirical(X), lines, cut=1e-12)
     Xs = np.vstack([data(9, 2, seed=4)[0], [[20.0, -30.0]]])
-    found = heard(model, X, Y)
+    found = posterior_after(model, X, Y)
     if linear:
         W = 0.6 / X.std(axis=0)
         m = X.mean(axis=0)
@@ -409,7 +409,7 @@ def test_with_more_functions_it_becomes_the_exact_gp(kernel, name, sizes, last):
     for m in sizes:
         place = Place(kernel, X, BOX.low, BOX.high, np.random.default_rng(0))
         model = model_of(kernel, noise, BASES[name](place, m), BOX)
-        found = heard(model, X, Y).of_function(model, Xs)
+        found = posterior_after(model, X, Y).of_function(model, Xs)
         errors.append(max(np.abs(found.mean - mean).max(), np.abs(found.variance - variance).max()))
     assert errors[0] > 1.5 * errors[1] > 2.0 * errors[2]
     assert errors[2] < last
@@ -428,7 +428,7 @@ def test_more_functions_do_not_over_fit():
         Y = f[:60] + 0.5 * rng.normal(size=(60, 1))
         for m, model in models.items():
             with single_threaded():
-                found = heard(model, X, Y).of_model(model, grid)
+                found = posterior_after(model, X, Y).of_model(model, grid)
             mse[m].append(np.mean((found.mean - f[60:]) ** 2))
     few, enough, many = (np.mean(mse[m]) for m in mse)
     assert enough < few and many < 1.02 * enough
@@ -439,7 +439,7 @@ def test_outside_the_box_bars_widen_to_the_prior_and_rows_are_not_heard():
     kernel = RBF(1.3, 0.7)
     for linear in (None, Linear(np.zeros(1), np.ones(1))):
         model = model_of(kernel, 0.04, LinearSplines((np.linspace(-2, 3, 40),)), BOX, linear)
-        found = heard(model, X, Y)
+        found = posterior_after(model, X, Y)
         inside, near, far = found.of_function(model, column(0.5, 3.5, 20.0)).variance
         assert inside < 0.1 < near < far
         assert far >= 1.3 * (1 - 1e-12)
@@ -629,7 +629,7 @@ def test_no_drift_is_the_filter_itself():
     X, Y = data(40)
     model = model_of(Matern32(1.0, 0.8), 0.1, LinearSplines((np.linspace(-2, 3, 15),)), BOX)
     still = Drifting.start(model.projection.r, 1).add(model, X, Y, np.ones(40), 0.0).posterior()
-    same = heard(model, X, Y)
+    same = posterior_after(model, X, Y)
     Xs = np.linspace(-3, 4, 20)[:, None]
     for one, other in zip(
         (still.of_function(model, Xs), still.of_model(model, Xs)),

@@ -3,11 +3,11 @@
 Jointly, with full covariances: `bayesian` (Tresp 2000, eqs 3–5), `independent` and
 `correlated` (his sec. 6: no prior). Query by query: see `pointwise`.
 
-A prediction N(m, S) made from a prior N(p, P) says S⁻¹ − P⁻¹ about f. Both inverses are large
-where queries lie close, and neither exists where a fixed basis has fewer functions than there
-are queries. So f is written as m₀ + Bv, BBᵀ = P, without the directions that P excludes; there
-the prior is N(0, I), S has eigenvalues s in [0, 1], and 1/s − 1 is said along each: never
-negative, and nothing where nothing was learnt.
+A prediction N(m, S) made from a prior N(p, P) is a message of precision S⁻¹ − P⁻¹ about f. Both
+inverses are large where queries lie close, and neither exists where a fixed basis has fewer
+functions than there are queries. So f is written as m₀ + Bv, BBᵀ = P, without the directions that
+P excludes. In v the prior is N(0, I), S has eigenvalues s in [0, 1], and the message has
+precision 1/s − 1 along each: never negative, and zero where nothing was learnt.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..numerics import linalg
 Array = np.ndarray
 #: Directions with a smaller share of the prior's variance are excluded by it.
 NEGLIGIBLE = 1e-12
-#: The same for a member with a prior of its own: rounding of its covariance counts as knowledge
-#: by the square of the inverse share where the committee's prior is wider.
+#: The same for a member with a prior of its own: where the committee's prior is wider, rounding
+#: of its covariance is multiplied by the square of the inverse share.
 OWN_NEGLIGIBLE = 1e-8
-#: Rounding of a covariance, relative to the prior variances: less is neither known nor said.
+#: Rounding of a covariance, relative to the prior variances: smaller variances count as this.
 ROUNDING = 1e-13
 
 
@@ -45,10 +45,10 @@ def bayesian(
     *,
     priors: Sequence[Gaussian] | None = None,
 ) -> Gaussian:
-    """p(f) Π p(f | Dᵢ)/pᵢ(f): posteriors multiplied, the prior counted once.
+    """p(f) Π p(f | Dᵢ)/pᵢ(f): multiply posteriors, count the prior once.
 
     prior: covariance (q, q), with `prior_mean`, or a Gaussian.
-    priors: what each predictor itself started from; left out, all started from `prior`, and
+    priors: the prior of each predictor; left out, all have `prior`, and
     this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹. Where priors differ, directions
     that a predictor's own prior all but excludes are left to the others.
     """
@@ -63,14 +63,14 @@ def bayesian(
         raise ValueError(f"priors has {len(priors)} Gaussians for {len(given)} predictions")
     coordinates = _Coordinates.of(common.covariance, NEGLIGIBLE)
     r = coordinates.root.shape[1]
-    heard = np.eye(r, r + p)  # the prior's rows: v = 0, each to a deviation of one
+    rows = np.eye(r, r + p)  # the prior's rows: v = 0, each to a deviation of one
     for i, prediction in enumerate(given):
         start = common if priors is None else _checked(priors[i], f"priors[{i}]", q, p)
         same = np.array_equal(start.covariance, common.covariance)
         own = coordinates if same else _Coordinates.of(start.covariance, OWN_NEGLIGIBLE)
         T = None if same else own.inverse @ coordinates.root
-        heard = _reduced(heard, own.hear(prediction, start.mean, common.mean, T))
-    return _answer(coordinates, common.mean, heard, np.ndim(predictions[0].mean))
+        rows = _reduced(rows, own.message(prediction, start.mean, common.mean, T))
+    return _answer(coordinates, common.mean, rows, np.ndim(predictions[0].mean))
 
 
 def independent(predictions: Sequence[Gaussian]) -> Gaussian:
@@ -82,10 +82,10 @@ def independent(predictions: Sequence[Gaussian]) -> Gaussian:
     centre = np.mean([g.mean for g in given], axis=0)
     # Every covariance lies below their sum, which takes the prior's place as a scale.
     coordinates = _Coordinates.of(np.sum([g.covariance for g in given], axis=0), NEGLIGIBLE)
-    heard = np.empty((0, coordinates.root.shape[1] + centre.shape[1]))
+    rows = np.empty((0, coordinates.root.shape[1] + centre.shape[1]))
     for each in given:
-        heard = _reduced(heard, coordinates.hear(each, None, centre))
-    return _answer(coordinates, centre, heard, np.ndim(predictions[0].mean))
+        rows = _reduced(rows, coordinates.message(each, None, centre))
+    return _answer(coordinates, centre, rows, np.ndim(predictions[0].mean))
 
 
 def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
@@ -140,51 +140,52 @@ class _Coordinates:
         E, Q = E[kept], Q[:, kept]
         return cls(sd[:, None] * Q * np.sqrt(E), (Q / np.sqrt(E)).T / unit, ROUNDING / E)
 
-    def hear(
+    def message(
         self, given: Gaussian, prior_mean: Array | None, centre: Array, T: Array | None = None
     ) -> Array:
-        """What N(m, S) says about v as rows [A, b]: Av = b, each to a deviation of one.
+        """Message of N(m, S) about v as rows [A, b]: Av = b, each to a deviation of one.
 
         f = centre + B'v, T = AB'.
 
         With a prior N(p, BBᵀ): U(1/s − 1)Uᵀ about a = A(f − p), UsUᵀ = ASAᵀ; without: U(1/s)Uᵀ.
-        Seen from v nothing is surer than rounding.
+        No row is more precise than rounding allows.
         """
         s, U = np.linalg.eigh(_symmetric(self.inverse @ given.covariance @ self.inverse.T))
         W = U.T if T is None else U.T @ T  # Uᵀa = W v + a constant
         rounding = np.minimum(self.rounding @ U**2, 0.5)
         s = np.maximum(s, rounding)
         origin = centre if prior_mean is None else prior_mean
-        said = 1.0 / s
+        precision = 1.0 / s
         if prior_mean is not None:
-            said = np.where(s < 1.0 - rounding, said - 1.0, 0.0)
-        # What is said beyond 1/ROUNDING is no information.
-        share = 1.0 / np.maximum(ROUNDING * said * (W**2).sum(axis=1), 1.0)
-        told = U.T @ (self.inverse @ (given.mean - origin)) / s[:, None]
-        told = told - said[:, None] * (U.T @ (self.inverse @ (centre - origin)))
-        some = said > 0.0
-        root, told = np.sqrt(share * said)[some, None], (share[:, None] * told)[some]
-        return np.hstack([root * W[some], told / root])
+            precision = np.where(s < 1.0 - rounding, precision - 1.0, 0.0)
+        # Precision beyond 1/ROUNDING is no information.
+        share = 1.0 / np.maximum(ROUNDING * precision * (W**2).sum(axis=1), 1.0)
+        shift = U.T @ (self.inverse @ (given.mean - origin)) / s[:, None]
+        shift = shift - precision[:, None] * (U.T @ (self.inverse @ (centre - origin)))
+        some = precision > 0.0
+        root, shift = np.sqrt(share * precision)[some, None], (share[:, None] * shift)[some]
+        return np.hstack([root * W[some], shift / root])
 
 
-def _reduced(heard: Array, rows: Array) -> Array:
-    """Rows put under rows, turned to as few as there are columns: no precision is ever formed,
-    so that many who are certain do not drown the one who is not.
+def _reduced(rows: Array, more: Array) -> Array:
+    """Stack rows and reduce them by QR to as many as there are columns.
+
+    No precision is formed, so that the least certain predictor is not lost to rounding.
     """
-    return np.asarray(np.linalg.qr(np.vstack([heard, rows]), mode="r"))
+    return np.asarray(np.linalg.qr(np.vstack([rows, more]), mode="r"))
 
 
-def _answer(coordinates: _Coordinates, centre: Array, heard: Array, ndim: int) -> Gaussian:
+def _answer(coordinates: _Coordinates, centre: Array, rows: Array, ndim: int) -> Gaussian:
     """f = centre + Bv, Rv = c to a deviation of one: mean centre + BR⁻¹c, covariance BR⁻¹R⁻ᵀBᵀ."""
     r = coordinates.root.shape[1]
-    L = np.ascontiguousarray(heard[:r, :r].T)
-    mean = centre + coordinates.root @ linalg.solve_upper(L, heard[:r, r:])
+    L = np.ascontiguousarray(rows[:r, :r].T)
+    mean = centre + coordinates.root @ linalg.solve_upper(L, rows[:r, r:])
     spread = linalg.solve_lower(L, np.ascontiguousarray(coordinates.root.T))
     return Gaussian(mean[:, 0] if ndim == 1 else mean, linalg.gram(spread.T))
 
 
 def _normalised(precision: Array, shift: Array) -> Belief:
-    """The belief with this precision and shift; its evidence means nothing here."""
+    """The belief with this precision and shift; its evidence is not used."""
     return normalise(Message(precision, shift, np.zeros(shift.shape[1])))
 
 
@@ -192,11 +193,11 @@ def _symmetric(A: Array) -> Array:
     return 0.5 * (A + A.T)
 
 
-# --- what comes in --------------------------------------------------------------------------------
+# --- checks --------------------------------------------------------------------------------------
 
 
 def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
-    """Points and outputs, the same of all predictions."""
+    """Number of points and outputs, the same for all predictions."""
     if len(predictions) == 0:
         raise ValueError("predictions is empty: give at least one")
     if not all(isinstance(given, Gaussian) for given in predictions):
@@ -214,7 +215,7 @@ def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
 
 
 def _checked_all(predictions: Sequence[Gaussian], *sizes: Array) -> list[Gaussian]:
-    """Means (q, p), symmetric covariances; a rounding error is one relative to `sizes`."""
+    """Check means (q, p) and covariances; rounding errors are relative to `sizes`."""
     q, p = _shape(predictions)
     size = max(float(np.abs(each).max(initial=0.0)) for each in sizes)
     return [_checked(given, f"predictions[{i}]", q, p, size) for i, given in enumerate(predictions)]
@@ -228,7 +229,7 @@ def _checked(given: Gaussian, name: str, q: int, p: int, size: float = 0.0) -> G
 
 
 def _columns(mean: float | Array, q: int, p: int, name: str) -> Array:
-    """A mean as (q, p); one value, or one a point, is meant for all outputs."""
+    """A mean as (q, p); one value, or one a point, counts for all outputs."""
     values = np.asarray(mean, dtype=float)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has values that are not finite")

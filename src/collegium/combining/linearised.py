@@ -1,7 +1,7 @@
 """Joint Gaussian predictions of models with weights: fixed bases, and Jacobians in their place.
 
-A model f(x, w) that is not linear in w is replaced by f(x, ŵ) + J(w − ŵ), J = ∂f/∂w at ŵ, in
-all that is said of linear ones (Tresp 2000, footnote 3).
+A model f(x, w) that is not linear in w is replaced by f(x, ŵ) + J(w − ŵ), J = ∂f/∂w at ŵ
+(Tresp 2000, footnote 3).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def linearised(mean: Array, jacobian: Array, weight_covariance: Array) -> Gaussian:
-    """N(mean, JSJᵀ): what weights of covariance S (k, k) predict at q points, J (q, k)."""
+    """N(mean, JSJᵀ): prediction at q points of weights with covariance S (k, k), J (q, k)."""
     J, S = np.asarray(jacobian, dtype=float), np.asarray(weight_covariance, dtype=float)
     if J.ndim != 2 or J.shape[0] != np.shape(mean)[0]:
         raise ValueError(f"jacobian has shape {J.shape}, but mean {np.shape(mean)}")
@@ -48,8 +48,8 @@ def laplace(
         raise ValueError(f"sample_weight must be {J.shape[0]} numbers of at least 0")
     L, _ = linalg.cholesky(S0, float(S0.diagonal().max(initial=0.0)) or 1.0)
     V = (J @ L).T * np.sqrt(weight / psi)  # (k, n)
-    told = Message(linalg.gram(V), np.zeros((L.shape[0], 1)), np.zeros(1))
-    belief = normalise(Message.standard_normal(L.shape[0]) + told)
+    message = Message(linalg.gram(V), np.zeros((L.shape[0], 1)), np.zeros(1))
+    belief = normalise(Message.standard_normal(L.shape[0]) + message)
     return linalg.gram(belief.spread(np.ascontiguousarray(L.T)).T)
 
 

@@ -1,8 +1,8 @@
-"""From a fitted estimator to what a committee needs of it: a joint Gaussian and its prior.
+"""Turn a fitted estimator into a joint Gaussian and its prior, for a committee.
 
-Of every kind of estimator a function here tells, for each output, the posterior and the prior
-of the *function* at the queries, and the noise variance of an observation. `KINDS` lists them
-in the order in which they are tried; a new kind is one more function.
+For every kind of estimator one function here returns, for each output, the posterior and the
+prior of the *function* at the queries, and the noise variance of an observation. `KINDS` lists
+them in the order in which they are tried; a new kind is one more function.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Member:
     """One output of one estimator at q points, in the units of y."""
 
     posterior: Gaussian  # of the function: without noise
-    prior: Gaussian  # what the estimator started from
+    prior: Gaussian  # of the function, before any row
     noise: float  # variance of an observation about the function
 
 
 def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
-    """What a fitted estimator says of f at X: one `Member` (posterior, prior, noise) an output.
+    """Posterior, prior and noise of a fitted estimator at X: one `Member` an output.
 
-    weight: the rows that it has seen, or the sum of their weights; a linear model does not
-    remember it, and without it its level is taken as known.
+    weight: the number of its training rows, or the sum of their weights. A linear model does not
+    store it; without it the level of the model counts as exact.
     """
     for kind in KINDS:
-        told = kind(estimator, X, weight)
-        if told is not None:
-            return told
+        found = kind(estimator, X, weight)
+        if found is not None:
+            return found
     raise ValueError(_refusal(estimator))
 
 
-def may_tell(estimator) -> None:
-    """Refuse an estimator, fitted or not, that can be of no kind that is known."""
+def check_kind(estimator) -> None:
+    """Raise for an estimator, fitted or not, that is of no known kind."""
     while _is(estimator, "Pipeline"):
         estimator = estimator.steps[-1][1]
     known = _is(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
@@ -57,18 +57,18 @@ def may_tell(estimator) -> None:
 
 
 def _is(estimator, *names: str) -> bool:
-    """Whether an estimator is of these scikit-learn classes, told without importing them."""
+    """Whether an estimator is of these scikit-learn classes, without importing them."""
     kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")]
     return any(kind.__name__ in names for kind in kinds)
 
 
 def _ours(estimator) -> bool:
-    """Whether an estimator is a regressor of this library, which answers at two levels."""
+    """Whether an estimator is a regressor of this library, which has levels."""
     return hasattr(estimator, "predict_interval") and hasattr(type(estimator), "levels")
 
 
 def check_members(pairs) -> list[tuple]:
-    """(name, estimator) of the members that are not dropped, each of a kind that is known."""
+    """(name, estimator) of the members that are not dropped, each of a known kind."""
     good = isinstance(pairs, (list, tuple)) and all(
         isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
         for pair in pairs
@@ -85,7 +85,7 @@ def check_members(pairs) -> list[tuple]:
                 f"estimators: member {name!r} is {each!r}; give an estimator, or 'drop'"
             )
         try:
-            may_tell(each)
+            check_kind(each)
         except ValueError as error:
             raise ValueError(f"estimators: member {name!r}: {error}") from error
     return members
@@ -115,29 +115,29 @@ def _refusal(estimator) -> str:
     )
 
 
-def combined(rule: str, told: Sequence[Member]) -> Gaussian:
-    """The joint committee of one output; its prior is the average of the members' priors."""
-    posteriors, priors = [m.posterior for m in told], [m.prior for m in told]
+def combined(rule: str, members: Sequence[Member]) -> Gaussian:
+    """Combine the members of one output jointly; the prior is the average of theirs."""
+    posteriors, priors = [m.posterior for m in members], [m.prior for m in members]
     if rule == "independent":
         return independent(posteriors)
     return bayesian(posteriors, average(priors), priors=priors)
 
 
-def query_by_query(rule: str, told: Sequence[Member]) -> tuple[Array, Array]:
+def query_by_query(rule: str, members: Sequence[Member]) -> tuple[Array, Array]:
     """Means and variances (q,) of one output by a rule of `pointwise`."""
-    prior = average([m.prior for m in told])
-    means = np.array([m.posterior.mean for m in told]) - prior.mean
-    variances = np.array([np.maximum(m.posterior.covariance.diagonal(), 0.0) for m in told])
+    prior = average([m.prior for m in members])
+    means = np.array([m.posterior.mean for m in members]) - prior.mean
+    variances = np.array([np.maximum(m.posterior.covariance.diagonal(), 0.0) for m in members])
     mean, variance = pointwise.combine(
         rule, means, variances, prior.covariance.diagonal(),
-        own_means=np.array([m.prior.mean for m in told]) - prior.mean,
-        own_priors=np.array([m.prior.covariance.diagonal() for m in told]),
+        own_means=np.array([m.prior.mean for m in members]) - prior.mean,
+        own_priors=np.array([m.prior.covariance.diagonal() for m in members]),
     )  # fmt: skip
     return prior.mean + mean, variance
 
 
 def average(priors: Sequence[Gaussian]) -> Gaussian:
-    """Means and covariances averaged; the same, to the last bit, where they are all the same."""
+    """Average means and covariances; equal covariances are kept to the last bit."""
     first = priors[0]
     mean = np.mean([prior.mean for prior in priors], axis=0)
     if all(np.array_equal(prior.covariance, first.covariance) for prior in priors):
@@ -149,7 +149,7 @@ def average(priors: Sequence[Gaussian]) -> Gaussian:
 
 
 def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
-    """The last step's answer at the transformed queries."""
+    """The last step's prediction at the transformed queries."""
     if not _is(estimator, "Pipeline"):
         return None
     for _, step in estimator.steps[:-1]:
@@ -244,18 +244,18 @@ def with_jacobian(estimator, X: Array, weight: float) -> list[Member] | None:
     fitted = getattr(estimator, "weights_", None)
     mean = np.asarray(estimator.predict(X), dtype=float).reshape(X.shape[0], -1)
     noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])
-    told = []
+    members = []
     for j in range(mean.shape[1]):
         Jj = J[:, j] if J.ndim == 3 else J
         before = Jj @ start if fitted is None else mean[:, j] + Jj @ (start - np.ravel(fitted))
-        told.append(
+        members.append(
             Member(linearised(mean[:, j], Jj, S), linearised(before, Jj, S0), float(noise[j]))
         )
-    return told
+    return members
 
 
 def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
-    """Anything that predicts jointly and tells its prior; a committee too."""
+    """Any estimator with joint predictions and a `prior` method; a committee too."""
     if not callable(getattr(estimator, "prior", None)):
         return None
     level = {"level": "function"} if _ours(estimator) else {}

@@ -1,4 +1,4 @@
-"""A fitted committee of members, and its answers."""
+"""A fitted committee of members, and its predictions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class MembersModel(Model):
-    """How rows were dealt, and what members leave as noise; they themselves are not in here."""
+    """Chunks, anchors and noise of a committee; the members themselves are kept elsewhere."""
 
     metric: Metric
-    anchors: Array  # asked together with few queries  (m, d)
+    anchors: Array  # predicted together with few queries  (m, d)
     chunks: tuple[Array, ...]  # row numbers of each member
     chunk_weights: Array  # (M,)
     noise: Array  # of each output  (p,)
@@ -49,7 +49,7 @@ class MembersModel(Model):
         return float(self.noise[0]) if self.noise.size == 1 else self.noise
 
     def framed(self, X: Array) -> Any:
-        """For members fitted with a frame, a frame: pipelines may select columns by name."""
+        """X as a frame for members fitted with one: pipelines may select columns by name."""
         if not self.names:
             return X
         return import_module("pandas").DataFrame(X, columns=list(self.names))
@@ -57,7 +57,7 @@ class MembersModel(Model):
 
 @dataclass(frozen=True, eq=False)
 class MembersPredictor:
-    """What members answer, combined."""
+    """Combine the predictions of the members."""
 
     combination: str
     names: tuple[str, ...]
@@ -65,21 +65,21 @@ class MembersPredictor:
     model: MembersModel
     query_size: int
 
-    def told(self, X: Array) -> list[tuple[Member, ...]]:
-        """For each output what every member says."""
-        said, X = [], self.model.framed(X)
+    def members_at(self, X: Array) -> list[tuple[Member, ...]]:
+        """Every member's posterior, prior and noise at X, output by output."""
+        found, X = [], self.model.framed(X)
         for name, estimator, weight in zip(self.names, self.estimators, self.model.chunk_weights):
             try:
-                said.append(member(estimator, X, weight))
+                found.append(member(estimator, X, weight))
             except ValueError as error:
                 raise ValueError(f"member {name!r}: {error}") from error
-        return list(zip(*said))
+        return list(zip(*found))
 
     def mean(self, X: Array, engine: Any) -> Array:
         return self.predict(X, engine).mean
 
     def predict(self, X: Array, engine: Any) -> Prediction:
-        """In batches of queries that lie together; variances (n, p)."""
+        """Predict in batches of nearby queries; variances (n, p)."""
         distinct, where = partition.distinct(X)
         points = self.model.metric.forward(distinct)
         batches = partition.balanced(points, self.query_size, np.random.default_rng(0))
@@ -89,7 +89,7 @@ class MembersPredictor:
         return Prediction(mean, variance)
 
     def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
-        """All queries in one batch; covariances (n, n, p)."""
+        """Predict all queries in one batch; covariances (n, n, p)."""
         if self.combination not in JOINT:
             raise ValueError(
                 f"combination={self.combination!r} works query by query and gives no covariance "
@@ -108,18 +108,18 @@ class MembersPredictor:
             found = self._combined(Q)
             mean = np.column_stack([each.mean for each in found])
             return mean, np.column_stack([each.covariance.diagonal() for each in found])
-        parts = [query_by_query(self.combination, told) for told in self.told(Q)]
+        parts = [query_by_query(self.combination, members) for members in self.members_at(Q)]
         return tuple(np.column_stack(each) for each in zip(*parts))
 
     def _combined(self, Q: Array) -> list[Gaussian]:
-        """The committee's joint answer at distinct queries, one Gaussian an output."""
+        """Joint prediction at distinct queries, one Gaussian an output."""
         points, where = partition.distinct(np.concatenate([Q, self._padding(Q)]))
         at = where[: Q.shape[0]]
-        found = [combined(self.combination, told) for told in self.told(points)]
+        found = [combined(self.combination, members) for members in self.members_at(points)]
         return [Gaussian(each.mean[at], each.covariance[np.ix_(at, at)]) for each in found]
 
     def _padding(self, Q: Array) -> Array:
-        """Anchors nearest to the queries, as many as there is room for."""
+        """Anchors nearest to the queries that fill the batch to `query_size`."""
         room, Z = max(self.query_size - Q.shape[0], 0), self.model.anchors
         forward = self.model.metric.forward
         distance, _ = cKDTree(forward(Q)).query(forward(Z))

@@ -5,7 +5,7 @@ Expert i predicts Mᵢ = wᵢᵀyᵢ, wᵢ = (K + Ψ)⁻¹k(Xᵢ, x*). Under the
     cov(Mᵢ, f*) = wᵢᵀk(Xᵢ, x*)      cov(Mᵢ, Mⱼ) = wᵢᵀ(K(Xᵢ, Xⱼ) + Ψ where rows are the same)wⱼ
 
 so a = cov(M, M)⁻¹cov(M, f*) gives E[f* | M] = aᵀM and var[f* | M] = k** − aᵀcov(M, f*).
-All pairs of rows meet: O(n²) for a query.
+All pairs of rows count: O(n²) a query.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = np.ndarray
 def best_linear(cross: Array, joint: Array, prior: Array) -> Array:
     """a = cov(M, M)⁻¹cov(M, f) of each query: cross (M, q), joint (M, M, q), k** (q,) -> (M, q).
 
-    Solved in units of the experts' own deviations; an expert that knows nothing gets zero.
+    Solved in units of the experts' own deviations; an expert without information gets zero.
     """
     M, q = cross.shape
     a = np.zeros((M, q))

@@ -1,7 +1,7 @@
-"""The later committees: experts combined query by query, from means and variances alone.
+"""Combine experts query by query, from means and variances alone.
 
 An expert's mean and variance s² at a query become a `Vote`; votes add up, and each rule reads
-its answer from the sum. With s₀² the prior variance (the communication set's for grbcm):
+mean and variance from the sum. With s₀² the prior variance (the communication set's for grbcm):
 
     poe         Σ 1/s²                         Hinton (2002): the prior counts M times
     gpoe        Σ β/s², β = 1/M                Cao & Fleet (2014), Deisenroth & Ng (2015)
@@ -25,7 +25,7 @@ LEAST = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Vote:
-    """What is summed over experts; a rule says what the numbers are."""
+    """Sums over experts; their meaning depends on the rule."""
 
     precision: Array  # Σ of precisions, or of deviations  (q,)
     shift: Array  # Σ of precisions times means, or of means  (q, p)
@@ -43,15 +43,15 @@ class Vote:
 
 @dataclass(frozen=True)
 class Rule:
-    """How expert i votes, and how the sum of M votes is read."""
+    """Turn expert i into a vote, and the sum of M votes into mean and variance."""
 
-    # i, mean (q, p), s² (q,), and what the expert itself started from: mean and s₀²
+    # i, mean (q, p), s² (q,); prior mean and s₀² of the expert itself
     vote: Callable[[int, Array, Array, Array | float, Array], Vote]
     read: Callable[[int, Vote, Array], tuple[Array, Array]]  # M, Σ, s₀² -> mean, variance
 
 
 def gain(i: int, variance: Array, prior: Array) -> Array:
-    """½ log(s₀²/s²): what the expert learnt, as entropy."""
+    """½ log(s₀²/s²): entropy of the prior minus that of the expert."""
     return 0.5 * np.log(prior / variance)
 
 
@@ -92,7 +92,7 @@ def _product(share: Callable[[int], float]) -> Rule:
 
 
 def _average() -> Rule:
-    """Means and deviations averaged with weights β; equal ones where nobody knows anything."""
+    """Average means and deviations with weights β; equally where all experts are at the prior."""
 
     def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
         beta = np.maximum(gain(i, variance, prior), 1e-12)
@@ -115,7 +115,7 @@ RULES: dict[str, Rule] = {
 
 
 def within(variance: Array, prior: Array) -> Array:
-    """s² between rounding and s₀²: no expert knows less than the prior."""
+    """Clip s² between rounding and s₀²: no expert has a larger variance than the prior."""
     return np.clip(variance, LEAST * prior, prior)
 
 
@@ -133,7 +133,7 @@ def combine(
     own_means: Array | float = 0.0,
     own_priors: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Experts' means and variances at q queries, prior N(0, `prior`), combined by a rule.
+    """Combine experts' means and variances at q queries by a rule; the prior is N(0, `prior`).
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def combine(
     prior : array of shape (q,)
         Prior variance.
     own_means, own_priors : arrays of shape (M, q), default=None
-        What each expert itself started from, where that differs: prior means (less that of the
+        Priors of the experts, where they differ: prior means (less that of the
         committee) and variances. Not for "grbcm".
 
     Returns

@@ -1,4 +1,4 @@
-"""Predictors for committees of whole experts: each chunk is a GP, asked query by query."""
+"""Predictors of committees of experts: each chunk is a GP that predicts query by query."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from . import nested_kriging as nested
 from .pointwise import RULES, Vote, positive, within
 
 Array = np.ndarray
-#: Bytes of experts' factors that are kept between calls; beyond, they are made anew.
+#: Most bytes of experts' factors kept between calls; if they take more, none is kept.
 KEPT_BYTES = 2**30
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One expert: its number and its rows; its factor where that is kept."""
+    """One expert: its number, its rows, and its factor where that is kept."""
 
     id: int
     rows: Rows
@@ -39,8 +39,8 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(Predictor):
-    """Experts combined by a rule of `pointwise`; for "grbcm" chunk 0 is the communication set."""
+class ExpertsPredictor(Predictor):
+    """Combine experts by a rule of `pointwise`; for "grbcm" chunk 0 is the communication set."""
 
     rule: str
     basis: Anchors  # no anchors: experts are independent
@@ -50,7 +50,7 @@ class Panel(Predictor):
     members: Sequence[Member]
 
     @classmethod
-    def of(cls, committee: Committee, rule: str) -> Panel:
+    def of(cls, committee: Committee, rule: str) -> ExpertsPredictor:
         chunks = committee.chunks()
         shared = [Rows(*chunk.load()) for chunk in chunks]
         base = None
@@ -92,21 +92,21 @@ class Panel(Predictor):
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         raise ValueError(
-            f"combination={self.rule!r} answers query by query and knows no covariance "
+            f"combination={self.rule!r} answers query by query and gives no covariance "
             "(return_cov, sample_y): use combination='bcm' or 'npae'"
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Nested(Predictor):
-    """Experts combined by nested kriging."""
+class NestedKriging(Predictor):
+    """Combine experts by nested kriging."""
 
     kernel: Any
     noise: float
     chunks: Sequence[Chunk]
 
     @classmethod
-    def of(cls, committee: Committee) -> Nested:
+    def of(cls, committee: Committee) -> NestedKriging:
         return cls(committee.basis.kernel, committee.noise, committee.chunks())
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
@@ -116,7 +116,7 @@ class Nested(Predictor):
         return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
-        """The answer, and its weights over the rows of each chunk  (n, q)."""
+        """Prediction, and its weights on the rows of each chunk  (n, q)."""
         own = partial(nested.weights, self.kernel, self.noise, Xs=Xs)
         W = engine.map(own, self.chunks)
         cross, joint = nested.covariances(self.kernel, self.chunks, W, Xs, engine)

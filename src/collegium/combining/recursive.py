@@ -1,7 +1,7 @@
-"""Online committees: one matrix and one vector, whatever passes by (Tresp 2000).
+"""Online committees: one matrix and one vector, for any number of rows (Tresp 2000).
 
-`OnlineCommittee` hears rows (App. 10.2, a Kalman filter over measurements), `OnlineMoments`
-hears predictions (sec. 7.1). Both agree with the sum of messages to rounding; the sum is what
+`OnlineCommittee` adds rows (App. 10.2, a Kalman filter over measurements), `OnlineMoments`
+adds predictions (sec. 7.1). Both agree with the sum of messages to rounding; the sum is what
 estimators use, because sums can be parallel, ordered and undone.
 """
 
@@ -53,7 +53,7 @@ class OnlineCommittee:
 
     @classmethod
     def start(cls, kernel: Kernel, noise: float, queries: Array, p: int = 1) -> OnlineCommittee:
-        """Before any row: the prior at the query points (m, d), for p outputs.
+        """Start before any row: the prior at the query points (m, d), for p outputs.
 
         `kernel` may be one of scikit-learn's; `noise` is the variance of an observation. The
         prior mean is zero: give targets centred.
@@ -67,7 +67,7 @@ class OnlineCommittee:
         return cls(basis, float(noise), np.zeros((basis.m, p)), np.eye(basis.m), 0)
 
     def add(self, X: Array, y: Array, w: Array | None = None) -> OnlineCommittee:
-        """The committee that has heard these rows too: X (n, d), y (n,) or (n, p)."""
+        """Add rows: X (n, d), y (n,) or (n, p)."""
         X = np.array(X, dtype=float)
         y = np.array(y, dtype=float)
         y = y[:, None] if y.ndim == 1 else y
@@ -88,7 +88,7 @@ class OnlineCommittee:
         SV = self.covariance @ V  # (m, n)
         innovation = linalg.mirror(self.basis.residual(X, V)) + V.T @ SV
         scale = self.basis.scale(X) or 1.0
-        # With less noise the subtraction below would leave rounding errors to grow.
+        # With less noise rounding errors of the subtraction below would grow.
         linalg.add_diagonal(innovation, np.maximum(self.noise / w, LEAST_NOISE * scale))
         L, _ = linalg.cholesky(innovation, scale, overwrite=True)
         G = linalg.solve_lower(L, SV.T)  # (n, m): SV(…)⁻¹VᵀS = GᵀG
@@ -112,7 +112,7 @@ class OnlineCommittee:
         return Xs
 
     def joint(self, Xs: Array) -> Gaussian:
-        """The joint answer at any points, noise left out."""
+        """Joint prediction of f at any points."""
         Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         left = linalg.mirror(self.basis.residual(Xs, Vs))
@@ -121,8 +121,9 @@ class OnlineCommittee:
 
 @dataclass(frozen=True, eq=False)
 class OnlineMoments:
-    """Predictions of modules one after the other (sec. 7.1), in coordinates where the prior is
-    N(0, I). S carries the prior k + 1 times; it is taken out where the answer is read.
+    """Add predictions of modules one by one (sec. 7.1), in coordinates where the prior is N(0, I).
+
+    S contains the prior k + 1 times; `posterior` takes it out k times.
     """
 
     factor: Array  # L, prior covariance LLᵀ  (q, q)
@@ -133,7 +134,7 @@ class OnlineMoments:
 
     @classmethod
     def start(cls, prior: Array, p: int = 1) -> OnlineMoments:
-        """Before any module: the prior covariance (q, q)."""
+        """Start before any module: the prior covariance (q, q)."""
         scale = float(np.diagonal(prior).max(initial=0.0)) or 1.0
         L, jitter = linalg.cholesky(prior, scale, nugget=1e-12)
         q = L.shape[0]

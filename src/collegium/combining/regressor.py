@@ -30,8 +30,8 @@ Array = np.ndarray
 class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     """A committee of regressors, each trained on rows of its own.
 
-    What each says about the function at the queries, jointly and beyond its own prior, is
-    multiplied (Tresp 2000, eq. 3). Members need not be of one kind.
+    Joint predictions at the queries are multiplied, each divided by its own prior (Tresp 2000,
+    eq. 3). Members need not be of one kind.
 
     Parameters
     ----------
@@ -50,15 +50,15 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         How rows are dealt to members. Labels: as many distinct ones as members, which take
         them in sorted order.
     query_size : int, default=200
-        Query points combined at a time in "bcm" and "independent". Fewer queries are asked
-        together with points of `anchors_` near them: members agree the better on a function,
-        the more of it they are asked about (Tresp 2000, sec. 5).
+        Query points combined at a time in "bcm" and "independent". Fewer queries are
+        predicted together with points of `anchors_` near them: more points approximate the joint
+        posterior better (Tresp 2000, sec. 5).
     n_jobs : int, default=None
         Threads; the results do not depend on it. None: 1, −1: all cores.
     random_state : int, RandomState or None
         Seed of the partition and of the anchors; members have their own.
     verbose : int, default=0
-        1: say what is done.
+        1: report what is done.
 
     Attributes
     ----------
@@ -68,7 +68,8 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     chunk_weights_ : array, the sum of their weights.
     noise_ : float or array of p, the members' noise variances averaged over their rows: a
         member that fits badly, and takes its misfit for noise, widens the error bars of all.
-    anchors_ : array of shape (m, d), m at most `query_size`; points asked with few queries.
+    anchors_ : array of shape (m, d), m at most `query_size`; points predicted together with few
+        queries.
 
     Notes
     -----
@@ -76,11 +77,11 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     that drop different ones contradict each other.
 
     Error bars are the members' own: unlike those of `CommitteeRegressor` they are not checked
-    on rows left out. Members are trained on numbers: frames are handed on as frames, with their
+    on held-out rows. Members are trained on numbers: frames are handed on as frames, with their
     column names, but columns of words are not taken.
 
     Equal rows (x and y) go to the same member, except with "time" or labels; rows of weight
-    zero go to none. The answer of "bcm" and "independent" depends on what else is asked, the
+    zero go to none. The answer of "bcm" and "independent" depends on the other queries, the
     less the larger `query_size`. Its cost is O(M q³) for M members and q = `query_size` points,
     for each batch of queries.
 
@@ -127,7 +128,10 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     def set_params(self, **params):
         """Set parameters, members by name (or "drop"), or parameters of members."""
-        return self._set_params("estimators", **params)
+        before = self._arguments_of_fit()
+        self._set_params("estimators", **params)
+        self._warn_of_waiting(params, before)
+        return self
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
@@ -149,7 +153,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         say = self._say()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         if self.y_ndim_ == 2 and not self.__sklearn_tags__().target_tags.multi_output:
-            column_or_1d(y, warn=True)  # some member knows one output only
+            column_or_1d(y, warn=True)  # some member takes one output only
             self.y_ndim_ = 1
         weight = None if sample_weight is None else rows.w
         takes = [weight_name(name, each, weight) for name, each in asked.members]
@@ -178,13 +182,13 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
             **{name: fitted.get(name, "drop") for name, _ in self.estimators}
         )
         self._keep(model)
-        told = list(zip(*self._members_predictor().told(rows.X[:1])))
-        noise = np.average([[t.noise for t in each] for each in told], axis=0, weights=weights)
+        members = list(zip(*self._members_predictor().members_at(rows.X[:1])))
+        noise = np.average([[m.noise for m in each] for each in members], axis=0, weights=weights)
         self._keep(replace(model, noise=noise))
         say("trained")
         return self
 
-    # -- what is asked for --------------------------------------------------------------------
+    # -- arguments ---------------------------------------------------------------------------
 
     def _checked(self) -> _Asked:
         members = self._members()
@@ -207,7 +211,10 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
         check_is_fitted(self)
         X = check_queries(self, X)
-        priors = [average([m.prior for m in told]) for told in self._members_predictor().told(X)]
+        priors = [
+            average([m.prior for m in members])
+            for members in self._members_predictor().members_at(X)
+        ]
         mean = np.stack([each.mean for each in priors], axis=-1)
         return self._shaped(mean), self._shaped(np.stack([p.covariance for p in priors], axis=-1))
 
@@ -226,7 +233,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     chunks_ = fitted("chunks", "The numbers of the rows that each member was trained on.")
     chunk_weights_ = fitted("chunk_weights", "The sums of the weights of these rows.")
-    anchors_ = fitted("anchors", "Array of shape (m, d): points asked with few queries.")
+    anchors_ = fitted("anchors", "Array of shape (m, d): points predicted with few queries.")
     noise_ = fitted("noise_in_units", "The members' noise variances, averaged over their rows.")
 
     def __sklearn_tags__(self):
@@ -252,35 +259,35 @@ class _Asked:
 
 
 def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:
-    """Row numbers of each member."""
+    """Deal rows to members: row numbers of each."""
     n, M = rows.X.shape[0], len(asked.members)
-    heard = np.flatnonzero(rows.w > 0)
+    used = np.flatnonzero(rows.w > 0)
     if asked.labels is not None:
         if asked.labels.shape != (n,):
             raise ValueError(f"partition gives {asked.labels.size} labels for n_samples={n}")
-        groups = [heard[own] for own in partition.by_label(asked.labels[heard])]
+        groups = [used[own] for own in partition.by_label(asked.labels[used])]
         if len(groups) != M:
             raise ValueError(
                 f"partition has {len(groups)} distinct labels for {M} estimators: give as many"
             )
         return groups
-    if heard.size < M:
+    if used.size < M:
         raise ValueError(
-            f"n_samples={heard.size} rows (of positive weight) cannot be dealt to {M} "
+            f"n_samples={used.size} rows (of positive weight) cannot be dealt to {M} "
             "estimators: give more rows, or drop some"
         )
-    first, inverse = np.arange(heard.size), np.arange(heard.size)
+    first, inverse = np.arange(used.size), np.arange(used.size)
     if asked.rule != "time":  # equal rows together, in any order: a weight is a repetition
-        table = np.column_stack([rows.X, rows.y])[heard]
+        table = np.column_stack([rows.X, rows.y])[used]
         _, unique, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
         if unique.size >= M:
             first, inverse = unique, where.reshape(-1)
-    points = metric.forward(rows.X[heard[first]])
+    points = metric.forward(rows.X[used[first]])
     groups = partition.deal(points, M, asked.rule, asked.rng)
     owner = np.empty(first.size, dtype=int)
     for i, group in enumerate(groups):
         owner[group] = i
-    return [heard[owner[inverse] == i] for i in range(M)]
+    return [used[owner[inverse] == i] for i in range(M)]
 
 
 def _padding_points(distinct: Array, asked: _Asked, metric: Metric) -> Array:

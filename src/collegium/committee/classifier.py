@@ -51,7 +51,7 @@ class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
-    approximation makes of its labels; chunks are heard again, each against what the others say,
+    approximation makes of its labels; chunks are approximated again, each given the others,
     until no message moves (the generalised Bayesian committee machine). Up to 2,000 rows, or
     `chunk_size`, it is the ordinary Laplace Gaussian process of scikit-learn.
 
@@ -86,11 +86,11 @@ class CommitteeClassifier(Classifier):
         row is kept.
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
-        of rows left out. False: take the kernel as it is.
+        of held-out rows. False: take the kernel as it is.
     time_limit : float or None
-        About how many seconds learning and the check on rows left out may take: learning ends
-        with what it has, and where no time is left for the check that is warned of. Chunks are
-        heard however long that takes.
+        About how many seconds learning and the check on held-out rows may take: learning ends
+        with what it has, and where no time is left for the check that is warned of. Messages are
+        added up however long that takes.
     engine, n_jobs : as in CommitteeRegressor
     random_state : int, RandomState or None
     verbose : int, default=0
@@ -103,9 +103,9 @@ class CommitteeClassifier(Classifier):
         many rows of each came.
     kernel_ : the kernel used.
     anchors_ : array of shape (m, d); empty where all rows are one chunk.
-    n_chunks_, n_sweeps_ : int, chunks, and how often they were heard.
+    n_chunks_, n_sweeps_ : int, chunks, and how often they were approximated.
     change_ : float, by how much messages moved in the last sweep.
-    calibration_ : (float, float), factors of the latent means and variances that rows left out
+    calibration_ : (float, float), factors of the latent means and variances that held-out rows
         asked for; (1, 1) with learn=False.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
 

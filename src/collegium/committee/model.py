@@ -11,7 +11,7 @@ import numpy as np
 from ..answers.conjugate_gradients import Refined
 from ..answers.predictors import Predictor, predictor
 from ..answers.transductive import Joint
-from ..combining.predictors import Nested, Panel
+from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
 from ..interface.stream import Waiting
 from ..kernels import Kernel
@@ -94,8 +94,8 @@ class CommitteeModel(Model):
     def predictor(self) -> Predictor:
         if len(self.committee.sizes) > 1 and self.combination is not None:
             if self.combination == "npae":
-                return Nested.of(self.committee)
-            return Panel.of(self.committee, self.combination)
+                return NestedKriging.of(self.committee)
+            return ExpertsPredictor.of(self.committee, self.combination)
         if self.rest is None:
             return self.answerer(self.committee, self.n_local)
         own = predictor(self.rest, self.n_local)

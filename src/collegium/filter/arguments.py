@@ -36,13 +36,13 @@ OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
 #: Functions of a basis by default, by the number of columns for products of splines.
 SIZES = {"bumps": 200, "harmonics": 200, "fourier": 200}
 SPLINES = {1: 100, 2: 400, 3: 343}
-#: Inputs that stand for their density.
+#: Most inputs of an empirical density.
 LARGEST_SAMPLE = 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class FilterOptions:
-    """What the user asked for."""
+    """The arguments of a RegressionFilter, checked."""
 
     kernel: Kernel | None  # white noise taken out
     noise: Array | None  # kept as given  (1,) or (p,)
@@ -95,7 +95,7 @@ class FilterOptions:
 
     @property
     def in_order(self) -> bool:
-        """Whether the order of rows means something."""
+        """Whether the order of rows matters."""
         return self.forgetting < 1.0 or self.drift > 0.0
 
     @property
@@ -106,7 +106,7 @@ class FilterOptions:
         return None if self.kernel is None else self.kernel.for_width(d)
 
     def mean(self, X: Array) -> Array | float:
-        """Of the prior  (n, 1) or (n, p)."""
+        """Prior mean at X  (n, 1) or (n, p), or one number."""
         if not callable(self.prior_mean):
             return 0.0 if self.prior_mean is None else float(self.prior_mean)
         given = np.asarray(self.prior_mean(X), dtype=float)
@@ -124,7 +124,7 @@ class FilterOptions:
         return ("splines" if d == 1 else "bumps") if self.basis == "auto" else self.basis
 
     def density_for(self, X: Array, rng: np.random.Generator) -> Density:
-        """Given, or made from inputs."""
+        """The density given, or one made from inputs."""
         d = X.shape[1]
         if not isinstance(self.density, str):
             own = self.density.box()[0].size

@@ -1,7 +1,6 @@
 """Bases φ₁ … φ_m of a regression filter: records that map X (n, d) to Φ (n, m).
 
-A new basis is one class here with `m` and `__call__`, and an entry in `BASES` where
-it is to have a name.
+A new basis is one class here with `m` and `__call__`, and an entry in `BASES` if it has a name.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from ..rows.metric import column_scales
 from .densities import vectors
 
 Array = np.ndarray
-#: Inputs farther from a box than this many times its width count as if they were there.
+#: Inputs farther from a box than this many times its width are moved to that distance.
 REACH = 1.0
 #: Width of bumps, in standard deviations of a column times m^(−1/d): C₀ of the paper.
 OVERLAP = 5.0
-#: Products of harmonics that are looked at, at most.
+#: Most products of harmonics that are compared.
 LARGEST_GRID = 1e6
 
 
 class FilterBasis(Protocol):
-    """What a filter asks of a basis."""
+    """The interface of a basis."""
 
     @property
     def m(self) -> int: ...
@@ -43,7 +42,7 @@ class FilterBasis(Protocol):
 class LinearSplines:
     """Continuous piecewise-linear functions: hats at the knots, products of them over columns.
 
-    Beyond the first and the last knot the outermost pieces go on as straight lines.
+    Beyond the first and the last knot the outermost pieces continue as straight lines.
     """
 
     knots: tuple[Array, ...]  # of each column, increasing, at least two
@@ -67,7 +66,7 @@ class LinearSplines:
 
 
 def hats(knots: Array, x: Array) -> Array:
-    """The hats of one column  (n, k)."""
+    """Hats of one column at x  (n, k)."""
     width = knots[-1] - knots[0]
     x = np.clip(x, knots[0] - REACH * width, knots[-1] + REACH * width)
     left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.size - 2)
@@ -155,9 +154,9 @@ class RandomFourier:
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """A basis of the user's own: any function X -> Φ.
+    """A user's basis: any function X -> Φ.
 
-    Make `function` a record with `__call__` where the model is to be stored.
+    To pickle the model, make `function` an object of a module's class with `__call__`.
     """
 
     function: Callable[[Array], Array]
@@ -165,7 +164,7 @@ class Functions:
 
     @classmethod
     def tried(cls, function: Callable[[Array], Array], X: Array) -> Functions:
-        """Counted, and checked, on some rows."""
+        """Check a function on some rows, and count its columns."""
         Phi = np.asarray(function(X), dtype=float)
         if Phi.ndim != 2 or Phi.shape[0] != X.shape[0] or not Phi.shape[1]:
             raise ValueError(
@@ -185,7 +184,7 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What a basis may be made from."""
+    """Kernel, inputs, box and random numbers that a basis is made from."""
 
     kernel: Kernel
     X: Array  # inputs  (n, d)
@@ -195,7 +194,7 @@ class Place:
 
 
 def splines(place: Place, m: int) -> LinearSplines:
-    """Knots at equal distances, as many in every column."""
+    """Space knots equally, as many in every column."""
     d = place.low.size
     if d > 3:
         raise ValueError(
@@ -209,11 +208,11 @@ def splines(place: Place, m: int) -> LinearSplines:
 
 
 def bumps(place: Place, m: int) -> GaussianBumps:
-    """Centres drawn from the inputs; at equal distances where there is one column.
+    """Draw centres from the inputs; space them equally where there is one column.
 
     Widths are the kernel's length scales. In the d columns where these are below `OVERLAP`
-    standard deviations they are no more than `OVERLAP` m^(−1/d) of them: so neighbours overlap,
-    and more of them show finer detail.
+    standard deviations they are at most `OVERLAP` m^(−1/d) of them: neighbours overlap, and
+    more bumps resolve finer detail.
     """
     d = place.low.size
     if d == 1:
@@ -229,7 +228,7 @@ def bumps(place: Place, m: int) -> GaussianBumps:
 
 
 def harmonics(place: Place, m: int) -> Cosines:
-    """The m products of the lowest frequencies, in the kernel's length scales."""
+    """Take the m products of lowest frequency, in units of the kernel's length scales."""
     d = place.low.size
     unit = lengths(place.kernel, place.X) / (place.high - place.low)
     unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # none is left out
@@ -242,7 +241,7 @@ def harmonics(place: Place, m: int) -> Cosines:
 
 
 def fourier(place: Place, m: int) -> RandomFourier:
-    """Frequencies from the kernel's spectral density: normal, or Student's t for a Matérn."""
+    """Draw frequencies from the spectral density: normal, or Student's t for a Matérn."""
     d = place.low.size
     z = place.rng.standard_normal(((m + 1) // 2, d))
     halves: dict[type, float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}

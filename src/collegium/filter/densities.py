@@ -12,29 +12,29 @@ from scipy.special import ndtri
 from ..rows.metric import column_scales
 
 Array = np.ndarray
-#: Standard deviations from the mean within which a normal density is taken to cover inputs.
+#: A normal density covers inputs within this many standard deviations of the mean.
 COVERED = 4.0
-#: How far beyond a sample, in parts of its range, inputs are like those in it.
+#: A sample covers inputs up to this share of its range beyond it.
 LIKE = 0.25
-#: Inputs that are more interquartile ranges away from the quartiles are glitches.
+#: Inputs more than this many interquartile ranges from the quartiles are glitches.
 FENCE = 100.0
-#: And outside of which there is nothing of it.
+#: Quadrature of a normal density ends at this many standard deviations.
 WHOLE = 6.0
-#: Of the width of the inputs, what a box is wider on each side.
+#: Margin of a box on each side, relative to the range of the inputs.
 MARGIN = 0.05
 
 
 class Density(Protocol):
-    """What a projection asks of p."""
+    """The interface of a density p."""
 
     def nodes(self, q: int) -> tuple[Array, Array]:
         """Points (≈ q, d) and weights that sum to one: ∫ g p ≈ Σ ω g."""
 
     def covers(self, X: Array) -> Array:
-        """Whether inputs like these were expected  (n,)."""
+        """Whether inputs lie where p expects them  (n,)."""
 
     def box(self) -> tuple[Array, Array]:
-        """The corners of a box with nearly all of it."""
+        """Corners of a box with nearly all of p."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Normal:
 
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """The inputs themselves, as often as they came."""
+    """The empirical distribution of given inputs."""
 
     points: Array  # (q, d)
 
@@ -136,7 +136,7 @@ class Empirical:
 
 
 def vectors(record, **given) -> None:
-    """Fields of a frozen record as finite vectors."""
+    """Set fields of a frozen record to finite vectors."""
     for name, value in given.items():
         array = np.atleast_1d(np.array(value, dtype=float))
         if array.ndim != 1 or not np.isfinite(array).all():
@@ -147,7 +147,7 @@ def vectors(record, **given) -> None:
 
 
 def typical(X: Array) -> Array:
-    """Which rows are no glitches in any column; all, where that would leave out half  (n,)."""
+    """Whether rows are no glitches in any column; all, if half would be glitches  (n,)."""
     low, high = np.quantile(X, [0.25, 0.75], axis=0)
     reach = np.where(high > low, FENCE * (high - low), np.inf)
     found = np.all((X >= low - reach) & (X <= high + reach), axis=1)

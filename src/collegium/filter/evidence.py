@@ -1,4 +1,4 @@
-"""The evidence of a filter as a function of its hyperparameters, from sums alone.
+"""The evidence of a filter as a function of its hyperparameters, from the sums over rows.
 
     y ~ N(0, FSFᵀ + σ²I),  F = [linear, φ]·[sd·I, E],  S = [I, EᵀCE(θ)]
 
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 
 class Evidence:
-    """θ, σ² -> log evidence and its gradient, for a basis and its sums."""
+    """Log evidence and its gradient in θ and log σ², for a basis and its sums."""
 
     def __init__(self, model: FilterModel, sums: Sums):
         self.rule = model.projection.rule
@@ -70,7 +70,7 @@ def relearnt(
     model: FilterModel, sums: Sums, scales: Scales, *, noise_fixed: bool = False,
     max_iter: int = 50,
 ) -> FilterModel:  # fmt: skip
-    """The filter with hyperparameters that the sums find likely; y in units of its own size."""
+    """Maximise the evidence over the hyperparameters; y is scaled to mean square one."""
     k, sums = model.k, sums.for_learning()
     size = float((sums.triangle[:, k:] ** 2).sum())
     unit = size / max(sums.weight * (sums.triangle.shape[0] - k), 1e-300)

@@ -1,6 +1,6 @@
 """A filter whose weights drift: the covariance form, one row after the other.
 
-Between two rows v ← v + N(0, q I): the prior's covariance q times over. Then, with V = V(x),
+Between two rows v ← v + N(0, q I), q a share of the prior's covariance. Then, with V = V(x),
 
     K = SV/(VᵀSV + σ²/w)      v̂ ← v̂ + K(y − Vᵀv̂)      S ← S − K(SV)ᵀ
 """
@@ -35,11 +35,11 @@ class Drifting:
     def add(self, model: FilterModel, X: Array, Y: Array, w: Array, drift: float) -> Drifting:
         columns = model.columns(X)
         with np.errstate(divide="ignore"):
-            noise = model.row_noise / (w * model.heard(X))
+            noise = model.row_noise / (w * model.covered(X))
         mean, covariance = self.mean.copy(), self.covariance.copy()
         log_evidence = self.log_evidence.copy()
         V = np.ascontiguousarray(columns @ model.weights)
-        _hear(V, np.ascontiguousarray(Y), noise, drift, mean, covariance, log_evidence)
+        _add_rows(V, np.ascontiguousarray(Y), noise, drift, mean, covariance, log_evidence)
         w = w[np.isfinite(noise)]
         log_evidence -= 0.5 * ((w - 1.0) * (LOG_2PI + np.log(model.row_noise)) + np.log(w)).sum()
         return Drifting(mean, covariance, log_evidence, self.weight + float(w.sum()))
@@ -51,12 +51,13 @@ class Drifting:
 
 
 @njit(nogil=True, cache=True)
-def _hear(V, Y, noise, drift, mean, S, log_evidence):
+def _add_rows(V, Y, noise, drift, mean, S, log_evidence):
+    """Update mean, S and log_evidence in place, one row at a time."""
     r, p = mean.shape
     for t in range(V.shape[0]):
         for i in range(r):
             S[i, i] += drift
-        if not np.isfinite(noise[t]):  # not heard
+        if not np.isfinite(noise[t]):  # left out
             continue
         SV = S @ V[t]
         total = max(V[t] @ SV, 0.0) + noise[t]

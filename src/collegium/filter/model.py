@@ -1,4 +1,4 @@
-"""A regression filter: its prior, and what the sums over rows make of it."""
+"""A regression filter: its prior, and its posterior given the sums over rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .sums import BLOCK, Sums
 Array = np.ndarray
 #: Prior standard deviation of the linear part's weights, in units of y and of each column.
 LINEAR_SD = 3.0
-#: Inputs at which the misfit is looked at.
+#: Inputs at which the misfit is averaged.
 FEWER_NODES = 400
-#: Noise variance, relative to the prior's, that counts where less is given.
+#: Least noise variance, relative to the prior's.
 LEAST_NOISE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """1 and (x − centre)/scale, weights N(0, sd²): the part of f that is not filtered."""
+    """1 and (x − centre)/scale with weights N(0, sd²): the linear part of f."""
 
     centre: Array  # (d,)
     scale: Array  # (d,)
@@ -45,7 +45,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class FilterModel:
-    """f = linear part + GP(0, V₀) seen through a basis; y = f + noise.
+    """f = linear part + GP(0, V₀) projected onto a basis; y = f + noise.
 
     v = (v_linear, v_basis) ~ N(0, I), of r numbers; u, of k numbers, are the weights of the
     columns [linear, φ].
@@ -72,21 +72,21 @@ class FilterModel:
         return cls(basis, density, linear, projection, noise, lost if misfit else None, cut)
 
     def reweighed(self, kernel: Kernel, noise: float) -> FilterModel:
-        """Another prior for the same basis: the sums over rows stay what they are."""
+        """Change the prior, keep the basis: the sums over rows stay valid."""
         return FilterModel.of(
             kernel, noise, self.basis, self.density, self.linear, self.cut,
             misfit=self.misfit is not None,
         )  # fmt: skip
 
     def with_row_noise(self, kernel: Kernel, row_noise: float) -> FilterModel:
-        """The same by the noise of a row: σ₂² is what the misfit leaves of it."""
+        """Set the prior by the noise of a row: σ₂² = row_noise − misfit."""
         found = self.reweighed(kernel, 0.0)
         noise = max(row_noise - (found.misfit or 0.0), found.noise)
         return replace(found, noise=noise)
 
     @property
     def row_noise(self) -> float:
-        """What the filter takes for the noise of a row: σ₂², and the misfit where it counts."""
+        """Noise variance of a row: σ₂², plus the misfit where that counts."""
         return self.noise + (self.misfit or 0.0)
 
     @property
@@ -113,18 +113,19 @@ class FilterModel:
         left = self.projection.left(X, a)
         return (np.hstack([self.linear.sd * self.linear(X), a]) if self.linear else a), left
 
-    def heard(self, X: Array) -> Array:
-        """1 for rows where inputs were expected. Elsewhere the basis shows nothing of f, and its
-        errors at one row are those at the next: such rows are left out, 0.
+    def covered(self, X: Array) -> Array:
+        """1 where the density covers inputs, 0 elsewhere  (n,).
+
+        Rows outside are left out: the basis is not fitted there, and its errors are alike.
         """
         return self.density.covers(X).astype(float)
 
     def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
-        """The sums with some more rows, each seen w times."""
+        """Add rows to the sums, each w times."""
         for start in range(0, X.shape[0], BLOCK):
             part = slice(start, start + BLOCK)
             columns = self.columns(X[part])
-            sums = sums.add(columns, Y[part], w[part] * self.heard(X[part]))
+            sums = sums.add(columns, Y[part], w[part] * self.covered(X[part]))
         return sums
 
 
@@ -171,7 +172,7 @@ class Posterior:
         return self._linear_in_v(model.columns(X) @ model.weights)
 
     def of_function(self, model: FilterModel, X: Array) -> Prediction:
-        """f: a(x)ᵀv, and what the basis leaves open (level "function")."""
+        """f: a(x)ᵀv, plus var[f | v] (level "function")."""
         a, left = model.conditional(X)
         found = self._linear_in_v(a)
         return Prediction(found.mean, found.variance + left)
@@ -181,7 +182,7 @@ class Posterior:
         return Prediction(design @ self.mean, (spread * spread).sum(axis=1))
 
     def joint(self, model: FilterModel, X: Array, *, of_model: bool) -> Array:
-        """The covariance of P_M f, or of f, at several inputs  (n, n)."""
+        """Covariance of P_M f, or of f, at several inputs  (n, n)."""
         if of_model:
             return linalg.gram(model.columns(X) @ model.weights @ self.root)
         design, _ = model.conditional(X)

@@ -1,4 +1,4 @@
-"""The prior of f, as far as a basis carries it (Zhu & Rohwer 1995, sec. 2).
+"""The prior of f, projected onto a basis (Zhu & Rohwer 1995, sec. 2).
 
     P_M f(x) = φ(x)ᵀw,  w = H⁻¹∫φpf ~ N(0, S₀),  S₀ = H⁻¹CH⁻¹        (eqs 2.6–2.9)
 
@@ -21,15 +21,15 @@ from .densities import Density, Empirical
 from .rules import Nodes, Rule, rule_for
 
 Array = np.ndarray
-#: Directions whose prior variance is below this share of the largest say nothing about f beside
-#: the basis: a(x) there is a ratio of rounding errors.
+#: a(x) is zero along directions whose prior variance is below this share of the largest: it would
+#: be a ratio of rounding errors.
 LEAST_VARIANCE = 1e-11
 ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """What turns φ(x) into V(x) and c(x) into a(x)."""
+    """V(x) = featuresᵀφ(x) and a(x) = crossᵀc(x)."""
 
     rule: Rule
     kernel: Kernel
@@ -64,9 +64,9 @@ def _symmetric(A: Array) -> Array:
 
 
 def error(basis: FilterBasis, density: Density, kernel: Kernel) -> float:
-    """How far C is from that of a finer rule, relative to its largest entry; closed forms: 0.
+    """Largest difference of C from that of a finer rule, relative to its largest entry.
 
-    Of an average over inputs: half of what lies between its two halves.
+    Closed forms: 0. Averages over inputs: half the difference between two halves of them.
     """
     rule, whole = rule_for(basis, density, kernel), np.eye(basis.m)
     if isinstance(rule, Nodes) and isinstance(density, Empirical):

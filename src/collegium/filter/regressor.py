@@ -1,4 +1,4 @@
-"""RegressionFilter: a prior over functions, seen through a basis, on a stream."""
+"""RegressionFilter: a prior over functions, projected onto a basis, on a stream."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .arguments import FilterOptions, residual_rows
 from .stream import MODEL, FilterStream, begin, ordered, settled
 
 Array = np.ndarray
-#: Share of rows from outside that is worth a warning.
+#: A larger share of rows outside gives a warning.
 MANY = 0.05
 
 
 class OutsideWarning(UserWarning):
-    """Rows of a stream come from where a filter expected none."""
+    """Many rows of a stream lie outside the density of a filter."""
 
 
 class RegressionFilter(Regressor):
@@ -35,8 +35,8 @@ class RegressionFilter(Regressor):
     one over functions (Zhu & Rohwer 1995).
 
     The prior of f, any kernel, is projected onto the basis; so more basis functions never
-    over-fit, and with enough of them the answer is that of the exact Gaussian process. Rows are
-    heard and forgotten: what is kept is one triangle of (m + d + 2)² numbers, whatever passes by.
+    over-fit, and with enough of them the answer is that of the exact Gaussian process. No row is
+    stored: the state is one triangle of (m + d + 2)² numbers, for any number of rows.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class RegressionFilter(Regressor):
         Where inputs are expected, which the projection weighs by: "auto" is a box for splines
         and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
     noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt. Where given it is kept.
+        Noise variance in the units of y squared; None: learnt. Fixed where given.
     prior_mean : number or function, default=None
         Prior mean of f. None: the mean of y.
     linear : bool, default=True
@@ -71,21 +71,22 @@ class RegressionFilter(Regressor):
         Directions of the basis whose mean square is below this share of the largest are left
         out: a bound on its condition.
     misfit : bool, default=True
-        Whether what the basis leaves open of f, var[f | w], is part of the noise of a row, by
-        its mean under the density. False: the update as published (eqs 2.10–2.11), whose learnt
-        noise has it too, so that it is counted twice in the bars of y.
+        Whether var[f | w], averaged under the density, is part of the noise of a row. False: the
+        update as published (eqs 2.10–2.11), whose learnt noise has it too, so that it is counted
+        twice in the bars of y.
     forgetting : float, default=1.0
-        With λ < 1 a row that came t rows ago counts λᵗ times: for worlds that change.
+        With λ < 1 a row that came t rows ago counts λᵗ times: for functions that change over time.
     drift : float, default=0.0
         Variance that every row adds to each weight, relative to the prior's: a random walk,
-        for worlds that change. Costs the possibility to learn anew after the first rows.
+        for functions that change over time. Hyperparameters are then learnt from the first rows
+        only.
     start_rows : int, default=500
         The first rows of a stream set the scale of y, the basis and its density. They are kept
-        until there are so many, and dropped then.
+        until this number is reached, then dropped.
     random_state : int, RandomState or None
         Seed of the choice of centres or frequencies.
     verbose : int, default=0
-        1: say what is learnt.
+        1: report what is learnt.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class RegressionFilter(Regressor):
     basis_, density_ : as used.
     n_basis_ : int, functions of the basis.
     n_seen_ : int, rows seen.
-    n_outside_ : int, those of them that were not heard.
+    n_outside_ : int, those of them outside the density, which were left out.
     log_evidence_ : float, log p(y | X) of the filter.
     projection_error_ : float, how far the integrals of the projection are from those of a finer
         rule, relative to the largest.
@@ -105,10 +106,10 @@ class RegressionFilter(Regressor):
     a new y. For "function" and "observation" mean and variance are those of f given the weights,
     E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
     their covariance. Outside the region where inputs were expected bars widen to the prior's.
-    Rows from there are not heard, with a warning where they are many: the basis would answer
-    for them all with the same mistakes. A stream whose inputs wander wants a `density` that
-    says where they will come. Glitches among the first rows (inputs a hundred interquartile ranges
-    from the quartiles) do not set the region.
+    Rows from there are left out, with a warning where they are many: errors of the basis there
+    are alike from row to row. A stream whose inputs wander needs a `density` that covers where
+    they will come. Glitches among the first rows (inputs a hundred interquartile ranges from the
+    quartiles) do not set the region.
 
     Hyperparameters are learnt from the sums alone, whenever the rows have doubled in number:
     no row is needed twice. Noise below 1e-10 of the prior variance counts as that.
@@ -171,7 +172,7 @@ class RegressionFilter(Regressor):
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, and learn from rows.
+        """Fit to rows; earlier rows are forgotten.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class RegressionFilter(Regressor):
         """Learn from more rows.
 
         The first `start_rows` rows of a stream set the scale of y, the basis and its density;
-        until then all is made anew whenever the rows have doubled in number.
+        until then the model is fitted again whenever the rows have doubled in number.
 
         Parameters
         ----------
@@ -232,12 +233,12 @@ class RegressionFilter(Regressor):
         return self._after(stream, 0.0 if model is None else model.outside)
 
     def _after(self, stream: FilterStream, before: float):
-        """All has worked. A word where rows came from outside, when their share passes a line."""
+        """Keep the stream; warn once the share of rows outside exceeds MANY."""
         self._keep(stream)
         if stream.waiting is None and stream.outside > MANY >= before:
             warnings.warn(
                 f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "
-                "rows and were not heard: say where inputs will come with "
+                "rows and were left out: say where inputs will come with "
                 "density=collegium.densities.UniformBox(low, high), or give a larger start_rows, "
                 "or call fit again",
                 OutsideWarning,
@@ -247,7 +248,7 @@ class RegressionFilter(Regressor):
 
     @all_or_nothing
     def relearn(self):
-        """Learn hyperparameters anew, from what is kept of all rows so far.
+        """Learn hyperparameters again, from the sums over all rows so far.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """The integrals of a projection: H = ∫φpφᵀ, C = ∬φ p V₀ p φᵀ, c(x) = ∫V₀(x, ξ)p(ξ)φ(ξ)dξ.
 
-A rule knows a basis and a density. E (m, r) makes the basis orthonormal, EᵀHE = I, without the
-directions whose mean square under p is below `cut` of the largest.
+A rule computes them for a basis and a density. E (m, r) makes the basis orthonormal, EᵀHE = I,
+without the directions whose mean square under p is below `cut` of the largest.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .closed import BumpIntegrals, WaveIntegrals
 from .densities import Density, Normal, UniformBox, legendre, tensor
 
 Array = np.ndarray
-#: Nodes of a quadrature, by default and for waves; Gauss–Legendre points on a panel.
+#: Nodes of a quadrature, by default and at most; Gauss–Legendre points on a panel.
 NODES, MOST_NODES, ORDER = 1_000, 3_000, 6
 ROUNDING = 2.0**-52
 STEP = 1e-3  # of a five-point derivative with respect to θ
 
 
 class Rule(Protocol):
-    """What a projected prior asks."""
+    """The interface of a rule."""
 
     def orthonormal(self, cut: float) -> Array:
         """E  (m, r)."""
@@ -46,7 +46,7 @@ class Rule(Protocol):
         """c(x)  (n, m)."""
 
     def finer(self) -> Rule | None:
-        """The same with more nodes; None where it is exact, or knows no more."""
+        """The same rule with more nodes; None where it is exact or has no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Nodes:
         return cls(points, weights, basis(points))
 
     def orthonormal(self, cut: float) -> Array:
-        """From the singular values of √ω Φ: nothing is squared."""
+        """E from the singular values of √ω Φ, which are not squared."""
         _, s, Ut = np.linalg.svd(np.sqrt(self.weights)[:, None] * self.values, full_matrices=False)
         keep = s * s > cut * (s[:1] ** 2)
         return Ut[keep].T / s[keep]
@@ -87,7 +87,7 @@ class Nodes:
 
 
 class Raw:
-    """Rules that know C itself, cheaply: derivatives with respect to θ by differences."""
+    """Rules with a cheap C: derivatives with respect to θ by differences."""
 
     def raw(self, kernel: Kernel) -> Array:
         """C  (m, m)."""
@@ -121,7 +121,7 @@ def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) ->
 class Panels(Raw):
     """Linear splines of one column, uniform p: Gauss–Legendre on panels between the knots.
 
-    H is exact. A kernel may have a kink where its arguments meet: the squares on the diagonal
+    H is exact. A kernel may have a kink at equal arguments: the squares on the diagonal
     are integrated as two triangles, and c(x) in two parts, left and right of x.
     """
 
@@ -218,7 +218,7 @@ class Kronecker(Raw):
     columns: tuple[Panels, ...]
 
     def orthonormal(self, cut: float) -> Array:
-        """The columns' own, multiplied."""
+        """E of the tensor product: the Kronecker product of the columns' E."""
         return reduce(np.kron, [panels.orthonormal(cut) for panels in self.columns])
 
     def raw(self, kernel: Kernel) -> Array:
@@ -260,8 +260,8 @@ class Closed(Raw):
         return self.integrals.covariance(kernel.variance, _lengths(kernel, self))
 
     def covariance_vjp(self, kernel: Kernel, E: Array, S_bar: Array) -> Array:
-        """By the derivatives of the integrals: E multiplies what differences would leave of
-        rounding by up to 1/cut."""
+        """θ̄ by the derivatives of the integrals: E would multiply the rounding errors of
+        differences by up to 1/cut."""
         assert isinstance(kernel, RBF)
         C_bar, lengths = E @ S_bar @ E.T, _lengths(kernel, self)
         return kernel.gradient(
@@ -289,7 +289,7 @@ def of_gram(H: Array, cut: float) -> Array:
 
 
 def pairs(kernel: Kernel, A: Array, B: Array, block: int = 32) -> Array:
-    """k(aᵢ, bᵢ) one by one  (n,)."""
+    """k(aᵢ, bᵢ)  (n,)."""
     if isinstance(kernel, Stationary):
         return kernel.value(A - B, np.zeros((1, A.shape[1])))[:, 0]
     found = np.empty(A.shape[0])
@@ -299,7 +299,7 @@ def pairs(kernel: Kernel, A: Array, B: Array, block: int = 32) -> Array:
 
 
 def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
-    """In closed form or by panels where that is known, by nodes otherwise."""
+    """Choose closed forms or panels where possible, nodes otherwise."""
     if isinstance(basis, LinearSplines) and isinstance(density, UniformBox):
         ends = np.array([[k[0], k[-1]] for k in basis.knots])
         if np.allclose(ends.T, [density.low, density.high]):
@@ -313,8 +313,10 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
 
 
 def _of_splines(basis: LinearSplines, kernel: Kernel) -> Rule:
-    """Panels where they resolve the kernel; else Gauss–Legendre nodes between the knots, the same
-    for C and c(x), so that var[f | v] is never below zero."""
+    """Choose panels where they resolve the kernel, else Gauss–Legendre nodes between the knots.
+
+    The same nodes for C and c(x) keep var[f | v] from falling below zero.
+    """
     if isinstance(kernel, RBF | Hat) and len(basis.knots) > 1:
         columns = [_panels(k, part) for k, part in zip(basis.knots, _columns(kernel))]
         if all(panels is not None for panels in columns):
@@ -330,8 +332,8 @@ def _of_splines(basis: LinearSplines, kernel: Kernel) -> Rule:
 
 
 def _panels(knots: Array, kernel: Kernel) -> Panels | None:
-    """Panels no longer than the shortest length scale of a stationary kernel; None where that
-    takes too many, or it is not one."""
+    """Panels no longer than the shortest length scale; None where these are too many, or the
+    kernel is not stationary."""
     shortest = _shortest(kernel)
     if shortest is None:
         return None
@@ -341,7 +343,7 @@ def _panels(knots: Array, kernel: Kernel) -> Panels | None:
 
 
 def _shortest(kernel: Kernel) -> float | None:
-    """The scale on which a kernel of one column bends away from where arguments meet."""
+    """Shortest scale on which a stationary kernel of one column varies; None for others."""
     if isinstance(kernel, Composite):
         parts = [_shortest(part) for part in kernel.parts if not isinstance(part, Constant)]
         return None if None in parts or not parts else min(parts)  # type: ignore[type-var]
@@ -352,7 +354,7 @@ def _shortest(kernel: Kernel) -> float | None:
 
 
 def _enough(basis: FilterBasis) -> int:
-    """Nodes that tell the functions apart: some for each, and for each wave of a harmonic."""
+    """Number of nodes that resolves the functions: some for each, and for each wave."""
     q = max(NODES, 4 * basis.m)
     if isinstance(basis, Cosines):
         q = max(q, int(min(np.prod(3.0 * basis.orders.max(axis=0) + 8.0), MOST_NODES)))

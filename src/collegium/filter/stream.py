@@ -1,4 +1,4 @@
-"""A stream seen through a regression filter: how it begins, and what it is after some rows."""
+"""The fitted state of a regression filter: start it, add rows, predict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = np.ndarray
 MODEL = "model"
 #: Queries answered at once.
 BATCH = 2_048
-#: A memory that fades is learnt from again after so many times its length.
+#: With forgetting, hyperparameters are learnt again after this many times its memory.
 LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
 GUESS_ROWS = 500
@@ -43,7 +43,7 @@ GUESS_ROWS = 500
 
 @dataclass(frozen=True, eq=False)
 class FilterStream(Model):
-    """A fitted filter, and what it needs to go on."""
+    """A fitted filter, and the settings with which it takes more rows."""
 
     model: FilterModel
     sums: Sums
@@ -56,13 +56,13 @@ class FilterStream(Model):
     units: Units
     waiting: Waiting | None
     n_seen: int
-    n_outside: int  # rows that were not heard
-    learnt_at: int  # rows heard when hyperparameters were last learnt
+    n_outside: int  # rows outside the density, left out
+    learnt_at: int  # rows used when hyperparameters were last learnt
 
     def with_rows(self, rows: Rows) -> FilterStream:
-        """y without the prior mean, in the units of the user."""
+        """Add rows; y without the prior mean, in the user's units."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
-        outside = n - int(self.model.heard(rows.X).sum())
+        outside = n - int(self.model.covered(rows.X).sum())
         self = replace(self, n_seen=self.n_seen + n, n_outside=self.n_outside + outside)
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
@@ -75,14 +75,14 @@ class FilterStream(Model):
 
     @property
     def due(self) -> bool:
-        """Whether to learn anew: when the rows have doubled since, or most are forgotten."""
+        """Whether to learn again: rows have doubled since, or most are forgotten."""
         since = self.n_seen - self.n_outside - self.learnt_at
         memory = LONG / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
         return self.learns and self.drifting is None and since >= min(self.learnt_at, memory)
 
     @property
     def outside(self) -> float:
-        """The share of rows that were not heard."""
+        """Share of rows that were left out."""
         return self.n_outside / max(self.n_seen, 1)
 
     @property
@@ -90,7 +90,7 @@ class FilterStream(Model):
         return self.sums.weight if self.drifting is None else self.drifting.weight
 
     def relearnt(self, say: Progress) -> FilterStream:
-        """Hyperparameters anew from the sums; no row is needed again."""
+        """Learn hyperparameters from the sums; no row is needed again."""
         model = relearnt(self.model, self.sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
         return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
@@ -105,7 +105,7 @@ class FilterStream(Model):
 
     @property
     def projection_error(self) -> float:
-        """How far the projection's integrals are from those of a finer rule."""
+        """Difference of the projection's integrals from those of a finer rule."""
         return error(self.model.basis, self.model.density, self.model.kernel)
 
     def posterior(self) -> Posterior:
@@ -123,7 +123,7 @@ class FilterStream(Model):
 def begin(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
-    """Before a row is heard: y scaled, hyperparameters guessed, basis and density made."""
+    """Start before any row: scale y, guess hyperparameters, make basis and density."""
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
@@ -149,7 +149,7 @@ def begin(
 def settled(
     stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
 ) -> FilterStream:
-    """The stream after its first rows: hyperparameters by their evidence."""
+    """Add the first rows and learn hyperparameters by evidence."""
     stream = stream.with_rows(rows)
     if options.learn:
         stream = stream.relearnt(say)
@@ -165,7 +165,7 @@ def _hyperparameters(
     scaled: Rows, scaling: Scaling, linear: Linear | None, options: FilterOptions,
     rng: np.random.Generator, say: Progress,
 ) -> tuple[Kernel, float]:  # fmt: skip
-    """Given; or guessed from some rows' residuals from a linear fit; or C₀ and C₂ (sec. 5)."""
+    """Kernel and noise: given, learnt from residuals of a linear fit, or by C₀, C₂ (sec. 5)."""
     n, d = scaled.X.shape
     unit = 1.0 / float(scaling.scale[0] ** 2)
     kernel = options.kernel_for(d)
@@ -187,7 +187,7 @@ def _hyperparameters(
 
 
 def _by_c0(rest: Rows, options: FilterOptions) -> Kernel:
-    """σ₁ the scale of what is left to explain, σ₀ = C₀N^(−1/d) column scales."""
+    """σ₁ the scale of the residuals, length scales σ₀ = C₀N^(−1/d) column scales."""
     n, d = rest.X.shape
     variance = float((rest.w[:, None] * rest.y**2).sum() / (rest.w.sum() * rest.y.shape[1]))
     lengths = options.c0 * rest.w.sum() ** (-1.0 / d) * column_scales(rest.X)
@@ -195,7 +195,7 @@ def _by_c0(rest: Rows, options: FilterOptions) -> Kernel:
 
 
 def _residuals(linear: Linear, scaled: Rows) -> Array:
-    """y less its least-squares fit, ever so slightly shrunk."""
+    """y minus its least-squares fit, with a ridge of 1e-12."""
     root = np.sqrt(scaled.w)[:, None]
     F = linear(scaled.X)
     few = np.vstack([root * F, 1e-6 * np.eye(linear.m)])
@@ -205,7 +205,7 @@ def _residuals(linear: Linear, scaled: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FilterPredictor:
-    """The answers about f, or at the level "model" about its projection, in batches."""
+    """Predict f, or at the level "model" its projection, in batches."""
 
     model: FilterModel
     posterior: Posterior
@@ -228,7 +228,7 @@ class FilterPredictor:
 
 
 def ordered(rows: Rows, options: FilterOptions) -> Rows:
-    """Rows of one `fit`: where order means nothing sorted, equal ones as one."""
+    """Rows of one `fit`; where order does not matter, sorted and equal ones merged."""
     if options.in_order:
         return rows.take(rows.w > 0)
     return merged(rows, None, in_order=False)[0]

@@ -1,10 +1,10 @@
-"""All that a filter keeps of the rows: one triangle.
+"""The sums over rows that a filter keeps, as one triangle.
 
     [Φ Y] = QT,   TᵀT = Σ w [φ y]ᵀ[φ y]
 
 T (k + p, k + p) is upper triangular. The sums depend on no hyperparameter, so noise and prior
-can be weighed anew without a second pass; T is their square root, so that small directions are
-not lost below large ones after many rows.
+can change without a second pass; T is their square root, so that small directions are not lost
+to rounding after many rows.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numba import njit
 from ..numerics import linalg
 
 Array = np.ndarray
-#: Rows of a block whose sums of products are formed before they join the triangle, and fewer
-#: than which they join it one by one.
+#: Rows of a block, which is reduced to a triangle before it is added; up to FEW rows are added
+#: one by one.
 BLOCK, FEW = 8_192, 192
-TINY = 1e-150  # what is squared to nothing
+TINY = 1e-150  # its square is zero
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """A record: `add` and its like return a new one."""
+    """T, Σw and the number of rows. A record: `add` returns a new one."""
 
     triangle: Array  # T  (k + p, k + p)
     weight: float  # Σ w
@@ -36,7 +36,7 @@ class Sums:
         return cls(np.zeros((k + p, k + p)), 0.0, 0.0)
 
     def add(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
-        """Rows: Φ (n, k), Y (n, p), each seen w times."""
+        """Add rows Φ (n, k), Y (n, p), each w times."""
         T = self.triangle.copy()
         for start in range(0, Phi.shape[0], BLOCK):
             part = slice(start, start + BLOCK)
@@ -47,7 +47,7 @@ class Sums:
         return self._with(T, Phi.shape[0], w)
 
     def add_rows(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
-        """The same row by row: O(k²) each, to rounding in any order."""
+        """Add rows one by one: O(k²) each; the order matters to rounding only."""
         rows = np.hstack([Phi, Y])
         if w is not None:
             rows *= np.sqrt(w)[:, None]
@@ -56,29 +56,28 @@ class Sums:
         return self._with(T, Phi.shape[0], w)
 
     def _with(self, T: Array, n: int, w: Array | None) -> Sums:
-        heard = n if w is None else int((w > 0).sum())
+        used = n if w is None else int((w > 0).sum())
         total = float(n) if w is None else float(w.sum())
-        return Sums(T, self.weight + total, self.count + heard)
+        return Sums(T, self.weight + total, self.count + used)
 
     def __add__(self, other: Sums) -> Sums:
-        """What two filters with the same basis have heard together."""
+        """Sums over the rows of both; the basis is the same."""
         T = self.triangle.copy()
         _rotate(T, other.triangle.copy())
         return Sums(T, self.weight + other.weight, self.count + other.count)
 
     def faded(self, power: float) -> Sums:
-        """All rows so far count `power` times."""
+        """Let all rows so far count `power` times."""
         return Sums(np.sqrt(power) * self.triangle, power * self.weight, power * self.count)
 
     def for_learning(self) -> Sums:
-        """With weights of mean one at most: equal rows that agree are no proof that there is no
-        noise."""
+        """Limit the mean weight to one: weights are no evidence that noise is small."""
         return self.faded(min(self.count / self.weight, 1.0)) if self.weight > 0.0 else self
 
 
 @njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 def _rotate(T, rows):
-    """Givens rotations: each row of `rows` is turned into the triangle T, both in place."""
+    """Rotate each row into the triangle T (Givens), both in place."""
     k = T.shape[0]
     for t in range(rows.shape[0]):
         x = rows[t]

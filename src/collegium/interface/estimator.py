@@ -42,24 +42,33 @@ class Estimator(BaseEstimator):
 
     def set_params(self, **params):
         """Set arguments; a warning names those that take effect with the next `fit` only."""
-        before = self.get_params(deep=False) if hasattr(self, "model_") else {}
+        before = self._arguments_of_fit()
         super().set_params(**params)
-        idle = sorted(
+        self._warn_of_waiting(params, before)
+        return self
+
+    def _arguments_of_fit(self) -> dict[str, Any]:
+        """The arguments of a fitted model; none before the first fit."""
+        return self.get_params(deep=False) if hasattr(self, "model_") else {}
+
+    def _warn_of_waiting(self, params: dict[str, Any], before: dict[str, Any]) -> None:
+        waiting = sorted(
             {name.partition("__")[0] for name in params if self._differs(name, before)}
             - set(self.acts_after_fit)
         )
-        if idle:
+        if waiting:
             warnings.warn(
-                f"{', '.join(idle)} take effect with the next fit: this model stays as it was "
+                f"{', '.join(waiting)} take effect with the next fit: this model stays as it was "
                 "fitted",
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _differs(self, name: str, before: dict[str, Any]) -> bool:
-        """Whether an argument of a fitted model is another now; arguments of arguments are."""
+        """Whether an argument of a fitted model is another now; those of members are taken to."""
         own, _, inner = name.partition("__")
-        return own in before and (bool(inner) or before[own] is not getattr(self, own))
+        if not before or inner or own not in before:
+            return bool(before)
+        return before[own] is not getattr(self, own)
 
     def __getstate__(self):
         state = super().__getstate__().copy()

@@ -1,4 +1,4 @@
-"""Covariance functions, one file each; a new file in this folder is found by itself."""
+"""Covariance functions, one file each; a new file in this folder is found automatically."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""What every kernel is: positive parameters, a value, a diagonal, and their adjoints."""
+"""The interface of kernels: positive parameters, a value, a diagonal, and their adjoints."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Leaf(Kernel):
 
     @classmethod
     def from_sklearn(cls, kernel: Any) -> Kernel | None:
-        """Our form of a scikit-learn kernel, or None where it is not this one."""
+        """Convert a scikit-learn kernel; None where it is another one."""
         return None
 
     def __post_init__(self) -> None:
@@ -210,7 +210,7 @@ class Leaf(Kernel):
 
 
 def theirs(kernel: Any) -> str | None:
-    """The name of a scikit-learn kernel's class, told without importing it; else None."""
+    """Name of a scikit-learn kernel's class, without importing it; else None."""
     own = type(kernel)
     return own.__name__ if own.__module__ == "sklearn.gaussian_process.kernels" else None
 
@@ -232,7 +232,7 @@ def scaled_columns(X: Array, length: Array | float) -> Array:
 
 
 def nearest_to_zero(X: Array) -> Array:
-    """Of each column the value of smallest magnitude: a common origin that no outlier moves."""
+    """Value of smallest magnitude in each column: an origin that no outlier moves."""
     if not X.size:
         return np.zeros(X.shape[1])
     return X[np.abs(X).argmin(axis=0), np.arange(X.shape[1])]

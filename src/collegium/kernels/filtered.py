@@ -13,7 +13,7 @@ from ..numerics import linalg
 from .base import Leaf
 
 Array = np.ndarray
-#: Nodes in a panel, and nodes a column where none are asked for, by the number of columns.
+#: Nodes in a panel, and default nodes a column by the number of columns.
 PANEL, NODES = 16, {1: 512, 2: 48, 3: 16}
 
 
@@ -34,7 +34,7 @@ class Filtered(Leaf, listed=False):
         there is no white noise outside of it.
     n_nodes : int, default=None
         Nodes a column, in Gauss–Legendre panels of 16 (so rounded up to a multiple of 16 above
-        it); None: 512, 48 or 16 for one, two or three columns. `error` says whether it is enough.
+        it); None: 512, 48 or 16 for one, two or three columns. See `error`.
     variance : float, default=1.0
 
     Examples
@@ -101,8 +101,8 @@ class Filtered(Leaf, listed=False):
         return A @ rng.standard_normal((A.shape[1], n_samples))
 
     def error(self, X: Array) -> float:
-        """The largest change of V(xᵢ, xⱼ) when the nodes are doubled: an idea of what the grid
-        costs. What the box leaves out is not in it.
+        """Largest change of V(xᵢ, xⱼ) when the nodes are doubled: an estimate of the error of the
+        grid, without that of the box.
         """
         finer = replace(self, n_nodes=2 * (self.n_nodes or 1))
         return float(np.abs(finer.value(X) - self.value(X)).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""scikit-learn's kernel objects as ours."""
+"""Convert scikit-learn's kernels to ours."""
 
 from typing import Any
 

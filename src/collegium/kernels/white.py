@@ -11,7 +11,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class White(Leaf):
-    """variance where a row meets itself, zero between different sets of rows."""
+    """variance for a row with itself, zero between different sets of rows."""
 
     kinds = {"variance": "variance"}
 

@@ -75,7 +75,7 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
 class OnlineGPClassifier(Classifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
-    A latent function decides by a probit, p(y = 1) = Φ(f); rows are heard one after the other,
+    A latent function decides by a probit, p(y = 1) = Φ(f); rows are used one after the other,
     each by matching moments, and forgotten. More than two classes are told apart one against
     the rest, with probabilities normalised.
 
@@ -113,12 +113,12 @@ class OnlineGPClassifier(Classifier):
     classes_ : array of shape (n_classes,)
     kernel_ : the kernel used, in the units of X.
     basis_ : array of shape (b, d), the points kept; of several classes a list of such.
-    n_seen_ : int, rows heard.
+    n_seen_ : int, rows seen.
     log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
 
     Notes
     -----
-    `partial_fit` hears rows in their order. `fit` shuffles them first, unless `forgetting` gives
+    `partial_fit` takes rows in their order. `fit` shuffles them first, unless `forgetting` gives
     the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
     Weights must be whole numbers: rows are repeated.
 

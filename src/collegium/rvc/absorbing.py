@@ -218,7 +218,7 @@ def answer_queries(X, size, settings, experts, spread, answer):
     """Set the committee's mean, variance, noise and slopes at queries.
 
     spread (size, D): the diagonals of S. The slopes vary as those of one expert drawn by its
-    weight: experts share their rows, so that many of them know no more than one.
+    weight: experts share their rows, so their number adds no information.
     """
     d, unit, mu = X.shape[1], settings.unit, experts.mu
     each, work = memory(size, d + 1)

@@ -1,4 +1,4 @@
-"""What fitted local experts answer: noise and error bars are those of each query."""
+"""Predictions of fitted local experts: each query has its own noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class RVCAnswers:
-    """The same questions as `interface.answers.Answers`, for noise that differs by place."""
+    """The methods of `interface.answers.Answers`, for noise that varies over X."""
 
     X: Array  # (n, d)
     stream: RVCStream
@@ -31,7 +31,7 @@ class RVCAnswers:
         return self._means(answers), np.sqrt(variance) * self.stream.scaling.scale
 
     def covariance(self, level: str) -> tuple[Array, Array]:
-        """Answers are as correlated as the experts' lines that they are made of."""
+        """Means and covariances (n, n, p); correlations are those of the experts' lines."""
         answers, found = self.stream.answers(self.X), []
         scaled = self.stream.inputs.forward(self.X)
         for committee, answer in zip(self.stream.committees, answers, strict=True):
@@ -56,7 +56,7 @@ class RVCAnswers:
         return np.stack(each, axis=1)
 
     def slopes(self) -> tuple[Array, Array]:
-        """The experts' coefficients, weighed as in `mean`, and their deviations  (n, d, p)."""
+        """Slopes and their standard deviations  (n, d, p): weighted means over experts."""
         answers = self.stream.answers(self.X)
         units = self.stream.scaling.scale / self.stream.inputs.scale[:, None]
         slopes = np.stack([answer.slopes for answer in answers], axis=-1) * units

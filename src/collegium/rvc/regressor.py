@@ -32,34 +32,35 @@ class RVCRegressor(Regressor):
     """Randomly varying coefficients: a committee of local Bayesian lines (Edakunni, Schaal &
     Vijayakumar 2007), for streams that never end.
 
-    Each expert is a line about its centre whose coefficients wander the more the farther a row
-    is; how fast, and how large the noise is there, it learns by itself. So error bars follow the
-    noise from place to place. Rows are heard and forgotten; experts are added where rows come
-    that none knows, and they meet at prediction only.
+    Each expert is a line about its centre whose coefficients vary the more the farther a row is;
+    it learns how fast, and how large the noise is there. So error bars follow the noise from
+    place to place. No row is stored. Experts are added where no expert is near, and they are
+    combined at prediction only.
 
     Parameters
     ----------
     mode : {"local", "paper"}, default="local"
         "local": coefficients of single rows are integrated out, rows count less the farther they
-        are, bars are scaled by how often they held. "paper": as published, O(d) an expert
+        are, bars are scaled to cover 95 % of rows. "paper": as published, O(d) an expert
         and row.
     max_experts : int, default=200
         A row costs at most O(max_experts · d²), and O(max_experts · d) in mode="paper".
     centres : {"grow", "grid"} or array of shape (M, d), default="grow"
-        "grow": centres are rows that no expert knows. "grid": as many as `max_experts` allows,
-        over the range of the (first) rows. An array: these, in the units of X.
+        "grow": centres are rows that are far from every expert. "grid": as many as
+        `max_experts` allows, over the range of the (first) rows. An array: these, in the units
+        of X.
     width : float or "auto", default="auto"
         Size of a region in standard deviations of the inputs; in mode="paper" the unit of
-        length. "auto": several at once, of which the one that foretells rows best answers.
+        length. "auto": several at once; the one with the best predictions so far answers.
     b : float or "auto", default="auto"
-        Prior scale of the wandering, in units of the variance of y.
+        Prior scale of the variation of coefficients, in units of the variance of y.
     sweeps : int, default=1
-        How often the equations for one row are gone through, online.
+        Iterations of the updates for one row of a stream.
     max_iter, tol : int, float, default=20, 1e-4
         Sweeps of `fit`, which ends when the bound gains less than `tol` a row.
     forgetting : float, default=1.0
-        With λ < 1 an expert forgets a share 1 − λ of the past with every row that it hears in
-        full: for worlds that change. A row then costs O(d³) an expert in mode="local".
+        With λ < 1 an expert forgets a share 1 − λ of the past with every row that it uses in
+        full: for functions that change over time. A row then costs O(d³) an expert in mode="local".
     add_below : float, default=-1.5
         mode="paper": an expert is added where the log density of y (scaled to variance one) is
         below this.
@@ -67,23 +68,23 @@ class RVCRegressor(Regressor):
         Of two experts whose variances differ by less than this share at both centres one is
         dropped. 0: never.
     start_rows : int, default=500
-        The first rows of a stream set the scales of X and y. They are kept until there are so
-        many, and dropped then.
+        The first rows of a stream set the scales of X and y. They are kept until this
+        number is reached, then dropped.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: `fit` says which width it has chosen.
+        1: `fit` reports the width it has chosen.
 
     Attributes
     ----------
     experts_ : dict of arrays (a list of them with several outputs)
         "centre" (M, d), "value" (M,) and "slope" (M, d) of the line at the centre; "bandwidth"
-        (M, d + 1): ⟨h⟩ of each coefficient, y and lengths scaled; "reach" (M, d): how far along
-        each column the line is good, where its misfit equals the noise; "noise" (M,) as a
-        standard deviation; "rows" (M,) heard.
+        (M, d + 1): ⟨h⟩ of each coefficient, y and lengths scaled; "reach" (M, d): distance
+        along each column at which the misfit of the line equals the noise; "noise" (M,) as a
+        standard deviation; "rows" (M,) used.
     width_ : float (list), standard deviations of the inputs.
     n_experts_ : int (list)
-    n_seen_ : int, rows heard.
+    n_seen_ : int, rows seen.
     settled_ : bool, whether scales and widths are final; from then on copies can be merged.
     bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
     n_iter_ : int, sweeps of `fit`, of the expert that took most; 0 on a stream.
@@ -92,11 +93,11 @@ class RVCRegressor(Regressor):
     -----
     Arguments are read when a stream begins.
 
-    `partial_fit` hears rows in their order. `fit` shuffles them, unless `forgetting` gives the
-    order a meaning, and runs variational EM over all of them; where they are more than 200 the
-    last fifth is heard as a stream is, which sets the scale of the bars.
+    `partial_fit` adds rows in their order. `fit` shuffles them, unless the order matters
+    (`forgetting` below 1), and runs variational EM over all of them; where they are more than 200
+    the last fifth is added as a stream, which sets the scale of the bars.
 
-    Memory: O(max_experts · d²), whatever passes by (in mode="local" several times that until
+    Memory: O(max_experts · d²) for any number of rows (in mode="local" several times that until
     some thousand rows have settled the width). Several outputs have experts of their own.
 
     Examples
@@ -149,7 +150,7 @@ class RVCRegressor(Regressor):
 
     @all_or_nothing
     def fit(self, X, y, sample_weight=None):
-        """Forget everything, and learn from rows.
+        """Fit to rows; earlier rows are forgotten.
 
         Parameters
         ----------
@@ -179,8 +180,8 @@ class RVCRegressor(Regressor):
     def partial_fit(self, X, y, sample_weight=None):
         """Learn from more rows, in their order.
 
-        The first `start_rows` rows of a stream set the scales of X and y; until then all is made
-        anew whenever the rows have doubled in number.
+        The first `start_rows` rows of a stream set the scales of X and y; until then the model
+        is fitted again whenever the rows have doubled in number.
 
         Parameters
         ----------
@@ -196,7 +197,7 @@ class RVCRegressor(Regressor):
 
     @all_or_nothing
     def progressive(self, X, y, sample_weight=None):
-        """Predict each row, then learn from it, one after the other: the honest score of a stream.
+        """Predict each row, then learn from it: predictions that have not seen their rows.
 
         The same as `predict` and `partial_fit` row by row, and much faster.
 
@@ -242,7 +243,7 @@ class RVCRegressor(Regressor):
         return rows
 
     def _learn(self, rows: Rows) -> None:
-        """From rows of a stream, all with a weight."""
+        """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
@@ -259,7 +260,7 @@ class RVCRegressor(Regressor):
         return rows, y_ndim
 
     def predict_gradient(self, X, return_std=False):
-        """The slopes of the function at X: the experts' coefficients, weighed as in `predict`.
+        """Slopes of the function at X: the experts' coefficients, weighed as in `predict`.
 
         Not the derivative of `predict` to the last digit: weights have slopes of their own.
 
@@ -271,7 +272,7 @@ class RVCRegressor(Regressor):
         Returns
         -------
         gradient : array of shape (n, d) or (n, d, p)
-        std : array of the same shape, if asked for
+        std : array of the same shape, with return_std
         """
         check_is_fitted(self)
         X = check_queries(self, X)
@@ -284,17 +285,16 @@ class RVCRegressor(Regressor):
 
     @all_or_nothing
     def merge(self, *others, common=None):
-        """Take in what other models have heard, as if their rows had come here too.
+        """Merge models, as if the rows of the others had come here too.
 
-        Experts with the same centre add what they know; the others stand side by side. The
-        models must have begun alike: as copies of one that has settled, which is then `common`
-        and counts once.
+        Messages of experts with the same centre are added; other experts are kept as they are.
+        The models must be copies of one that has settled, which is then `common` and counts once.
 
         Parameters
         ----------
         *others : fitted RVCRegressor
         common : fitted RVCRegressor, default=None
-            What all of them were copied from.
+            The model of which all are copies.
 
         Returns
         -------
@@ -356,7 +356,7 @@ class RVCRegressor(Regressor):
 
     @property
     def experts_(self):
-        """What every expert knows, in the units of X and y."""
+        """Line, noise and reach of every expert, in the units of X and y."""
         check_is_fitted(self)
         return self._each([self.model_.experts(j) for j in range(len(self.model_.widths))])
 

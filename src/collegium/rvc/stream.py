@@ -1,4 +1,4 @@
-"""A stream heard by local experts: how it begins, and what it is after some rows."""
+"""The fitted state of local experts: start it, add rows, merge."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .width_selection import WidthSelection
 
 Array = np.ndarray
 MODES = ("local", "paper")
-#: Farthest that inputs may lie from those of the first rows, in their standard deviations: the
-#: variance grows with the fourth power of the distance in units, and its square stays finite.
+#: Inputs are clipped at this many standard deviations of the first rows: the variance grows with
+#: the fourth power of the distance, and its square stays finite.
+FARTHEST = 1e25
 #: Largest y, in standard deviations of the first rows.
 LARGEST_TARGET = 1e60
-FARTHEST = 1e25
 
 
 @dataclass(frozen=True, eq=False)
 class InputScaling:
-    """x = centre + scale · (what the core sees)."""
+    """x = centre + scale · (scaled x)."""
 
     centre: Array  # (d,)
     scale: Array  # (d,)
@@ -95,14 +95,14 @@ class RVCOptions:
         )  # fmt: skip
 
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
-        """X scaled."""
+        """What is given, and what is left to the data; X scaled."""
         return Choice(
             self.local, self.rules, self.width, self.b, self._centres(X, inputs), self.max_iter,
             self.tol,
         )  # fmt: skip
 
     def _centres(self, X: Array, inputs: InputScaling) -> Array | None:
-        """Scaled, each once: experts with the same centre are one where streams are merged."""
+        """Centres, scaled and distinct: merging streams joins experts with the same centre."""
         d = X.shape[1]
         if isinstance(self.centres, np.ndarray):
             if self.centres.shape[1] != d:
@@ -127,7 +127,7 @@ def _each_once(centres: Array) -> Array:
 
 
 def _numbers(values) -> Array:
-    """Of real numbers; of no dimension where they are none."""
+    """An array of real numbers; an array without dimensions if they are not."""
     try:
         return np.array(values, dtype=float) if not np.iscomplexobj(values) else np.empty(())
     except (TypeError, ValueError):
@@ -136,7 +136,7 @@ def _numbers(values) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RVCStream(Model):
-    """Fitted experts of every output, and what they need to go on."""
+    """Fitted experts of every output, and the scales of X and y."""
 
     inputs: InputScaling
     units: Units
@@ -150,7 +150,7 @@ class RVCStream(Model):
         return self.predicted(rows)[0]
 
     def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
-        """After rows; mean and variance (n, p) of each before it came, y scaled."""
+        """Add rows; return mean and variance (n, p) before each too, y scaled."""
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
         if np.abs(Y).max(initial=0.0) > LARGEST_TARGET:
             raise ValueError(
@@ -171,7 +171,7 @@ class RVCStream(Model):
         return stream, means, variances
 
     def answers(self, X: Array) -> list[Answer]:
-        """One an output, y scaled."""
+        """Predict at X: one answer an output, y scaled."""
         X = self.inputs.forward(X)
         return [own.best.answer(X) for own in self.widths]
 
@@ -190,7 +190,7 @@ class RVCStream(Model):
         return self.waiting is None and all(own.rounds == 0 for own in self.widths)
 
     def experts(self, j: int) -> dict[str, Array]:
-        """What every expert of output j knows, in the units of X and y."""
+        """Line, noise and reach of every expert of output j, in the units of X and y."""
         committee, inputs = self.committees[j], self.inputs
         e, unit = committee.experts, committee.assumed.unit
         centre, scale = self.scaling.centre[j], self.scaling.scale[j]
@@ -207,7 +207,7 @@ class RVCStream(Model):
 
 
 def started(rows: Rows, options: RVCOptions) -> RVCStream:
-    """Before a row is heard; the rows given set the scales of X and y."""
+    """Start before any row is learnt; the rows given set the scales of X and y."""
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
@@ -218,7 +218,7 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
 
 
 def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
-    """All rows at once, by variational EM."""
+    """Fit all rows at once, by variational EM."""
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
@@ -230,7 +230,7 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
 
 
 def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:
-    """What several streams have heard together; what all of them began with counts once."""
+    """Merge streams; `common`, the start of all of them, counts once."""
     first = streams[0]
     widths = []
     for output in range(len(first.widths)):
