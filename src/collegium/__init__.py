@@ -86,8 +86,8 @@ ESTIMATORS = {
 }
 #: Modules that are imported when first asked for.
 MODULES = (
-    "bases", "combination", "densities", "dof", "engines", "observation", "plots", "priors",
-    "selection",
+    "bases", "combination", "datasets", "densities", "dof", "engines", "metrics", "observation",
+    "plots", "priors", "selection",
 )  # fmt: skip
 
 

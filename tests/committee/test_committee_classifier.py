@@ -344,7 +344,7 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
     X, y = labelled(90, K=3)
     renamed = np.where(y == "ash", "yew", y)
     for likelihood in ("logit", "softmax"):
-        arguments = {"selection": "postapp", "partition": "time", "likelihood": likelihood}
+        arguments = {"anchors": Select("postapp", 8), "partition": "time", "likelihood": likelihood}
         one, other = (classifier(**arguments).fit(X, labels) for labels in (y, renamed))
         assert_allclose(one.anchors_, other.anchors_)
 
@@ -406,8 +406,8 @@ def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     assert len(caught) == 1  # of several batches
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(sweeps=2).fit(X, y).predict_proba(X[:45])
-        model.set_params(sweeps="auto").fit(X, y).predict_proba(X[:45])
+        for sweeps in (2, "auto"):
+            clone(model).set_params(sweeps=sweeps).fit(X, y).predict_proba(X[:45])
 
 
 def test_rounding_is_no_cause_for_a_warning():

@@ -78,7 +78,7 @@ class ExpertsRegressor(Regressor):
     >>> model = ExpertsRegressor(combination="rbcm", chunk_size=100, random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), model.n_chunks_
-    (True, 4)
+    (True, 3)
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class System(Protocol):
         """The sum of the chunks' messages."""
 
     def finish(self, job: Job, draft: Any, model: Any) -> Any:
-        """What held-out rows or the time left ask for."""
+        """Scale latent functions on held-out rows; refine means in the time that is left."""
 
 
 def fit_model(system: System, job: Job) -> Any:
@@ -121,7 +121,7 @@ def fit_model(system: System, job: Job) -> Any:
 
 @dataclass(frozen=True)
 class GaussianSystem:
-    """Messages with Gaussian noise, or whole experts."""
+    """Gaussian noise: chunks send messages about anchors, or answer as experts of their own."""
 
     def scale(self, job: Job) -> Draft:
         (n, d), p = job.rows.X.shape, job.rows.y.shape[1]

@@ -64,7 +64,7 @@ class Estimator(BaseEstimator):
             )
 
     def _differs(self, name: str, before: dict[str, Any]) -> bool:
-        """Whether an argument of a fitted model is another now; those of members are taken to."""
+        """Whether an argument of a fitted model has changed; those of members count as changed."""
         own, _, inner = name.partition("__")
         if not before or inner or own not in before:
             return bool(before)
