@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
@@ -134,7 +136,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         return self
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Deal the rows to the members and train each on its own.
 
         Parameters
@@ -207,7 +209,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def prior(self, X):
+    def prior(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
         check_is_fitted(self)
         X = check_queries(self, X)
@@ -255,7 +257,7 @@ class _Asked:
     labels: Array | None
     query_size: int
     rng: np.random.Generator
-    engine: object
+    engine: Any
 
 
 def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..combining.pointwise import RULES
@@ -115,7 +116,7 @@ class ExpertsRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -136,7 +137,9 @@ class ExpertsRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, which become experts of their own.
 
         Rows wait in one expert until there are enough for a kernel (and for the communication
@@ -169,7 +172,7 @@ class ExpertsRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def relearn(self):
+    def relearn(self) -> Self:
         """Learn hyperparameters and chunks anew from all rows so far.
 
         Returns

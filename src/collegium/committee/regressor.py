@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.estimator import all_or_nothing, fitted
@@ -199,7 +200,14 @@ class CommitteeRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None, *, exposure=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
         """Learn from rows.
 
         Parameters
@@ -222,7 +230,14 @@ class CommitteeRegressor(Regressor):
         return self._fit(settings, rows, labels, likelihood)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None, *, exposure=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more rows; earlier ones count as before.
 
         Rows wait, answered by an exact GP, until there are enough for anchors and
@@ -265,7 +280,7 @@ class CommitteeRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def relearn(self):
+    def relearn(self) -> Self:
         """Learn hyperparameters and anchors anew from the rows that were kept.
 
         Returns

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +15,8 @@ from ..numerics.threads import single_threaded
 from .answers import Made
 from .arguments import choose_engine
 from .progress import Progress
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Estimator(BaseEstimator):
@@ -93,7 +96,7 @@ def fitted(path: str, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-def all_or_nothing(method):
+def all_or_nothing(method: Method) -> Method:
     """A method of an estimator that leaves it as it was where it fails."""
 
     @wraps(method)
@@ -106,4 +109,4 @@ def all_or_nothing(method):
             vars(self).update(before)
             raise
 
-    return attempt
+    return cast(Method, attempt)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
@@ -162,7 +164,7 @@ class OnlineGPClassifier(Classifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -189,7 +191,13 @@ class OnlineGPClassifier(Classifier):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more rows, in their order.
 
         The kernel is learnt from the first `learn_rows` rows of a stream, and anew whenever the
@@ -230,7 +238,7 @@ class OnlineGPClassifier(Classifier):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class.
 
         Parameters

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Self
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from ..interface.estimator import all_or_nothing, fitted
@@ -121,7 +123,7 @@ class OnlineGPRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -148,7 +150,9 @@ class OnlineGPRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, in their order.
 
         The first `learn_rows` rows of a stream set the scale of y and the hyperparameters, which
