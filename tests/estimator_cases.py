@@ -126,7 +126,7 @@ def assert_sound(model, Xs):
 
 def state(model):
     """The attributes of an estimator but its private cache of answers."""
-    return {name: value for name, value in vars(model).items() if name != "_answers"}
+    return {name: value for name, value in vars(model).items() if name != "_made"}
 
 
 def leaves(node, path="", above=()):

@@ -9,6 +9,8 @@ bisection and in the order of the file. Screening is timed on a map, chm_simes.
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +21,20 @@ from benchmarks.harness.meter import Meter
 from benchmarks.harness.tables import table
 from benchmarks.harness.warm_up import warm_up
 from benchmarks.tasks.regression.scores import scores
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, ExpertsRegressor, Transductive
 
 COMBINATIONS = ["poe", "gpoe", "rbcm", "grbcm", "barycenter", "npae"]
 PARTITIONS = ["random", "time", "kmeans", "balanced"]
 
 
-def ways() -> dict[str, dict]:
+def ways() -> dict[str, Callable]:
+    """Makers of models, by name."""
     joint = {
-        "bcm, anchors only": {"n_local": 0},
-        "bcm, anchors + local": {},
-        "bcm, transductive": {"inference": "transductive"},
+        "bcm, anchors only": partial(CommitteeRegressor, n_local=0),
+        "bcm, anchors + local": CommitteeRegressor,
+        "bcm, transductive": partial(CommitteeRegressor, inference="transductive"),
     }
-    return joint | {rule: {"combination": rule} for rule in COMBINATIONS}
+    return joint | {rule: partial(ExpertsRegressor, combination=rule) for rule in COMBINATIONS}
 
 
 def some_rows(folder, name: str, n: int) -> Split:
@@ -51,11 +54,11 @@ def run(split: Split, size: int) -> list[dict]:
     given = learnt_prior(split)
     print(f"{len(split.y)} rows; {given['kernel']}, noise {given['noise']:.3g}")
     rows = []
-    for name, arguments in ways().items():
+    for name, make in ways().items():
         for partition in PARTITIONS:
-            chosen = {**given, **arguments, "partition": partition, "chunk_size": size}
+            chosen = {**given, "partition": partition, "chunk_size": size}
             with Meter() as meter:
-                model = CommitteeRegressor(**chosen).fit(split.X, split.y)
+                model = make(**chosen).fit(split.X, split.y)
                 mean, std = model.predict(split.X_test, return_std=True)
             row = {"combination": name, "partition": partition, **scores(split.y_test, mean, std)}
             rows.append(row | {"CPU s": round(meter.cpu, 1)})
@@ -66,9 +69,9 @@ def run(split: Split, size: int) -> list[dict]:
 def query_batches(split: Split, size: int, batch: int = 250) -> list[dict]:
     """The joint committee asked in batches of queries that lie together, and in random ones."""
     given = learnt_prior(split, inference="transductive")
-    model = CommitteeRegressor(
-        **given, inference="transductive", chunk_size=size, query_size=batch
-    ).fit(split.X, split.y)
+    model = CommitteeRegressor(**given, inference=Transductive(batch), chunk_size=size).fit(
+        split.X, split.y
+    )
     rows = [
         {"query batches": "clustered"} | _joint_scores(model, split, [np.arange(len(split.y_test))])
     ]
@@ -92,9 +95,9 @@ def screening(folder, n: int = 200_000) -> list[dict]:
     tile = split.X_test[np.argsort(distance)[:1000]]
     rows, answers = [], []
     for tolerance in (0.0, 1e-6, 1e-3):
-        model = CommitteeRegressor(
-            **given, inference="transductive", screening=tolerance, query_size=500
-        ).fit(split.X, split.y)
+        model = CommitteeRegressor(**given, inference=Transductive(500, screening=tolerance)).fit(
+            split.X, split.y
+        )
         model.predict(tile[:1])  # the neighbour index is made once
         with Meter() as meter:
             answers.append(model.predict(tile, return_std=True, level="function"))

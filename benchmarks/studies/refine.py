@@ -21,7 +21,7 @@ from benchmarks.harness.meter import Meter, peak_gigabytes
 from benchmarks.harness.tables import table
 from benchmarks.harness.warm_up import warm_up
 from benchmarks.tasks.regression.scores import scores
-from collegium import CommitteeRegressor
+from collegium import CG, CommitteeRegressor
 from collegium.datasets import make_art
 from collegium.kernels import Matern32
 
@@ -60,8 +60,8 @@ def run(split: Split, given: dict) -> tuple[dict, dict]:
 
 def exact(split: Split, fixed: dict) -> float:
     n = split.y.size
-    how = {"chunk_size": n} if n <= DENSE else {"refine": "cg", "refine_tol": 1e-6}
-    model = CommitteeRegressor(random_state=0, refine_max_iter=400, **how, **fixed)
+    how = {"chunk_size": n} if n <= DENSE else {"refine": CG(tol=1e-6, max_iter=400)}
+    model = CommitteeRegressor(random_state=0, **how, **fixed)
     return rmse(split, model.fit(split.X, split.y).predict(split.X_test))
 
 

@@ -40,7 +40,7 @@ def throughput() -> str:
     X = rng.normal(size=(5000, 8))
     kernel = kernels.Matern52(1.0, np.full(8, 3.0))
     arguments = dict(noise=0.01, learn=False, random_state=0, n_jobs=2)
-    fast = CommitteeRegressor(kernel, n_local=0, n_anchors=500, **arguments).fit(X, X[:, 0])
+    fast = CommitteeRegressor(kernel, n_local=0, anchors=500, **arguments).fit(X, X[:, 0])
     local = CommitteeRegressor(kernel, **arguments).fit(X, X[:, 0])
     queries = rng.normal(size=(200_000, 8))
     cases = {

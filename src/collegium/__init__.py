@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import kernels
 from .messages.basis import Anchors, Features
-from .messages.experts import Block, Diagonal, Projected
+from .messages.experts.block import Block
+from .messages.experts.diagonal import Diagonal
+from .messages.experts.projected import Projected
 from .messages.message import Belief, Message, normalise
 from .rows.chunk import Chunk
 
@@ -84,8 +86,8 @@ ESTIMATORS = {
 }
 #: Modules that are imported when first asked for.
 MODULES = (
-    "bases", "combination", "densities", "dof", "engines", "observation", "plots", "priors",
-    "selection",
+    "bases", "combination", "datasets", "densities", "dof", "engines", "metrics", "observation",
+    "plots", "priors", "selection",
 )  # fmt: skip
 
 

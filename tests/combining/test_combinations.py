@@ -192,7 +192,7 @@ def test_hyperparameters_are_learnt_and_answers_are_useful(combination):
     assert found.n_chunks_ == (6 if combination == "grbcm" else 5)
     Xs = 0.9 * smooth_rows(80, seed=7)[0]
     assert rmse(found.predict(Xs), truth(Xs)) < 0.3
-    assert found.anchors_.shape == (0, 2)
+    assert found.model_.anchors.shape == (0, 2)
 
 
 def test_the_robust_rules_and_nested_kriging_are_better_than_plain_products():

@@ -63,7 +63,7 @@ def test_a_few_queries_are_asked_together_with_anchors():
     X, y = rows()
     model = committee(query_size=30).fit(X, y)
     assert model.anchors_.shape[0] <= 30
-    padded = np.unique(np.concatenate([Q, model._padding(Q)]), axis=0)
+    padded = np.unique(np.concatenate([Q, model._members_predictor()._padding(Q)]), axis=0)
     assert padded.shape[0] == 30
     mean, covariance = reference.bcm_moments(OURS, NOISE, chunks_of(model, X, y), padded)
     at = [np.flatnonzero((padded == q).all(axis=1))[0] for q in Q]

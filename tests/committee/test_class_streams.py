@@ -225,8 +225,8 @@ def test_learning_leaves_time_for_the_check():
 def test_rows_left_out_are_answered_as_queries_are(n_local, monkeypatch):
     X, y = banana(300)
     asked = []
-    about = latent.about_latents
-    monkeypatch.setattr(latent, "about_latents", lambda k, n: asked.append(n) or about(k, n))
+    own = latent.latent_predictors
+    monkeypatch.setattr(latent, "latent_predictors", lambda k, n: asked.append(n) or own(k, n))
     given = {"chunk_size": 60, "anchors": 12, "n_local": n_local, "random_state": 0}
     CommitteeClassifier(kernels.RBF(), **given).fit(X, y)
     assert asked == [max(n_local, 1)]  # a row is next to itself

@@ -344,7 +344,7 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
     X, y = labelled(90, K=3)
     renamed = np.where(y == "ash", "yew", y)
     for likelihood in ("logit", "softmax"):
-        arguments = {"selection": "postapp", "partition": "time", "likelihood": likelihood}
+        arguments = {"anchors": Select("postapp", 8), "partition": "time", "likelihood": likelihood}
         one, other = (classifier(**arguments).fit(X, labels) for labels in (y, renamed))
         assert_allclose(one.anchors_, other.anchors_)
 
@@ -385,7 +385,7 @@ def test_one_sweep_is_the_committee_machine():
 def test_restless_messages_are_warned_of(monkeypatch):
     X, y = labelled()
     for sweeps, tol, most in ((2, 1e-3, 1.0), (4, 1e-8, 1e-3)):
-        monkeypatch.setattr("collegium.committee.latent_fitting.MOST_SWEEPS", sweeps)
+        monkeypatch.setattr("collegium.committee.latent_arguments.MOST_SWEEPS", sweeps)
         with pytest.warns(ConvergenceWarning, match=f"after {sweeps} sweeps"):
             assert tol < classifier(sweeps=Sweeps(tol=tol)).fit(X, y).change_ < most
     with warnings.catch_warnings():
@@ -399,15 +399,15 @@ def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     X, y = labelled()
     model = classifier("transductive", sweeps=Sweeps(tol=1e-8))
     with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
-        few.setattr("collegium.committee.latent_fitting.MOST_SWEEPS", 3)
+        few.setattr("collegium.committee.latent_arguments.MOST_SWEEPS", 3)
         model.fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps") as caught:
         model.predict_proba(X[:45])
     assert len(caught) == 1  # of several batches
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(sweeps=2).fit(X, y).predict_proba(X[:45])
-        model.set_params(sweeps="auto").fit(X, y).predict_proba(X[:45])
+        for sweeps in (2, "auto"):
+            clone(model).set_params(sweeps=sweeps).fit(X, y).predict_proba(X[:45])
 
 
 def test_rounding_is_no_cause_for_a_warning():

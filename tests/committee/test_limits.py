@@ -11,7 +11,7 @@ from collegium.committee.arguments import Settings
 from collegium.committee.plan import EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
-from collegium.interface.progress import Progress
+from collegium.interface.progress import LOGGER, Progress
 from collegium.learning.hyperparameters import Effort, learn
 from collegium.numerics.clock import Clock
 from collegium.rows.rows import Rows
@@ -206,11 +206,37 @@ def test_the_estimate_comes_before_the_work(capsys):
 @pytest.mark.parametrize("engine", [Serial(), Threads(2)], ids=["one", "two"])
 def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
     monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
-    watched = Progress(1).watch(engine)
+    watched = Progress(1, "squaring").watch(engine)
     assert watched.map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5 and lines[-1].endswith("5 of 5") and "#" * 30 in lines[-1]
+    assert all("squaring [" in line for line in lines)
     assert watched.n_jobs == engine.n_jobs
+
+
+def test_a_bar_that_was_shown_reaches_its_end(capsys, monkeypatch):
+    now = iter(range(100))  # the clock is read at most four times a call
+    monkeypatch.setattr("collegium.interface.progress.time.perf_counter", lambda: float(next(now)))
+    monkeypatch.setattr("collegium.interface.progress.PAUSE", 2.5)
+    counted = Progress(1, "counting").counting(abs, 4)
+    for item in range(4):
+        counted(item)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and lines[-1].endswith("4 of 4")
+    short = Progress(1).counting(abs, 1)
+    short(1)
+    assert capsys.readouterr().out == ""
+
+
+def test_lines_go_to_a_handler_of_ones_own(caplog, capsys):
+    with caplog.at_level("INFO", logger="collegium"):
+        handlers, own = LOGGER.handlers[:], LOGGER.propagate
+        LOGGER.handlers[:], LOGGER.propagate = [], True
+        try:
+            Progress(1)("a line")
+        finally:
+            LOGGER.handlers[:], LOGGER.propagate = handlers, own
+    assert "a line" in caplog.text and capsys.readouterr().out == ""
 
 
 def test_silence_and_engines_of_others_are_left_alone():

@@ -4,6 +4,7 @@ A new likelihood needs no new code here.
 """
 
 from dataclasses import fields, replace
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -215,17 +216,22 @@ def test_predictions_are_integrals_over_f(likelihood, m, v):
 
 
 def log_predictive(likelihood, row, m, v):
-    """log E[p(y | f)] adaptively, in pieces around m, around y and where counts have it."""
+    """log E[p(y | f)] by Gauss's rule in pieces around m, around y and where counts have it."""
     s, y = np.sqrt(v), row[0, 0]
     widths = np.array([0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
     widths = np.concatenate([-widths[::-1], widths])
     ends = [m + s * np.linspace(-14.0, 14.0, 57), y + widths, np.log(max(y, 0.1)) + widths, widths]
     ends = np.unique(np.clip(np.concatenate(ends), m - 14.0 * s, m + 14.0 * s))
 
-    def weighed(f):
-        return np.exp(likelihood.log_density(row, np.array([f])))[0] * norm.pdf(f, m, s)
+    def integral(n_nodes):
+        nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+        half = 0.5 * np.diff(ends)[:, None]
+        f = (ends[:-1, None] + half * (1.0 + nodes)).ravel()
+        density = np.exp(likelihood.log_density(np.repeat(row, f.size, axis=0), f))
+        return (density * norm.pdf(f, m, s)) @ (half * weights).ravel()
 
-    return np.log(sum(quad(weighed, *e, epsabs=0.0, epsrel=1e-11)[0] for e in zip(ends, ends[1:])))
+    assert_allclose(integral(64), integral(48), rtol=1e-10)  # as exact as it is compared with
+    return np.log(integral(64))
 
 
 @every_scalar
@@ -319,6 +325,7 @@ def test_likelihoods_say_their_own_names():
 # --- single likelihoods ---------------------------------------------------------------------------
 
 
+@cache
 def logistic_mean(m, v):
     """E[1/(1 + e^−f)] in many digits."""
     with mpmath.workdps(30):
@@ -326,6 +333,7 @@ def logistic_mean(m, v):
         peak = min(m + v, 0) if m < 0 else m
         far = [peak + s * k for k in (-40, -20, -12, -8, -4, -2, -1, 1, 2, 4, 8, 12, 20, 40)]
         near = [mpmath.mpf(k) for k in (-100, -30, -10, -3, 0, 3, 10, 30, 100)]
+        near = [k for k in near if far[0] < k < far[-1]]
         return mpmath.quad(
             lambda f: mpmath.npdf(f, m, s) / (1 + mpmath.exp(-f)), sorted({*far, *near, peak})
         )
@@ -518,7 +526,6 @@ def test_expectations_far_from_the_mean_are_found():
     [
         (lambda f: np.exp(f), 1000.0),  # beyond floats
         (lambda f: np.exp(0.51 * f**2), 1.0),  # no expectation at all
-        (lambda f: np.exp(0.49 * f**2), 1.0),  # a tail beyond the weights that are floats
         (lambda f: np.where(f > -0.123, 1.0, 0.0), 2.0),  # a jump
         (lambda f: np.exp(4.0 * f), 100.0),  # 40 deviations away
     ],

@@ -20,7 +20,7 @@ from collegium.kernels import (
 )
 from collegium.messages.basis import Anchors, Features
 from collegium.messages.evidence import anchored, evidence, factorised
-from collegium.messages.experts import Block, Diagonal, Projected, Variational
+from collegium.messages.experts import Block, Diagonal, Expert, Projected, Variational
 from collegium.rows.chunk import Chunk
 
 KERNELS = {
@@ -35,7 +35,7 @@ KERNELS = {
     "product": RBF(1.2, [0.7, 1.1]) * Linear([1.9, 0.8]) + Matern12(0.5, 1.4),
     "fixed": RBF(1.2, [0.7, 1.1], fixed=("length_scale",)) + Hat(0.6, 2.7, fixed=("variance",)),
 }
-EXPERTS = [Block, Diagonal, Projected, Variational]
+EXPERTS = Expert.registry
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 every_expert = pytest.mark.parametrize("expert", EXPERTS, ids=lambda e: e.__name__)
 

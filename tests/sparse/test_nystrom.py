@@ -150,4 +150,4 @@ def test_kernels_that_disagree_are_told_where_no_weight_is_large():
     Kxz = kernels.RBF(1.0, 0.4).value(X, model.anchors_) / y.var()
     low = Kxz @ np.linalg.solve(kernels.RBF(1.0, 0.4).value(model.anchors_) / y.var(), Kxz.T)
     gap = ((K - low)[np.ix_(back, back)] @ model.weights_) / np.sqrt(np.mean(kept.y**2))
-    assert_allclose(model._nystrom().mismatch(), np.sqrt(np.mean(gap**2)), rtol=1e-6)
+    assert_allclose(model._predictor().mismatch(), np.sqrt(np.mean(gap**2)), rtol=1e-6)

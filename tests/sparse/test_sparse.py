@@ -30,7 +30,7 @@ LABELS = np.arange(40) % 4
 
 
 def sparse(method, **arguments):
-    return SparseGPRegressor(**{**GIVEN, "method": method, "selection": Q[:7], **arguments})
+    return SparseGPRegressor(**{**GIVEN, "method": method, "anchors": Q[:7], **arguments})
 
 
 def chunks(X, y, labels):
@@ -235,8 +235,8 @@ def test_no_noise_duplicates_and_constants_are_survived(method):
 @pytest.mark.parametrize("arguments, words", [
     ({"method": "best"}, "method='best'"),
     ({"anchors": Select("clusters")}, "'clusters'"),
-    ({"selection": np.zeros(3)}, "selection must be a finite array"),
-    ({"selection": np.zeros((3, 5))}, "5 columns, but X has 2"),
+    ({"anchors": np.zeros(3)}, "anchors: give .* a finite array"),
+    ({"anchors": np.zeros((3, 5))}, "5 columns, but X has 2"),
     ({"inference": 1}, "inference=1"),
     ({"inference": "transductive", "method": "fitc"}, "inference='transductive' means nothing"),
     ({"learn": "anchored"}, "learn='anchored'"),

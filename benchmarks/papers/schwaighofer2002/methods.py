@@ -12,7 +12,14 @@ import numpy as np
 from benchmarks.harness import data as files
 from benchmarks.harness.data import Array, centre_and_scale
 from benchmarks.tasks.regression.sets import one_hot_sex
-from collegium import CommitteeRegressor, NystromRegressor, OnlineGPRegressor, SparseGPRegressor
+from collegium import (
+    CommitteeRegressor,
+    NystromRegressor,
+    OnlineGPRegressor,
+    Select,
+    SparseGPRegressor,
+    Transductive,
+)
 from collegium.datasets import make_art
 from collegium.engines import Threads
 from collegium.kernels import RBF
@@ -135,15 +142,16 @@ def spread(f: Fold, mean: Array) -> float:
 def srm(f: Fold, hyper: Hyper, B: int, rule: str) -> Answer:
     """Subset of representers: the means of DTC."""
     model = SparseGPRegressor(
-        **hyper.given, method="dtc", selection=rule, n_anchors=B, random_state=f.seed
+        **hyper.given, method="dtc", anchors=Select(rule, B), random_state=f.seed
     )
     return Answer(model.fit(f.X, f.y).predict(f.X_test))
 
 
 def srm_trans(f: Fold, hyper: Hyper, B: int, clustered: bool = False) -> Answer:
-    size = min(B, len(f.truth))
-    given = {**hyper.given, "query_size": size, "random_state": f.seed}
-    model = SparseGPRegressor(**given, method="dtc", transductive=True).fit(f.X, f.y)
+    queries = Transductive(min(B, len(f.truth)))
+    model = SparseGPRegressor(
+        **hyper.given, method="dtc", inference=queries, random_state=f.seed
+    ).fit(f.X, f.y)
     return Answer(model.predict(f.X_test) if clustered else in_batches(model, f.X_test, B))
 
 
@@ -151,11 +159,9 @@ def bcm(f: Fold, hyper: Hyper, B: int, partition: str = "kmeans") -> Answer:
     """Joint committee of k-means modules of B rows on average, for B query points at a time."""
     model = CommitteeRegressor(
         **hyper.given,
-        inference="transductive",
+        inference=Transductive(min(B, len(f.truth)), screening=0.0),
         partition=partition,
         chunk_size=B,
-        query_size=min(B, len(f.truth)),
-        screening=0.0,
         random_state=f.seed,
     )
     return Answer(in_batches(model.fit(f.X, f.y), f.X_test, B))
@@ -173,7 +179,7 @@ def online(f: Fold, hyper: Hyper, B: int, n_sweeps: int = 1) -> Answer:
 
 
 def nystrom(f: Fold, hyper: Hyper, B: int) -> Answer:
-    model = NystromRegressor(**hyper.given, n_anchors=B, random_state=f.seed).fit(f.X, f.y)
+    model = NystromRegressor(**hyper.given, anchors=B, random_state=f.seed).fit(f.X, f.y)
     return Answer(model.predict(f.X_test), hyper.variance * float(np.abs(model.weights_).max()))
 
 
@@ -238,7 +244,7 @@ def learnt(data: Data, tested: list[int], names: list[str], sizes: list[int]) ->
     rows = for_tuning(data, tested, n=data.y.size)
     models = [
         CommitteeRegressor(RBF(), random_state=0),
-        SparseGPRegressor(RBF(), method="fitc", n_anchors=200, random_state=0),
+        SparseGPRegressor(RBF(), method="fitc", anchors=200, random_state=0),
     ]
     starts = []
     for model in Threads(2).map(lambda model: model.fit(rows.X, rows.y), models):

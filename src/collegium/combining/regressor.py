@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
@@ -77,7 +79,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     that drop different ones contradict each other.
 
     Error bars are the members' own: unlike those of `CommitteeRegressor` they are not checked
-    on rows left out. Members are trained on numbers: frames are handed on as frames, with their
+    on held-out rows. Members are trained on numbers: frames are handed on as frames, with their
     column names, but columns of words are not taken.
 
     Equal rows (x and y) go to the same member, except with "time" or labels; rows of weight
@@ -128,10 +130,13 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     def set_params(self, **params):
         """Set parameters, members by name (or "drop"), or parameters of members."""
-        return self._set_params("estimators", **params)
+        before = self._arguments_of_fit()
+        self._set_params("estimators", **params)
+        self._warn_of_waiting(params, before)
+        return self
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Deal the rows to the members and train each on its own.
 
         Parameters
@@ -204,7 +209,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def prior(self, X):
+    def prior(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
         check_is_fitted(self)
         X = check_queries(self, X)
@@ -252,7 +257,7 @@ class _Asked:
     labels: Array | None
     query_size: int
     rng: np.random.Generator
-    engine: object
+    engine: Any
 
 
 def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:

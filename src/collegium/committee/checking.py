@@ -1,4 +1,4 @@
-"""Is the model as good as it says? Rows left out, answered by a committee of the others."""
+"""Check a model on held-out rows, answered by a committee of the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .model import CommitteeModel
 
 Array = np.ndarray
-#: Rows left out to check the error bars, where y is normal, and the nearest rows used there.
+#: Held-out rows to check the error bars, where y is normal, and the nearest rows used there.
 HELD_OUT, CHECK_LOCAL = 800, 200
 #: Chunks around one place that a joint committee is checked with.
 CHECK_CHUNKS = 40
@@ -55,7 +55,7 @@ def check_bars(
     model: CommitteeModel, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
     rng: np.random.Generator,
 ) -> Correction:  # fmt: skip
-    """Noise and scale by the density of rows left out; see `calibrate`."""
+    """Noise and scale by the density of held-out rows; see `calibrate`."""
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
         Z, groups = Z[:0], around(scaled.X, groups, rng)
@@ -64,7 +64,7 @@ def check_bars(
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
-    """How well the joint committee with this kernel and noise answers rows left out."""
+    """How well the joint committee with this kernel and noise answers held-out rows."""
     n, d = scaled.X.shape
     rng, size = np.random.default_rng(0), settings.chunk_rows(n, streaming=True)
     points = settings.query_points(degrees_of_freedom(kernel, noise, scaled))

@@ -8,8 +8,10 @@ import numpy as np
 
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
+from ..likelihoods.logit import Logit
+from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
-from ..rows.rows import Rows
+from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
 from .model import LatentModel
 
@@ -158,3 +160,27 @@ def codes_of(likelihood: Observation, y: list[Array]) -> Array:
     if isinstance(likelihood, Softmax):
         return y[0][:, 0].astype(int)
     return np.hstack(y).argmax(axis=1) if len(y) > 1 else (y[0][:, 0] > 0).astype(int)
+
+
+def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
+    """Of each class, from what is known about its latent function, or about that of the second
+    of two  (n, classes)."""
+    m = np.column_stack([one.mean[:, 0] for one in found])
+    v = np.column_stack([one.variance for one in found])
+    if isinstance(likelihood, Softmax):
+        return np.log(np.maximum(likelihood.probability(m, v), np.finfo(float).tiny))
+    if not isinstance(likelihood, Logit | Probit):
+        table = by_sign(likelihood, m, v)
+    else:
+        if len(found) == 1:
+            m, v = np.hstack([-m, m]), np.hstack([v, v])
+        table = likelihood.log_probability(m, v)
+    top = table.max(axis=1, keepdims=True)
+    return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
+
+
+def log_loss(likelihood: Observation, y: list[Array], w: Array, found: list[Prediction]) -> float:
+    """Mean −log probability of the classes that came; y as the problems have them."""
+    codes = codes_of(likelihood, y)
+    table = log_probabilities(likelihood, found)
+    return -float(w @ table[np.arange(codes.size), codes]) / float(w.sum())

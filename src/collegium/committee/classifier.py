@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.classifier import Classifier, distinct_labels, signs
@@ -14,9 +16,6 @@ from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
 from ..interface.validation import check_queries, generator
 from ..laplace.learning import Problem
-from ..likelihoods.base import Observation
-from ..likelihoods.logit import Logit
-from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..likelihoods.units import Units
 from ..numerics.threads import single_threaded
@@ -24,13 +23,13 @@ from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, merged
 from .arguments import Settings
 from .classes import (
-    by_sign,
     chosen_link,
     class_weights,
-    codes_of,
     counts,
     is_balanced,
     kept_rows,
+    log_loss,
+    log_probabilities,
     moved,
     of_weight,
     ripe,
@@ -51,7 +50,7 @@ class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
-    approximation makes of its labels; chunks are heard again, each against what the others say,
+    approximation makes of its labels; chunks are approximated again, each given the others,
     until no message moves (the generalised Bayesian committee machine). Up to 2,000 rows, or
     `chunk_size`, it is the ordinary Laplace Gaussian process of scikit-learn.
 
@@ -86,11 +85,11 @@ class CommitteeClassifier(Classifier):
         row is kept.
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
-        of rows left out. False: take the kernel as it is.
+        of held-out rows. False: take the kernel as it is.
     time_limit : float or None
-        About how many seconds learning and the check on rows left out may take: learning ends
-        with what it has, and where no time is left for the check that is warned of. Chunks are
-        heard however long that takes.
+        About how many seconds learning and the check on held-out rows may take: learning ends
+        with what it has, and where no time is left for the check that is warned of. Messages are
+        added up however long that takes.
     engine, n_jobs : as in CommitteeRegressor
     random_state : int, RandomState or None
     verbose : int, default=0
@@ -103,9 +102,9 @@ class CommitteeClassifier(Classifier):
         many rows of each came.
     kernel_ : the kernel used.
     anchors_ : array of shape (m, d); empty where all rows are one chunk.
-    n_chunks_, n_sweeps_ : int, chunks, and how often they were heard.
+    n_chunks_, n_sweeps_ : int, chunks, and how often they were approximated.
     change_ : float, by how much messages moved in the last sweep.
-    calibration_ : (float, float), factors of the latent means and variances that rows left out
+    calibration_ : (float, float), factors of the latent means and variances that held-out rows
         asked for; (1, 1) with learn=False.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
 
@@ -159,7 +158,7 @@ class CommitteeClassifier(Classifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -174,11 +173,13 @@ class CommitteeClassifier(Classifier):
         self
         """
         settings = self._settings()
-        X, y = self._check(X, y, reset=True)
-        labels = settings.labels(X.shape[0])
-        w = self._weights(X, sample_weight)
-        rows, self.classes_ = self._coded(X[w > 0], y[w > 0], distinct_labels(y[w > 0]), w[w > 0])
-        labels = None if labels is None else labels[w > 0]
+        table, words = self._check(X, y, reset=True)
+        labels = settings.labels(table.shape[0])
+        w = self._weights(table, sample_weight)
+        used = w > 0
+        known = distinct_labels(words[used])
+        rows, self.classes_ = self._coded(table[used], words[used], known, w[used])
+        labels = None if labels is None else labels[used]
         self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
         self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
         warn_of_ids(self.class_count_)
@@ -187,7 +188,13 @@ class CommitteeClassifier(Classifier):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more rows; each new chunk meets the present belief once.
 
         Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
@@ -247,7 +254,7 @@ class CommitteeClassifier(Classifier):
         return add_latent_rows(model, rows, targets, settings, generator(self.random_state))
 
     @all_or_nothing
-    def relearn(self):
+    def relearn(self) -> Self:
         """Learn kernel, anchors and scale anew from the rows that were kept.
 
         Returns
@@ -306,7 +313,7 @@ class CommitteeClassifier(Classifier):
         with single_threaded():
             return predictor.predict(X, engine)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, latent functions integrated out.
 
         Parameters
@@ -320,7 +327,7 @@ class CommitteeClassifier(Classifier):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Log probability of each class.
 
         Returns
@@ -330,7 +337,7 @@ class CommitteeClassifier(Classifier):
         found = self._latents(X)
         return log_probabilities(self.model_.likelihoods[0], found)
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> Array:
         """Log odds of the second of two classes, or log probabilities of several.
 
         Returns
@@ -340,7 +347,7 @@ class CommitteeClassifier(Classifier):
         table = self.predict_log_proba(X)
         return table if self.classes_.size > 2 else table[:, 1] - table[:, 0]
 
-    def predict_latent(self, X, return_std=False):
+    def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Means of the latent functions, scaled by `calibration_`, with standard deviations.
 
         Parameters
@@ -368,27 +375,3 @@ class CommitteeClassifier(Classifier):
     change_ = fitted("change", "By how much messages moved in the last sweep.")
     calibration_ = fitted("calibration", "Factors of latent means and variances, by held-out rows.")
     log_evidence_ = fitted("log_evidence_in_units", "Laplace's log p(labels | X), of all rows.")
-
-
-def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
-    """Of each class, from what is known about its latent function, or about that of the second
-    of two  (n, classes)."""
-    m = np.column_stack([one.mean[:, 0] for one in found])
-    v = np.column_stack([one.variance for one in found])
-    if isinstance(likelihood, Softmax):
-        return np.log(np.maximum(likelihood.probability(m, v), np.finfo(float).tiny))
-    if not isinstance(likelihood, Logit | Probit):
-        table = by_sign(likelihood, m, v)
-    else:
-        if len(found) == 1:
-            m, v = np.hstack([-m, m]), np.hstack([v, v])
-        table = likelihood.log_probability(m, v)
-    top = table.max(axis=1, keepdims=True)
-    return table - top - np.log(np.exp(table - top).sum(axis=1, keepdims=True))
-
-
-def log_loss(likelihood: Observation, y: list[Array], w: Array, found: list[Prediction]) -> float:
-    """Mean −log probability of the classes that came; y as the problems have them."""
-    codes = codes_of(likelihood, y)
-    table = log_probabilities(likelihood, found)
-    return -float(w @ table[np.arange(codes.size), codes]) / float(w.sum())

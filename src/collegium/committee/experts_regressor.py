@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from ..combining.pointwise import RULES
 from ..interface.arguments import one_of
@@ -75,7 +79,7 @@ class ExpertsRegressor(Regressor):
     >>> model = ExpertsRegressor(combination="rbcm", chunk_size=100, random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), model.n_chunks_
-    (True, 4)
+    (True, 3)
     """
 
     def __init__(
@@ -112,7 +116,7 @@ class ExpertsRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -133,7 +137,9 @@ class ExpertsRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, which become experts of their own.
 
         Rows wait in one expert until there are enough for a kernel (and for the communication
@@ -163,6 +169,21 @@ class ExpertsRegressor(Regressor):
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb))
+        return self
+
+    @all_or_nothing
+    def relearn(self) -> Self:
+        """Learn hyperparameters and chunks anew from all rows so far.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        settings, sizes = self._settings(), self.model_.sizes
+        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        with single_threaded():
+            self._keep(self._made_of(settings, self.model_.rows(), labels))
         return self
 
     def _made_of(self, settings, rows, labels, *, streaming=False, earlier=None) -> Any:

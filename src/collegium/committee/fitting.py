@@ -99,7 +99,7 @@ class System(Protocol):
         """The sum of the chunks' messages."""
 
     def finish(self, job: Job, draft: Any, model: Any) -> Any:
-        """What held-out rows or the time left ask for."""
+        """Scale latent functions on held-out rows; refine means in the time that is left."""
 
 
 def fit_model(system: System, job: Job) -> Any:
@@ -109,15 +109,19 @@ def fit_model(system: System, job: Job) -> Any:
     settings.check_sizes(n, d, largest)
     job = replace(job, settings=replace(settings, engine=job.say.watch(settings.engine)))
     draft = system.scale(job)
+    job.say.task = "learning"
     draft = system.learn(job, draft)
+    job.say.task = "choosing anchors"
     draft = system.choose(job, draft)
+    job.say.task = "adding messages"
     model = system.add_up(job, draft)
+    job.say.task = "finishing"
     return system.finish(job, draft, model)
 
 
 @dataclass(frozen=True)
 class GaussianSystem:
-    """Messages with Gaussian noise, or whole experts."""
+    """Gaussian noise: chunks send messages about anchors, or answer as experts of their own."""
 
     def scale(self, job: Job) -> Draft:
         (n, d), p = job.rows.X.shape, job.rows.y.shape[1]
@@ -235,11 +239,13 @@ def check_error_bars(job: Job, draft: Draft, model: CommitteeModel) -> Committee
     learnt = s.learn and s.noise is None and free_scale(kernel)
     if not (learnt and draft.plan is not None and draft.plan.checks() and len(draft.groups) > 1):
         return model
+    job.say.task = "checking error bars"
     bars = check_bars(model, draft.rows, list(draft.groups), draft.Z, s, job.rng)
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
     )
+    job.say.task = "adding messages"
     kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 

@@ -153,6 +153,7 @@ class LatentSystem:
         return job.rows if self.plain is None else self.plain
 
     def _anchors(self, job: Job, draft: LatentDraft) -> Array:
+        assert draft.kernel is not None
         s, X = job.settings, job.rows.X
         if s.anchors is not None:
             return given_anchors(s.anchors).Z

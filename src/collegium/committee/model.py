@@ -42,11 +42,11 @@ class CommitteeModel(Model):
     combination: str | None  # a rule for whole experts; None: messages add up
     dof: float  # effective degrees of freedom of the rows; 0: not estimated
     weights: Array  # of the exact GP, where means were refined; else none  (n, p)
-    rest: Committee | None  # about what the weights leave of the targets, where there are some
+    rest: Committee | None  # of the targets minus the refined means; None: nothing was refined
     residuals: Array  # of that system, before each iteration and after the last
     n_chunks: int
     total_weight: float
-    exact: bool  # all rows in one chunk: more may ask for anchors
+    exact: bool  # all rows in one chunk; with more rows anchors are chosen
     learnt_at: int  # rows seen when hyperparameters were last learnt
     sweeps: int = 1
     change: float = 0.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.estimator import all_or_nothing, fitted
@@ -45,14 +46,15 @@ class CommitteeRegressor(Regressor):
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them);
         `collegium.Transductive(query_size, screening)` says of how many, and how exactly.
-    likelihood : {"gaussian", "poisson", "student-t"} or a likelihood of `collegium.observation`
+    likelihood : {"gaussian", "poisson", "student-t", "exponential"} or object
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
-        rate, and the prior expects the mean rate. "student-t": noise with heavy tails, so that
-        outliers count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others, of
-        2 or less with infinite standard deviations, where intervals still hold); y is centred
-        and scaled by medians. One of your own, derived from `observation.Scalar`, sees y as it
-        is, with a prior mean of zero; a free parameter of it is learnt. Try it with
-        `observation.check` first.
+        rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
+        function is the log of their mean. "student-t": noise with heavy tails, so that outliers
+        count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others, of 2 or less
+        with infinite standard deviations, where intervals still hold); y is centred and scaled by
+        medians. Objects are those of `collegium.observation`; one of your own, derived from
+        `observation.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
+        it is learnt: try it with `observation.check` first.
         All but "gaussian" are Laplace approximations, for one output.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
@@ -198,7 +200,14 @@ class CommitteeRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None, *, exposure=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
         """Learn from rows.
 
         Parameters
@@ -221,7 +230,14 @@ class CommitteeRegressor(Regressor):
         return self._fit(settings, rows, labels, likelihood)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None, *, exposure=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more rows; earlier ones count as before.
 
         Rows wait, answered by an exact GP, until there are enough for anchors and
@@ -264,7 +280,7 @@ class CommitteeRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def relearn(self):
+    def relearn(self) -> Self:
         """Learn hyperparameters and anchors anew from the rows that were kept.
 
         Returns

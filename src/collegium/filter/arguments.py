@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -173,7 +172,7 @@ def _check_width(basis: FilterBasis, d: int) -> None:
 def _known(value, name: str, words: tuple[str, ...], records: tuple[type, ...]):
     if isinstance(value, str) and value in words:
         return value
-    if isinstance(value, records) or (name == "basis" and isinstance(value, Callable)):
+    if isinstance(value, records) or (name == "basis" and callable(value)):
         return value
     kinds = ", ".join(record.__name__ for record in records)
     own = " or a function of X" if name == "basis" else ""
@@ -191,6 +190,6 @@ def _mean_function(value):
 def residual_rows(rows: Rows, options: FilterOptions) -> Rows:
     """y without the prior mean."""
     mean = options.mean(rows.X)
-    if np.ndim(mean) and mean.shape[1] not in (1, rows.y.shape[1]):
+    if isinstance(mean, np.ndarray) and mean.shape[1] not in (1, rows.y.shape[1]):
         raise ValueError(f"prior_mean gives {mean.shape[1]} outputs, but y has {rows.y.shape[1]}")
     return Rows(rows.X, rows.y - mean, rows.w)

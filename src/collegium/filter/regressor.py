@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.answers import LEVELS
@@ -171,7 +173,7 @@ class RegressionFilter(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows; earlier rows are forgotten.
 
         Parameters
@@ -195,7 +197,9 @@ class RegressionFilter(Regressor):
         return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows.
 
         The first `start_rows` rows of a stream set the scale of y, the basis and its density;
@@ -247,7 +251,7 @@ class RegressionFilter(Regressor):
         return self
 
     @all_or_nothing
-    def relearn(self):
+    def relearn(self) -> Self:
         """Learn hyperparameters again, from the sums over all rows so far.
 
         Returns
@@ -261,7 +265,7 @@ class RegressionFilter(Regressor):
             self._keep(self.model_.relearnt(self._say()))
         return self
 
-    def sample_prior(self, X, n_samples=5, random_state=0):
+    def sample_prior(self, X: ArrayLike, n_samples: int = 5, random_state: Any = 0) -> Array:
         """Draw functions from the prior of f at X, of the first output, without the linear part.
 
         Returns

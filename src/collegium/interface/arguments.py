@@ -72,7 +72,7 @@ def one_of(value, name: str, choices: tuple[str, ...]) -> str:
 
 
 def tolerance(value, name: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < 1:
+    if not _is_number(value) or not 0.0 <= float(value) < 1.0:
         raise ValueError(f"{name}={value!r}: give a tolerance of at least 0 and below 1")
     return float(value)
 
@@ -105,9 +105,13 @@ def is_auto(value) -> bool:
 
 
 def number(value, name: str, right: Callable[[float], bool], words: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not right(value):
+    if not _is_number(value) or not right(float(value)):
         raise ValueError(f"{name}={value!r}: give a number of {words}")
     return float(value)
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _noise(noise) -> Array | None:

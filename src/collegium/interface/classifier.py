@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -18,7 +19,7 @@ Array = np.ndarray
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
 
-    def predict(self, X) -> Array:
+    def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each query.
 
         Parameters

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +15,8 @@ from ..numerics.threads import single_threaded
 from .answers import Made
 from .arguments import choose_engine
 from .progress import Progress
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Estimator(BaseEstimator):
@@ -35,31 +38,40 @@ class Estimator(BaseEstimator):
 
     def _engine(self) -> Any:
         engine = choose_engine(getattr(self, "engine", None), getattr(self, "n_jobs", None))
-        return self._say().watch(engine)
+        return Progress(getattr(self, "verbose", 0), "predicting").watch(engine)
 
     def _say(self) -> Progress:
         return Progress(getattr(self, "verbose", 0))
 
     def set_params(self, **params):
         """Set arguments; a warning names those that take effect with the next `fit` only."""
-        before = self.get_params(deep=False) if hasattr(self, "model_") else {}
+        before = self._arguments_of_fit()
         super().set_params(**params)
-        idle = sorted(
+        self._warn_of_waiting(params, before)
+        return self
+
+    def _arguments_of_fit(self) -> dict[str, Any]:
+        """The arguments of a fitted model; none before the first fit."""
+        return self.get_params(deep=False) if hasattr(self, "model_") else {}
+
+    def _warn_of_waiting(self, params: dict[str, Any], before: dict[str, Any]) -> None:
+        waiting = sorted(
             {name.partition("__")[0] for name in params if self._differs(name, before)}
             - set(self.acts_after_fit)
         )
-        if idle:
+        if waiting:
             warnings.warn(
-                f"{', '.join(idle)} take effect with the next fit: this model stays as it was "
+                f"{', '.join(waiting)} take effect with the next fit: this model stays as it was "
                 "fitted",
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _differs(self, name: str, before: dict[str, Any]) -> bool:
-        """Whether an argument of a fitted model is another now; arguments of arguments are."""
+        """Whether an argument of a fitted model has changed; those of members count as changed."""
         own, _, inner = name.partition("__")
-        return own in before and (bool(inner) or before[own] is not getattr(self, own))
+        if not before or inner or own not in before:
+            return bool(before)
+        return before[own] is not getattr(self, own)
 
     def __getstate__(self):
         state = super().__getstate__().copy()
@@ -84,7 +96,7 @@ def fitted(path: str, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-def all_or_nothing(method):
+def all_or_nothing(method: Method) -> Method:
     """A method of an estimator that leaves it as it was where it fails."""
 
     @wraps(method)
@@ -97,4 +109,4 @@ def all_or_nothing(method):
             vars(self).update(before)
             raise
 
-    return attempt
+    return cast(Method, attempt)

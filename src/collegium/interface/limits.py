@@ -15,7 +15,7 @@ def seconds_allowed(value) -> float:
     """`time_limit` as seconds; None: no limit."""
     if value is None:
         return np.inf
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not value > 0:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not float(value) > 0:
         raise ValueError(f"time_limit={value!r}: give a positive number of seconds, or None")
     return float(value)
 

@@ -18,8 +18,8 @@ Array = np.ndarray
 class Model:
     """A fitted record of arrays, numbers and strings.
 
-    A subclass has the kernel and the likelihoods (one an output) of targets as it sees them,
-    their units, the weight of all rows, `log_evidence()` of each output and `predictor()`.
+    A subclass has the kernel, one likelihood per output and the units of the targets it was
+    fitted to, the weight of all rows, `log_evidence()` of each output and `predictor()`.
     """
 
     kernel: Kernel

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,7 +26,13 @@ class Regressor(RegressorMixin, Estimator):
     levels: tuple[str, ...] = LEVELS
 
     def predict(
-        self, X, return_std=False, return_cov=False, *, level="observation", exposure=None
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        level: str = "observation",
+        exposure: ArrayLike | None = None,
     ) -> Any:
         """Predict y, with the standard deviation or the covariance on request.
 
@@ -63,7 +70,12 @@ class Regressor(RegressorMixin, Estimator):
         return self._shaped(mean), self._shaped(std)
 
     def predict_interval(
-        self, X, coverage=0.95, *, level="observation", exposure=None
+        self,
+        X: ArrayLike,
+        coverage: float = 0.95,
+        *,
+        level: str = "observation",
+        exposure: ArrayLike | None = None,
     ) -> tuple[Array, Array]:
         """Central interval that holds y (or the function) with probability `coverage`.
 
@@ -86,7 +98,13 @@ class Regressor(RegressorMixin, Estimator):
         return self._shaped(lower), self._shaped(upper)
 
     def sample_y(
-        self, X, n_samples=1, random_state=0, *, level="observation", exposure=None
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: Any = 0,
+        *,
+        level: str = "observation",
+        exposure: ArrayLike | None = None,
     ) -> Array:
         """Draw observations (or functions; of counts: rates) at X from the posterior, jointly.
 
@@ -100,7 +118,7 @@ class Regressor(RegressorMixin, Estimator):
         -------
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+        if not (isinstance(n_samples, Integral) and int(n_samples) >= 1):
             raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         answers = self._answers(X, level, exposure)
         check_square(answers.X.shape[0], "sample_y")
@@ -109,7 +127,13 @@ class Regressor(RegressorMixin, Estimator):
             draws = answers.draws(int(n_samples), rng, level)
         return draws[:, 0] if self.y_ndim_ == 1 else draws
 
-    def score(self, X, y, sample_weight=None, exposure=None) -> float:
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+    ) -> float:
         """R² of the means.
 
         Parameters

@@ -24,7 +24,7 @@ class Waiting:
 
 
 def waiting(rows: Rows, enough: int) -> Waiting | None:
-    """The rows of a model just learnt from all of them; None: they were enough."""
+    """Keep rows that a model was just learnt from, unless they are enough: then None."""
     n = rows.X.shape[0]
     return None if n >= enough else Waiting(rows, n, enough)
 
@@ -32,7 +32,7 @@ def waiting(rows: Rows, enough: int) -> Waiting | None:
 def grow(
     model: Any, rows: Rows, begin: Callable[[Rows, Any], Any], absorb: Callable[[Any, Rows], Any]
 ) -> Any:
-    """The model of a stream after more rows; None: before the first.
+    """Add rows to the model of a stream; a stream that begins has the model None.
 
     `absorb(model, rows)` adds rows. While the model has rows that wait, `begin(rows, model)`
     makes it anew from all of them, each time these are due.

@@ -11,6 +11,8 @@ import numpy as np
 from ..numerics.linalg import JITTERS, cholesky
 
 Array = np.ndarray
+#: What a parameter may measure.
+KINDS = {"variance", "length", "slope", "shape"}
 
 
 class Kernel:
@@ -113,6 +115,9 @@ class Leaf(Kernel):
 
     def __init_subclass__(cls, *, listed: bool = True, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        unknown = set(cls.kinds.values()) - KINDS
+        if unknown:
+            raise ValueError(f"kinds of {cls.__name__} has {unknown}: give some of {sorted(KINDS)}")
         if cls.kinds and listed:
             Leaf.registry.append(cls)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .base import Kernel, Leaf
 from .constant import Constant
+from .white import White
 
 Array = np.ndarray
 
@@ -167,10 +168,8 @@ def _with_fixed_variance(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def split_white(kernel: Kernel) -> tuple[Kernel, Leaf | None]:
+def split_white(kernel: Kernel) -> tuple[Kernel, White | None]:
     """kernel = rest + White: the top-level white noise apart, None where there is none."""
-    from .white import White
-
     if not isinstance(kernel, Sum):
         return kernel, None
     rest = tuple(part for part in kernel.parts if not isinstance(part, White))

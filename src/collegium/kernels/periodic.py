@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,18 @@ from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
 Array = np.ndarray
 
 
+class Waves(NamedTuple):
+    """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
+
+    S: Array  # of X  (n, d)
+    C: Array
+    ST: Array  # of Z  (d, m)
+    CT: Array
+
+
 @leaf
-def _value(S, C, ST, CT, variance, length, lower, out):
+def _value(waves, variance, length, lower, out):
+    S, C, ST, CT = waves.S, waves.C, waves.ST, waves.CT
     D = np.empty(ST.shape[1])
     for i in range(S.shape[0]):
         m = row_length(i, ST.shape[1], lower)
@@ -30,7 +41,8 @@ def _value(S, C, ST, CT, variance, length, lower, out):
 
 
 @summing_leaf
-def _vjp(X, ZT, S, C, ST, CT, variance, length, period, lower, K_bar, length_bar, period_bar):
+def _vjp(X, ZT, waves, variance, length, period, lower, K_bar, length_bar, period_bar):
+    S, C, ST, CT = waves.S, waves.C, waves.ST, waves.CT
     D, B = np.empty(ST.shape[1]), np.empty(ST.shape[1])
     variance_bar = 0.0
     for i in range(S.shape[0]):
@@ -86,7 +98,6 @@ class Periodic(Leaf):
         return super().for_width(d)
 
     def _waves(self, X: Array) -> tuple[Array, Array]:
-        """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
         angle = np.pi * np.ascontiguousarray(np.fmod(X, self.period) / self.period)
         return np.sin(angle), np.cos(angle)
 
@@ -95,7 +106,7 @@ class Periodic(Leaf):
         ST, CT = (S, C) if Z is None else self._waves(Z)
         length = np.broadcast_to(self.length_scale, (X.shape[1],)).copy()
         ST, CT = np.ascontiguousarray(ST.T), np.ascontiguousarray(CT.T)
-        return S, C, ST, CT, self.variance, length
+        return Waves(S, C, ST, CT), self.variance, length
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))

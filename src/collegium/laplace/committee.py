@@ -27,7 +27,8 @@ import numpy as np
 from ..answers.predictors import Local, Predictor, predict_each, predictor
 from ..likelihoods.base import Observation
 from ..messages.basis import Anchors
-from ..messages.experts import Block, Expert
+from ..messages.experts.base import Expert
+from ..messages.experts.block import Block
 from ..messages.message import Belief, Message, normalise
 from ..numerics.threads import single_threaded
 from ..numerics.tree import Tree

@@ -18,7 +18,8 @@ from .. import kernels
 from ..kernels import Kernel
 from ..kernels.matern12 import Matern12
 from ..messages.evidence import anchored, factorised
-from ..messages.experts import Block, Expert
+from ..messages.experts.base import Expert
+from ..messages.experts.block import Block
 from ..numerics.clock import Clock
 from ..numerics.linalg import LOG_2PI
 from ..rows import partition

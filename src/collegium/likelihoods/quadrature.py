@@ -127,8 +127,11 @@ class _Sums:
         return out
 
     def carefully(self) -> tuple[Array, Array]:
-        """Σ over the range where g·N is, steps halved until they agree; whether to trust it."""
-        low, high, trusted = self._range()
+        """Σ over the range where g·N is, steps halved until they agree; whether to trust it.
+
+        A range that is cut off shows in the gap too, by the last node of it.
+        """
+        low, high = self._range()
         total, rows = np.empty(self.m.size), np.arange(self.m.size)
         size, gap = np.zeros((2, self.m.size))
         for halving in range(HALVINGS + 1):
@@ -136,17 +139,16 @@ class _Sums:
                 low[rows], high[rows], 0.5**halving
             )
             rows = rows[~(gap[rows] <= CLOSE * size[rows])]
-        return total, trusted & np.isfinite(total) & (gap <= TRUSTED * size)
+        return total, np.isfinite(total) & (gap <= TRUSTED * size)
 
-    def _range(self) -> tuple[Array, Array, Array]:
-        """The deviations between which g·N is more than nothing, and whether it ends there."""
+    def _range(self) -> tuple[Array, Array]:
+        """The deviations between which g·N is more than nothing."""
         z = np.arange(-FARTHEST, FARTHEST + APART, APART)
         found = np.nan_to_num(self._weighed(z), nan=0.0)
         there = found > NOTHING_AT_ALL * found.max(axis=1, keepdims=True)
         there[:, z.size // 2] |= ~there.any(axis=1)
         first, last = there.argmax(axis=1), z.size - 1 - there[:, ::-1].argmax(axis=1)
-        ends = (first > 0) & (last < z.size - 1)
-        return np.minimum(z[first] - APART, -ENDS), np.maximum(z[last] + APART, ENDS), ends
+        return np.minimum(z[first] - APART, -ENDS), np.maximum(z[last] + APART, ENDS)
 
     def _between(self, low: Array, high: Array, share: float) -> Array:
         """As `plain`, between these deviations, by this share of its steps  (3, n)."""

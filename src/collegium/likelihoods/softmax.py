@@ -51,8 +51,8 @@ class Softmax(Observation):
         for k in range(f.shape[-1]):  # 1 − π without cancelling where π is nearly one
             rest = np.delete(p, k, axis=-1).sum(axis=-1)
             q[..., k] = np.where(p[..., k] > 0.5, rest, q[..., k])
-        heard = np.arange(f.shape[-1]) == _codes(y)
-        return np.where(heard, q, -p), -p * q, p * q * (p - q)
+        own = np.arange(f.shape[-1]) == _codes(y)
+        return np.where(own, q, -p), -p * q, p * q * (p - q)
 
     def curvature_vjp(self, y, f, W_bar):
         """∂W_c/∂f_k = π_c(1 − 2π_c)(1[c = k] − π_k)."""

@@ -14,7 +14,8 @@ from ..numerics.tree import Tree
 from ..rows.chunk import Chunk
 from ..rows.rows import Rows
 from .basis import Anchors
-from .experts import Block, Expert
+from .experts.base import Expert
+from .experts.block import Block
 from .message import Belief, normalise
 
 Array = np.ndarray

@@ -16,7 +16,8 @@ import numpy as np
 from ..kernels import Kernel
 from ..rows.chunk import Chunk
 from .basis import Anchors, Basis, Gradient
-from .experts import Block, Expert
+from .experts.base import Expert
+from .experts.block import Block
 from .message import Message, normalise
 
 Array = np.ndarray

@@ -20,7 +20,7 @@ Gaussian N(Λ⁻¹h, Λ⁻¹) with the log evidence log p(y):
     multiply the sum by λ < 1         forgetting
     add in any order, anywhere        distributed learning
 
-Where to go from here: `basis.py` defines u, `experts.py` computes the message of a chunk,
+Where to go from here: `basis.py` defines u, `experts/` computes the message of a chunk,
 `committee.py` adds messages and keeps rows, `evidence.py` differentiates the log evidence.
 Predictions are in `answers/`, non-Gaussian targets in `laplace/`.
 """

@@ -38,7 +38,7 @@ def cholesky(
     if n > LARGEST:
         raise ValueError(
             f"a dense {n} x {n} matrix is beyond the limit of {LARGEST}: use a smaller "
-            "chunk_size, n_anchors or n_local"
+            "chunk_size, anchors or n_local"
         )
     if n == 0:
         return np.empty((0, 0)), 0.0

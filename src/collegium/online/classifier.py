@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
@@ -75,7 +77,7 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
 class OnlineGPClassifier(Classifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
-    A latent function decides by a probit, p(y = 1) = Φ(f); rows are heard one after the other,
+    A latent function decides by a probit, p(y = 1) = Φ(f); rows are used one after the other,
     each by matching moments, and forgotten. More than two classes are told apart one against
     the rest, with probabilities normalised.
 
@@ -113,12 +115,12 @@ class OnlineGPClassifier(Classifier):
     classes_ : array of shape (n_classes,)
     kernel_ : the kernel used, in the units of X.
     basis_ : array of shape (b, d), the points kept; of several classes a list of such.
-    n_seen_ : int, rows heard.
+    n_seen_ : int, rows seen.
     log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
 
     Notes
     -----
-    `partial_fit` hears rows in their order. `fit` shuffles them first, unless `forgetting` gives
+    `partial_fit` takes rows in their order. `fit` shuffles them first, unless `forgetting` gives
     the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
     Weights must be whole numbers: rows are repeated.
 
@@ -162,7 +164,7 @@ class OnlineGPClassifier(Classifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -189,7 +191,13 @@ class OnlineGPClassifier(Classifier):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more rows, in their order.
 
         The kernel is learnt from the first `learn_rows` rows of a stream, and anew whenever the
@@ -230,7 +238,7 @@ class OnlineGPClassifier(Classifier):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class.
 
         Parameters

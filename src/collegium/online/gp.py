@@ -112,9 +112,9 @@ class OnlineGP:
         )  # fmt: skip
 
     def add(self, X: Array, y: Array, w: Array | None = None) -> tuple[OnlineGP, Prediction]:
-        """The state that has heard these rows too, X (n, d), y (n, p), in their order.
+        """The state after these rows, X (n, d), y (n, p), in their order.
 
-        Also what was expected of f at each row before it was heard. A weight w is w equal rows
+        Also what was expected of f at each row before it came. A weight w is w equal rows
         of a Gaussian likelihood.
         """
         weighted = w is not None and not (w == 1.0).all()
@@ -130,7 +130,7 @@ class OnlineGP:
         return state, Prediction(np.concatenate(mean), np.concatenate(variance))
 
     def sweep(self, X: Array, y: Array, w: Array | None = None, times: int = 1) -> OnlineGP:
-        """All rows, several times over, each counted once; they must be all that was heard.
+        """All rows, several times over, each counted once; they must be all rows so far.
 
         A sweep starts from the prior at the basis that the one before it left; the last of
         several holds the basis fixed. With a Gaussian likelihood that is FITC, in any order.
@@ -144,7 +144,7 @@ class OnlineGP:
         return replace(state, rules=self.rules)
 
     def forgotten(self) -> OnlineGP:
-        """The prior at the same basis: no row heard."""
+        """The prior at the same basis: no rows."""
         K = _prior(self.kernel, self.Z)
         empty = replace(
             self, mean=np.zeros_like(self.mean), covariance=K, n_rows=0,

@@ -1,9 +1,11 @@
-"""OnlineGPRegressor: a Gaussian process that hears one row after the other."""
+"""OnlineGPRegressor: a Gaussian process that takes one row after the other."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Self
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from ..interface.estimator import all_or_nothing, fitted
@@ -21,7 +23,7 @@ from .stream import OnlineModel, RegressionOptions, begin
 class OnlineGPRegressor(Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
-    Rows are heard one after the other and forgotten; what they said is kept as the mean and
+    Rows are used one after the other and forgotten; what is known is kept as the mean and
     covariance of the function at no more than `budget` points, chosen among the rows as they
     pass. While nothing is dropped this is the exact Gaussian process.
 
@@ -63,12 +65,12 @@ class OnlineGPRegressor(Regressor):
     ----------
     kernel_, noise_ : the kernel and noise used, in the units of X and y (counts: no noise).
     basis_ : array of shape (b, d), the points kept.
-    n_seen_ : int, rows heard.
+    n_seen_ : int, rows seen.
     log_evidence_ : float, Σ log p(row | the rows before it).
 
     Notes
     -----
-    `partial_fit` hears rows in their order. `fit` shuffles them first, unless `forgetting` gives
+    `partial_fit` takes rows in their order. `fit` shuffles them first, unless `forgetting` gives
     the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
     The prior mean is the mean of y (of the log rate: the log of the mean count). With
     likelihood="poisson" `level="function"` is the rate, and weights must be whole numbers.
@@ -121,7 +123,7 @@ class OnlineGPRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -148,7 +150,9 @@ class OnlineGPRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, in their order.
 
         The first `learn_rows` rows of a stream set the scale of y and the hyperparameters, which

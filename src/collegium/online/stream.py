@@ -131,6 +131,7 @@ def begin(
             for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say
         )
         kernel, noise = found.kernel, found.noise
+    assert kernel is not None and noise is not None  # given where nothing is learnt
     gp = OnlineGP.start(kernel, Gaussian(noise), d, p, options.rules)
     return OnlineModel(gp, scaling, None, 0, 0.0)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.estimator import all_or_nothing, fitted
@@ -149,7 +151,7 @@ class RVCRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows; earlier rows are forgotten.
 
         Parameters
@@ -177,7 +179,9 @@ class RVCRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, in their order.
 
         The first `start_rows` rows of a stream set the scales of X and y; until then the model
@@ -196,7 +200,9 @@ class RVCRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def progressive(self, X, y, sample_weight=None):
+    def progressive(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """Predict each row, then learn from it: predictions that have not seen their rows.
 
         The same as `predict` and `partial_fit` row by row, and much faster.
@@ -259,7 +265,7 @@ class RVCRegressor(Regressor):
         check_weights(rows.w, MOST_COPIES)
         return rows, y_ndim
 
-    def predict_gradient(self, X, return_std=False):
+    def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Slopes of the function at X: the experts' coefficients, weighed as in `predict`.
 
         Not the derivative of `predict` to the last digit: weights have slopes of their own.
@@ -284,7 +290,7 @@ class RVCRegressor(Regressor):
         return RVCAnswers(X, self.model_)
 
     @all_or_nothing
-    def merge(self, *others, common=None):
+    def merge(self, *others, common=None) -> Self:
         """Merge models, as if the rows of the others had come here too.
 
         Messages of experts with the same centre are added; other experts are kept as they are.

@@ -11,7 +11,9 @@ import numpy as np
 
 from ..answers.predictors import Global, OwnChunk
 from ..messages.committee import Committee
-from ..messages.experts import Block, Diagonal, Expert, Projected, Variational
+from ..messages.experts.base import Expert
+from ..messages.experts.block import Block
+from ..messages.experts.projected import Projected
 from .nystrom import Nystrom
 
 Array = np.ndarray
@@ -26,13 +28,11 @@ class Method:
     keeps_rows: bool = False
 
 
+#: Every expert that has a name, answering with its anchors; and those that answer otherwise.
 METHODS = {
     "sor": Method(Projected, partial(Global, degenerate=True)),
-    "dtc": Method(Projected, Global),
-    "fitc": Method(Diagonal, Global),
-    "pitc": Method(Block, Global),
+    **{expert.method: Method(expert, Global) for expert in Expert.registry if expert.method},
     "pic": Method(Block, OwnChunk.of, keeps_rows=True),
-    "vfe": Method(Variational, Global),
     "nystrom": Method(Projected, Nystrom.of, keeps_rows=True),
 }
 #: Those for which the queries of a call may be the anchors.

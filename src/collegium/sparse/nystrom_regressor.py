@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..committee.arguments import Settings
 from ..committee.fitting import Job, fit_model
@@ -82,7 +84,7 @@ class NystromRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
 
         Parameters

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from numpy.typing import ArrayLike
+
 from ..committee.arguments import Settings
 from ..committee.fitting import Job, fit_model
 from ..interface.arguments import one_of, yes_or_no
@@ -96,7 +100,7 @@ class SparseGPRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
 
         Parameters
@@ -121,7 +125,9 @@ class SparseGPRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from more rows, with the anchors and hyperparameters of the first call.
 
         Parameters

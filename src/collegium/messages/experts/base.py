@@ -14,15 +14,16 @@ lower bound of the exact one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..numerics import linalg
-from ..numerics.linalg import LOG_2PI
-from ..rows.chunk import Chunk
-from .basis import Basis, Gradient
-from .message import Belief, Message
+from ...numerics import linalg
+from ...numerics.linalg import LOG_2PI
+from ...rows.chunk import Chunk
+from ..basis import Basis, Gradient
+from ..message import Belief, Message
 
 Array = np.ndarray
 
@@ -95,9 +96,22 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Expert:
-    """Sends messages and replies with gradients; a subclass defines R."""
+    """Sends messages and replies with gradients; a subclass defines R.
+
+    `method` is the name that `SparseGPRegressor` knows it by, answering with the anchors alone;
+    without one it is for builders.
+    """
+
+    method: ClassVar[str] = ""
+    registry: ClassVar[list[type[Expert]]] = []
 
     noise: float  # σ²
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "method" not in vars(cls):
+            cls.method = ""  # a name is of one class, not of those derived from it
+        Expert.registry.append(cls)
 
     def residual(self, basis: Basis, X: Array, V: Array) -> Array:
         """R − Ψ, the covariance of f(X) given v in this expert's model: (n, n), or its diagonal
@@ -147,63 +161,6 @@ class Expert:
         diagonal = R_bar.diagonal() if R_bar.ndim == 2 else R_bar
         noise = float((diagonal * self.noise / given.w).sum() - 0.5 * p * (given.w - 1.0).sum())
         return Gradient(theta_R + through_V.theta, noise, through_V.factor)
-
-
-class Block(Expert):
-    """R = K(X, X) − VᵀV + Ψ."""
-
-    def residual(self, basis, X, V):
-        return basis.residual(X, V)
-
-    def residual_vjp(self, basis, X, V, R_bar):
-        return basis.residual_vjp(X, V, R_bar)
-
-
-class Diagonal(Expert):
-    """R = diag(K(X, X) − VᵀV) + Ψ. A row of weight w is one input, with one residual of f."""
-
-    def residual(self, basis, X, V):
-        return basis.residual_diag(X, V)
-
-    def residual_vjp(self, basis, X, V, R_bar):
-        return basis.residual_diag_vjp(X, V, R_bar)
-
-
-class Projected(Expert):
-    """R = Ψ."""
-
-    def residual(self, basis, X, V):
-        return np.zeros(X.shape[0])
-
-    def residual_vjp(self, basis, X, V, R_bar):
-        return np.zeros(basis.no_gradient().theta.size), np.zeros_like(V)
-
-
-class Variational(Projected):
-    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)w/σ²: the sum of messages is a lower bound of the
-    exact evidence (Titsias 2009).
-    """
-
-    def condition(self, basis, chunk):
-        given = super().condition(basis, chunk)
-        residual = basis.residual_diag(given.X, given.V)
-        penalty = 0.5 * float((residual / self._psi(basis, given)).sum())
-        return replace(given, log_repeats=given.log_repeats - penalty)
-
-    def gradient(self, basis, given, belief):
-        d_bar = -0.5 * given.y.shape[1] / self._psi(basis, given)
-        theta, V_bar = basis.residual_diag_vjp(given.X, given.V, d_bar)
-        if theta.size != basis.no_gradient().theta.size:  # features: cov[f | v] is zero
-            return super().gradient(basis, given, belief)
-        through_V = basis.design_vjp(given.X, given.V, V_bar)
-        residual = basis.residual_diag(given.X, given.V)
-        own = Gradient(theta + through_V.theta, -float(d_bar @ residual), through_V.factor)
-        return super().gradient(basis, given, belief) + own
-
-    def _psi(self, basis, given):
-        """σ²/w, at least the jitter that R has."""
-        least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
-        return np.maximum(self.noise / given.w, least)
 
 
 def log_repeats(w: Array, noise: float) -> float:

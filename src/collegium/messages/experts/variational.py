@@ -1,0 +1,38 @@
+"""DTC with a bound of the evidence: VFE."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...numerics import linalg
+from ..basis import Gradient
+from .projected import Projected
+
+
+class Variational(Projected):
+    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)w/σ²: the sum of messages is a lower bound of the
+    exact evidence (Titsias 2009).
+    """
+
+    method = "vfe"
+
+    def condition(self, basis, chunk):
+        given = super().condition(basis, chunk)
+        residual = basis.residual_diag(given.X, given.V)
+        penalty = 0.5 * float((residual / self._psi(basis, given)).sum())
+        return replace(given, log_repeats=given.log_repeats - penalty)
+
+    def gradient(self, basis, given, belief):
+        d_bar = -0.5 * given.y.shape[1] / self._psi(basis, given)
+        theta, V_bar = basis.residual_diag_vjp(given.X, given.V, d_bar)
+        if theta.size != basis.no_gradient().theta.size:  # features: cov[f | v] is zero
+            return super().gradient(basis, given, belief)
+        through_V = basis.design_vjp(given.X, given.V, V_bar)
+        residual = basis.residual_diag(given.X, given.V)
+        own = Gradient(theta + through_V.theta, -float(d_bar @ residual), through_V.factor)
+        return super().gradient(basis, given, belief) + own
+
+    def _psi(self, basis, given):
+        """σ²/w, at least the jitter that R has."""
+        least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
+        return np.maximum(self.noise / given.w, least)
