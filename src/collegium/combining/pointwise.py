@@ -159,6 +159,27 @@ def combine(
     >>> mean.round(3), variance.round(3)
     (array([1.014]), array([0.088]))
     """
+    m, s = _checked(rule, means, variances, prior)
+    queries = m.shape[1]
+    base = positive(np.broadcast_to(np.asarray(prior, dtype=float), (queries,)))
+    base_mean = np.zeros(queries)
+    if rule == "grbcm":
+        base_mean, base, m, s = m[0], within(s[0], base), m[1:], s[1:]
+    own = np.broadcast_to(base if own_priors is None else positive(np.asarray(own_priors)), m.shape)
+    start = np.broadcast_to(np.asarray(own_means, dtype=float), m.shape)
+    total = Vote.zero(queries, 1)
+    for i in range(len(m)):
+        variance = within(s[i], own[i])
+        mean = (m[i] - base_mean)[:, None]
+        total += RULES[rule].vote(i, mean, variance, start[i][:, None], own[i])
+    mean, variance = RULES[rule].read(len(m), total, base)
+    return base_mean + mean[:, 0], variance
+
+
+def _checked(
+    rule: str, means: Iterable[Array], variances: Iterable[Array], prior: Array
+) -> tuple[Array, Array]:
+    """Means and variances (M, q) as arrays; raise where they do not fit a rule and its prior."""
     if rule not in RULES:
         raise ValueError(f"rule={rule!r}: give one of {sorted(RULES)}")
     try:
@@ -176,16 +197,4 @@ def combine(
         raise ValueError("means must be finite, variances finite and not negative")
     if not (np.isfinite(prior).all() and (np.asarray(prior) >= 0).all()):
         raise ValueError("prior must be finite and not negative: the prior variances")
-    base = positive(np.broadcast_to(np.asarray(prior, dtype=float), (queries,)))
-    base_mean = np.zeros(queries)
-    if rule == "grbcm":
-        base_mean, base, m, s = m[0], within(s[0], base), m[1:], s[1:]
-    own = np.broadcast_to(base if own_priors is None else positive(np.asarray(own_priors)), m.shape)
-    start = np.broadcast_to(np.asarray(own_means, dtype=float), m.shape)
-    total = Vote.zero(queries, 1)
-    for i in range(len(m)):
-        variance = within(s[i], own[i])
-        mean = (m[i] - base_mean)[:, None]
-        total += RULES[rule].vote(i, mean, variance, start[i][:, None], own[i])
-    mean, variance = RULES[rule].read(len(m), total, base)
-    return base_mean + mean[:, 0], variance
+    return m, s

@@ -3,7 +3,6 @@
 import numpy as np
 
 from .loops import (
-    FAINT,
     _leaf,
     learn_local,
     learn_published,
@@ -18,8 +17,6 @@ QUANTILE, OUTSIDE = 1.959963984540054, 0.05
 FIRST_STEP, FALLING, LAST_STEP = 0.5, 10.0, 0.02
 #: Least log scale, so that bars recover after many rows that were predicted exactly.
 NARROWEST_BARS = -3.0
-#: A row is near an expert where K is at least this.
-NEARBY = 0.1
 #: An expert is idle, and may be replaced, after this many times its mean gap between near rows
 #: and this many rows an expert (fewer where the new row is far from all experts).
 IDLE_GAPS, IDLE_ROWS, HURRIED_ROWS = 20.0, 10.0, 1.0
@@ -57,9 +54,9 @@ def absorb_rows(X, y, w, size, settings, experts, scale, mean, variance):
             rho[place] = 1.0
             size = max(size, place + 1)
         if settings.local:
-            _learn_near(row, y[i], w[i], size, scale[1], settings, experts, rho, work)
+            learn_local(row, y[i], w[i], size, scale[1], settings, experts, rho, work)
         else:
-            _learn_all(row, y[i], w[i], size, settings, experts, work)
+            learn_published(row, y[i], w[i], size, settings, experts, work)
         _rescale(z2, w[i], scale)
         if settings.alike > 0.0 and scale[2] >= PRUNE_EVERY * size:
             scale[2] = 0.0
@@ -139,26 +136,6 @@ def _insert(k, row, level, slope, now, settings, experts):
     experts.c[k], experts.d[k], experts.seen[k] = prior.c, prior.d, 0.0
     times = experts.times
     times[k, 0], times[k, 1], times[k, 2] = now, now, 0.0
-
-
-@_leaf
-def _learn_near(row, y, weight, size, now, settings, experts, rho, work):
-    """Update the local experts that are not too far from a row."""
-    times = experts.times
-    for k in range(size):
-        K = np.exp(-0.5 * (rho[k] - 1.0))
-        if K >= NEARBY:
-            times[k, 1] = now
-            times[k, 2] += 1.0
-        if K >= FAINT:
-            learn_local(k, row, y, weight, K, settings, experts, work)
-
-
-@_leaf
-def _learn_all(row, y, weight, size, settings, experts, work):
-    """Update all experts as published."""
-    for k in range(size):
-        learn_published(k, row, y, weight, settings, experts, work)
 
 
 @_leaf

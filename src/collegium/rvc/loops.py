@@ -12,6 +12,8 @@ Array = np.ndarray
 #: A local expert ignores rows with a smaller K, and the committee experts whose K is smaller than
 #: this share of the largest.
 FAINT = 1e-4
+#: A row is near an expert where K is at least this.
+NEARBY = 0.1
 #: Largest squared error, relative to its variance, that counts in full.
 LARGEST_SURPRISE = 100.0
 #: Least variance of noise and misfit, relative to the prior's noise d0/c0.
@@ -22,8 +24,6 @@ LEAST_KEPT = 1e-6
 LEAST_WEIGHT = 1e-100
 
 _leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
-# A call of a compiled function copies every field of its records: too much for each expert and row.
-_inlined: Any = njit(inline="always", fastmath={"contract", "nsz"})
 
 
 class Prior(NamedTuple):
@@ -184,9 +184,9 @@ def predict_each(row, size, settings, experts, each, work):
     return Total(total, total_mean, total_precision, total_noise)
 
 
-@_inlined
-def learn_local(k, row, y, weight, K, settings, experts, work):
-    """Update local expert k with one row.
+@_leaf
+def learn_local(row, y, weight, size, now, settings, experts, rho, work):
+    """Update the local experts that are not too far from a row.
 
     1. With forgetting, the past fades.
     2. `_share_error` updates the variances.
@@ -195,50 +195,58 @@ def learn_local(k, row, y, weight, K, settings, experts, work):
     4. `_update_line`: the noise of the row is (s + γ)/(K·weight), and more where the error is
        beyond ten standard deviations.
     """
-    x, f, g, prior, forgetting = work.x, work.f, work.gain, settings.prior, settings.forgetting
-    mu, start, factor = experts.mu[k], experts.start[k], experts.factor[k]
-    a, b, c, d, seen = experts.a[k], experts.b[k], experts.c, experts.d, experts.seen
-    share = K * weight
-    if share < LEAST_WEIGHT:
-        return
-    rho = inputs(row, experts.centres[k], settings.unit, x)
-    if forgetting < 1.0:
-        keep = max(forgetting**share, LEAST_KEPT)
-        _fade_variances(k, keep, prior, a, b, c, d)
-        _fade_line(keep, prior.variance, start, mu, factor, f, g)
-    q = quadratic(factor, x, f)
-    e = residual(y, x, mu)
-    noise_before = d[k] / c[k] + b[-1] / a[-1]
-    surprise = _share_error(k, e, rho, q, share, settings, experts, work)
-    if forgetting < 1.0:
-        keep = noise_before / (d[k] / c[k] + b[-1] / a[-1])
-        if keep < 1.0:
-            _fade_line(max(keep, LEAST_KEPT), prior.variance, start, mu, factor, f, g)
-            quadratic(factor, x, f)
-            e = residual(y, x, mu)
-    noise = (d[k] / c[k] + misfit(x, rho, a, b)) / share
-    noise *= max(surprise / LARGEST_SURPRISE, 1.0)
-    _update_line(noise, e, f, mu, factor, g)
-    seen[k] += share
+    # Fields are read before the loop: each reading of an array field counts references.
+    unit, sweeps, forgetting = settings.unit, settings.sweeps, settings.forgetting
+    prior, x, f, g = settings.prior, work.x, work.f, work.gain
+    centres, starts, times, seen = experts.centres, experts.start, experts.times, experts.seen
+    means, factors = experts.mu, experts.factor
+    shapes, rates, c, d = experts.a, experts.b, experts.c, experts.d
+    for k in range(size):
+        K = np.exp(-0.5 * (rho[k] - 1.0))
+        if K >= NEARBY:
+            times[k, 1] = now
+            times[k, 2] += 1.0
+        share = K * weight
+        if K < FAINT or share < LEAST_WEIGHT:
+            continue
+        start, mu, factor, a, b = starts[k], means[k], factors[k], shapes[k], rates[k]
+        r = inputs(row, centres[k], unit, x)
+        if forgetting < 1.0:
+            keep = max(forgetting**share, LEAST_KEPT)
+            _fade_variances(k, keep, prior, a, b, c, d)
+            _fade_line(keep, prior.variance, start, mu, factor, f, g)
+        q, e = quadratic(factor, x, f), residual(y, x, mu)
+        noise_before = d[k] / c[k] + b[-1] / a[-1]
+        c[k], d[k], surprise = _share_error(e, r, q, share, sweeps, a, b, c[k], d[k], work)
+        _keep_positive(k, prior, a, b, c, d)
+        if forgetting < 1.0:
+            keep = noise_before / (d[k] / c[k] + b[-1] / a[-1])
+            if keep < 1.0:
+                _fade_line(max(keep, LEAST_KEPT), prior.variance, start, mu, factor, f, g)
+                quadratic(factor, x, f)
+                e = residual(y, x, mu)
+        noise = (d[k] / c[k] + misfit(x, r, a, b)) / share
+        noise *= max(surprise / LARGEST_SURPRISE, 1.0)
+        _update_line(noise, e, f, mu, factor, g)
+        seen[k] += share
 
 
-@_inlined
-def _share_error(k, e, rho, q, share, settings, experts, work):
-    """Update a, b, c and d with an error e whose variance is v = s + γ + xᵀSx; return e²/v.
+@_leaf
+def _share_error(e, rho, q, share, sweeps, a, b, c, d, work):
+    """Update a and b with an error e of variance v = s + γ + xᵀSx; return new c and d, and e²/v.
 
     Each part of v learns from its share φ of v: c += κφ/2 and d += κφs z²/2 for the noise, with
     z² = e²/v and κ = K·weight, and the same for 1/h_j. This is at rest where Σ κφ(z² − 1) = 0,
     the stationary point of Σ κ log N(e | 0, v).
     """
     x, before = work.x, work.before
-    a, b, c, d = experts.a[k], experts.b[k], experts.c, experts.d
     D = x.size
     for j in range(D):
         before[0, j], before[1, j] = a[j], b[j]
-    c_before, d_before = c[k], d[k]
+    c_before, d_before = c, d
     surprise = 0.0
-    for _ in range(settings.sweeps):
-        s = d[k] / c[k]
+    for _ in range(sweeps):
+        s = d / c
         v = s + misfit(x, rho, a, b) + q
         surprise = e * e / v
         z2 = min(surprise, LARGEST_SURPRISE)
@@ -248,10 +256,9 @@ def _share_error(k, e, rho, q, share, settings, experts, work):
             a[j] = before[0, j] + half
             b[j] = before[1, j] + half * own * z2
         half = 0.5 * share * s / v
-        c[k] = c_before + half
-        d[k] = d_before + half * s * z2
-    _keep_positive(k, settings.prior, a, b, c, d)
-    return surprise
+        c = c_before + half
+        d = d_before + half * s * z2
+    return c, d, surprise
 
 
 @_leaf
@@ -313,42 +320,46 @@ def _fade_line(keep, variance, start, mu, factor, f, g):
         _update_line(variance[j] / (1.0 - keep), start[j] - mu[j], f, mu, factor, g)
 
 
-@_inlined
-def learn_published(k, row, y, weight, settings, experts, work):
-    """Update expert k with one row as published: eqs 14–15 and 24–29, the prior fixed over
+@_leaf
+def learn_published(row, y, weight, size, settings, experts, work):
+    """Update all experts with one row as published: eqs 14–15 and 24–29, the prior fixed over
     sweeps."""
     if weight < LEAST_WEIGHT:
         return
-    x, before, D = work.x, work.before, work.x.size
-    mu, S, a, b = experts.mu[k], experts.factor[k, 0], experts.a[k], experts.b[k]
-    c, d, seen = experts.c, experts.d, experts.seen
-    rho = inputs(row, experts.centres[k], settings.unit, x)
-    if settings.forgetting < 1.0:
-        keep = max(settings.forgetting**weight, LEAST_KEPT)
-        _fade_variances(k, keep, settings.prior, a, b, c, d)
-        _fade_diagonal(keep, settings.prior.variance, experts.start[k], mu, S)
-    for j in range(D):
-        before[0, j], before[1, j] = a[j], b[j]
-        before[2, j], before[3, j] = mu[j], 1.0 / S[j]
-    c_before, d_before = c[k], d[k]
-    for _ in range(settings.sweeps):
-        s, e = d[k] / c[k], residual(y, x, mu)
-        total = misfit(x, rho, a, b) + s
+    unit, sweeps, forgetting = settings.unit, settings.sweeps, settings.forgetting
+    prior, x, before, D = settings.prior, work.x, work.before, work.x.size
+    centres, starts, seen = experts.centres, experts.start, experts.seen
+    means, factors = experts.mu, experts.factor
+    shapes, rates, c, d = experts.a, experts.b, experts.c, experts.d
+    for k in range(size):
+        mu, S, a, b = means[k], factors[k, 0], shapes[k], rates[k]
+        rho = inputs(row, centres[k], unit, x)
+        if forgetting < 1.0:
+            keep = max(forgetting**weight, LEAST_KEPT)
+            _fade_variances(k, keep, prior, a, b, c, d)
+            _fade_diagonal(keep, prior.variance, starts[k], mu, S)
         for j in range(D):
-            C = rho * b[j] / a[j]
-            pull = C * x[j] / total
-            nu = mu[j] + pull * e
-            G = C - pull * C * x[j]
-            spread = 1.0 / (before[3, j] + weight / C)
-            centre = spread * (before[3, j] * before[2, j] + weight * nu / C)
-            a[j] = before[0, j] + 0.5 * weight
-            b[j] = before[1, j] + 0.5 * weight * ((nu - centre) ** 2 + G + spread) / rho
-            S[j], mu[j] = spread, centre
-        c[k] = c_before + 0.5 * weight
-        left = e * s / total  # y − νᵀx
-        d[k] = d_before + 0.5 * weight * (left * left + s * (total - s) / total)
-    _keep_positive(k, settings.prior, a, b, c, d)
-    seen[k] += weight
+            before[0, j], before[1, j] = a[j], b[j]
+            before[2, j], before[3, j] = mu[j], 1.0 / S[j]
+        c_before, d_before = c[k], d[k]
+        for _ in range(sweeps):
+            s, e = d[k] / c[k], residual(y, x, mu)
+            total = misfit(x, rho, a, b) + s
+            for j in range(D):
+                C = rho * b[j] / a[j]
+                pull = C * x[j] / total
+                nu = mu[j] + pull * e
+                G = C - pull * C * x[j]
+                spread = 1.0 / (before[3, j] + weight / C)
+                centre = spread * (before[3, j] * before[2, j] + weight * nu / C)
+                a[j] = before[0, j] + 0.5 * weight
+                b[j] = before[1, j] + 0.5 * weight * ((nu - centre) ** 2 + G + spread) / rho
+                S[j], mu[j] = spread, centre
+            c[k] = c_before + 0.5 * weight
+            left = e * s / total  # y − νᵀx
+            d[k] = d_before + 0.5 * weight * (left * left + s * (total - s) / total)
+        _keep_positive(k, prior, a, b, c, d)
+        seen[k] += weight
 
 
 @_leaf
