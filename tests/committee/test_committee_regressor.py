@@ -85,7 +85,7 @@ def test_kernel_and_noise_fed_back_give_the_same_model(variant, p):
         kernel=model.kernel_,
         noise=model.noise_,
         learn=False,
-        anchors=None if variant == "exact" else model.anchors_,
+        anchors="auto" if variant == "exact" else model.anchors_,
     ).fit(X, y)
     assert_same_answers(model, again, queries(), rtol=1e-6)
     assert_allclose(again.noise_, model.noise_, rtol=1e-9)
