@@ -252,7 +252,7 @@ def fourier(place: Place, m: int) -> RandomFourier:
 
 
 def lengths(kernel: Kernel, X: Array) -> Array:
-    """The length scale of each column; that of the inputs where the kernel has none."""
+    """Length scale of each column; the inputs' standard deviation where the kernel has none."""
     d = X.shape[1]
     with np.errstate(divide="ignore", over="ignore"):
         variance = max(float(kernel.diag(X[:1])[0]), 1e-300)

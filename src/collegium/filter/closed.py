@@ -1,6 +1,6 @@
-"""Gaussian integrals: bumps and waves under a normal density, squared-exponential prior.
+"""H, C and c(x) in closed form: bumps or waves, normal density, squared-exponential prior.
 
-With p = N(μ, s²) in every column and V₀ = σ₁² exp(−Δ²/2ℓ²), products over columns.
+In each column p = N(μ, s²) and V₀ = σ₁² exp(−Δ²/2ℓ²); integrals are products over columns.
 """
 
 from __future__ import annotations
@@ -88,14 +88,15 @@ class WaveIntegrals:
         return _parts(plus, minus)
 
     def covariance(self, variance: float, lengths: Array) -> Array:
-        """∬ p p e^(i(aξ₁ + bξ₂)) V₀: the precision of (ξ₁, ξ₂) is s⁻² on the diagonal and ℓ⁻²
-        between them.
+        """C from ∬ p p V₀ e^(i(aξ₁ + bξ₂)).
+
+        (ξ₁, ξ₂) has precision s⁻² + ℓ⁻² on the diagonal and −ℓ⁻² off it.
         """
         plus, minus = self._correlated(lengths)
         return variance * _parts(plus, minus)
 
     def _correlated(self, lengths: Array) -> tuple[Array, Array]:
-        """That of e^(i(ωξ₁ + ω′ξ₂)) and of e^(i(ωξ₁ − ω′ξ₂))  (k, k)."""
+        """The integrals of e^(i(ωξ₁ + ω′ξ₂)) and of e^(i(ωξ₁ − ω′ξ₂)), σ₁² = 1  (k, k)."""
         w, s2 = self.frequencies, self.sd**2
         ratio = (self.sd / lengths) ** 2
         own, mixed = s2 * (1.0 + ratio) / (1.0 + 2.0 * ratio), s2 * ratio / (1.0 + 2.0 * ratio)
@@ -109,8 +110,11 @@ class WaveIntegrals:
         return value(w), value(-w)
 
     def length_vjp(self, variance: float, lengths: Array, C_bar: Array) -> Array:
-        """Σ C̄ ∂C/∂ log ℓ; with ρ = s²/ℓ² each wave's ∂ log/∂ log ℓ = 2ρ/(1 + 2ρ) −
-        ρs²(ω ∓ ω′)²/(1 + 2ρ)²  (d,)."""
+        """Σ C̄ ∂C/∂ log ℓ  (d,).
+
+        With ρ = s²/ℓ² the log of each wave has the derivative 2ρ/(1 + 2ρ) −
+        ρs²(ω ∓ ω′)²/(1 + 2ρ)².
+        """
         w, plus_minus = self.frequencies, self._correlated(lengths)
         ratio = (self.sd / lengths) ** 2
         found = np.empty(lengths.size)
@@ -134,7 +138,7 @@ class WaveIntegrals:
 
 
 def _parts(plus: Array, minus: Array) -> Array:
-    """From E[e^(i(a + b))] and E[e^(i(a − b))]: cos cos, cos sin, sin cos, sin sin."""
+    """Block matrix of cos cos, cos sin, sin cos, sin sin, from e^(i(a + b)) and e^(i(a − b))."""
     cc, ss = 0.5 * (minus + plus).real, 0.5 * (minus - plus).real
     cs = 0.5 * (plus - minus).imag  # cos a sin b
     sc = 0.5 * (plus + minus).imag  # sin a cos b

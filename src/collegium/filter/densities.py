@@ -1,4 +1,4 @@
-"""Where inputs are expected: the density p(x) that the projection onto a basis weighs by."""
+"""The density p(x) of inputs, which weighs the projection onto a basis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Density(Protocol):
     """The interface of a density p."""
 
     def nodes(self, q: int) -> tuple[Array, Array]:
-        """Points (≈ q, d) and weights that sum to one: ∫ g p ≈ Σ ω g."""
+        """About q points (·, d) and weights ω that sum to one: ∫ g p ≈ Σ ω g."""
 
     def covers(self, X: Array) -> Array:
         """Whether inputs lie where p expects them  (n,)."""
@@ -155,7 +155,7 @@ def typical(X: Array) -> Array:
 
 
 def legendre(edges: Array, order: int) -> tuple[Array, Array]:
-    """Gauss–Legendre on each of the panels between edges: points and weights, panel by panel."""
+    """Gauss–Legendre points and weights on each panel between edges, panel by panel."""
     t, weight = np.polynomial.legendre.leggauss(order)
     half = 0.5 * np.diff(edges)
     points = edges[:-1, None] + half[:, None] * (1.0 + t)
@@ -163,7 +163,7 @@ def legendre(edges: Array, order: int) -> tuple[Array, Array]:
 
 
 def tensor(grids: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """The product rule of one-dimensional ones."""
+    """The tensor product of one-dimensional rules: points (q, d) and weights (q,)."""
     points = np.stack(np.meshgrid(*[g[0] for g in grids], indexing="ij"), axis=-1)
     weights = grids[0][1]
     for _, weight in grids[1:]:
@@ -172,8 +172,9 @@ def tensor(grids: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def _spread(q: int, d: int) -> Array:
-    """q points that fill the unit cube evenly: multiples of 1/g, 1/g², …, modulo one, where
-    g^(d+1) = g + 1 (Roberts 2018); none on its border.
+    """q points spread evenly over the unit cube, none on its border  (q, d).
+
+    Multiples of 1/g, 1/g², … modulo one, where g^(d+1) = g + 1 (Roberts 2018).
     """
     g = 2.0
     for _ in range(60):

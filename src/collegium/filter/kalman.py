@@ -21,7 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Drifting:
-    """v̂, S and the evidence Σ log p(row | the rows before it)."""
+    """v ~ N(v̂, S) after some rows, and the log evidence Σ log p(row | the rows before it)."""
 
     mean: Array  # (r, p)
     covariance: Array  # (r, r)

@@ -51,7 +51,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """∫ g p ≈ Σ ω g: quadrature, or an average over inputs."""
+    """∫ g p ≈ Σ ω g: quadrature, or an average over a sample of inputs."""
 
     points: Array  # ξ  (q, d)
     weights: Array  # ω  (q,)
@@ -101,7 +101,7 @@ class Raw:
 
 
 def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) -> Array:
-    """Σ C̄ ∂C/∂θ, errors of the order STEP⁴; a lone variance scales C."""
+    """Σ C̄ ∂C/∂θ with errors of order STEP⁴; exact for the variance of a stationary kernel."""
     theta, found = kernel.theta, []
 
     def along(i: int, t: float) -> float:
@@ -138,7 +138,7 @@ class Panels(Raw):
         return Nodes(x[:, None], weights / self.width, LinearSplines((self.knots,))(x[:, None]))
 
     def gram(self) -> Array:
-        """H: of two hats on an interval of length h, h/3 with itself and h/6 with the other."""
+        """H: on an interval of length h, ∫ of a squared hat is h/3, of two hats h/6."""
         h = np.diff(self.knots) / self.width
         own = np.append(h, 0.0) + np.append(0.0, h)
         return np.diag(own / 3.0) + np.diag(h / 6.0, 1) + np.diag(h / 6.0, -1)
@@ -162,13 +162,13 @@ class Panels(Raw):
         return theta + five_points(self._diagonal, kernel, C_bar)
 
     def _same_panel(self) -> tuple[Array, Array]:
-        """Pairs of nodes on one panel, as two indices."""
+        """Index pairs of nodes on the same panel."""
         within = np.indices((ORDER, ORDER)).reshape(2, 1, -1)
         start = ORDER * np.arange(self.edges.size - 1)[:, None]
         return (within[0] + start).ravel(), (within[1] + start).ravel()
 
     def _diagonal(self, kernel: Kernel) -> Array:
-        """Σ over panels of ∬φ V φ on [a, b]², ξ₁ = a + hs and ξ₂ = a + hst and their mirror."""
+        """Σ over panels of ∬φVφ on [a, b]²: ξ₁ = a + hs, ξ₂ = a + hst, and the mirrored half."""
         s, weight = legendre(np.array([0.0, 1.0]), ORDER + 2)
         a, h = self.edges[:-1], np.diff(self.edges)
         st = np.stack([np.repeat(s, s.size), np.multiply.outer(s, s).ravel()])

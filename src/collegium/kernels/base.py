@@ -18,9 +18,9 @@ KINDS = {"variance", "length", "slope", "shape"}
 class Kernel:
     """k(x, x′; θ), θ the logs of the free parameters.
 
-    `value(X)` is K(X, X) of one set of rows with itself (white noise counts);
-    `value(X, Z)` is K(X, Z) of two sets. Adjoints follow: `vjp(X, None, K_bar)` reads the
-    lower triangle of a symmetric K_bar.
+    `value(X)` is K(X, X) of one set of rows (with white noise); `value(X, Z)` is K(X, Z) of two
+    sets (without). In the same way `vjp(X, None, K_bar)` belongs to `value(X)`; it reads the lower
+    triangle of a symmetric K_bar.
     """
 
     theta: Array  # logs of the free parameters  (q,)
@@ -31,8 +31,9 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
-        """K(X, Z) in single precision, where that is faster  (n, m); for one Z after the other,
-        each time in the place of the last.
+        """K(X, Z) in single precision for one Z after the other  (n, m).
+
+        Each array may overwrite the previous one.
         """
         for Z in parts:
             yield self.value(X, Z).astype(np.float32)
@@ -42,7 +43,7 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
-        """Functions f ~ GP(0, k) drawn at X, jointly: f = Lz, LLᵀ = K(X, X)  (n, n_samples)."""
+        """Draw f ~ GP(0, k) at X, jointly: f = Lz, LLᵀ = K(X, X)  (n, n_samples)."""
         scale = float(self.diag(X).max(initial=0.0)) or 1.0
         L, _ = cholesky(self.value(X), scale, nugget=JITTERS[0], overwrite=True)
         return L @ rng.standard_normal((X.shape[0], n_samples))
@@ -56,7 +57,7 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel at other free parameters."""
+        """The kernel with other free parameters."""
         raise TypeError("abstract kernel")
 
     def scaled(self, factor: float) -> Self:
@@ -68,11 +69,11 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def inverse_squares(self, d: int) -> Array:
-        """How fast k falls along each column, as 1/length²; zeros where it does not  (d,)."""
+        """1/length² of each column, times the variance; 0 where k does not fall  (d,)."""
         raise TypeError("abstract kernel")
 
     def reach(self, gaps: Array) -> Array:
-        """A bound of |k(x, z)| for |x − z| ≥ gaps in every column, gaps (n, d) -> (n,)."""
+        """An upper bound of |k(x, z)| where |x − z| ≥ gaps in every column, gaps (n, d)  (n,)."""
         return np.full(gaps.shape[0], np.inf)
 
     def __add__(self, other: Any) -> Kernel:
@@ -100,11 +101,11 @@ class Kernel:
 class Leaf(Kernel):
     """A kernel with parameters of its own, all positive, each a field of the dataclass.
 
-    `kinds` names them in the order of θ and says what they measure: "variance", "length" (in
-    the units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). It is all
-    that learning needs to know. `per_column` names those that may have a value a column;
-    `fixed` those that learning leaves alone. A kernel that needs more than these numbers says
-    `listed=False`: the registry holds those that can be made from nothing.
+    `kinds` names them in the order of θ, with what they measure: "variance", "length" (in the
+    units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). Learning chooses
+    priors by it. `per_column` names those that may have one value a column; `fixed` those that
+    learning does not change. The registry holds the kernels that can be made without arguments;
+    others are declared with `listed=False`.
     """
 
     kinds: ClassVar[dict[str, str]] = {}

@@ -20,7 +20,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Composite(Kernel):
-    """Parts in order; θ is their θ, one after the other."""
+    """A kernel made of parts; θ is the parts' θ, one after the other."""
 
     parts: tuple[Kernel, ...]
 
@@ -81,7 +81,7 @@ class Sum(Composite):
 
 
 class Product(Composite):
-    """k₁ · k₂ · …; the first factor carries the variance of all."""
+    """k₁ · k₂ · …; only the first factor has a free variance."""
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         K = self.parts[0].value(X, Z)
@@ -143,7 +143,7 @@ def add(a, b) -> Sum:
 
 
 def multiply(a, b) -> Kernel:
-    """a · b with one variance: a constant only scales, a later factor's variance moves ahead."""
+    """a · b with one free variance: that of b, or of a constant, is multiplied into a's."""
     a, b = _as_kernel(a), _as_kernel(b)
     if isinstance(a, Constant):
         a, b = b, a
@@ -169,7 +169,7 @@ def _with_fixed_variance(kernel: Kernel) -> Kernel:
 
 
 def split_white(kernel: Kernel) -> tuple[Kernel, White | None]:
-    """kernel = rest + White: the top-level white noise apart, None where there is none."""
+    """Split kernel = rest + White; White is None where the sum has none."""
     if not isinstance(kernel, Sum):
         return kernel, None
     rest = tuple(part for part in kernel.parts if not isinstance(part, White))

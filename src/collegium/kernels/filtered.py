@@ -1,4 +1,4 @@
-"""Kernels given by a filter: white noise sent through F (Zhu & Rohwer 1995, eqs. 3.7, 3.8)."""
+"""Kernels of filtered white noise: f(x) = ∫ F(x, t) dW(t) (Zhu & Rohwer 1995, eqs 3.7–3.8)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Filtered(Leaf, listed=False):
         return np.sqrt(self.variance * weight) * F
 
     def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
-        """Functions drawn at X: f = Au, u ~ N(0, I), in O(n g) each  (n, n_samples)."""
+        """Draw f = Au, u ~ N(0, I), at X, in O(n g) each  (n, n_samples)."""
         A = self.factor(X)
         return A @ rng.standard_normal((A.shape[1], n_samples))
 
@@ -186,7 +186,7 @@ def _grid(low: tuple[float, ...], high: tuple[float, ...], n: int) -> tuple[Arra
 def _panels(a: float, b: float, n: int) -> tuple[Array, Array]:
     """Composite Gauss–Legendre on [a, b]: one panel up to 16 nodes, else equal panels of 16.
 
-    Short panels, because many filters have a kink at t = x: it spoils its own panel only.
+    Many filters have a kink at t = x, which spoils one panel only.
     """
     panels = -(-n // PANEL)
     x, w = np.polynomial.legendre.leggauss(min(n, PANEL))

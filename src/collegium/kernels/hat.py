@@ -1,4 +1,4 @@
-"""The hat: a product of triangles, zero beyond one length scale."""
+"""The hat: a product of triangular functions, zero beyond one length scale."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Functions that repeat themselves."""
+"""Periodic functions."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 class Waves(NamedTuple):
-    """sin and cos of πx/period: sin(a − b) then costs no sine an entry."""
+    """sin and cos of πx/period, from which sin(a − b) follows without a sine for each entry."""
 
     S: Array  # of X  (n, d)
     C: Array

@@ -51,7 +51,7 @@ def _vjp(X, ZT, variance, alpha, lower, K_bar, length_bar):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RationalQuadratic(Stationary):
-    """variance · (1 + D/2α)^(−α): detail at many length scales; α → ∞ is the RBF."""
+    """variance · (1 + D/2α)^(−α): a mixture of length scales; α → ∞ is the RBF."""
 
     kinds = {"variance": "variance", "length_scale": "length", "alpha": "shape"}
     value_leaf = staticmethod(_value)

@@ -1,4 +1,4 @@
-"""Kernels of the scaled distance D = Σₖ (Δₖ/ℓₖ)²: everything but the profile."""
+"""Stationary kernels: functions of the scaled distance D = Σₖ (Δₖ/ℓₖ)²."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Stationary(Leaf):
             yield K
 
     def _near(self, X: Array) -> Array:
-        """X / length in single precision, where squares are finite."""
+        """X / length in single precision, clipped so that squares are finite."""
         with np.errstate(over="ignore", under="ignore"):
             return np.clip(X / self.length_scale, -1e15, 1e15).astype(np.float32)
 
@@ -78,7 +78,7 @@ class Stationary(Leaf):
         )
 
     def reach(self, gaps: Array) -> Array:
-        """The profile falls with distance: k at the gap itself."""
+        """k at the gaps, since the profile falls with distance."""
         return self.value(np.zeros((1, gaps.shape[1])), gaps)[0]
 
     def inverse_squares(self, d: int) -> Array:

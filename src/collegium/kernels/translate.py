@@ -6,7 +6,9 @@ from .base import Kernel, Leaf, theirs
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Our kernel for ours or scikit-learn's; ValueError with the remedy for anything else.
+    """Translate a scikit-learn kernel; return our own kernels unchanged.
+
+    Raises ValueError, with the kernels known, for anything else.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""White noise: what a row shares with no other."""
+"""White noise: independent from row to row."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class White(Leaf):
         return np.full(X.shape[0], self.variance)
 
     def reach(self, gaps: Array) -> Array:
-        """Between different sets of rows there is none."""
+        """Zero: different sets of rows are independent."""
         return np.zeros(gaps.shape[0])
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
