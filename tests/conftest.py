@@ -17,10 +17,12 @@ np.set_printoptions(threshold=20, edgeitems=2)  # a failure shows few numbers
 def pytest_collection_modifyitems(items):
     """Of a cross of parameters marked `diagonal` only every third diagonal is fast.
 
-    Each value of a parameter still meets some value of the others in every run.
+    Each value of a parameter still meets some value of the others in every run. Of scikit-learn's
+    checks those that repeat another on read-only arrays are slow.
     """
     for item in items:
-        if item.get_closest_marker("diagonal") and sum(item.callspec.indices.values()) % 3:
+        across = item.get_closest_marker("diagonal") and sum(item.callspec.indices.values()) % 3
+        if across or "readonly_memmap=True" in item.name:
             item.add_marker(pytest.mark.slow)
 
 

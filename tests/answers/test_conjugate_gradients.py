@@ -138,6 +138,7 @@ def test_the_weights_are_those_of_the_exact_gp(make, noise, coarse, monkeypatch)
     assert_allclose(found.weights, np.linalg.solve(C, y), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("stop", ["tolerance", "max_iter", "enough"])
 def test_the_residual_reported_is_that_of_the_weights(make, coarse, stop, monkeypatch):
@@ -186,6 +187,7 @@ def test_no_step_takes_the_weights_away_from_those_of_the_exact_gp(make, coarse,
     assert (np.diff(found.residuals) > 0.0).any()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("noise", [1e-14, 1e-10, 1e-7])
 @pytest.mark.parametrize("max_iter", [1, 3, 20])
 def test_rounding_that_makes_the_covariance_indefinite_does_no_harm(
@@ -295,6 +297,7 @@ def test_the_order_of_rows_does_not_matter(make):
     assert_allclose(there, here[order], rtol=1e-5, atol=1e-6 * np.abs(here).max())
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "kernel, far",
     [(Matern52(), 1e9), (Linear(2.0) + Periodic(), 30.0), (Constant(2.0), 1e9)],

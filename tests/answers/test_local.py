@@ -197,6 +197,7 @@ def test_all_rows_of_one_chunk_are_the_exact_gp(m, case):
 # --- between the limits ---------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("k", [1, 4, 13, 25])  # the last shares one residual
 def test_moments_are_the_pairwise_formulas(k, case):
     belief, neighbours = believe(case), neighbours_of(case, k)

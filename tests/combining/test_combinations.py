@@ -185,6 +185,7 @@ def test_no_noise_and_no_variation_are_survived(combination):
     assert np.isfinite(std).all()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("combination", ALL)
 def test_hyperparameters_are_learnt_and_answers_are_useful(combination):
     X, y = smooth_rows(400)

@@ -132,6 +132,7 @@ def test_a_stream_of_the_same_mixture_is_learnt_from_once():
     assert_array_equal(found[1], found[-1])
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("given", [None, {"ash": 3.0}])
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_relearning_is_a_fit_to_the_rows_that_were_kept(likelihood, given):

@@ -183,6 +183,7 @@ def test_many_chunks_at_rest_are_the_laplace_gp_of_the_anchored_model(likelihood
 # --- weights, order, copies -----------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @every_way
 def test_a_weight_is_so_many_rows(way):
     X, y = labelled(50, K=3)
@@ -235,6 +236,7 @@ def test_class_weights_are_those_of_scikit_learn(given):
         assert_same_answers(classifier(class_weight=given).fit(X, y, own), other, queries(), 0)
 
 
+@pytest.mark.diagonal
 @every_way
 def test_the_order_of_rows_does_not_matter(way):
     X, y = labelled(K=3)
@@ -243,6 +245,7 @@ def test_the_order_of_rows_does_not_matter(way):
     assert_same_answers(one, other, queries(), rtol=0)
 
 
+@pytest.mark.diagonal
 @every_way
 def test_workers_and_seeds_give_the_same_bits(way):
     X, y = labelled(K=3)
@@ -259,6 +262,7 @@ def test_the_seed_is_of_use():
     assert one.log_evidence_ != other.log_evidence_
 
 
+@pytest.mark.diagonal
 @every_way
 def test_copies_say_the_same(way):
     model = classifier(way).fit(*labelled(K=3))
@@ -273,6 +277,7 @@ def test_copies_say_the_same(way):
 # --- the fitted state -----------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @every_way
 def test_fitted_state_is_a_tree_of_plain_records(way):
@@ -349,6 +354,7 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
         assert_allclose(one.anchors_, other.anchors_)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_both_schedules_rest_at_the_same_place(likelihood, K):
@@ -467,6 +473,7 @@ def test_it_speaks_only_if_asked(capsys):
 # --- streams --------------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @every_way
 def test_waiting_rows_are_answered_as_by_one_chunk(way):
     X, y = labelled(60, K=3)
@@ -482,6 +489,7 @@ def test_waiting_rows_are_answered_as_by_one_chunk(way):
     assert len(model.anchors_) == (20 if way == "one chunk" else 8)
 
 
+@pytest.mark.diagonal
 @every_way
 @pytest.mark.parametrize("begin", ["fit", "partial_fit"])
 def test_a_short_beginning_is_not_forgotten(way, begin):
@@ -540,6 +548,7 @@ def test_classes_are_needed_once():
         classifier().partial_fit(X[y == "fir"], y[y == "fir"], classes=["fir"])
 
 
+@pytest.mark.diagonal
 @every_way
 def test_classes_may_come_late(way):
     X, y = labelled(90, K=3)
@@ -587,6 +596,7 @@ BAD = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("n", [20, 60], ids=["waiting", "anchored"])
 def test_a_bad_batch_leaves_the_state_as_it_was(n, bad):
@@ -722,6 +732,7 @@ def test_thirty_classes(way):
     assert_sound(few, X[:3])
 
 
+@pytest.mark.diagonal
 @every_way
 def test_chunks_of_one_class(way):
     X, y = labelled(K=3)

@@ -73,6 +73,7 @@ def test_fractional_weight_is_noise_divided_by_it():
 # -- units ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("p", [None, 2])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_kernel_and_noise_fed_back_give_the_same_model(variant, p):
@@ -147,6 +148,7 @@ def test_noise_of_each_output_scales_its_kernel():
 # -- reproducible ---------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_results_are_the_same_bits_for_any_number_of_jobs(variant):
     X, y = rows(120)
@@ -181,6 +183,7 @@ def test_pickle_and_clone_give_the_same_answers(variant):
 # -- weights --------------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weight_is_repetition_and_zero_is_absence(variant):
     X, y = rows(40)
@@ -226,6 +229,7 @@ def test_means_alone_are_those_with_bars_for_any_number_of_jobs(variant, p):
         assert_allclose(model.predict(queries()[3:4]), alone[3:4], rtol=1e-10)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("level", ["function", "observation"])
 def test_covariance_is_psd_and_its_diagonal_the_squared_bars(variant, level):

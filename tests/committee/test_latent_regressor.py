@@ -157,6 +157,7 @@ def test_schedules_rest_at_the_same_place_and_one_sweep_does_not(given):
     assert np.abs(answers(turns, queries()) - answers(once, queries())).max() > 1e-4
 
 
+@pytest.mark.diagonal
 @every_variant
 def test_an_exposure_is_an_offset_of_the_log_rate(variant):
     X, y, e = counts()
@@ -217,6 +218,7 @@ def test_bars_of_heavy_tails_at_both_levels():
     ).all()  # fmt: skip
 
 
+@pytest.mark.diagonal
 @every_variant
 def test_units_of_y_do_not_matter_to_heavy_tails(variant):
     X, y = heavy()
@@ -343,6 +345,7 @@ def test_no_counts_at_all(variant):
     assert_sound(learnt.fit(X, np.zeros(60)), queries())
 
 
+@pytest.mark.diagonal
 @every_variant
 @pytest.mark.parametrize("learn", [False, True])
 def test_huge_counts(variant, learn):
@@ -357,6 +360,7 @@ def test_huge_counts(variant, learn):
         assert ((low <= y) & (y <= high)).mean() > 0.9
 
 
+@pytest.mark.diagonal
 @every_variant
 @pytest.mark.parametrize("schedule", ["parallel", "sequence"])
 def test_huge_rough_counts(variant, schedule):
@@ -384,6 +388,7 @@ def test_few_rows(given, rows):
     assert_sound(CommitteeRegressor(likelihood=name, random_state=0).fit(X, y), queries())
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("y", [
     np.full(60, 3.0), np.r_[np.zeros(58), 1.0, 7.0], np.r_[np.zeros(59), 1e100],
     1e-140 * np.arange(60.0), 1e8 + np.arange(60.0),
@@ -396,6 +401,7 @@ def test_odd_targets_of_heavy_tails(y):
     assert_sound(few.fit(X, y), queries())
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("schedule", ["parallel", "sequence"])
 @pytest.mark.parametrize("inference", ["inductive", "transductive"])
 def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
@@ -431,6 +437,7 @@ def test_exposures_of_any_size():
 # -- what did not converge -----------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @both
 @every_variant
 def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
@@ -497,6 +504,7 @@ def test_copies_of_rows_are_no_proof_that_there_is_no_noise():
     assert_allclose(many.noise_, one.noise_, rtol=1e-3)
 
 
+@pytest.mark.diagonal
 @both
 @pytest.mark.parametrize("variant", ["local", "anchors only", "transductive"])
 def test_a_stream_comes_near_to_the_fit(given, variant):
@@ -539,6 +547,7 @@ def test_relearning_is_a_fit_to_the_rows_that_were_kept(given):
         forgetful.relearn()
 
 
+@pytest.mark.diagonal
 @both
 @every_variant
 def test_pickles_and_workers_change_nothing(given, variant):

@@ -352,6 +352,7 @@ def test_every_basis_with_every_density(basis, density):
     assert rmse(own.predict(X), model.predict(X)) < 0.3
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", ["RBF", "Matern12", "Matern32", "Matern52", "Hat", "Periodic",
                                   "RationalQuadratic", "Linear", "Constant"])  # fmt: skip
 def test_every_kernel_is_a_prior(name):

@@ -56,6 +56,7 @@ def test_read_only_memory_maps(variant, tmp_path):
     assert (mapped["X"] == X).all()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.uint8, bool])
 def test_other_numbers_are_taken_at_their_value(variant, dtype):
     coarse = (20.0 * np.abs(X)).astype(dtype)

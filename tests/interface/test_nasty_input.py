@@ -126,6 +126,7 @@ def test_a_dense_answer_too_large_is_refused_before_it_is_tried(variant):
 # -- few, constant, repeated ----------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_rows(variant, n):
     model = fit_sound(variant, X[:n], Y[:n])
@@ -172,6 +173,7 @@ def test_constant_targets_are_predicted(variant, value):
     assert (std <= 0.1 * (abs(value) or 1.0)).all()
 
 
+@pytest.mark.diagonal
 def test_a_constant_output_beside_another_is_predicted(variant):
     model = fit_sound(variant, X, np.column_stack([Y, np.full(40, 2.0)]))
     alone = committee(variant).fit(X, Y)
@@ -268,6 +270,7 @@ def test_targets_smaller_than_any_scale(variant):
     assert (np.abs(model.predict(XS)) < 1e-150).all()
 
 
+@pytest.mark.diagonal
 def test_an_outlier_in_everything(variant):
     fit_sound(variant, np.vstack([X, [[1e9, 1e9]]]), np.append(Y, 1e9))
     fit_sound(variant, np.exp(20.0 * X), Y, np.exp(20.0 * XS))

@@ -19,6 +19,7 @@ from estimator_cases import VARIANTS, assert_plain, committee, queries, rows
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("p", [None, 2])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fitted_state_is_a_tree_of_plain_records(variant, p):
@@ -33,6 +34,7 @@ def test_fitted_state_is_a_tree_of_plain_records(variant, p):
         assert_plain(model)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_state_of_a_stream_is_a_tree_of_plain_records(variant):
     X, y = rows(80)
@@ -55,6 +57,7 @@ def test_the_walk_finds_what_does_not_belong():
         assert_plain(model)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("model", [
     SparseGPRegressor(method="pic", anchors=Select("sgma", 8), chunk_size=10, random_state=0),
     SparseGPRegressor(method="vfe", anchors=8, random_state=0),
@@ -79,6 +82,7 @@ def test_other_models_are_trees_of_plain_records_too(model):
         assert_plain(model)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("p", [None, 2])
 @pytest.mark.parametrize("mode", ["local", "paper"])
 def test_local_experts_are_trees_of_plain_records(mode, p):

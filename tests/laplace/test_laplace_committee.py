@@ -47,6 +47,7 @@ def all_sites(committee, k=0):
 # --- the fixed point ------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @every
 @both_experts
 @both_orders
@@ -89,6 +90,7 @@ def test_at_the_fixed_point_softmax_is_at_its_joint_mode(sequential):
     assert len(found.past.parts) == 3 and found.past.parts[0].precision.shape == (7, 7)
 
 
+@pytest.mark.diagonal
 @both_experts
 @both_orders
 @pytest.mark.parametrize("size", [1e9, 1e15])
@@ -111,6 +113,7 @@ def test_rough_counts_of_any_size_converge_to_their_joint_mode(size, expert, kin
     assert_allclose(found.log_evidence, evidence, rtol=1e-8)
 
 
+@pytest.mark.diagonal
 @every
 def test_one_chunk_has_the_laplace_evidence_for_any_anchors(likelihood):
     chunks, Z, _ = draw(likelihood, (22,))

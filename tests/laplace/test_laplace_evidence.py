@@ -57,6 +57,7 @@ def test_likelihoods_of_the_same_rows_add_up_from_wherever_they_start(likelihood
         assert_allclose(found.gradient, one[1] + two[1], rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.diagonal
 @every
 @every_kernel
 def test_the_gradient_is_the_derivative(likelihood, kernel):

@@ -41,6 +41,7 @@ def tilted(log_likelihood, m, v):
         return float((mean - m) / v), float((variance - v) / v**2), float(log_z)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "y, m, v",
     [

@@ -202,6 +202,7 @@ def test_moments_given_f_are_those_of_the_density(likelihood, f):
     assert_allclose(likelihood.variance(np.array([f])), variance, rtol=1e-6)
 
 
+@pytest.mark.diagonal
 @every_scalar
 @pytest.mark.parametrize("v", [0.0, 1e-6, 0.3, 4.0, 30.0])
 @pytest.mark.parametrize("m", [-2.3, 0.2, 1.9])
@@ -234,6 +235,7 @@ def log_predictive(likelihood, row, m, v):
     return np.log(integral(64))
 
 
+@pytest.mark.diagonal
 @every_scalar
 @pytest.mark.parametrize("v", [1e-6, 0.3, 4.0, 300.0])
 def test_predictive_densities_are_integrals_over_f(likelihood, v):
@@ -339,6 +341,7 @@ def logistic_mean(m, v):
         )
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("v", [1e-9, 0.2, 1.0, 30.0, 200.0, 256.0, 257.0, 3e3, 1e7])
 def test_logistic_probabilities_hold_at_any_variance(v):
     for m in (-600.0, -45.0, -3.0, 0.0, 0.8, 21.0):
@@ -356,6 +359,7 @@ def test_softmax_of_two_is_the_logistic_function_of_their_difference(v):
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("v", [1e-6, 0.2, 0.9, 4.0, 10.0, 100.0, 1e3, 1e4])
 @pytest.mark.parametrize("share", [0.5, 0.1, 1.0 - 1e-6])
 def test_softmax_probabilities_keep_their_logs(v, share):
@@ -547,6 +551,7 @@ def test_moments_by_default_hold_where_the_mean_grows_exponentially():
 # --- waiting times, Gaussian noise and units ------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("level", [1e-5, 0.025, 0.5, 0.975, 1.0 - 1e-5])
 @pytest.mark.parametrize("v", [0.0, 1e-6, 0.3, 4.0, 100.0])
 def test_quantiles_of_waiting_times_reach_their_level(level, v):

@@ -30,6 +30,7 @@ def brute(k, m, v):
     return pdtr(k, np.exp(m + np.sqrt(v) * z)) @ weights / weights.sum()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("v", [0.0, 1e-6, 1e-3, 0.02, 0.3, 1.0, 4.0, 20.0, 50.0])
 def test_the_distribution_of_counts_holds_at_any_variance(v):
     for m in (-20.0, -3.0, 0.0, 2.2, 8.0):
@@ -76,6 +77,7 @@ def slow_student(y, m, v, likelihood):
     )  # fmt: skip
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dof", [1.3, 4.0, 31.0])
 def test_quantiles_of_heavy_tails_are_those_of_the_normal_and_the_t_added_up(level, dof):

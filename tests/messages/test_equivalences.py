@@ -244,6 +244,7 @@ def error_of_means(kernel, noise, chunks):
     return error
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(("q", "length_scale", "noise"), ILL)
 def test_eqs_4_and_5_hold_to_eight_digits_however_ill_conditioned(q, length_scale, noise):
     kernel, noise, chunks, Xq = smooth(q, length_scale, noise)
@@ -293,6 +294,7 @@ def test_well_separated_queries_give_eqs_4_and_5_themselves(sizes, noise):
     assert np.abs(found.variance - variance).max() < 1e-8 * 1.7
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("q", [4, 8, 12])
 @pytest.mark.parametrize("length_scale", [0.7, 2.0, 6.0])
 def test_the_nugget_costs_less_than_a_tenth_of_an_error_bar(q, length_scale):

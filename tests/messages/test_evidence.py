@@ -121,6 +121,7 @@ def test_anchored_evidence_is_that_of_block_experts(problem):
 # --- gradients ------------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @every_expert
 @every_kernel
 def test_gradient_with_anchors_is_the_derivative(kernel, expert, problem):
@@ -163,6 +164,7 @@ def test_gradient_with_fixed_features_is_that_of_the_noise(expert, problem):
     assert_allclose(found, numeric, rtol=1e-7)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("p", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @every_expert

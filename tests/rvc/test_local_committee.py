@@ -154,6 +154,7 @@ def test_forgetting_follows_a_jump(local):
 HARD = dict(slow.hard_rows(*rows(2, 60)))
 
 
+@pytest.mark.diagonal
 @BOTH
 @pytest.mark.parametrize("forgetting", [1.0, 0.9])
 @pytest.mark.parametrize("case, data", HARD.items(), ids=HARD)

@@ -24,6 +24,7 @@ def test_scikit_learn_conventions_hold(estimator, check):
 # -- units ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @MODES
 @WAYS
 @pytest.mark.parametrize("of_X, shift, of_y, of_zero", [
@@ -273,6 +274,7 @@ NASTY = {
 }
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("arguments", [
     {}, {"mode": "paper"}, {"forgetting": 0.9, "sweeps": 3}, {"centres": "grid"},
     {"mode": "paper", "forgetting": 0.9, "width": "auto", "b": "auto"},
@@ -370,6 +372,7 @@ def test_bad_arguments_are_named(name):
             assert vars(bad).keys() == bad.get_params().keys()
 
 
+@pytest.mark.diagonal
 @MODES
 @WAYS
 def test_containers_and_copies_answer_alike(mode, way):

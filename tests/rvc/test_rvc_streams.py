@@ -54,6 +54,7 @@ def test_the_first_rows_are_answered_for(mode):
     assert rmse(found.predict(GRID), np.sin(GRID[:, 0])) < 0.35
 
 
+@pytest.mark.diagonal
 @MODES
 @pytest.mark.parametrize("p", [None, 2])
 def test_progressive_is_predict_and_partial_fit_row_by_row(mode, p):

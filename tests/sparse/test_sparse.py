@@ -168,6 +168,7 @@ def test_every_rule_chooses_anchors_and_tells_of_them(rule):
         assert (np.diff(chosen.remaining) <= 1e-12).all() and chosen.remaining[-1] < 0.1
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("method", METHODS)
 def test_hyperparameters_are_learnt_by_the_method_itself(method):
     X, y = smooth_rows(500)
