@@ -220,7 +220,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         mean = np.stack([each.mean for each in priors], axis=-1)
         return self._shaped(mean), self._shaped(np.stack([p.covariance for p in priors], axis=-1))
 
-    def _answers_at(self, X: Array, shift: Array) -> Answers:
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Answers:
         model = self.model_
         return Answers(
             X, self._members_predictor(), model.likelihoods, model.units, self._engine()

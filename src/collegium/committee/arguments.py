@@ -162,6 +162,10 @@ class Settings:
         most = most or (200 if self.keeps_rows and not self.transductive else 500)
         return self.n_anchors or int(min(np.clip(2.0 * dof, 20, most), max(n // 10, 20)))
 
+    def anchor_budget(self) -> int:
+        """Anchors of a stream, at most."""
+        return self.n_anchors or self.anchor_count(10**9)
+
     def query_points(self, dof: float) -> int:
         """Points of one transductive batch: twice the degrees of freedom, 200 to 1000."""
         if not self.transductive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ..interface.classifier import Classifier, distinct_labels, signs
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
 from ..interface.validation import check_queries, generator
+from ..interface.watching import FEW
 from ..laplace.learning import Problem
 from ..likelihoods.softmax import Softmax
 from ..likelihoods.units import Units
@@ -38,7 +40,7 @@ from .classes import (
 )
 from .fitting import Job, fit_model
 from .latent_arguments import latent_settings, sweeps_asked
-from .latent_fitting import LatentSystem, add_latent_rows
+from .latent_fitting import LatentSystem, add_latent_rows, with_kernel_of
 from .model import LatentModel
 
 Array = np.ndarray
@@ -122,6 +124,8 @@ class CommitteeClassifier(Classifier):
     True
     """
 
+    few_checked = FEW
+
     def __init__(
         self,
         kernel=None,
@@ -199,8 +203,9 @@ class CommitteeClassifier(Classifier):
 
         Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
         from rows of one class, and kernel, anchors and scale are learnt anew, from the rows that
-        were kept, where classes come in other shares than before (with `n_local=0` no rows are
-        kept, and that is warned of). Transductive answers hear all chunks again, as after `fit`.
+        were kept, where classes come in other shares than before (with `n_local=0` from a sample
+        of 2,000 rows of the stream, the messages so far being carried over). Transductive answers
+        use all chunks again, as after `fit`.
 
         Parameters
         ----------
@@ -219,6 +224,7 @@ class CommitteeClassifier(Classifier):
             raise ValueError("class_weight='balanced' needs all rows at once: give a dict, or fit")
         X, y = self._check(X, y, reset=first)
         rows, self.classes_ = self._coded(X, y, self._known(classes, first), sample_weight)
+        check = self._check_of(rows.w.size, self._arrived(rows))
         count = counts(rows, self.classes_.size)
         if first:
             self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
@@ -235,23 +241,37 @@ class CommitteeClassifier(Classifier):
         with single_threaded():
             if again and model is not None and model.waiting is None:
                 if kept is not None:
-                    self._keep(begin(kept[0] + rows, None))
+                    self._keep(begin(kept[0] + rows, None), check)
                     return self
-                warnings.warn(
-                    "classes come in other shares than those the kernel was learnt from, and "
-                    "n_local=0 keeps no rows to learn from anew: mix the stream, or give n_local "
-                    "above 0",
-                    stacklevel=3,
-                )
-            self._keep(grow(model, rows, begin, partial(self._with_more, settings)))
+                if model.following is None:
+                    warnings.warn(
+                        "classes come in other shares than those the kernel was learnt from, and "
+                        "with given anchors n_local=0 keeps no rows to learn from anew: mix the "
+                        "stream, or leave the anchors out",
+                        stacklevel=3,
+                    )
+                else:
+                    sample = model.following.sample.add(rows).rows
+                    model = with_kernel_of(model, begin(sample, None))
+            self._keep(grow(model, rows, begin, partial(self._with_more, settings)), check)
         return self
+
+    def _watched_log_proba(self, X: Array) -> Array:
+        """By anchors and a few rows: what `predict` uses would cost more than learning does."""
+        with single_threaded():
+            found = self.model_.watcher().latents.predict(X, self._engine())
+            return log_probabilities(self.model_.likelihoods[0], found)
 
     def _with_more(self, settings: Settings, model: LatentModel, rows: Rows) -> LatentModel:
         """The model after rows in chunks of their own."""
         rows, _ = merged(rows, None, in_order=settings.in_order)
+        if model.following is not None:
+            model = replace(model, following=model.following.with_rows(rows))
         rows = weighted(rows.take(of_weight(rows, self.class_weight_)), self.class_weight_)
         targets = [problem.y for problem in self._problems(rows.y)]
-        return add_latent_rows(model, rows, targets, settings, generator(self.random_state))
+        rng = generator(self.random_state)
+        job = Job(rows, None, settings, rng, self._say(), streaming=True)
+        return add_latent_rows(model, job, targets)
 
     @all_or_nothing
     def relearn(self) -> Self:

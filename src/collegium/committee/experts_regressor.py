@@ -159,16 +159,19 @@ class ExpertsRegressor(Regressor):
             self.y_ndim_ = y_ndim
         else:
             check_outputs(rows, model.scaling)
+        check = self._check_of(rows.w.size, self._arrived(rows))
 
         def begin(rows: Rows, earlier: Any) -> Any:
             return self._made_of(settings, rows, None, streaming=True, earlier=earlier)
 
         def absorb(model: Any, rows: Rows) -> Any:
             rows, _ = merged(rows, None, in_order=settings.in_order)
-            return add_rows(model, rows, settings, generator(self.random_state))
+            rng = generator(self.random_state)
+            job = Job(rows, None, settings, rng, self._say(), streaming=True)
+            return add_rows(model, job, check)
 
         with single_threaded():
-            self._keep(grow(model, rows, begin, absorb))
+            self._keep(grow(model, rows, begin, absorb), check)
         return self
 
     @all_or_nothing

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from ..interface.progress import Progress
 from ..interface.stream import Waiting
+from ..interface.watching import StreamCheck
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale, best_scale, left_out
 from ..laplace.committee import (
@@ -24,11 +24,14 @@ from ..learning.anchors import RULES, Stop
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
 from ..messages.basis import Anchors
+from ..messages.growing import appended, carried, dropped
+from ..messages.message import Message
 from ..rows.chunk import cut
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning
 from .arguments import Settings
 from .fitting import Job, fit_model, given_anchors
+from .following import Following
 from .model import LatentModel
 from .plan import LEARNING_AT_MOST, check_memory
 from .sweeping import Sweeping, check_modes
@@ -39,6 +42,8 @@ Array = np.ndarray
 CHECKED, FEWEST, NEAR = 1_000, 100, 100
 #: Noise that stands for a site's where anchors are selected.
 TYPICAL_NOISE = 4.0
+#: Of the prior's variance, what anchors may leave open of a latent function without noise.
+OPEN = 0.1
 #: Noise to start learning from, of y scaled.
 FIRST_NOISE = 0.1
 #: Mean squares of y over its variance, from which on a prior mean of zero costs digits.
@@ -146,7 +151,15 @@ class LatentSystem:
             model = scaled_on_held_out_rows(model, self.loss, job)
         if draft.alone or job.settings.keeps_rows:
             return model
-        return replace(model, committees=tuple(map(_without_rows, model.committees)))
+        model = replace(model, committees=tuple(map(_without_rows, model.committees)))
+        return replace(model, following=self._following(job, model))
+
+    def _following(self, job: Job, model: LatentModel) -> Following | None:
+        if job.settings.anchors is not None:
+            return None
+        basis = model.committees[0].basis
+        noise = getattr(model.likelihoods[0], "noise", OPEN * basis.scale(basis.Z))
+        return Following.of(basis, noise, job.settings.anchor_budget(), self._rows(job))
 
     def _rows(self, job: Job) -> Rows:
         """To learn from."""
@@ -237,12 +250,10 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
     return replace(model, scale=scale)
 
 
-def add_latent_rows(
-    model: LatentModel, rows: Rows, targets: Sequence[Array], settings: Settings,
-    rng: np.random.Generator,
-) -> LatentModel:  # fmt: skip
+def add_latent_rows(model: LatentModel, job: Job, targets: Sequence[Array]) -> LatentModel:
     """The model after more rows, in chunks that are approximated once."""
-    groups = Job(rows, None, settings, rng, Progress(0), streaming=True).groups(model.kernel)
+    rows, settings, groups = job.rows, job.settings, job.groups(model.kernel)
+    model = with_novel_anchors(model, rows.X)
     committees = tuple(
         replace(
             replace(one).add(  # what it caches is not stored
@@ -252,19 +263,74 @@ def add_latent_rows(
         for one, y in zip(model.committees, targets)
     )
     check_modes(committees)
-    return replace(
+    model = replace(
         model, committees=committees, n_chunks=model.n_chunks + len(groups),
         total_weight=model.total_weight + float(rows.w.sum()),
     )  # fmt: skip
+    return within_budget(model)
 
 
-def add_regression_rows(
-    model: LatentModel, rows: Rows, settings: Settings, rng: np.random.Generator
-) -> LatentModel:
+def with_novel_anchors(model: LatentModel, X: Array) -> LatentModel:
+    """With anchors among rows that those so far see badly, where no rows are kept."""
+    if model.following is None:
+        return model
+    basis = model.committees[0].basis
+    following, Z = model.following.novel(basis, X)
+    if Z.size:
+        grown = appended(basis, Z)
+        committees = tuple(replace(one).with_anchors(grown) for one in model.committees)
+        model = replace(model, committees=committees)
+    return replace(model, following=following)
+
+
+def within_budget(model: LatentModel) -> LatentModel:
+    """With as many anchors as the budget allows, those that say least dropped."""
+    own, basis = model.following, model.committees[0].basis
+    if own is None or basis.m <= own.budget:
+        return model
+    fresh = [replace(one) for one in model.committees]
+    small, messages = dropped(basis, [m for one in fresh for m in one.total.parts], own.budget)
+    kept = tuple(_shared_out(fresh, small, messages))
+    return replace(model, committees=kept, following=own.without(basis.m - own.budget))
+
+
+def with_kernel_of(model: LatentModel, other: LatentModel) -> LatentModel:
+    """The messages of a model, with kernel, likelihoods and scale of one learnt from a sample."""
+    own, basis = model.following, model.committees[0].basis
+    assert own is not None
+    moved = [
+        carried(message, basis, other.kernel, 1.0)
+        for one in model.committees
+        for message in one.past_messages
+    ]
+    new = moved[0][0]
+    kept = _shared_out(model.committees, new, [message for _, message in moved])
+    likelihoods = other.likelihoods
+    committees = tuple(replace(one, likelihood=own) for one, own in zip(kept, likelihoods))
+    noise = getattr(likelihoods[0], "noise", OPEN * new.scale(new.Z))
+    return replace(
+        model, committees=committees, scale=other.scale, learnt_at=own.sample.seen,
+        following=own.relearnt(new, noise),
+    )  # fmt: skip
+
+
+def _shared_out(
+    committees: Sequence[LaplaceCommittee], basis: Anchors, messages: Sequence[Message]
+) -> list[LaplaceCommittee]:
+    """Each committee with its own of the messages, in their order."""
+    found, at = [], 0
+    for one in committees:
+        count = len(one.past.parts)
+        found.append(one.with_messages(basis, messages[at : at + count]))
+        at += count
+    return found
+
+
+def add_regression_rows(model: LatentModel, job: Job, check: StreamCheck) -> LatentModel:
     """The model of a regressor after more rows."""
-    units = replace(model.units, exposed=model.units.exposed or exposed(rows.y))
-    targets = [model.units.forward(rows.y)]
-    return add_latent_rows(replace(model, units=units), rows, targets, settings, rng)
+    units = replace(model.units, exposed=model.units.exposed or exposed(job.rows.y))
+    targets = [model.units.forward(job.rows.y)]
+    return add_latent_rows(replace(model, units=units), job, targets)
 
 
 def due(earlier: LatentModel, n: int, settings: Settings) -> bool:

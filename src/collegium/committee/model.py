@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.conjugate_gradients import Refined
-from ..answers.predictors import Predictor, predictor
+from ..answers.predictors import Global, Local, Predictor, predictor
 from ..answers.transductive import Joint
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
@@ -24,9 +24,13 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.rows import Prediction, Rows
+from .following import Following
 from .sweeping import Sweeping
 
 Array = np.ndarray
+#: A stream is checked with so many of its last rows, and of these the nearest to each arriving
+#: one: all rows would cost more than learning does.
+LAST, WATCHED_NEAR = 500, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,7 @@ class CommitteeModel(Model):
     total_weight: float
     exact: bool  # all rows in one chunk; with more rows anchors are chosen
     learnt_at: int  # rows seen when hyperparameters were last learnt
+    following: Following | None = None  # None: anchors stay as they are
     sweeps: int = 1
     change: float = 0.0
 
@@ -101,6 +106,15 @@ class CommitteeModel(Model):
         own = predictor(self.rest, self.n_local)
         return Refined(own, self.kernel, self.committee.rows().X, self.weights)
 
+    def watcher(self) -> Predictor:
+        """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
+        if self.committee.no_anchors:
+            return self.predictor()
+        near = min(self.n_local, WATCHED_NEAR)
+        if not (near and self.committee.sizes):
+            return Global(self.committee)
+        return Local.of(self.committee.of_last_rows(LAST), near)
+
     def answerer(self, committee: Committee, n_local: int) -> Predictor:
         """Who answers for a committee: its chunks jointly, or its anchors and nearest rows."""
         if self.query_size and len(committee.sizes) > 1:
@@ -126,6 +140,7 @@ class LatentModel(Model):
     learnt_at: int
     sweeping: Sweeping
     scale: LatentScale
+    following: Following | None = None  # None: anchors stay as they are
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -175,6 +190,17 @@ class LatentModel(Model):
 
     def log_evidence(self) -> float:
         return sum(replace(one).log_evidence for one in self.committees)
+
+    def watcher(self) -> OneLatent:
+        """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
+        if self.waiting is not None:
+            return OneLatent(self.latents())
+        fresh, few = [replace(one) for one in self.committees], 1 + LAST // self.chunk_size
+        latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+        latents = [replace(one, kept=one.kept[-few:]) for one in latents]
+        near = min(self.n_local, WATCHED_NEAR)
+        each = latent_predictors(latents, near) if near else tuple(map(Global, latents))
+        return OneLatent(LatentPredictor(each, None, self.scale))
 
     def latents(self) -> LatentPredictor:
         fresh = [replace(one) for one in self.committees]  # what it caches is not stored

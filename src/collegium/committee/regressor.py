@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..interface.answers import Answers
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
 from ..interface.validation import check_exposure, check_outputs, check_rows, generator
+from ..interface.watching import FEW
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
@@ -22,6 +24,8 @@ from .arguments import Settings
 from .fitting import GaussianSystem, Job, add_rows, fit_model
 from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
 from .latent_fitting import add_regression_rows, fit_regression
+
+Array = np.ndarray
 
 
 class CommitteeRegressor(Regressor):
@@ -158,6 +162,8 @@ class CommitteeRegressor(Regressor):
     (True, True)
     """
 
+    few_checked = FEW
+
     def __init__(
         self,
         kernel=None,
@@ -267,17 +273,26 @@ class CommitteeRegressor(Regressor):
         elif likelihood is None:
             check_outputs(rows, model.scaling)
 
+        check = self._check_of(rows.w.size, self._arrived(rows))
+
         def begin(rows: Rows, earlier: Any) -> Any:
             return self._made_of(settings, rows, None, likelihood, streaming=True, earlier=earlier)
 
         def absorb(model: Any, rows: Rows) -> Any:
             rows, _ = merged(rows, None, in_order=settings.in_order)
             add = add_rows if likelihood is None else add_regression_rows
-            return add(model, rows, settings, generator(self.random_state))
+            job = Job(
+                rows, None, settings, generator(self.random_state), self._say(), streaming=True
+            )
+            return add(model, job, check)
 
         with single_threaded():
-            self._keep(grow(model, rows, begin, absorb))
+            self._keep(grow(model, rows, begin, absorb), check)
         return self
+
+    def _watcher(self, X: Array, shift: Array) -> Answers:
+        """Anchors and a few rows: all that `predict` uses would cost more than learning does."""
+        return self._answers_at(X, shift, self.model_.watcher())
 
     @all_or_nothing
     def relearn(self) -> Self:

@@ -17,6 +17,7 @@ from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
 from ..interface.validation import check_outputs, check_queries, check_rows, generator
+from ..interface.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
@@ -219,6 +220,7 @@ class RegressionFilter(Regressor):
             self.y_ndim_ = y_ndim
         else:
             check_outputs(rows, model.scaling)
+        check = self._check_of(rows.w.size, self._arrived(rows))
         n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
         rows = rows.take(rows.w > 0)
         rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
@@ -234,11 +236,11 @@ class RegressionFilter(Regressor):
             stream = replace(stream, n_seen=seen + n)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)
-        return self._after(stream, 0.0 if model is None else model.outside)
+        return self._after(stream, 0.0 if model is None else model.outside, check)
 
-    def _after(self, stream: FilterStream, before: float):
+    def _after(self, stream: FilterStream, before: float, check: StreamCheck | None = None):
         """Keep the stream; warn once the share of rows outside exceeds MANY."""
-        self._keep(stream)
+        self._keep(stream, check)
         if stream.waiting is None and stream.outside > MANY >= before:
             warnings.warn(
                 f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "

@@ -14,6 +14,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.units import Units
 from ..numerics import linalg
 from ..rows.rows import Prediction
+from .watching import COVERAGE, Arrived
 
 Array = np.ndarray
 #: Of a new observation, or of the function behind it.
@@ -81,6 +82,30 @@ class Answers:
         found = self._source(level).predict(self.X, self.engine)
         lower, upper = (self._quantile(found, q, level) for q in (tail, 1.0 - tail))
         return self._in_units(lower), self._in_units(upper)
+
+    def arrived(self, y: Array) -> Arrived:
+        """What observations y (n, c), in the units of the user, say of these answers."""
+        tail, outputs = 0.5 - 0.5 * COVERAGE, []
+        found = self.predictor.predict(self.X, self.engine)
+        for j, own in enumerate(self.likelihoods):
+            (m, v), seen = self._output(found, j), self._seen(y, j)
+            exposure = seen.shape[1] > 1
+            density = own.log_predictive(seen, found.mean[:, j] if exposure else m, v)
+            mean, variance = own.predict(m, v)
+            lower, upper = own.quantile(tail, m, v), own.quantile(1.0 - tail, m, v)
+            missed = (seen[:, 0] < lower) | (seen[:, 0] > upper)
+            square = (seen[:, 0] - mean) ** 2 / np.maximum(variance, 1e-300)
+            prior = np.inf if self.kernel is None else self.kernel.diag(self.X)
+            scale = self.units.scaling.scale[j]
+            outputs.append((missed, square, v > 0.5 * prior, density - np.log(scale)))
+        missed, square, outside, density = (np.mean(part, axis=0) for part in zip(*outputs))
+        return Arrived(missed, np.full(missed.shape, 2.0 * tail), density, square, outside)
+
+    def _seen(self, y: Array, j: int) -> Array:
+        """Observations of output j as its likelihood sees them, exposures included  (n, c)."""
+        if self.likelihoods[j].takes_exposure:
+            return self.units.forward(y)
+        return self.units.scaling.forward(y - self.offset)[:, j : j + 1]
 
     def draws(self, n_samples: int, rng: Any, level: str) -> Array:
         """Functions drawn jointly over the queries, and an observation of each."""

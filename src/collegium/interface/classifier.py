@@ -10,14 +10,19 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
-from .estimator import Estimator
+from .arguments import whole_number
+from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights
+from .watching import CHECKED, Arrived, ProgressiveClasses, look
 
 Array = np.ndarray
 
 
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
+
+    #: Rows of a call that are checked at first.
+    few_checked: int = CHECKED
 
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each query.
@@ -33,6 +38,60 @@ class Classifier(ClassifierMixin, Estimator):
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    @all_or_nothing
+    def progressive(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        batch: int = 100,
+    ) -> ProgressiveClasses:
+        """Predict rows, then learn from them, batch by batch: the honest score of a stream.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight : as in `partial_fit`, which learns
+        batch : int, default=100
+            Rows that are predicted together before they are learnt from.
+
+        Returns
+        -------
+        found : ProgressiveClasses
+            `found.probability` (n, n_classes), NaN for the first batch of a new stream, and
+            scores: `found.accuracy`, `found.log_loss`.
+        """
+        first, size = not hasattr(self, "model_"), whole_number(batch, "batch")
+        table, words = self._check(X, y, reset=first)
+        known = self._known(classes, first)
+        codes = self._coded(table, words, known, None)[0].y[:, 0].astype(int)
+        w = self._weights(table, sample_weight)
+        probability = np.full((codes.size, known.size), np.nan)
+        for start in range(0, codes.size, size):
+            part = slice(start, start + size)
+            if hasattr(self, "model_"):
+                probability[part] = self.predict_proba(table[part])
+            if (w[part] > 0).any():
+                self.partial_fit(table[part], words[part], known, w[part])
+        return ProgressiveClasses.scored(probability, codes)
+
+    def _arrived(self, rows: Rows) -> Arrived | None:
+        """What rows of a stream say of the model's answers, before it learns from them."""
+        if not hasattr(self, "model_") or not rows.w.size:
+            return None
+
+        def ask(positions: Array) -> Arrived:
+            some = rows.take(positions)
+            return Arrived.of_classes(self._watched_log_proba(some.X), some.y[:, 0].astype(int))
+
+        return look(ask, rows.w.size, self.few_checked)
+
+    def _watched_log_proba(self, X: Array) -> Array:
+        """The log probabilities that a stream is checked by."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def _check(self, X, y, *, reset):
         X, y = validate_data(

@@ -15,6 +15,7 @@ from ..numerics.threads import single_threaded
 from .answers import Made
 from .arguments import choose_engine
 from .progress import Progress
+from .watching import Arrived, StreamCheck
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -25,10 +26,28 @@ class Estimator(BaseEstimator):
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
-    def _keep(self, model: Any) -> None:
-        """The model from now on; what was made of an earlier one is dropped."""
+    #: What to do where the error bars of a stream stop covering.
+    stream_remedy: str = "Call fit with recent rows"
+
+    def _keep(self, model: Any, check: StreamCheck | None = None) -> None:
+        """The model from now on; what was made of an earlier one is dropped.
+
+        `check`: of the stream that it came from; None: it is a new one.
+        """
         self.model_ = model
         self._made = Made()
+        self.stream_ = check or StreamCheck()
+
+    def _check_of(self, n: int, arrived: Arrived | None) -> StreamCheck:
+        """The check of a stream after n more rows; warns where error bars stop covering."""
+        before = getattr(self, "stream_", None) or StreamCheck()
+        check = before.after(n, arrived).warned(self.stream_remedy, stacklevel=4)
+        if arrived is not None:
+            self._say()(
+                f"{check.rows} rows: 95 % intervals cover {check.recent_coverage:.0%} of those "
+                f"that came last, mean log density {check.recent_log_density:.3f}"
+            )
+        return check
 
     def _predictor(self) -> Any:
         """The model's predictor, made when first asked for and never stored."""

@@ -11,19 +11,26 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
+from ..rows.rows import Rows
 from .answers import LEVELS, Answers
-from .arguments import check_coverage, check_level, check_square
-from .estimator import Estimator
-from .validation import check_exposure, check_queries
+from .arguments import check_coverage, check_level, check_square, whole_number
+from .estimator import Estimator, all_or_nothing
+from .validation import check_exposure, check_queries, check_rows
+from .watching import CHECKED, Arrived, Progressive, look
 
 Array = np.ndarray
+#: Rows of a new stream that `progressive` learns from before it predicts.
+FIRST_BATCH = 10
 
 
 class Regressor(RegressorMixin, Estimator):
     """Answers from `model_`: a record with `predictor()`, `likelihoods`, `units` and `kernel`."""
 
     levels: tuple[str, ...] = LEVELS
+    #: Rows of a call that are checked at first.
+    few_checked: int = CHECKED
 
     def predict(
         self,
@@ -151,6 +158,53 @@ class Regressor(RegressorMixin, Estimator):
         mean = self.predict(X, exposure=exposure)
         return float(r2_score(y, mean, sample_weight=sample_weight))
 
+    @all_or_nothing
+    def progressive(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        batch: int = 100,
+    ) -> Progressive:
+        """Predict rows, then learn from them, batch by batch: the honest score of a stream.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `partial_fit`, which learns
+        batch : int, default=100
+            Rows that are predicted together before they are learnt from; fewer at the start.
+
+        Returns
+        -------
+        found : Progressive
+            `mean, std = found`, and scores: `found.rmse`, `found.nlpd`, `found.coverage`. Rows
+            of the first batch of a new stream have NaN.
+        """
+        if not hasattr(self, "partial_fit"):
+            raise ValueError(f"{type(self).__name__} has no partial_fit: it learns by fit alone")
+        size = whole_number(batch, "batch")
+        rows, _ = check_rows(self, X, y, sample_weight, reset=not hasattr(self, "model_"))
+        mean, std = np.full((2, *rows.y.shape), np.nan)
+        missed, density = np.full((2, rows.w.size), np.nan)
+        start = 0
+        while start < rows.w.size:
+            known = hasattr(self, "model_")
+            part = slice(start, start + (size if known else min(size, FIRST_BATCH)))
+            own = rows.take(part)
+            if known:
+                shift = np.full(own.w.size, self.model_.units.shift)
+                with single_threaded():
+                    answers = self._answers_at(own.X, shift)
+                    mean[part], std[part] = answers.moments("observation")
+                    arrived = answers.arrived(own.y)
+                missed[part], density[part] = arrived.missed, arrived.log_density
+            if (own.w > 0).any():
+                self.partial_fit(own.X, own.y if rows.y.shape[1] > 1 else own.y[:, 0], own.w)
+            start = part.stop
+        mean, std = self._shaped(mean), self._shaped(std)
+        return Progressive.scored(mean, std, rows.y, missed, density)
+
     def _answers(self, X, level, exposure) -> Answers:
         """What the model knows at queries; refuses what it does not."""
         check_is_fitted(self)
@@ -159,13 +213,33 @@ class Regressor(RegressorMixin, Estimator):
         e = check_exposure(exposure, X.shape[0], model.likelihoods[0], used=model.units.exposed)
         return self._answers_at(X, model.units.shift + np.log(e))
 
-    def _answers_at(self, X: Array, shift: Array) -> Any:
-        """The same for checked queries; `shift` is added to latent functions."""
-        model = self.model_
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
+        """The same for checked queries; `shift` is added to latent functions. `predictor`: another
+        than the model's own."""
+        model, own = self.model_, predictor or self._predictor()
         return Answers(
-            X, self._predictor(), model.likelihoods, model.units, self._engine(), shift,
+            X, own, model.likelihoods, model.units, self._engine(), shift,
             self._prior_mean(X), model.kernel,
         )  # fmt: skip
+
+    def _arrived(self, rows: Rows) -> Arrived | None:
+        """What rows of a stream say of the model's answers, before it learns from them."""
+        if not hasattr(self, "model_"):
+            return None
+        exposed = self.model_.likelihoods[0].takes_exposure
+
+        def ask(positions: Array) -> Arrived:
+            some = rows.take(positions)
+            e = log_exposure(some.y) if exposed else 0.0
+            return self._watcher(some.X, self.model_.units.shift + e).arrived(some.y)
+
+        with single_threaded():
+            return look(ask, rows.w.size, self.few_checked)
+
+    def _watcher(self, X: Array, shift: Array) -> Any:
+        """The answers that a stream is checked by: others than those of users where these cost
+        more than learning does."""
+        return self._answers_at(X, shift)
 
     def _prior_mean(self, X: Array) -> Array | float:
         """What is added to answers, in the units of y: a number or (n, p)."""

@@ -29,6 +29,7 @@ from ..likelihoods.base import Observation
 from ..messages.basis import Anchors
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
+from ..messages.growing import new_prior, padded
 from ..messages.message import Belief, Message, normalise
 from ..numerics.threads import single_threaded
 from ..numerics.tree import Tree
@@ -214,6 +215,22 @@ class LaplaceCommittee:
             return replace(state, messages=Stack(state.sites.message(design.V, design.Q)))
 
         return replace(self, states=tuple(engine.map(renew, self.states)), bounded=False)
+
+    def with_anchors(self, basis: Anchors) -> LaplaceCommittee:
+        """On a basis with more anchors, appended to its own; no chunks may have been kept."""
+        old, m = self.basis.m, basis.m
+        parts = tuple(padded(part, m) + new_prior(old, m) for part in self.past.parts)
+        return replace(self, basis=basis, past=Stack(parts))
+
+    def with_messages(self, basis: Anchors, messages: Sequence[Message]) -> LaplaceCommittee:
+        """On another basis, with these messages of all chunks so far, which were not kept."""
+        parts = tuple(basis.prior() + message for message in messages)
+        return replace(self, basis=basis, past=Stack(parts))
+
+    @property
+    def past_messages(self) -> list[Message]:
+        """What the chunks that were not kept said, without the prior."""
+        return [part - self.basis.prior() for part in self.past.parts]
 
     def after_sweep(self, found: Sequence[ChunkState], step: float) -> LaplaceCommittee:
         """Old messages + step · (new − old)."""

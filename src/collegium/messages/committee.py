@@ -16,7 +16,8 @@ from ..rows.rows import Rows
 from .basis import Anchors
 from .experts.base import Expert
 from .experts.block import Block
-from .message import Belief, normalise
+from .growing import appended, carried, dropped, padded
+from .message import Belief, Message, normalise
 
 Array = np.ndarray
 
@@ -64,10 +65,48 @@ class Committee:
                 sizes = (*sizes, X.shape[0])
         return replace(self, messages=messages, belief=belief, kept=kept, sizes=sizes)
 
+    def with_anchors(self, Z: Array) -> Committee:
+        """Append anchors: every message so far is one about the old coordinates alone."""
+        basis = appended(self.basis, Z)
+        messages = self.messages.map(lambda message: padded(message, basis.m))
+        return self._on(basis, messages)
+
+    def of_at_most(self, m: int) -> Committee:
+        """Drop all but m anchors, those that say least first: an approximation (`dropped`)."""
+        if self.basis.m <= m:
+            return self
+        prior = self.basis.prior(self.belief.mean.shape[1])
+        basis, messages = dropped(self.basis, [self.messages.total(prior)], m)
+        return self._on(basis, Tree().push(messages[0]))
+
+    def with_prior(self, kernel: Kernel, noise: float) -> Committee:
+        """Take another kernel and noise: messages about f(Z) stay, but for the scale of the
+        noise; an approximation (`carried`)."""
+        nothing = Message.zero(self.basis.m, self.belief.mean.shape[1])
+        total = self.messages.total(nothing)
+        basis, message = carried(total, self.basis, kernel, self.noise / noise)
+        return replace(self._on(basis, Tree().push(message)), expert=type(self.expert)(noise))
+
+    def _on(self, basis: Anchors, messages: Tree) -> Committee:
+        belief = normalise(messages.total(basis.prior(self.belief.mean.shape[1])))
+        return replace(self, basis=basis, messages=messages, belief=belief)
+
     def rows(self) -> Rows:
         """The kept rows of all chunks."""
         d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
         return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
+
+    def of_last_rows(self, n: int) -> Committee:
+        """The same belief with no more than the last n rows kept."""
+        last = None
+        for part in reversed(self.kept.sums):
+            last = part if last is None else part + last
+            if last.w.size >= n:
+                break
+        if last is None:
+            return self
+        last = last.take(slice(-n, None))
+        return replace(self, kept=Tree().push(last), sizes=(last.w.size,))
 
     def chunks(self) -> list[Chunk]:
         """The kept rows, one `Chunk` per chunk."""

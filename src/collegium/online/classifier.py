@@ -217,6 +217,7 @@ class OnlineGPClassifier(Classifier):
         X, y = self._check(X, y, reset=model is None)
         known = self._known(classes, model is None)
         rows, self.classes_ = self._coded(X, y, known, sample_weight)
+        check = self._check_of(rows.w.size, self._arrived(rows))
         n, seen = rows.X.shape[0], 0 if model is None else model.n_seen
         rows, enough = repeated(rows, self), options.learn_rows if options.learn else 0
 
@@ -227,7 +228,7 @@ class OnlineGPClassifier(Classifier):
 
         with single_threaded():
             model = grow(model, rows, start, LabelModel.with_rows)
-        self._keep(replace(model, n_seen=seen + n))
+        self._keep(replace(model, n_seen=seen + n), check)
         return self
 
     def _options(self) -> Options:

@@ -173,6 +173,7 @@ class OnlineGPRegressor(Regressor):
             self.y_ndim_ = y_ndim
         else:
             check_outputs(rows, model.scaling)
+        check = self._check_of(rows.w.size, self._arrived(rows))
         rows = repeated(rows, self) if options.counts else rows.take(rows.w > 0)
         if not options.counts and not options.in_order:
             rows, _ = merged(rows, None, in_order=True)
@@ -184,7 +185,7 @@ class OnlineGPRegressor(Regressor):
 
         with single_threaded():
             model = grow(model, rows, start, OnlineModel.with_rows)
-        self._keep(replace(model, n_seen=seen + n))
+        self._keep(replace(model, n_seen=seen + n), check)
         return self
 
     def _check(self, X, y, sample_weight, options, *, reset) -> tuple[Rows, int]:

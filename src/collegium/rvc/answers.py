@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..interface.answers import OBSERVATION
+from ..interface.watching import Arrived
 from .committee import Answer
 from .stream import RVCStream
 
@@ -46,6 +47,15 @@ class RVCAnswers:
         mean, std = self.moments(level)
         z = ndtri(0.5 + 0.5 * coverage)
         return mean - z * std, mean + z * std
+
+    def arrived(self, y: Array) -> Arrived:
+        """What observations y (n, p), in the units of the user, say of these answers."""
+        answers, scaling = self.stream.answers(self.X), self.stream.scaling
+        variance = np.column_stack([answer.variance for answer in answers])
+        mean = np.column_stack([answer.mean for answer in answers])
+        function = np.column_stack([_variance(answer, "function") for answer in answers])
+        found = Arrived.gaussian(scaling.forward(y), mean, variance, (function > 0.5).mean(axis=1))
+        return found.in_units(scaling.scale)
 
     def draws(self, n_samples: int, rng: Any, level: str) -> Array:
         mean, covariance = self.covariance(level)

@@ -19,6 +19,7 @@ from ..interface.validation import (
     check_weights,
     generator,
 )
+from ..interface.watching import Arrived, Progressive
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
@@ -200,9 +201,9 @@ class RVCRegressor(Regressor):
         return self
 
     @all_or_nothing
-    def progressive(
+    def progressive(  # type: ignore[override]
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> tuple[Array, Array]:
+    ) -> Progressive:
         """Predict each row, then learn from it: predictions that have not seen their rows.
 
         The same as `predict` and `partial_fit` row by row, and much faster.
@@ -213,8 +214,9 @@ class RVCRegressor(Regressor):
 
         Returns
         -------
-        mean, std : arrays of the shape of y
-            For a new observation, before it came. NaN for the first row of all.
+        found : Progressive
+            `mean, std = found`, of a new observation, before it came, and scores: `found.rmse`,
+            `found.nlpd`, `found.coverage`. The first row of all has NaN.
         """
         first, rows = not hasattr(self, "model_"), self._rows(X, y, sample_weight)
         mean, std = np.full((2, *rows.y.shape), np.nan)
@@ -233,10 +235,16 @@ class RVCRegressor(Regressor):
             with single_threaded():
                 stream, m, v = self.model_.predicted(rest)
             unused = int((rest.w == 0.0).sum())
-            self._keep(replace(stream, n_seen=stream.n_seen - unused))
+            scaled = Arrived.gaussian(stream.scaling.forward(rest.y), m, v)
+            check = self._check_of(rest.w.size, scaled.in_units(stream.scaling.scale))
+            self._keep(replace(stream, n_seen=stream.n_seen - unused), check)
             mean[start:] = stream.scaling.mean(m)
             std[start:] = np.sqrt(v) * stream.scaling.scale
-        return self._shaped(mean), self._shaped(std)
+        known = np.isfinite(std).all(axis=1)
+        found = Arrived.gaussian(rows.y, mean, std**2)
+        missed = np.where(known, found.missed, np.nan)
+        mean, std = self._shaped(mean), self._shaped(std)
+        return Progressive.scored(mean, std, rows.y, missed, found.log_density)
 
     def _rows(self, X, y, sample_weight) -> Rows:
         """Validated rows of a stream."""
@@ -251,6 +259,7 @@ class RVCRegressor(Regressor):
     def _learn(self, rows: Rows) -> None:
         """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
+        check = self._check_of(rows.w.size, self._arrived(rows))
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
             stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
@@ -258,7 +267,7 @@ class RVCRegressor(Regressor):
 
         with single_threaded():
             model = getattr(self, "model_", None)
-            self._keep(grow(model, rows, begin, RVCStream.with_rows))
+            self._keep(grow(model, rows, begin, RVCStream.with_rows), check)
 
     def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
@@ -286,7 +295,7 @@ class RVCRegressor(Regressor):
             slopes, std = RVCAnswers(X, self.model_).slopes()
         return (self._shaped(slopes), self._shaped(std)) if return_std else self._shaped(slopes)
 
-    def _answers_at(self, X: Array, shift: Array) -> RVCAnswers:
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> RVCAnswers:
         return RVCAnswers(X, self.model_)
 
     @all_or_nothing

@@ -143,9 +143,10 @@ class SparseGPRegressor(Regressor):
         settings = self._settings()
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
         check_outputs(rows, self.model_.scaling)
+        check = self._check_of(rows.w.size, self._arrived(rows))
         rows, _ = merged(rows, None, in_order=settings.in_order)
         with single_threaded():
-            self._keep(self.model_.add(rows, settings, generator(self.random_state)))
+            self._keep(self.model_.add(rows, settings, generator(self.random_state)), check)
         return self
 
     def _settings(self) -> Settings:

@@ -1,0 +1,247 @@
+"""A stream that watches itself: arriving rows are predicted before they are learnt from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+Array = np.ndarray
+#: Coverage of the intervals that arriving rows are checked with.
+COVERAGE = 0.95
+#: Rows of one call that are checked, evenly spaced; where predictions cost more than learning
+#: does, FEW at first.
+CHECKED, FEW = 64, 8
+#: Rows over which recent figures are averaged, with weights that fall by this time constant.
+RECENT = 300.0
+#: A cumulative sum of misses beyond those promised and TOLERATED a row warns at ALARM: some forty
+#: rows after half of all began to lie outside, and once in 10⁸ rows where a tenth does.
+TOLERATED, ALARM = 0.15, 12.0
+#: Squared standardised errors count as no more than this.
+LARGEST_SQUARE = 10.0
+
+
+class StreamWarning(UserWarning):
+    """Error bars no longer cover the rows of a stream."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """What arriving rows said of the predictions made before them, averaged over outputs."""
+
+    missed: Array  # share of outputs outside their intervals; 1: another class came  (n,)
+    promised: Array  # the share that was promised to be missed  (n,)
+    log_density: Array  # of the row, in the units of y  (n,)
+    square: Array  # (y − mean)²/variance  (n,)
+    outside: Array  # whether little was known there: var[f] is above half the prior's  (n,)
+
+    @classmethod
+    def gaussian(cls, y: Array, mean: Array, variance: Array, outside: Array | None = None):
+        """Of Gaussian answers, each (n, p)."""
+        with np.errstate(invalid="ignore"):
+            square = (y - mean) ** 2 / np.maximum(variance, 1e-300)
+            density = -0.5 * (square + np.log(2.0 * np.pi * np.maximum(variance, 1e-300)))
+            missed = (square > ndtri(0.5 + 0.5 * COVERAGE) ** 2).mean(axis=1)
+        outside = np.zeros(missed.shape) if outside is None else outside
+        promised = np.full(missed.shape, 1.0 - COVERAGE)
+        return cls(missed, promised, density.mean(axis=1), square.mean(axis=1), outside)
+
+    @classmethod
+    def of_classes(cls, logs: Array, codes: Array) -> Arrived:
+        """Of log probabilities (n, n_classes) and the positions of the classes that came."""
+        each, best = np.arange(codes.size), logs.argmax(axis=1)
+        missed, promised = (best != codes).astype(float), 1.0 - np.exp(logs[each, best])
+        return cls(missed, promised, logs[each, codes], np.ones(codes.size), np.zeros(codes.size))
+
+    def __add__(self, other: Arrived) -> Arrived:
+        """Of further rows too."""
+        both = [np.concatenate([getattr(a, f.name) for a in (self, other)]) for f in fields(self)]
+        return Arrived(*both)
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether more rows are missed than should be, and than is tolerated."""
+        return float((self.missed - self.promised).sum()) > TOLERATED * self.missed.size
+
+    def in_units(self, scale: Array) -> Arrived:
+        """Densities of y instead of y/scale."""
+        return replace(self, log_density=self.log_density - np.log(scale).mean())
+
+
+@dataclass(frozen=True)
+class StreamCheck:
+    """How well the rows of a stream were predicted before they were learnt from.
+
+    Attributes
+    ----------
+    rows, checked : int
+        Rows that came, and how many of them were predicted first (of a call at most 64).
+    coverage, log_density, square, outside : float
+        Over all rows checked: share within 95 % intervals (of classes: share predicted right,
+        against `expected`), mean log predictive density, mean squared error in units of the
+        predicted variance (each row counting as 10 at most), and share where little was known,
+        var[f] being above half the prior's.
+    recent_coverage, recent_log_density, recent_square, recent_outside : float
+        The same over the last few hundred rows.
+    expected : float
+        The share that error bars promised to cover.
+    alarm : float
+        Recent misses beyond those promised and 15 % of the rows; from 12 on a warning is given.
+    n_warned : int
+        Warnings given.
+    """
+
+    rows: int = 0
+    checked: int = 0
+    coverage: float = np.nan
+    log_density: float = np.nan
+    square: float = np.nan
+    outside: float = np.nan
+    recent_coverage: float = np.nan
+    recent_log_density: float = np.nan
+    recent_square: float = np.nan
+    recent_outside: float = np.nan
+    expected: float = np.nan
+    alarm: float = 0.0
+    n_warned: int = 0
+
+    def after(self, n: int, arrived: Arrived | None) -> StreamCheck:
+        """With n more rows, of which some were checked."""
+        if arrived is None or not arrived.missed.size:
+            return replace(self, rows=self.rows + n)
+        k = arrived.missed.size
+        whole, late = k / (self.checked + k), recent_share(k, self.checked)
+        found = {
+            "coverage": 1.0 - arrived.missed, "log_density": arrived.log_density,
+            "square": np.minimum(arrived.square, LARGEST_SQUARE), "outside": arrived.outside,
+        }  # fmt: skip
+        figures: dict[str, Any] = {
+            "expected": _mixed(self.expected, 1.0 - float(arrived.promised.mean()), whole)
+        }
+        for name, values in found.items():
+            new = float(values.mean())
+            figures[name] = _mixed(getattr(self, name), new, whole)
+            figures[f"recent_{name}"] = _mixed(getattr(self, f"recent_{name}"), new, late)
+        alarm = _cumulative(self.alarm, arrived.missed - arrived.promised - TOLERATED)
+        return replace(self, rows=self.rows + n, checked=self.checked + k, alarm=alarm, **figures)
+
+    def warned(self, remedy: str, stacklevel: int) -> StreamCheck:
+        """Warn where error bars have stopped covering, once until they cover again."""
+        if self.alarm < ALARM:
+            return self
+        warnings.warn(
+            f"error bars cover {self.recent_coverage:.0%} of the rows that came last, and should "
+            f"cover {self.expected:.0%}: what the stream describes has changed, or its inputs are "
+            f"new ({self.recent_outside:.0%} lie where little is known). {remedy}",
+            StreamWarning,
+            stacklevel=stacklevel + 1,
+        )
+        return replace(self, alarm=0.0, n_warned=self.n_warned + 1)
+
+    def __str__(self) -> str:
+        words = [f"{f.name}={getattr(self, f.name):.4g}" for f in fields(self)]
+        return f"StreamCheck({', '.join(words)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Progressive:
+    """Predictions of rows that were learnt from only afterwards, and their scores.
+
+    Unpacks as `mean, std`. Rows that came before anything was known are NaN, and not scored.
+
+    Attributes
+    ----------
+    mean, std : arrays of the shape of y
+    rmse, nlpd, coverage : float
+        Root mean squared error, mean negative log predictive density, share of rows within
+        their 95 % intervals.
+    """
+
+    mean: Array
+    std: Array
+    rmse: float
+    nlpd: float
+    coverage: float
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.mean, self.std))
+
+    @classmethod
+    def scored(cls, mean: Array, std: Array, y: Array, missed: Array, density: Array):
+        """From predictions and, row by row, shares of misses and log densities."""
+        known = np.isfinite(missed)
+        errors = (mean - y.reshape(mean.shape))[known]
+        if not errors.size:
+            return cls(mean, std, np.nan, np.nan, np.nan)
+        return cls(
+            mean, std, float(np.sqrt((errors**2).mean())), -float(density[known].mean()),
+            1.0 - float(missed[known].mean()),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressiveClasses:
+    """Probabilities of rows that were learnt from only afterwards, and their scores.
+
+    Attributes
+    ----------
+    probability : array of shape (n, n_classes)
+    accuracy, log_loss : float
+    """
+
+    probability: Array
+    accuracy: float
+    log_loss: float
+
+    @classmethod
+    def scored(cls, probability: Array, codes: Array):
+        """From probabilities and the positions of the classes that came."""
+        known = np.isfinite(probability[:, 0])
+        if not known.any():
+            return cls(probability, np.nan, np.nan)
+        found, codes = probability[known], codes[known]
+        own = np.maximum(found[np.arange(codes.size), codes], 1e-300)
+        right = float((found.argmax(axis=1) == codes).mean())
+        return cls(probability, right, -float(np.log(own).mean()))
+
+
+def recent_share(k: int, before: int) -> float:
+    """Weight of k new rows in a mean over about RECENT rows, `before` rows having come."""
+    fade = np.exp(-k / RECENT)
+    old = fade * (1.0 - np.exp(-before / RECENT))
+    return float((1.0 - fade) / (1.0 - fade + old))
+
+
+def look(ask: Callable[[Array], Arrived], n: int, few: int) -> Arrived:
+    """Check at most CHECKED of n rows; only `few` where these are predicted as promised.
+
+    `ask(rows)` checks the rows at these positions.
+    """
+    rows = spread(n)
+    if few >= rows.size:
+        return ask(rows)
+    first = np.zeros(rows.size, dtype=bool)
+    first[spread(rows.size, few)] = True
+    found = ask(rows[first])
+    return found + ask(rows[~first]) if found.suspicious else found
+
+
+def spread(n: int, most: int = CHECKED) -> Array:
+    """Positions of at most `most` of n rows, evenly spaced."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)
+
+
+def _mixed(old: float, new: float, share: float) -> float:
+    return new if np.isnan(old) else (1.0 - share) * old + share * new
+
+
+def _cumulative(start: float, steps: Array) -> float:
+    """max(0, …) of a running sum after the last step, at most 2·ALARM; above ALARM it stays."""
+    path = start + np.cumsum(steps)
+    low = np.minimum(np.minimum.accumulate(path), 0.0)
+    reached = path - low
+    return float(min(reached.max() if reached.max() >= ALARM else reached[-1], 2.0 * ALARM))

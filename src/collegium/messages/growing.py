@@ -1,0 +1,133 @@
+"""Change the basis of a sum of messages: append anchors, drop some, take another kernel.
+
+Whitened coordinates are v = L⁻¹u, LLᵀ = K(Z, Z). With anchors Z₊ appended after the old ones,
+
+    L₊ = [L 0; B D]        B = K(Z₊, Z)L⁻ᵀ        DDᵀ = K(Z₊, Z₊) − BBᵀ
+
+so the first coordinates of v stay what they were, and a message about v is one about v₊ that is
+padded with zeros: exact, without any row. To drop an anchor is to marginalise its value: the
+belief about the others stays, what rows between them said is projected onto them (Csató & Opper
+2002). Under another kernel the messages about u = f(Z) are kept, which they were computed for
+under the old one. The last two are approximations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..numerics import linalg
+from .basis import Anchors
+from .message import Message, normalise
+
+Array = np.ndarray
+
+
+def appended(basis: Anchors, Z: Array) -> Anchors:
+    """The basis with anchors Z (k, d) after its own; its factor keeps every bit it had."""
+    m, k = basis.m, Z.shape[0]
+    B = basis.design(Z).T
+    rest = linalg.subtract_gram(basis.kernel.value(Z), B)
+    D, jitter = linalg.cholesky(rest, basis.scale(Z), overwrite=True)
+    L = np.zeros((m + k, m + k))
+    L[:m, :m], L[m:, :m], L[m:, m:] = basis.factor, B, np.tril(D)
+    return Anchors(basis.kernel, np.vstack([basis.Z, Z]), L, max(basis.jitter, jitter))
+
+
+def padded(message: Message, m: int) -> Message:
+    """The same factor as one over m coordinates, the new ones last."""
+    old, p = message.shift.shape
+    precision, shift = np.zeros((m, m)), np.zeros((m, p))
+    precision[:old, :old], shift[:old] = message.precision, message.shift
+    return Message(precision, shift, message.log_scale)
+
+
+def new_prior(old: int, m: int, p: int = 1) -> Message:
+    """N(0, I) over the last of m coordinates; the first `old` are left open."""
+    prior = Message.standard_normal(m, p)
+    precision, count = prior.precision, m - old
+    precision[:old, :old] = 0.0
+    return Message(precision, prior.shift, prior.log_scale * (count / m))
+
+
+def badly_seen(basis: Anchors, X: Array, least: float, most: int, spare: int = 0) -> Array:
+    """Positions of rows of X that, as anchors, leave var[f(x) | v] above `least` at no more than
+    `spare` rows: a pivoted Cholesky factorisation of K(X, X) − VᵀV, of at most `most` steps."""
+    V = basis.design(X)
+    left = basis.residual_diag(X, V)
+    G, steps = np.empty((0, X.shape[0])), list[int]()
+    while len(steps) < most and np.count_nonzero(left > least) > spare:
+        i = int(np.argmax(left))
+        row = basis.kernel.value(X, X[i : i + 1])[:, 0] - V.T @ V[:, i] - G.T @ G[:, i]
+        row /= np.sqrt(left[i])
+        G = np.vstack([G, row])
+        left = np.maximum(left - row**2, 0.0)
+        left[i] = 0.0
+        steps.append(i)
+    return np.array(steps, dtype=int)
+
+
+def dropped(basis: Anchors, totals: Sequence[Message], keep: int) -> tuple[Anchors, list[Message]]:
+    """Marginalise all but `keep` anchors; each of `totals` is the prior and some messages.
+
+    Dropped first is the anchor with the smallest αᵢ²/(QSQ)ᵢᵢ, Q = K(Z, Z)⁻¹, α = Qμ, S the
+    covariance of u, summed over totals: by how much its absence changes the mean, in units of its
+    spread. Returned are the basis that is left and the messages alone, with the same evidence.
+    """
+    beliefs = [normalise(total) for total in totals]
+    roots = [linalg.solve_lower(one.factor, basis.factor.T).T for one in beliefs]  # S = RRᵀ
+    stay = np.sort(_most_telling(basis, [one.mean for one in beliefs], roots, keep))
+    small = Anchors.at(basis.kernel, basis.Z[stay])
+    found = []
+    for belief, root in zip(beliefs, roots):
+        R = linalg.solve_lower(small.factor, root[stay])
+        C, _ = linalg.cholesky(linalg.gram(R), 1.0, overwrite=True)
+        precision = linalg.mirror(linalg.inverse_posdef(C))
+        mean = linalg.solve_lower(small.factor, (basis.factor @ belief.mean)[stay])
+        shift = precision @ mean
+        scale = belief.log_evidence - 0.5 * (shift * mean).sum(axis=0) - 0.5 * linalg.log_det(C)
+        found.append(Message(precision - np.eye(keep), shift, scale))
+    return small, found
+
+
+def _most_telling(
+    basis: Anchors, means: Sequence[Array], roots: Sequence[Array], keep: int
+) -> Array:
+    """Positions of the anchors that stay."""
+    inverse = linalg.solve_lower(basis.factor, np.eye(basis.m))
+    Q = inverse.T @ inverse
+    alphas = [inverse.T @ mean for mean in means]
+    Ps = [(Q @ root) @ (Q @ root).T for root in roots]
+    stay = np.arange(basis.m)
+    while stay.size > keep:
+        scores = [
+            (alpha**2).sum(axis=1) / np.maximum(P.diagonal(), 1e-12 * Q.diagonal())
+            for alpha, P in zip(alphas, Ps)
+        ]
+        i = int(np.argmin(np.sum(scores, axis=0)))
+        a, rest = Q[:, i] / Q[i, i], np.arange(stay.size) != i
+        own = np.ix_(rest, rest)
+        Ps = [
+            (P - np.outer(a, P[i]) - np.outer(P[i], a) + P[i, i] * np.outer(a, a))[own] for P in Ps
+        ]
+        Q = (Q - np.outer(a, Q[i]))[own]
+        alphas = [(alpha - np.outer(a, alpha[i]))[rest] for alpha in alphas]
+        stay = stay[rest]
+    return stay
+
+
+def carried(
+    message: Message, old: Anchors, kernel: Kernel, power: float
+) -> tuple[Anchors, Message]:
+    """The message about u = f(Z) to a power, in the coordinates of another kernel.
+
+    v = Tv₊ with T = L⁻¹L₊, so Λ₊ = TᵀΛT and h₊ = Tᵀh.
+    """
+    new = Anchors.at(kernel, old.Z)
+    T = linalg.solve_lower(old.factor, new.factor)
+    precision = T.T @ message.precision @ T
+    return new, power * Message(
+        0.5 * (precision + precision.T), T.T @ message.shift, message.log_scale
+    )
