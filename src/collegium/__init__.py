@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .committee.regressor import CommitteeRegressor
     from .filter.regressor import RegressionFilter
     from .interface.options import CG, Select, Sweeps, Transductive
+    from .interface.watching import StreamWarning
     from .online.classifier import OnlineGPClassifier
     from .online.regressor import OnlineGPRegressor
     from .rvc.regressor import RVCRegressor
@@ -53,6 +54,7 @@ __all__ = [
     "RegressionFilter",
     "Select",
     "SparseGPRegressor",
+    "StreamWarning",
     "Sweeps",
     "Transductive",
     "bases",
@@ -81,6 +83,7 @@ ESTIMATORS = {
     "RegressionFilter": "filter.regressor",
     "Select": "interface.options",
     "SparseGPRegressor": "sparse.regressor",
+    "StreamWarning": "interface.watching",
     "Sweeps": "interface.options",
     "Transductive": "interface.options",
 }

@@ -11,6 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels, observation
 from collegium.committee import latent_fitting as latent
+from collegium.interface.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
 
 
@@ -113,12 +114,24 @@ def test_nothing_is_learnt_from_one_class(sizes):
 def test_rows_that_were_not_kept_cannot_be_learnt_from():
     X, y = banana(600)
     model = CommitteeClassifier(
-        kernels.RBF(), random_state=0, chunk_size=100, anchors=20, n_local=0
+        kernels.RBF(), random_state=0, chunk_size=100, anchors=X[:20], n_local=0
     )
     with pytest.warns(UserWarning, match="n_local=0"):
         assert list(in_order(model, X, y))
     with pytest.raises(ValueError, match="no rows were kept"):
         model.relearn()
+
+
+def test_without_rows_a_kernel_is_learnt_anew_from_a_sample_of_the_stream():
+    X, y = banana(600)
+    model = CommitteeClassifier(
+        kernels.RBF(), random_state=0, chunk_size=100, anchors=20, n_local=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StreamWarning)  # one class after the other
+        list(in_order(model, X, y))
+    assert model.model_.following.n_relearnt >= 1
+    assert model.score(X, y) > 0.8
 
 
 def test_a_stream_of_the_same_mixture_is_learnt_from_once():

@@ -16,7 +16,6 @@ from ..interface.classifier import Classifier, distinct_labels, signs
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
 from ..interface.validation import check_queries, generator
-from ..interface.watching import FEW
 from ..laplace.learning import Problem
 from ..likelihoods.softmax import Softmax
 from ..likelihoods.units import Units
@@ -123,8 +122,6 @@ class CommitteeClassifier(Classifier):
     >>> bool(model.predict_proba([[0.0, 0.1]])[0, 0] > 0.9)
     True
     """
-
-    few_checked = FEW
 
     def __init__(
         self,
@@ -389,6 +386,8 @@ class CommitteeClassifier(Classifier):
         return (mean, std) if return_std else mean
 
     kernel_ = fitted("kernel", "The kernel of the latent functions.")
+    n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
+    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
     anchors_ = fitted("anchors", "Array of shape (m, d); empty where all rows are one chunk.")
     n_chunks_ = fitted("n_chunks", "Chunks of rows.")
     n_sweeps_ = fitted("sweeps", "How often chunks were approximated.")

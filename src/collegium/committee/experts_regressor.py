@@ -18,7 +18,8 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import Settings
-from .fitting import GaussianSystem, Job, add_rows, fit_model
+from .fitting import GaussianSystem, Job, fit_model
+from .stream_fitting import add_rows
 
 #: The rules of `combining.pointwise`, and nested kriging.
 COMBINATIONS = (*(rule for rule in RULES if rule != "bcm"), "npae")

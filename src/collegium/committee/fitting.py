@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from ..answers.conjugate_gradients import refined, with_targets
 from ..interface.options import CG
 from ..interface.progress import Progress
-from ..interface.watching import StreamCheck
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
@@ -177,7 +176,7 @@ class GaussianSystem:
         job.say("messages added up")
         dof = degrees_of_freedom(model.kernel, committee.noise, draft.rows)
         following = None if keep or s.anchors is not None else Following.of(
-            committee.basis, committee.noise, s.anchor_budget(), draft.rows
+            committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learn
         )  # fmt: skip
         return replace(model, committee=committee, dof=dof, following=following)
 
@@ -275,54 +274,6 @@ def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
         )
     rest = with_targets(model.committee, found.rest, s.engine)
     return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
-
-
-def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
-    """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
-    committee, following, rows = model.committee, model.following, job.rows
-    scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
-    if following is not None:
-        following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
-        committee = committee.with_anchors(Z) if Z.size else committee
-    groups = job.groups(committee.basis.kernel)
-    chunks = cut(*scaled.fields(), groups, first_id=model.n_chunks)
-    committee = committee.add(chunks, job.settings.engine, keep=job.settings.keeps_rows)
-    model = replace(
-        model,
-        committee=committee,
-        following=following,
-        chunk_size=job.chunk_size,
-        weights=model.weights[:0],  # the committee itself has all rows; refining has not
-        rest=None,
-        residuals=np.empty(0),
-        n_chunks=model.n_chunks + len(groups),
-        total_weight=model.total_weight + float(rows.w.sum()),
-    )
-    return model if following is None else followed(model, job, check)
-
-
-def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
-    """Within its budget of anchors, with hyperparameters learnt anew where it is time."""
-    committee, own, s = model.committee, model.following, job.settings
-    assert own is not None
-    over = committee.basis.m - own.budget
-    if over > 0:
-        committee, own = committee.of_at_most(own.budget), own.without(over)
-    model = replace(model, committee=committee, following=own)
-    if not (s.learn and own.due(check)):
-        return model
-    kept = s.noise is not None
-    good, own = own.fits(committee.basis.kernel, committee.noise, noise_fixed=kept)
-    if good:
-        return replace(model, following=own)
-    noise = committee.noise if kept else None
-    found = learn(
-        for_learning(own.sample.rows), committee.basis.kernel, noise, job.rng, s.engine,
-        noise_start=committee.noise, say=job.say,
-    )  # fmt: skip
-    committee = committee.with_prior(found.kernel, found.noise)
-    own = own.relearnt(committee.basis, committee.noise)
-    return replace(model, committee=committee, following=own, learnt_at=own.sample.seen)
 
 
 def scaled_draft(rows: Rows, settings: Settings) -> Draft:

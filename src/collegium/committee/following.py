@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..engines import engine_for
-from ..interface.watching import StreamCheck, spread
 from ..kernels import Kernel
 from ..learning.optimise import Scales, maximise
 from ..messages.basis import Anchors
@@ -15,7 +14,7 @@ from ..messages.evidence import factorised
 from ..messages.growing import badly_seen
 from ..rows.chunk import cut
 from ..rows.metric import Metric
-from ..rows.partition import some_clusters
+from ..rows.partition import evenly_spaced, some_clusters
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
@@ -27,7 +26,7 @@ SAMPLE = 2_000
 #: of the first rows.
 USUAL = 0.01
 #: Anchors are appended once badly seen rows outnumber OFTEN of all by this many.
-OFTEN, MANY = 0.03, 3.0
+OFTEN, MANY = 0.05, 5.0
 #: Rows of one call that are looked at, and from which anchors are taken.
 LOOKED_AT, CANDIDATES = 64, 2_000
 #: Hyperparameters are compared with the sample once rows are LATER times those of the last time,
@@ -54,23 +53,35 @@ class Following:
     n_relearnt: int = 0
 
     @classmethod
-    def of(cls, basis: Anchors, noise: float, budget: int, rows: Rows) -> Following:
-        """Begin with the rows that the anchors were chosen from."""
-        sample = Reservoir.start(SAMPLE, rows.X.shape[1], rows.y.shape[1]).add(rows)
-        least = usual(basis, noise, sample.rows.X)
+    def of(cls, basis: Anchors, noise: float, budget: int, rows: Rows, *, learn: bool) -> Following:
+        """Begin with the rows that the anchors were chosen from; keep some to learn from anew."""
+        (n, d), p = rows.X.shape, rows.y.shape[1]
+        sample = Reservoir.start(SAMPLE if learn else 0, d, p).add(rows)
+        least = usual(basis, noise, rows.X[evenly_spaced(n, SAMPLE)])
         return cls(least, max(budget, basis.m), sample, sample.seen)
 
-    def due(self, check: StreamCheck) -> bool:
+    def due(self, checked: int, square: float) -> bool:
         """Whether to look if hyperparameters still fit: rows have doubled since that was looked
-        at, or, earlier than that, errors are of another size than expected."""
+        at, or, earlier than that, errors are of another size than expected: `square`, the mean
+        squared standardised error of the last of the rows `checked`."""
         seen = self.sample.seen
-        wrong = check.checked >= CHECKED_FIRST and not WIDE < check.recent_square < NARROW
+        wrong = checked >= CHECKED_FIRST and not WIDE < square < NARROW
         return seen >= (SOON if wrong else LATER) * self.looked_at
+
+    def misled(self, checked: int, square: float) -> bool:
+        """Whether errors were so large that messages made so far are better made anew, of the
+        rows of the sample alone."""
+        return checked >= CHECKED_FIRST and square > NARROW
 
     def fits(self, kernel: Kernel, noise: float, *, noise_fixed: bool) -> tuple[bool, Following]:
         """Whether a few steps of learning would not better them by much."""
         own = replace(self, looked_at=self.sample.seen)
         return gain(kernel, noise, self.sample.rows, noise_fixed=noise_fixed) < WORTH, own
+
+    def missing(self, basis: Anchors, noise: float) -> Array:
+        """Inputs of the sample that want anchors, with hyperparameters learnt anew  (k, d)."""
+        X = self.sample.rows.X
+        return X[badly_seen(basis, X, max(noise, LEAST * basis.scale(X)), self.budget)]
 
     def relearnt(self, basis: Anchors, noise: float) -> Following:
         """After hyperparameters were learnt anew."""
@@ -87,14 +98,14 @@ class Following:
 
     def novel(self, basis: Anchors, X: Array) -> tuple[Following, Array]:
         """Anchors to append before rows with these inputs are added  (k, d)."""
-        some = X[spread(X.shape[0], LOOKED_AT)]
+        some = X[evenly_spaced(X.shape[0], LOOKED_AT)]
         bad = basis.residual_diag(some, basis.design(some)) > self.least
         share = float(bad.mean()) * X.shape[0]
         excess = max(self.excess + share - OFTEN * X.shape[0], 0.0)
         own = replace(self, excess=excess)
         if excess < MANY:
             return own, np.empty((0, X.shape[1]))
-        candidates = X[spread(X.shape[0], CANDIDATES)]
+        candidates = X[evenly_spaced(X.shape[0], CANDIDATES)]
         spare = int(USUAL * candidates.shape[0])
         chosen = badly_seen(basis, candidates, self.least, self.budget, spare)
         return replace(own, excess=0.0), candidates[chosen]

@@ -134,3 +134,14 @@ def check_latent_rows(
     if not likelihood.takes_exposure:
         return rows
     return Rows(rows.X, np.column_stack([rows.y, e]), rows.w)
+
+
+def check_same_kind(estimator: Any, likelihood: Scalar | None, exposure: Any) -> None:
+    """Refuse rows of a stream of another kind than those of earlier calls."""
+    if likelihood != estimator.model_.given:
+        raise ValueError(
+            f"likelihood={estimator.likelihood!r} is not that of earlier calls: give the same, or "
+            "call fit"
+        )
+    if exposure is None and estimator.model_.units.exposed:
+        raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")

@@ -159,7 +159,8 @@ class LatentSystem:
             return None
         basis = model.committees[0].basis
         noise = getattr(model.likelihoods[0], "noise", OPEN * basis.scale(basis.Z))
-        return Following.of(basis, noise, job.settings.anchor_budget(), self._rows(job))
+        budget, learn = job.settings.anchor_budget(), job.settings.learn
+        return Following.of(basis, noise, budget, self._rows(job), learn=learn)
 
     def _rows(self, job: Job) -> Rows:
         """To learn from."""

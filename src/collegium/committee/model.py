@@ -14,6 +14,7 @@ from ..answers.transductive import Joint
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
 from ..interface.stream import Waiting
+from ..interface.watching import CHECKED, FEW
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale
 from ..laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
@@ -33,8 +34,28 @@ Array = np.ndarray
 LAST, WATCHED_NEAR = 500, 20
 
 
+class Follows:
+    """A model whose anchors may follow a stream."""
+
+    following: Following | None
+    n_local: int
+
+    @property
+    def few_checked(self) -> int:
+        """Rows of a call that are checked at first: few, where raw rows correct predictions."""
+        return FEW if self.n_local else CHECKED
+
+    @property
+    def n_dropped(self) -> int:
+        return 0 if self.following is None else self.following.n_dropped
+
+    @property
+    def n_relearnt(self) -> int:
+        return 0 if self.following is None else self.following.n_relearnt
+
+
 @dataclass(frozen=True, eq=False)
-class CommitteeModel(Model):
+class CommitteeModel(Follows, Model):
     """Gaussian noise: messages add up once, and that is exact."""
 
     committee: Committee
@@ -123,7 +144,7 @@ class CommitteeModel(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentModel(Model):
+class LatentModel(Follows, Model):
     """Latent functions seen through likelihoods that are not Gaussian."""
 
     committees: tuple[

@@ -14,16 +14,22 @@ from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
 from ..interface.validation import check_exposure, check_outputs, check_rows, generator
-from ..interface.watching import FEW
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import Settings
-from .fitting import GaussianSystem, Job, add_rows, fit_model
-from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
+from .fitting import GaussianSystem, Job, fit_model
+from .latent_arguments import (
+    check_latent_rows,
+    check_same_kind,
+    chosen,
+    regression_settings,
+    sweeps_asked,
+)
 from .latent_fitting import add_regression_rows, fit_regression
+from .stream_fitting import add_rows
 
 Array = np.ndarray
 
@@ -77,7 +83,8 @@ class CommitteeRegressor(Regressor):
         is the Bayesian committee machine. "auto": until no message moves by more than a
         tolerance; `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     n_local : int or "auto"
-        Nearest rows that correct a prediction. 0: anchors only, and no raw rows are kept.
+        Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
+        learn from.
         "auto": 100 + 50 per input column, at most 400.
     learn : bool or "anchored", default=True
         Learn the hyperparameters by the evidence of some clusters of rows, as independent
@@ -125,6 +132,9 @@ class CommitteeRegressor(Regressor):
     chunk_size_, n_local_, query_size_ : the sizes used.
     residuals_ : array, relative residual of the exact GP's system before each iteration of
         `refine` and after the last; empty without.
+    stream_ : how well rows of a stream were predicted before they were learnt from: `rows`,
+        `checked`, `coverage`, `log_density`, `outside`, and the same of the last few hundred.
+    n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from
         a sample of at most 1000: what the rows can tell apart. It is how many anchors or query
         points a committee wants.
@@ -132,8 +142,8 @@ class CommitteeRegressor(Regressor):
     Notes
     -----
     Several outputs share the kernel and the ratio of noise to signal; where these differ, give
-    each output a model of its own (scikit-learn's `MultiOutputRegressor` gives the means).
-    Weights mean repetition; hyperparameters are learnt with weights of mean one, because equal
+    each its own model (scikit-learn's `MultiOutputRegressor` gives the means). Weights mean
+    repetition; hyperparameters are learnt with weights of mean one, because equal
     copies of a row would say that there is no noise.
 
     The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
@@ -142,7 +152,12 @@ class CommitteeRegressor(Regressor):
     gives away what it can; trust it less than the intervals.
 
     A stream waits in an exact GP, learning anew as it grows, until there are 2000 rows (or
-    `chunk_size`, if that is given); the call that crosses that line takes seconds.
+    `chunk_size`, if given); the call that crosses that line takes seconds. Each call predicts some
+    of its rows first: `stream_` tells how well, a `StreamWarning` that error bars stopped covering.
+    With `n_local=0` anchors are appended where inputs are new, which is exact; above the budget
+    (`anchors`, or 500) the least telling are dropped, and where a sample of 2,000 rows asks for it
+    hyperparameters are learnt anew: approximations, since earlier messages stay. Then the order
+    of rows matters. Anchors given as an array stay.
 
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
     rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)
@@ -161,8 +176,6 @@ class CommitteeRegressor(Regressor):
     >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.08 < std[0] < 0.13)
     (True, True)
     """
-
-    few_checked = FEW
 
     def __init__(
         self,
@@ -266,7 +279,7 @@ class CommitteeRegressor(Regressor):
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         if model is not None:
-            self._check_stream(likelihood, exposure)
+            check_same_kind(self, likelihood, exposure)
         rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)
         if model is None:
             self.y_ndim_ = y_ndim
@@ -280,10 +293,9 @@ class CommitteeRegressor(Regressor):
 
         def absorb(model: Any, rows: Rows) -> Any:
             rows, _ = merged(rows, None, in_order=settings.in_order)
+            rng = generator(self.random_state)
+            job = Job(rows, None, settings, rng, self._say(), streaming=True)
             add = add_rows if likelihood is None else add_regression_rows
-            job = Job(
-                rows, None, settings, generator(self.random_state), self._say(), streaming=True
-            )
             return add(model, job, check)
 
         with single_threaded():
@@ -340,18 +352,10 @@ class CommitteeRegressor(Regressor):
         check_exposure(exposure, 0, Gaussian())
         return check_rows(self, X, y, sample_weight, reset=reset)
 
-    def _check_stream(self, likelihood: Scalar | None, exposure: Any) -> None:
-        """Refuse rows of another kind than those of earlier calls."""
-        if likelihood != self.model_.given:
-            raise ValueError(
-                f"likelihood={self.likelihood!r} is not that of earlier calls: give the same, or "
-                "call fit"
-            )
-        if exposure is None and self.model_.units.exposed:
-            raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")
-
     kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
     noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
+    n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
+    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
     anchors_ = fitted("anchors", "Array of shape (m, d).")
     n_chunks_ = fitted("n_chunks", "Chunks of rows.")
     chunk_size_ = fitted("chunk_size", "Rows in a chunk, at most.")

@@ -13,16 +13,13 @@ from ..rows.scaling import MOST_COPIES
 from .arguments import whole_number
 from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights
-from .watching import CHECKED, Arrived, ProgressiveClasses, look
+from .watching import Arrived, ProgressiveClasses, look
 
 Array = np.ndarray
 
 
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
-
-    #: Rows of a call that are checked at first.
-    few_checked: int = CHECKED
 
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each query.
@@ -86,7 +83,7 @@ class Classifier(ClassifierMixin, Estimator):
             some = rows.take(positions)
             return Arrived.of_classes(self._watched_log_proba(some.X), some.y[:, 0].astype(int))
 
-        return look(ask, rows.w.size, self.few_checked)
+        return look(ask, rows.w.size, self._few_checked())
 
     def _watched_log_proba(self, X: Array) -> Array:
         """The log probabilities that a stream is checked by."""

@@ -15,7 +15,7 @@ from ..numerics.threads import single_threaded
 from .answers import Made
 from .arguments import choose_engine
 from .progress import Progress
-from .watching import Arrived, StreamCheck
+from .watching import CHECKED, Arrived, StreamCheck
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -26,9 +26,6 @@ class Estimator(BaseEstimator):
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
-    #: What to do where the error bars of a stream stop covering.
-    stream_remedy: str = "Call fit with recent rows"
-
     def _keep(self, model: Any, check: StreamCheck | None = None) -> None:
         """The model from now on; what was made of an earlier one is dropped.
 
@@ -38,10 +35,26 @@ class Estimator(BaseEstimator):
         self._made = Made()
         self.stream_ = check or StreamCheck()
 
+    def _remedy(self) -> str:
+        """What to do where the error bars of a stream stop covering."""
+        forgetting = getattr(self, "forgetting", None)
+        if forgetting is None:
+            return (
+                "A sum over all rows cannot follow that: call fit with recent rows, or take "
+                "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting=0.999"
+            )
+        if forgetting < 1.0:
+            return f"Give a forgetting below {forgetting}, or call fit with recent rows"
+        return "Give forgetting=0.999 to follow it, or call fit with recent rows"
+
+    def _few_checked(self) -> int:
+        """Rows of a call of `partial_fit` that are checked at first."""
+        return getattr(self.model_, "few_checked", CHECKED)
+
     def _check_of(self, n: int, arrived: Arrived | None) -> StreamCheck:
         """The check of a stream after n more rows; warns where error bars stop covering."""
         before = getattr(self, "stream_", None) or StreamCheck()
-        check = before.after(n, arrived).warned(self.stream_remedy, stacklevel=4)
+        check = before.after(n, arrived).warned(self._remedy(), stacklevel=4)
         if arrived is not None:
             self._say()(
                 f"{check.rows} rows: 95 % intervals cover {check.recent_coverage:.0%} of those "

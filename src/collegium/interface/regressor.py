@@ -18,7 +18,7 @@ from .answers import LEVELS, Answers
 from .arguments import check_coverage, check_level, check_square, whole_number
 from .estimator import Estimator, all_or_nothing
 from .validation import check_exposure, check_queries, check_rows
-from .watching import CHECKED, Arrived, Progressive, look
+from .watching import Arrived, Progressive, look
 
 Array = np.ndarray
 #: Rows of a new stream that `progressive` learns from before it predicts.
@@ -29,8 +29,6 @@ class Regressor(RegressorMixin, Estimator):
     """Answers from `model_`: a record with `predictor()`, `likelihoods`, `units` and `kernel`."""
 
     levels: tuple[str, ...] = LEVELS
-    #: Rows of a call that are checked at first.
-    few_checked: int = CHECKED
 
     def predict(
         self,
@@ -234,7 +232,7 @@ class Regressor(RegressorMixin, Estimator):
             return self._watcher(some.X, self.model_.units.shift + e).arrived(some.y)
 
         with single_threaded():
-            return look(ask, rows.w.size, self.few_checked)
+            return look(ask, rows.w.size, self._few_checked())
 
     def _watcher(self, X: Array, shift: Array) -> Any:
         """The answers that a stream is checked by: others than those of users where these cost

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from ..rows.partition import evenly_spaced
+
 Array = np.ndarray
 #: Coverage of the intervals that arriving rows are checked with.
 COVERAGE = 0.95
@@ -221,18 +223,13 @@ def look(ask: Callable[[Array], Arrived], n: int, few: int) -> Arrived:
 
     `ask(rows)` checks the rows at these positions.
     """
-    rows = spread(n)
+    rows = evenly_spaced(n, CHECKED)
     if few >= rows.size:
         return ask(rows)
     first = np.zeros(rows.size, dtype=bool)
-    first[spread(rows.size, few)] = True
+    first[evenly_spaced(rows.size, few)] = True
     found = ask(rows[first])
     return found + ask(rows[~first]) if found.suspicious else found
-
-
-def spread(n: int, most: int = CHECKED) -> Array:
-    """Positions of at most `most` of n rows, evenly spaced."""
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)
 
 
 def _mixed(old: float, new: float, share: float) -> float:

@@ -16,7 +16,7 @@ from ..rows.rows import Rows
 from .basis import Anchors
 from .experts.base import Expert
 from .experts.block import Block
-from .growing import appended, carried, dropped, padded
+from .growing import appended, carried, dropped, marginal, padded, spread_out
 from .message import Belief, Message, normalise
 
 Array = np.ndarray
@@ -75,9 +75,17 @@ class Committee:
         """Drop all but m anchors, those that say least first: an approximation (`dropped`)."""
         if self.basis.m <= m:
             return self
-        prior = self.basis.prior(self.belief.mean.shape[1])
-        basis, messages = dropped(self.basis, [self.messages.total(prior)], m)
+        basis, messages = dropped(self.basis, [self._total()], m)
         return self._on(basis, Tree().push(messages[0]))
+
+    def spread_over(self, Z: Array, m: int) -> Committee:
+        """Append anchors, then keep m that are spread out over all of them: an approximation."""
+        grown = self.with_anchors(Z) if Z.size else self
+        if grown.basis.m <= m:
+            return grown
+        stay = spread_out(grown.basis, m)
+        basis, messages = marginal(grown.basis, [grown._total()], stay)
+        return grown._on(basis, Tree().push(messages[0]))
 
     def with_prior(self, kernel: Kernel, noise: float) -> Committee:
         """Take another kernel and noise: messages about f(Z) stay, but for the scale of the
@@ -86,6 +94,10 @@ class Committee:
         total = self.messages.total(nothing)
         basis, message = carried(total, self.basis, kernel, self.noise / noise)
         return replace(self._on(basis, Tree().push(message)), expert=type(self.expert)(noise))
+
+    def _total(self) -> Message:
+        """The prior and all messages."""
+        return self.messages.total(self.basis.prior(self.belief.mean.shape[1]))
 
     def _on(self, basis: Anchors, messages: Tree) -> Committee:
         belief = normalise(messages.total(basis.prior(self.belief.mean.shape[1])))

@@ -74,21 +74,30 @@ def dropped(basis: Anchors, totals: Sequence[Message], keep: int) -> tuple[Ancho
 
     Dropped first is the anchor with the smallest αᵢ²/(QSQ)ᵢᵢ, Q = K(Z, Z)⁻¹, α = Qμ, S the
     covariance of u, summed over totals: by how much its absence changes the mean, in units of its
-    spread. Returned are the basis that is left and the messages alone, with the same evidence.
+    spread.
     """
     beliefs = [normalise(total) for total in totals]
     roots = [linalg.solve_lower(one.factor, basis.factor.T).T for one in beliefs]  # S = RRᵀ
-    stay = np.sort(_most_telling(basis, [one.mean for one in beliefs], roots, keep))
-    small = Anchors.at(basis.kernel, basis.Z[stay])
-    found = []
-    for belief, root in zip(beliefs, roots):
-        R = linalg.solve_lower(small.factor, root[stay])
-        C, _ = linalg.cholesky(linalg.gram(R), 1.0, overwrite=True)
+    stay = _most_telling(basis, [one.mean for one in beliefs], roots, keep)
+    return marginal(basis, totals, np.sort(stay))
+
+
+def marginal(
+    basis: Anchors, totals: Sequence[Message], stay: Array
+) -> tuple[Anchors, list[Message]]:
+    """Marginalise all anchors but those at the positions `stay`; `totals` as in `dropped`.
+
+    Returned are the basis that is left and the messages alone, with the same evidence.
+    """
+    small, found = Anchors.at(basis.kernel, basis.Z[stay]), []
+    for belief in map(normalise, totals):
+        root = linalg.solve_lower(belief.factor, basis.factor.T).T[stay]
+        C, _ = linalg.cholesky(linalg.gram(linalg.solve_lower(small.factor, root)), 1.0)
         precision = linalg.mirror(linalg.inverse_posdef(C))
         mean = linalg.solve_lower(small.factor, (basis.factor @ belief.mean)[stay])
         shift = precision @ mean
         scale = belief.log_evidence - 0.5 * (shift * mean).sum(axis=0) - 0.5 * linalg.log_det(C)
-        found.append(Message(precision - np.eye(keep), shift, scale))
+        found.append(Message(precision - np.eye(stay.size), shift, scale))
     return small, found
 
 
@@ -116,6 +125,12 @@ def _most_telling(
         alphas = [(alpha - np.outer(a, alpha[i]))[rest] for alpha in alphas]
         stay = stay[rest]
     return stay
+
+
+def spread_out(basis: Anchors, most: int) -> Array:
+    """Positions of at most `most` anchors that leave the least open of the others, one by one."""
+    nothing = Anchors.at(basis.kernel, basis.Z[:0])
+    return np.sort(badly_seen(nothing, basis.Z, 0.0, most))
 
 
 def carried(

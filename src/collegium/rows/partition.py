@@ -128,3 +128,8 @@ def chunk_groups(
     if labels is not None:
         return by_label(labels)
     return RULES.get(rule, by_time)(X, size, rng)
+
+
+def evenly_spaced(n: int, most: int) -> Array:
+    """Positions of at most `most` of n rows."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)

@@ -1,0 +1,83 @@
+"""More rows for a fitted committee with Gaussian noise, and anchors that follow them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..interface.watching import StreamCheck
+from ..learning.hyperparameters import learn
+from ..learning.optimise import Learnt
+from ..messages.basis import Anchors
+from ..messages.committee import Committee
+from ..rows.chunk import cut
+from ..rows.rows import Rows
+from ..rows.scaling import for_learning
+from .fitting import Job
+from .following import Following
+from .model import CommitteeModel
+
+
+def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
+    """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
+    committee, following, rows = model.committee, model.following, job.rows
+    scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
+    if following is not None:
+        following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
+        committee = committee.with_anchors(Z) if Z.size else committee
+    groups = job.groups(committee.basis.kernel)
+    chunks = cut(*scaled.fields(), groups, first_id=model.n_chunks)
+    committee = committee.add(chunks, job.settings.engine, keep=job.settings.keeps_rows)
+    model = replace(
+        model,
+        committee=committee,
+        following=following,
+        chunk_size=job.chunk_size,
+        weights=model.weights[:0],  # the committee itself has all rows; refining has not
+        rest=None,
+        residuals=np.empty(0),
+        n_chunks=model.n_chunks + len(groups),
+        total_weight=model.total_weight + float(rows.w.sum()),
+    )
+    return model if following is None else followed(model, job, check)
+
+
+def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
+    """Within its budget of anchors, with hyperparameters learnt anew where it is time."""
+    committee, own, s = model.committee, model.following, job.settings
+    assert own is not None
+    over = committee.basis.m - own.budget
+    if over > 0:
+        committee, own = committee.of_at_most(own.budget), own.without(over)
+    model = replace(model, committee=committee, following=own)
+    if not (s.learn and own.due(check.checked, check.recent_square)):
+        return model
+    kept = s.noise is not None
+    good, own = own.fits(committee.basis.kernel, committee.noise, noise_fixed=kept)
+    if good:
+        return replace(model, following=own)
+    noise = committee.noise if kept else None
+    found = learn(
+        for_learning(own.sample.rows), committee.basis.kernel, noise, job.rng, s.engine,
+        noise_start=committee.noise, say=job.say,
+    )  # fmt: skip
+    job.say(f"learnt anew from {own.sample.rows.w.size} rows: {found.kernel!r}")
+    if own.misled(check.checked, check.recent_square):
+        committee = of_sample(own, found, job)
+    else:
+        committee = committee.with_prior(found.kernel, found.noise)
+        committee = committee.spread_over(own.missing(committee.basis, found.noise), own.budget)
+    own = own.relearnt(committee.basis, committee.noise)
+    return replace(model, committee=committee, following=own, learnt_at=own.sample.seen)
+
+
+def of_sample(own: Following, found: Learnt, job: Job) -> Committee:
+    """A committee of the rows of the sample alone."""
+    rows, s = own.sample.rows, job.settings
+    none = Anchors.at(found.kernel, rows.X[:0])
+    start = Committee.start(
+        found.kernel, found.noise, own.missing(none, found.noise), rows.y.shape[1]
+    )
+    groups = replace(job, rows=rows).groups(found.kernel)
+    return start.add(cut(*rows.fields(), groups), s.engine, keep=False)
