@@ -26,7 +26,7 @@ from ..likelihoods.units import Units, exposed
 from ..messages.basis import Anchors
 from ..rows.chunk import cut
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import for_learning
+from ..rows.scaling import capped, for_learning
 from .arguments import Settings
 from .fitting import Job, fit_model, given_anchors
 from .model import LatentModel
@@ -90,7 +90,7 @@ class LatentSystem:
                 learnt_at=earlier.learnt_at,
             )  # fmt: skip
         found = learn_latent(
-            for_learning(rows), self.problems, draft.kernel, job.rng, s.engine,
+            for_learning(rows, noisy=self._noisy), self.problems, draft.kernel, job.rng, s.engine,
             clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
         )  # fmt: skip
         return replace(draft, kernel=found.kernel, likelihoods=found.likelihoods, learnt_at=n)
@@ -148,6 +148,12 @@ class LatentSystem:
             return model
         return replace(model, committees=tuple(map(_without_rows, model.committees)))
 
+    @property
+    def _noisy(self) -> bool:
+        """Whether y is f and a noise whose size is a parameter."""
+        likelihood = self.problems[0].likelihood
+        return bool(getattr(likelihood, "identity", False) and likelihood.theta.size)
+
     def _rows(self, job: Job) -> Rows:
         """To learn from."""
         return job.rows if self.plain is None else self.plain
@@ -200,7 +206,7 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
     """Mean squares of y as it is seen: about zero, where the prior mean is, and about its mean."""
     if units.standard or not likelihood.identity:
         return 1.0, 1.0
-    share, size = w / w.sum(), float(np.abs(y[:, 0]).max()) or 1.0
+    share, size = capped(w) / capped(w).sum(), float(np.abs(y[:, 0]).max()) or 1.0
     unit = y[:, 0] / size
     about = float(share @ (unit - share @ unit) ** 2)
     about = about if about > 1e-26 else float(share @ unit**2)  # constant to rounding
