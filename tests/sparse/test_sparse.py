@@ -131,9 +131,9 @@ def test_the_variational_evidence_finds_functions_with_almost_no_noise(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, size=(400, 2))
     y = kernels.RBF(1.0, [1.0, 1.0]).sample(X, 1, rng)[:, 0] + 1e-6 * rng.normal(size=400)
-    model = SparseGPRegressor(method="vfe", anchors=60, random_state=0).fit(X[:300], y[:300])
+    model = SparseGPRegressor(method="vfe", anchors=40, random_state=0).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.995
-    assert model.noise_ < 0.01
+    assert model.noise_ < 1e-3
 
 
 def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
