@@ -12,7 +12,7 @@ import numpy as np
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..kernels import Kernel
-from ..laplace.calibration import LatentScale, best_scale, left_out
+from ..laplace.calibration import LatentScale, best_scale, covering_noise, left_out
 from ..laplace.committee import (
     LaplaceCommittee,
     latent_predictors,
@@ -25,7 +25,7 @@ from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
 from ..messages.basis import Anchors
 from ..rows.chunk import cut
-from ..rows.rows import Prediction, Rows
+from ..rows.rows import Prediction, Rows, SiteRows
 from ..rows.scaling import capped, for_learning
 from .arguments import Settings
 from .fitting import Job, fit_model, given_anchors
@@ -43,6 +43,11 @@ TYPICAL_NOISE = 4.0
 FIRST_NOISE = 0.1
 #: Mean squares of y over its variance, from which on a prior mean of zero costs digits.
 FAR = 1e8
+#: Share of one value of y from which on noise is checked by coverage: densities mislead.
+TIED = 0.2
+#: It is checked on rows whose own site is at most so many times as sure as the others about f,
+#: and on so many at least.
+CLEAR, FEW = 99.0, 20
 #: Targets of each problem, weights, and what is predicted of the rows -> mean loss.
 Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
@@ -141,12 +146,31 @@ class LatentSystem:
         return model
 
     def finish(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
-        """Latent functions scaled as held-out rows ask for; rows dropped where none are kept."""
+        """Latent functions, or the noise, as held-out rows ask for; rows dropped where none are
+        kept."""
         if self.loss is not None and self.learnable:
             model = scaled_on_held_out_rows(model, self.loss, job)
+        tied = self._noisy and job.settings.learn and has_ties(self.problems[0].y, job.rows.w)
+        if tied and not job.settings.clock.out():
+            model = self._covering(job, draft, model)
         if draft.alone or job.settings.keeps_rows:
             return model
         return replace(model, committees=tuple(map(_without_rows, model.committees)))
+
+    def _covering(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
+        """With more noise, where intervals hold too few of the rows left out one at a time."""
+        (y,), w, (found,), (sites,) = held_out(model, job)
+        likelihood = draft.likelihoods[0]
+        assert isinstance(likelihood, Scalar)
+        clear = sites.W * found.variance < CLEAR
+        if clear.sum() < FEW:
+            return model
+        factor = covering_noise(likelihood, y[clear], capped(w[clear]), found.take(clear))
+        if factor == 1.0:
+            return model
+        job.say(f"held-out rows: the noise x {factor:.3g}, since many targets are equal")
+        more = likelihood.with_theta(likelihood.theta + np.log(factor))
+        return self.add_up(job, replace(draft, likelihoods=(more,)))
 
     @property
     def _noisy(self) -> bool:
@@ -184,7 +208,8 @@ def fit_regression(job: Job, likelihood: Scalar, sweeping: Sweeping) -> LatentMo
             "y lies far from zero, the prior mean with a likelihood of your own: subtract its mean",
             stacklevel=2,
         )
-    problem = Problem(_with_noise(likelihood, units, s), y, *squares)
+    least = resolution(y[:, 0]) if units.standard and has_ties(y, rows.w) else 0.0
+    problem = Problem(_with_noise(likelihood, units, s), y, *squares, least)
     if s.kernel is not None:
         s = replace(s, kernel=s.kernel.scaled(1.0 / units.square))
     system = LatentSystem([problem], units, sweeping, given=likelihood)
@@ -215,11 +240,7 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
 
 def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentModel:
     """The model, its latent functions scaled by rows held out one at a time."""
-    fresh = [replace(one) for one in model.committees]
-    latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
-    rows = [latent.rows() for latent in latents]
-    n = rows[0].X.shape[0]
-    if n < FEWEST:
+    if job.rows.X.shape[0] < FEWEST:
         return model
     if job.settings.clock.out():
         warnings.warn(
@@ -228,12 +249,7 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
             stacklevel=2,
         )
         return model
-    near = NEAR if model.query_size else max(model.n_local, 1)  # a row is next to itself
-    some = np.sort(job.rng.permutation(n)[:CHECKED])
-    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
-    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
-    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], job.settings.engine)
-    found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
+    y, w, found, _ = held_out(model, job)
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
     job.say(
@@ -241,6 +257,39 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
         f"{scale.mean:.3g} and variances x {scale.mean**2 * scale.variance:.3g}"
     )
     return replace(model, scale=scale)
+
+
+def held_out(
+    model: LatentModel, job: Job
+) -> tuple[list[Array], Array, list[Prediction], list[SiteRows]]:
+    """Some rows: targets of each problem, weights, latent values given all other rows, sites."""
+    fresh = [replace(one) for one in model.committees]
+    latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+    rows = [latent.rows() for latent in latents]
+    near = NEAR if model.query_size else max(model.n_local, 1)  # a row is next to itself
+    some = np.sort(job.rng.permutation(rows[0].X.shape[0])[:CHECKED])
+    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
+    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
+    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], job.settings.engine)
+    sites = [own.take(some) for own in rows]
+    return y, w, [left_out(one, own) for one, own in zip(known, sites)], sites
+
+
+def has_ties(y: Array, w: Array) -> bool:
+    """Whether one value of y has more than TIED of the weight."""
+    _, inverse = np.unique(y[:, 0], return_inverse=True)
+    share = np.bincount(inverse, weights=capped(w))
+    return bool(share.max() > TIED * share.sum())
+
+
+def resolution(y: Array) -> float:
+    """Δ²/12, the variance of rounding to the least step Δ of y; a quarter of the variance at most.
+
+    Of labels or whole numbers it keeps the noise from vanishing.
+    """
+    steps = np.diff(np.unique(y))
+    with np.errstate(over="ignore"):
+        return float(min(steps.min(initial=np.inf) ** 2 / 12.0, 0.25 * y.var()))
 
 
 def add_latent_rows(

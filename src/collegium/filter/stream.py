@@ -69,7 +69,7 @@ class FilterStream(Model):
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
             return replace(self, drifting=drifting)
-        sums, learning, fading = self.sums, self.learning, 1.0
+        sums, learning, fading = self.sums, self.learning, np.ones(n)
         if learning is None and not (w == 1.0).all():
             learning = sums
         if self.forgetting < 1.0:

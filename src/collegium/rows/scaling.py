@@ -20,6 +20,8 @@ LARGEST = 1e152
 MOST_COPIES = 1e12
 #: Of all weights, the most that one row has where y is scaled or hyperparameters are learnt.
 MOST_SHARE = 0.1
+#: Deviations from a value that most targets have count up to so many medians of the others.
+OUTLYING = 100.0
 #: In learning, rows that come later count so many times the mean at most, or as the first did.
 MOST_TIMES = 10.0
 #: Rows, and nearest others of each, that show how the noise depends on weights; prior standard
@@ -153,8 +155,9 @@ class Scaling:
     @classmethod
     def robust(cls, y: Array, w: Array) -> Scaling:
         """Weighted median and median absolute deviation of one output, times 1.4826 as for a
-        normal; if more than half of the values are equal, the mean absolute deviation, or the
-        median of those that differ where that is less. No weight exceeds its share."""
+        normal; if more than half of the values are equal, the mean absolute deviation,
+        none of them above OUTLYING medians of those that are not zero; by weights of which none
+        exceeds its share (`capped`)."""
         size = float(np.abs(y).max()) or 1.0
         unit = y[:, 0] / size
         w = capped(w / w.max())
@@ -164,9 +167,8 @@ class Scaling:
         rounding = 1e-13 * abs(middle)  # of the median: outliers do not change the other digits
         if spread <= rounding:
             others = away > rounding
-            spread = 1.2533 * float(away @ w) / float(w.sum())
-            if others.any():
-                spread = min(spread, 1.4826 * _median(away[others], w[others]))
+            most = OUTLYING * _median(away[others], w[others]) if others.any() else 0.0
+            spread = 1.2533 * float(np.minimum(away, most) @ w) / float(w.sum())
         spread = spread if spread > rounding else 1.0
         return cls(np.array([middle * size]), np.array([max(spread * size, 1.0 / LARGEST)]))
 
