@@ -126,6 +126,16 @@ def test_the_variational_evidence_is_a_bound_that_grows_with_the_anchors():
 # --- transductive ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_variational_evidence_finds_functions_with_almost_no_noise(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(400, 2))
+    y = kernels.RBF(1.0, [1.0, 1.0]).sample(X, 1, rng)[:, 0] + 1e-6 * rng.normal(size=400)
+    model = SparseGPRegressor(method="vfe", anchors=40, random_state=0).fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 0.995
+    assert model.noise_ < 1e-3
+
+
 def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
     """R = cov(y | f*) replaced by σ²I: (K(Q, X)K(X, Q)/σ² + K(Q, Q))⁻¹ and so on."""
     X, y = rows(40)

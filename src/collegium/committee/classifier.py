@@ -39,7 +39,8 @@ from .classes import (
 )
 from .fitting import Job, fit_model
 from .latent_arguments import latent_settings, sweeps_asked
-from .latent_fitting import LatentSystem, add_latent_rows, with_kernel_of
+from .latent_fitting import LatentSystem
+from .latent_stream_fitting import add_latent_rows, with_kernel_of
 from .model import LatentModel
 
 Array = np.ndarray

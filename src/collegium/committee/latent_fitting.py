@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from ..interface.stream import Waiting
-from ..interface.watching import StreamCheck
 from ..kernels import Kernel
-from ..laplace.calibration import LatentScale, best_scale, left_out
+from ..laplace.calibration import LatentScale, best_scale, covering_noise, left_out
 from ..laplace.committee import (
     LaplaceCommittee,
     latent_predictors,
@@ -24,11 +23,9 @@ from ..learning.anchors import RULES, Stop
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
 from ..messages.basis import Anchors
-from ..messages.growing import appended, carried, dropped
-from ..messages.message import Message
 from ..rows.chunk import cut
-from ..rows.rows import Prediction, Rows
-from ..rows.scaling import for_learning
+from ..rows.rows import Prediction, Rows, SiteRows
+from ..rows.scaling import capped, for_learning
 from .arguments import Settings
 from .fitting import Job, fit_model, given_anchors
 from .following import Following
@@ -48,6 +45,11 @@ OPEN = 0.1
 FIRST_NOISE = 0.1
 #: Mean squares of y over its variance, from which on a prior mean of zero costs digits.
 FAR = 1e8
+#: Share of one value of y from which on noise is checked by coverage: densities mislead.
+TIED = 0.2
+#: It is checked on rows whose own site is at most so many times as sure as the others about f,
+#: and on so many at least.
+CLEAR, FEW = 99.0, 20
 #: Targets of each problem, weights, and what is predicted of the rows -> mean loss.
 Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
@@ -95,7 +97,7 @@ class LatentSystem:
                 learnt_at=earlier.learnt_at,
             )  # fmt: skip
         found = learn_latent(
-            for_learning(rows), self.problems, draft.kernel, job.rng, s.engine,
+            for_learning(rows, noisy=self._noisy), self.problems, draft.kernel, job.rng, s.engine,
             clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
         )  # fmt: skip
         return replace(draft, kernel=found.kernel, likelihoods=found.likelihoods, learnt_at=n)
@@ -146,9 +148,13 @@ class LatentSystem:
         return model
 
     def finish(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
-        """Latent functions scaled as held-out rows ask for; rows dropped where none are kept."""
+        """Latent functions, or the noise, as held-out rows ask for; rows dropped where none are
+        kept."""
         if self.loss is not None and self.learnable:
             model = scaled_on_held_out_rows(model, self.loss, job)
+        tied = self._noisy and job.settings.learn and has_ties(self.problems[0].y, job.rows.w)
+        if tied and not job.settings.clock.out():
+            model = self._covering(job, draft, model)
         if draft.alone or job.settings.keeps_rows:
             return model
         model = replace(model, committees=tuple(map(_without_rows, model.committees)))
@@ -161,6 +167,27 @@ class LatentSystem:
         noise = getattr(model.likelihoods[0], "noise", OPEN * basis.scale(basis.Z))
         budget, learn = job.settings.anchor_budget(), job.settings.learn
         return Following.of(basis, noise, budget, self._rows(job), learn=learn)
+
+    def _covering(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
+        """With more noise, where intervals hold too few of the rows left out one at a time."""
+        (y,), w, (found,), (sites,) = held_out(model, job)
+        likelihood = draft.likelihoods[0]
+        assert isinstance(likelihood, Scalar)
+        clear = sites.W * found.variance < CLEAR
+        if clear.sum() < FEW:
+            return model
+        factor = covering_noise(likelihood, y[clear], capped(w[clear]), found.take(clear))
+        if factor == 1.0:
+            return model
+        job.say(f"held-out rows: the noise x {factor:.3g}, since many targets are equal")
+        more = likelihood.with_theta(likelihood.theta + np.log(factor))
+        return self.add_up(job, replace(draft, likelihoods=(more,)))
+
+    @property
+    def _noisy(self) -> bool:
+        """Whether y is f and a noise whose size is a parameter."""
+        likelihood = self.problems[0].likelihood
+        return bool(getattr(likelihood, "identity", False) and likelihood.theta.size)
 
     def _rows(self, job: Job) -> Rows:
         """To learn from."""
@@ -192,7 +219,8 @@ def fit_regression(job: Job, likelihood: Scalar, sweeping: Sweeping) -> LatentMo
             "y lies far from zero, the prior mean with a likelihood of your own: subtract its mean",
             stacklevel=2,
         )
-    problem = Problem(_with_noise(likelihood, units, s), y, *squares)
+    least = resolution(y[:, 0]) if units.standard and has_ties(y, rows.w) else 0.0
+    problem = Problem(_with_noise(likelihood, units, s), y, *squares, least)
     if s.kernel is not None:
         s = replace(s, kernel=s.kernel.scaled(1.0 / units.square))
     system = LatentSystem([problem], units, sweeping, given=likelihood)
@@ -214,7 +242,7 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
     """Mean squares of y as it is seen: about zero, where the prior mean is, and about its mean."""
     if units.standard or not likelihood.identity:
         return 1.0, 1.0
-    share, size = w / w.sum(), float(np.abs(y[:, 0]).max()) or 1.0
+    share, size = capped(w) / capped(w).sum(), float(np.abs(y[:, 0]).max()) or 1.0
     unit = y[:, 0] / size
     about = float(share @ (unit - share @ unit) ** 2)
     about = about if about > 1e-26 else float(share @ unit**2)  # constant to rounding
@@ -223,11 +251,7 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
 
 def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentModel:
     """The model, its latent functions scaled by rows held out one at a time."""
-    fresh = [replace(one) for one in model.committees]
-    latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
-    rows = [latent.rows() for latent in latents]
-    n = rows[0].X.shape[0]
-    if n < FEWEST:
+    if job.rows.X.shape[0] < FEWEST:
         return model
     if job.settings.clock.out():
         warnings.warn(
@@ -236,12 +260,7 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
             stacklevel=2,
         )
         return model
-    near = NEAR if model.query_size else max(model.n_local, 1)  # a row is next to itself
-    some = np.sort(job.rng.permutation(n)[:CHECKED])
-    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
-    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
-    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], job.settings.engine)
-    found = [left_out(one, own.take(some)) for one, own in zip(known, rows)]
+    y, w, found, _ = held_out(model, job)
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
     job.say(
@@ -251,87 +270,37 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
     return replace(model, scale=scale)
 
 
-def add_latent_rows(model: LatentModel, job: Job, targets: Sequence[Array]) -> LatentModel:
-    """The model after more rows, in chunks that are approximated once."""
-    rows, settings, groups = job.rows, job.settings, job.groups(model.kernel)
-    model = with_novel_anchors(model, rows.X)
-    committees = tuple(
-        replace(
-            replace(one).add(  # what it caches is not stored
-                cut(rows.X, y, rows.w, groups, first_id=model.n_chunks), keep=settings.keeps_rows
-            )
-        )
-        for one, y in zip(model.committees, targets)
-    )
-    check_modes(committees)
-    model = replace(
-        model, committees=committees, n_chunks=model.n_chunks + len(groups),
-        total_weight=model.total_weight + float(rows.w.sum()),
-    )  # fmt: skip
-    return within_budget(model)
-
-
-def with_novel_anchors(model: LatentModel, X: Array) -> LatentModel:
-    """With anchors among rows that those so far see badly, where no rows are kept."""
-    if model.following is None:
-        return model
-    basis = model.committees[0].basis
-    following, Z = model.following.novel(basis, X)
-    if Z.size:
-        grown = appended(basis, Z)
-        committees = tuple(replace(one).with_anchors(grown) for one in model.committees)
-        model = replace(model, committees=committees)
-    return replace(model, following=following)
-
-
-def within_budget(model: LatentModel) -> LatentModel:
-    """With as many anchors as the budget allows, those that say least dropped."""
-    own, basis = model.following, model.committees[0].basis
-    if own is None or basis.m <= own.budget:
-        return model
+def held_out(
+    model: LatentModel, job: Job
+) -> tuple[list[Array], Array, list[Prediction], list[SiteRows]]:
+    """Some rows: targets of each problem, weights, latent values given all other rows, sites."""
     fresh = [replace(one) for one in model.committees]
-    small, messages = dropped(basis, [m for one in fresh for m in one.total.parts], own.budget)
-    kept = tuple(_shared_out(fresh, small, messages))
-    return replace(model, committees=kept, following=own.without(basis.m - own.budget))
+    latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
+    rows = [latent.rows() for latent in latents]
+    near = NEAR if model.query_size else max(model.n_local, 1)  # a row is next to itself
+    some = np.sort(job.rng.permutation(rows[0].X.shape[0])[:CHECKED])
+    w = np.concatenate([part.chunk.load()[2] for part in fresh[0].states])[some]
+    y = [np.concatenate([part.chunk.load()[1] for part in one.states])[some] for one in fresh]
+    known = predict_latents(latent_predictors(latents, near), rows[0].X[some], job.settings.engine)
+    sites = [own.take(some) for own in rows]
+    return y, w, [left_out(one, own) for one, own in zip(known, sites)], sites
 
 
-def with_kernel_of(model: LatentModel, other: LatentModel) -> LatentModel:
-    """The messages of a model, with kernel, likelihoods and scale of one learnt from a sample."""
-    own, basis = model.following, model.committees[0].basis
-    assert own is not None
-    moved = [
-        carried(message, basis, other.kernel, 1.0)
-        for one in model.committees
-        for message in one.past_messages
-    ]
-    new = moved[0][0]
-    kept = _shared_out(model.committees, new, [message for _, message in moved])
-    likelihoods = other.likelihoods
-    committees = tuple(replace(one, likelihood=own) for one, own in zip(kept, likelihoods))
-    noise = getattr(likelihoods[0], "noise", OPEN * new.scale(new.Z))
-    return replace(
-        model, committees=committees, scale=other.scale, learnt_at=own.sample.seen,
-        following=own.relearnt(new, noise),
-    )  # fmt: skip
+def has_ties(y: Array, w: Array) -> bool:
+    """Whether one value of y has more than TIED of the weight."""
+    _, inverse = np.unique(y[:, 0], return_inverse=True)
+    share = np.bincount(inverse, weights=capped(w))
+    return bool(share.max() > TIED * share.sum())
 
 
-def _shared_out(
-    committees: Sequence[LaplaceCommittee], basis: Anchors, messages: Sequence[Message]
-) -> list[LaplaceCommittee]:
-    """Each committee with its own of the messages, in their order."""
-    found, at = [], 0
-    for one in committees:
-        count = len(one.past.parts)
-        found.append(one.with_messages(basis, messages[at : at + count]))
-        at += count
-    return found
+def resolution(y: Array) -> float:
+    """Δ²/12, the variance of rounding to the least step Δ of y; a quarter of the variance at most.
 
-
-def add_regression_rows(model: LatentModel, job: Job, check: StreamCheck) -> LatentModel:
-    """The model of a regressor after more rows."""
-    units = replace(model.units, exposed=model.units.exposed or exposed(job.rows.y))
-    targets = [model.units.forward(job.rows.y)]
-    return add_latent_rows(replace(model, units=units), job, targets)
+    Of labels or whole numbers it keeps the noise from vanishing.
+    """
+    steps = np.diff(np.unique(y))
+    with np.errstate(over="ignore"):
+        return float(min(steps.min(initial=np.inf) ** 2 / 12.0, 0.25 * y.var()))
 
 
 def due(earlier: LatentModel, n: int, settings: Settings) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.answers import Answers
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
@@ -28,7 +27,8 @@ from .latent_arguments import (
     regression_settings,
     sweeps_asked,
 )
-from .latent_fitting import add_regression_rows, fit_regression
+from .latent_fitting import fit_regression
+from .latent_stream_fitting import add_regression_rows
 from .stream_fitting import add_rows
 
 Array = np.ndarray
@@ -285,7 +285,6 @@ class CommitteeRegressor(Regressor):
             self.y_ndim_ = y_ndim
         elif likelihood is None:
             check_outputs(rows, model.scaling)
-
         check = self._check_of(rows.w.size, self._arrived(rows))
 
         def begin(rows: Rows, earlier: Any) -> Any:
@@ -301,10 +300,6 @@ class CommitteeRegressor(Regressor):
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb), check)
         return self
-
-    def _watcher(self, X: Array, shift: Array) -> Answers:
-        """Anchors and a few rows: all that `predict` uses would cost more than learning does."""
-        return self._answers_at(X, shift, self.model_.watcher())
 
     @all_or_nothing
     def relearn(self) -> Self:

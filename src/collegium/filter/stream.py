@@ -21,7 +21,7 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..rows.metric import column_scales
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import Scaling, for_learning, merged
+from ..rows.scaling import Balance, Scaling, for_learning, merged
 from .arguments import FilterOptions
 from .densities import typical
 from .evidence import relearnt
@@ -58,6 +58,8 @@ class FilterStream(Model):
     n_seen: int
     n_outside: int  # rows outside the density, left out
     learnt_at: int  # rows used when hyperparameters were last learnt
+    balance: Balance  # the weights to learn by
+    learning: Sums | None = None  # sums by these weights; None while all weights are one
 
     def with_rows(self, rows: Rows) -> FilterStream:
         """Add rows; y without the prior mean, in the user's units."""
@@ -67,11 +69,17 @@ class FilterStream(Model):
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
             return replace(self, drifting=drifting)
-        sums = self.sums
+        sums, learning, fading = self.sums, self.learning, np.ones(n)
+        if learning is None and not (w == 1.0).all():
+            learning = sums
         if self.forgetting < 1.0:
             sums = sums.faded(self.forgetting**n)
-            w = w * self.forgetting ** np.arange(n - 1, -1, -1.0)
-        return replace(self, sums=self.model.add(sums, rows.X, Y, w))
+            learning = learning and learning.faded(self.forgetting**n)
+            fading = self.forgetting ** np.arange(n - 1, -1, -1.0)
+        if learning is not None:
+            learning = self.model.add(learning, rows.X, Y, fading * self.balance(w))
+        sums = self.model.add(sums, rows.X, Y, fading * w)
+        return replace(self, sums=sums, learning=learning)
 
     @property
     def due(self) -> bool:
@@ -91,7 +99,8 @@ class FilterStream(Model):
 
     def relearnt(self, say: Progress) -> FilterStream:
         """Learn hyperparameters from the sums; no row is needed again."""
-        model = relearnt(self.model, self.sums, self.scales, noise_fixed=self.keep_noise)
+        sums = self.learning or self.sums
+        model = relearnt(self.model, sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
         return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
 
@@ -128,6 +137,7 @@ def begin(
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
         scaling = Scaling(np.zeros_like(size), size)
+    balance = Balance.of(rows)
     rows, p = rows.take(typical(rows.X)), rows.y.shape[1]
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
     linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
@@ -142,7 +152,7 @@ def begin(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
-        waiting=None, n_seen=0, n_outside=0, learnt_at=0,
+        waiting=None, n_seen=0, n_outside=0, learnt_at=0, balance=balance,
     )  # fmt: skip
 
 
@@ -156,9 +166,10 @@ def settled(
     if options.drift == 0.0:
         return stream
     start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
-    return replace(stream, drifting=start, sums=Sums.start(0, 0), n_seen=0, n_outside=0).with_rows(
-        rows
+    stream = replace(
+        stream, drifting=start, sums=Sums.start(0, 0), learning=None, n_seen=0, n_outside=0
     )
+    return stream.with_rows(rows)
 
 
 def _hyperparameters(
@@ -171,13 +182,14 @@ def _hyperparameters(
     kernel = options.kernel_for(d)
     kernel = None if kernel is None else kernel.scaled(unit)
     noise = None if options.noise is None else float(options.noise[0]) * unit
+    scaled = for_learning(scaled) if options.learn else scaled
     rest = scaled if linear is None else replace(scaled, y=_residuals(linear, scaled))
     if options.learn:
         chosen = np.sort(rng.permutation(n)[:GUESS_ROWS])
         start = None if options.noise_start is None else options.noise_start * unit
         found = learn(
-            for_learning(rest.take(chosen)), kernel or _by_c0(rest, options), noise, rng,
-            engine_for(None), noise_start=start, say=say,
+            rest.take(chosen), kernel or _by_c0(rest, options), noise, rng, engine_for(None),
+            noise_start=start, say=say,
         )  # fmt: skip
         return found.kernel, found.noise
     kernel = _by_c0(rest, options) if kernel is None else kernel

@@ -235,9 +235,10 @@ class Regressor(RegressorMixin, Estimator):
             return look(ask, rows.w.size, self._few_checked())
 
     def _watcher(self, X: Array, shift: Array) -> Any:
-        """The answers that a stream is checked by: others than those of users where these cost
-        more than learning does."""
-        return self._answers_at(X, shift)
+        """The answers that a stream is checked by: others than those of users, where a model has
+        a `watcher`, because these cost more than learning does."""
+        own = getattr(self.model_, "watcher", None)
+        return self._answers_at(X, shift, own and own())
 
     def _prior_mean(self, X: Array) -> Array | float:
         """What is added to answers, in the units of y: a number or (n, p)."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from ..likelihoods.base import Scalar
 from ..rows.rows import Prediction, SiteRows
 
 Array = np.ndarray
@@ -26,6 +27,9 @@ SPREAD, ROWS = np.array([1.0, 2.0]), 3.0
 LARGEST = np.array([3.0, 7.0])
 #: Lower bound of 1 − Wv: the share of the posterior precision that is not from a row's own site.
 LEAST_SHARE = 1e-3
+#: Share of held-out rows that central intervals must hold; halvings and largest
+#: growth of the noise's logarithm.
+COVERED, HALVINGS, LARGEST_LOG = 0.95, 8, 30.0
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,29 @@ def best_scale(loss: Callable[[list[Prediction]], float], found: list[Prediction
                  "initial_simplex": [[0.0, 0.0], [0.5, 0.0], [0.0, -1.5]]},
     )  # fmt: skip
     return at(result.x) if result.fun < start else LatentScale()
+
+
+def covering_noise(likelihood: Scalar, y: Array, w: Array, found: Prediction) -> float:
+    """The least factor (1 or more) of the noise with which intervals hold COVERED of the rows.
+
+    A density rewards rows that agree to the last digit without limit, so that targets with ties
+    make it believe in little noise; a share of rows is not fooled by them. Rows count w times;
+    one standard error below COVERED is near enough. The noise ends at the variance of y.
+    """
+    mean, share = found.mean[:, 0], w / w.sum()
+
+    def held(log_factor: float) -> float:
+        own = likelihood.with_theta(likelihood.theta + log_factor)
+        far = own.quantile(0.5 + 0.5 * COVERED, mean, found.variance) - mean
+        return float(share @ (np.abs(y[:, 0] - mean) <= far))
+
+    error = np.sqrt(COVERED * (1.0 - COVERED) * float(share @ share))
+    if held(0.0) >= COVERED - error:
+        return 1.0
+    with np.errstate(over="ignore", divide="ignore"):
+        log_variance = np.log(float(share @ (y[:, 0] - share @ y[:, 0]) ** 2))
+    low, high = 0.0, float(np.clip(log_variance - likelihood.theta[0], 0.0, LARGEST_LOG))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if held(middle) >= COVERED else (middle, high)
+    return float(np.exp(high))

@@ -50,6 +50,7 @@ class Problem:
     y: Array  # (n, c)
     unit: float = 1.0  # mean square of y about the prior mean: unit of the latent variance
     noise_unit: float = 1.0  # mean square of y about its mean: unit of the noise variance
+    least_noise: float = 0.0  # variance: y has no finer resolution
 
     def gradient_at_zero(self) -> Array:
         """∂ log p(y | f)/∂f at f = 0  (n, K)."""
@@ -157,7 +158,10 @@ class _LatentLearner:
         if not (self._measured() and "noise" in first.likelihood._names()):
             prior = _own_parameter(prior, noise)
         if self._measured():
-            return _in_units(prior, kernel, first.unit, first.noise_unit)
+            prior = _in_units(prior, kernel, first.unit, first.noise_unit)
+            least = np.log(max(first.least_noise, 1e-300))
+            low = np.append(prior.low[:-1], np.clip(least, prior.low[-1], prior.high[-1]))
+            return replace(prior, low=low)
         sizes = np.array([kind == "variance" for kind, _ in kernel.labels] + [False])
         return replace(
             prior,

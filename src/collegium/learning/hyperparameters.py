@@ -17,6 +17,7 @@ import numpy as np
 from .. import kernels
 from ..kernels import Kernel
 from ..kernels.matern12 import Matern12
+from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
@@ -129,8 +130,10 @@ def learn_anchored(
     stop: Callable[[], bool] = lambda: False,
 ) -> Learnt:  # fmt: skip
     """Maximise the committee's own evidence, with anchors and all chunks, from a given start."""
-    prior = Scales.of(np.concatenate([chunk.X for chunk in chunks])).prior(kernel)
-    weight = float(sum(chunk.w.sum() for chunk in chunks))
+    X, w = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in "Xw")
+    prior, weight = Scales.of(X).prior(kernel), float(w.sum())
+    if not noise_fixed:
+        noise = expert(noise).first_noise(Anchors.at(kernel, Z), X, w)
 
     def objective(k: Kernel, s: float) -> tuple[float, Array]:
         return anchored(k, s, Z, chunks, engine, expert)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .metric import column_scales
+from .nearest import nearest_others
 from .rows import Rows
 
 Array = np.ndarray
@@ -16,6 +18,15 @@ LARGEST = 1e152
 #: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
 #: digits of the others.
 MOST_COPIES = 1e12
+#: Of all weights, the most that one row has where y is scaled or hyperparameters are learnt.
+MOST_SHARE = 0.1
+#: Deviations from a value that most targets have count up to so many medians of the others.
+OUTLYING = 100.0
+#: In learning, rows that come later count so many times the mean at most, or as the first did.
+MOST_TIMES = 10.0
+#: Rows, and nearest others of each, that show how the noise depends on weights; prior standard
+#: deviation of the power.
+PILOT_ROWS, PILOT_NEAR, PRIOR_SPREAD = 2_000, 4, 0.5
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
@@ -37,22 +48,86 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     return Rows(rows.X[kept], rows.y[kept], weight), None if labels is None else labels[kept]
 
 
-def for_learning(rows: Rows) -> Rows:
-    """Rows with the weights to learn hyperparameters by.
+def capped(w: Array) -> Array:
+    """min(w, c), with the largest c for which no weight exceeds MOST_SHARE (2/n, of few) of all."""
+    share = max(MOST_SHARE, 2.0 / w.size)
+    if w.size < 2 or w.max() <= share * w.sum():
+        return w
+    ranked = np.sort(w)[::-1]
+    k = np.arange(1, int(np.ceil(1.0 / share)))  # so many may be cut: k·share < 1
+    rest = (w.sum() - np.cumsum(ranked))[: k.size]
+    level = share * np.maximum(rest, 0.0) / (1.0 - k * share)  # c = share·(k·c + rest)
+    return np.minimum(w, level[np.argmax(level >= ranked[1 : k.size + 1])])
 
-    w copies of a row have equal targets, and would show zero noise. So the weights of inputs
-    with a single target are divided by their mean; inputs with several targets, which do show
-    the noise, keep their weights.
+
+@dataclass(frozen=True)
+class Balance:
+    """min(wᵃ/unit, most): the weights by which hyperparameters are learnt.
+
+    The variance of the noise of a row is taken for σ²/wᵃ. With a = 1 weights are precisions; with
+    a = 0 they say how much a row matters, and nothing of its noise. Copies of a row have equal
+    targets, and would show none: so `unit` makes the mean weight one.
+    """
+
+    power: float  # a
+    unit: float
+    most: float
+
+    @classmethod
+    def of(cls, rows: Rows) -> Balance:
+        """From some rows, equal ones merged."""
+        if rows.w.size == 0 or rows.w.min() == rows.w.max():
+            return cls(1.0, float(rows.w.max(initial=1.0)), MOST_TIMES)
+        w = rows.w / rows.w.max()
+        a = noise_power(replace(rows, w=w))
+        raised = w**a
+        unit = float(raised.mean())
+        most = max(MOST_TIMES, float(capped(raised).max()) / unit)
+        return cls(a, unit * float(rows.w.max()) ** a, most)
+
+    def __call__(self, w: Array) -> Array:
+        return np.minimum(w**self.power / self.unit, self.most)
+
+
+def noise_power(rows: Rows) -> float:
+    """a, where the noise of rows has the variance σ²/wᵃ; between 0 and 1.
+
+    The slope of log e² on log w, where e is what a target differs by from those of the nearest
+    other rows. log e² has the variance π²/2 (of log χ²), and a a normal prior about 1.
+    """
+    order = np.argsort(rows.w, kind="stable")
+    some = order[np.linspace(0, order.size - 1, min(order.size, PILOT_ROWS)).astype(int)]
+    X, y, w = rows.take(some).fields()
+    if w.size <= PILOT_NEAR:
+        return 1.0
+    near = nearest_others(X / column_scales(X), np.arange(w.size), PILOT_NEAR)
+    share = w[near] / w[near].sum(axis=1, keepdims=True)
+    unit = y / (np.abs(y).max(axis=0) + (y == 0.0).all(axis=0))
+    e2 = ((unit - np.einsum("nk,nkp->np", share, unit[near])) ** 2).mean(axis=1)
+    log_e2, log_w = np.log(np.maximum(e2, 1e-12 * e2.mean() + 1e-300)), np.log(w)
+    log_w -= log_w.mean()
+    precision = float(log_w @ log_w) / (0.5 * np.pi**2)
+    seen = -float(log_w @ log_e2) / (0.5 * np.pi**2)  # precision · slope
+    prior = 1.0 / PRIOR_SPREAD**2
+    return float(np.clip((seen + prior) / (precision + prior), 0.0, 1.0))
+
+
+def for_learning(rows: Rows, *, noisy: bool = True) -> Rows:
+    """Rows with the weights to learn hyperparameters by (see `Balance`), none above its share.
+
+    Inputs with several targets, which do show the noise, keep their weights. If the likelihood
+    has no noise (`noisy` is false), the others are divided by their mean.
     """
     if (rows.w == 1.0).all():
         return rows
     _, inverse, count = np.unique(rows.X, axis=0, return_inverse=True, return_counts=True)
     single = count[inverse.reshape(-1)] == 1
-    if not single.any():
-        return rows
     w = rows.w.copy()
-    w[single] /= w[single].mean()
-    return Rows(rows.X, rows.y, w)
+    if single.any():
+        w[single] = (
+            Balance.of(rows.take(single))(w[single]) if noisy else w[single] / w[single].mean()
+        )
+    return Rows(rows.X, rows.y, capped(w))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +139,14 @@ class Scaling:
 
     @classmethod
     def of(cls, y: Array, w: Array) -> Scaling:
-        """Weighted mean and standard deviation; y is divided by its largest magnitude first."""
+        """Mean and standard deviation, by weights of which none exceeds its share (`capped`).
+
+        y is divided by its largest magnitude first."""
         size = np.abs(y).max(axis=0)
         size[size == 0.0] = 1.0
         unit = y / size
-        share = (w / w.max())[:, None]
+        w = capped(w / w.max())
+        share = w[:, None]
         mean = (share * unit).sum(axis=0) / share.sum()
         sd = np.sqrt((share * (unit - mean) ** 2).sum(axis=0) / share.sum())
         sd[sd <= 1e-13] = 1.0  # constant to rounding
@@ -77,15 +155,20 @@ class Scaling:
     @classmethod
     def robust(cls, y: Array, w: Array) -> Scaling:
         """Weighted median and median absolute deviation of one output, times 1.4826 as for a
-        normal; if more than half of the values are equal, the mean absolute deviation."""
+        normal; if more than half of the values are equal, the mean absolute deviation,
+        none of them above OUTLYING medians of those that are not zero; by weights of which none
+        exceeds its share (`capped`)."""
         size = float(np.abs(y).max()) or 1.0
         unit = y[:, 0] / size
+        w = capped(w / w.max())
         middle = _median(unit, w)
         away = np.abs(unit - middle)
         spread = 1.4826 * _median(away, w)
         rounding = 1e-13 * abs(middle)  # of the median: outliers do not change the other digits
         if spread <= rounding:
-            spread = 1.2533 * float(away @ w) / float(w.sum())
+            others = away > rounding
+            most = OUTLYING * _median(away[others], w[others]) if others.any() else 0.0
+            spread = 1.2533 * float(np.minimum(away, most) @ w) / float(w.sum())
         spread = spread if spread > rounding else 1.0
         return cls(np.array([middle * size]), np.array([max(spread * size, 1.0 / LARGEST)]))
 

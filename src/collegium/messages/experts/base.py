@@ -122,6 +122,11 @@ class Expert:
         """θ̄ and V̄ from R̄."""
         raise TypeError("abstract expert")
 
+    def first_noise(self, basis: Basis, X: Array, w: Array) -> float:
+        """σ² that learning starts from, by this expert's evidence, where its own is that of the
+        exact GP."""
+        return self.noise
+
     def condition(self, basis: Basis, chunk: Chunk) -> Conditional:
         """p(y | v) of a chunk, with R factorised."""
         X, y, w = chunk.load()

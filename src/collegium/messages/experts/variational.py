@@ -16,6 +16,14 @@ class Variational(Projected):
 
     method = "vfe"
 
+    def first_noise(self, basis, X, w):
+        """σ² + Σ w(k(x, x) − vᵀv)/Σw: with errors of mean square σ² the bound is largest there.
+
+        Where σ² is far below what the anchors leave, the bound is so steep that a first step ends
+        in a distant maximum.
+        """
+        return self.noise + float(w @ basis.residual_diag(X, basis.design(X))) / float(w.sum())
+
     def condition(self, basis, chunk):
         given = super().condition(basis, chunk)
         residual = basis.residual_diag(given.X, given.V)
