@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csc_matrix
 
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..messages.message import Belief
 from ..numerics import linalg
+from ..numerics.compiling import compiled
 from ..rows.rows import AnyRows, Prediction, Rows
 
 Array = np.ndarray
@@ -261,7 +261,7 @@ def _solve(
     return w, c - linalg.mirror(C) @ w, float(a @ a)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _lower_part(A, at):
     """The lower triangle of A[at, at], `at` ascending."""
     k = at.size
