@@ -6,13 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeClassifier, CommitteeRegressor, kernels
 from collegium.committee.arguments import Settings
+from collegium.committee.cost import Speed
+from collegium.committee.latent_arguments import latent_settings
+from collegium.committee.latent_plan import LatentPlan
 from collegium.committee.plan import EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
 from collegium.learning.hyperparameters import Effort, learn
+from collegium.likelihoods.logit import Logit
+from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
 from collegium.rows.rows import Rows
 
@@ -244,3 +249,42 @@ def test_silence_and_engines_of_others_are_left_alone():
     assert Progress(1).watch(other) is other
     engine = Serial()
     assert Progress(0).watch(engine) is engine
+
+
+def classes(n, K):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    return X, (np.floor((X[:, 0] + 2) / 4 * K)).astype(int)
+
+
+@pytest.mark.parametrize("likelihood", ["logit", "softmax"])
+def test_many_classes_give_an_estimate_and_bars_over_classes(likelihood, capsys, monkeypatch):
+    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    X, y = classes(60, 5)
+    CommitteeClassifier(kernels.RBF(), learn=False, likelihood=likelihood, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert "5 latent functions" in lines[0] and "expecting about" in lines[1]
+    assert any("3 of 5" in line for line in lines)
+
+
+@pytest.mark.parametrize("likelihood, count", [("logit", 1000), ("softmax", 300)])
+def test_more_classes_take_more(likelihood, count):
+    settings = latent_settings(CommitteeClassifier(likelihood=likelihood))
+    link, speed = Softmax if likelihood == "softmax" else Logit, Speed(5e-3, 1e10, 1e-9)
+
+    def planned(K, n=20_000):
+        own = [link(classes=K)] if link is Softmax else [link()] * K
+        return LatentPlan.of(settings, n, 3, own)
+
+    few, many = planned(3), planned(count)
+    assert many.seconds(speed) > 0.1 * count * few.seconds(speed)
+    messages = count * (20_000 / 500) * 8 * settings.anchor_count(20_000) ** 2
+    assert messages < many.bytes() < 3 * messages
+    assert planned(count, 2000).bytes() > 8 * count * 2000**2  # a factor each, to predict
+
+
+def test_classes_beyond_memory_are_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr("collegium.numerics.memory.physical", lambda: 1e6)
+    X, y = classes(150, 30)
+    with pytest.raises(ValueError, match="would take .* MB"):
+        CommitteeClassifier(likelihood="softmax").fit(X, y)

@@ -12,6 +12,7 @@ from ..answers.predictors import DESIGN_BYTES
 from ..kernels import Kernel
 from ..kernels.composite import Composite
 from ..learning.hyperparameters import Effort
+from ..numerics import memory
 from ..numerics.clock import Clock
 from .arguments import Settings
 from .checking import HELD_OUT
@@ -63,7 +64,7 @@ class Plan:
         estimate: bool = True,
     ) -> Plan:  # fmt: skip
         """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
-        work, clock = _Work(settings, n, d, p), settings.clock
+        work, clock = Work(settings, n, d, p), settings.clock
         m = work.anchors(settings.memory_limit)
         refine = settings.refine is not None and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
@@ -120,28 +121,27 @@ class Plan:
 
     def announce(self, settings: Settings, say: Callable[[str], None]) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
-        _refuse_beyond(settings.memory_limit, self.bytes)
-        words = f"{_size(self.bytes)} beyond the rows as given"
-        say(f"expecting about {max(self.seconds, 1.0):.0f} s on an idle machine, and {words}")
+        refuse_beyond(settings.memory_limit, self.bytes)
+        announce(self.seconds, self.bytes, say)
 
 
-def check_memory(settings: Settings, n: int, d: int) -> None:
-    """Refuse a fit of one output that cannot keep the memory limit."""
-    work = _Work(settings, n, d, 1)
-    _refuse_beyond(settings.memory_limit, work.bytes(work.anchors(settings.memory_limit), False))
+def announce(seconds: float, needed: int, say: Callable[[str], None]) -> None:
+    words = f"{memory.in_words(needed)} beyond the rows as given"
+    say(f"expecting about {max(seconds, 1.0):.0f} s on an idle machine, and {words}")
 
 
-def _refuse_beyond(memory_limit: float, needed: int) -> None:
+def refuse_beyond(memory_limit: float, needed: int) -> None:
+    """Raise where a fit cannot keep the memory limit."""
     if needed > memory_limit:
         raise ValueError(
-            f"memory_limit: this fit would take {_size(needed)}, and {_size(memory_limit)} are "
-            "allowed. Give n_local=0 (no rows are kept), fewer anchors or a smaller chunk_size; "
-            "or pass the rows in parts to partial_fit"
+            f"memory_limit: this fit would take {memory.in_words(needed)}, and "
+            f"{memory.in_words(memory_limit)} are allowed. Give n_local=0 (no rows are kept), fewer "
+            "anchors or a smaller chunk_size; or pass the rows in parts to partial_fit"
         )
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """What the parts of a fit take, by the number of anchors."""
 
     settings: Settings
@@ -209,8 +209,3 @@ class _Work:
 def _terms(kernel: Kernel) -> int:
     """Kernels that it is made of."""
     return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
-
-
-def _size(count: float) -> str:
-    """Bytes in words."""
-    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"

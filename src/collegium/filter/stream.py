@@ -124,6 +124,7 @@ def begin(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
+    options.check_memory(*rows.X.shape)
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
