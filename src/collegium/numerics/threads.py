@@ -6,6 +6,8 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
+from .interrupts import interrupts
+
 
 @cache
 def _controller() -> ThreadpoolController:
@@ -15,5 +17,5 @@ def _controller() -> ThreadpoolController:
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Limit BLAS (numpy's and scipy's copies of OpenBLAS) and OpenMP to one thread."""
-    with _controller().limit(limits=1):
+    with _controller().limit(limits=1), interrupts():
         yield

@@ -14,6 +14,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..numerics import memory
+from ..rows.distinct import first_of_equals
 from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
@@ -137,7 +138,7 @@ class RVCOptions:
 
 
 def _each_once(centres: Array) -> Array:
-    _, first = np.unique(centres, axis=0, return_index=True)
+    first, _ = first_of_equals(centres)
     return centres[np.sort(first)]
 
 
