@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import collegium
+from collegium.numerics.compiling import announce
 
 #: Another user, who may still read everything: the interpreter can lie in a closed folder.
 ANOTHER_USER = """
@@ -70,3 +72,15 @@ def test_a_temporary_folder_takes_what_is_compiled(package, tmp_path):
 def test_without_any_folder_every_process_compiles(package, tmp_path):
     said = run(package, tmp_path, f"{NO_TEMPORARY_FOLDER}\n{WORK}")
     assert said.count("every process compiles them anew") == 1
+
+
+def test_the_first_call_of_a_compiled_function_is_announced():
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    said = []
+    announce(double, said.append)
+    double(1)
+    announce(double, said.append)
+    assert len(said) == 1 and "compiling" in said[0]

@@ -31,6 +31,12 @@ def compiled(**options: Any) -> Callable[[Callable], Any]:
     return decorate
 
 
+def announce(function: Any, say: Callable[[str], None]) -> None:
+    """Say that the first call of a compiled function takes its time."""
+    if not function.signatures:
+        say("compiling for this processor: some seconds, unless an earlier run has kept the result")
+
+
 @cache
 def _keep_elsewhere() -> bool:
     """Let numba write to a temporary folder from now on; False where there is none."""

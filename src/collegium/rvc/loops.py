@@ -24,7 +24,8 @@ LEAST_KEPT = 1e-6
 #: Rows of a smaller weight are ignored.
 LEAST_WEIGHT = 1e-100
 
-_leaf: Any = compiled(fastmath={"contract", "nsz"})
+# "numpy": no test before each division, which would take long to compile.
+_leaf: Any = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Prior(NamedTuple):

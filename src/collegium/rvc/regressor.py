@@ -19,10 +19,12 @@ from ..interface.validation import (
     check_weights,
     generator,
 )
+from ..numerics.compiling import announce
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from ..rows.scaling import merged as merged_rows
+from .absorbing import absorb_rows
 from .answers import RVCAnswers
 from .stream import RVCOptions, RVCStream, merged, started
 from .stream import fitted as fitted_stream
@@ -75,7 +77,7 @@ class RVCRegressor(Regressor):
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: `fit` reports the width it has chosen.
+        1: `fit` reports the width it has chosen, and the first call that it compiles.
 
     Attributes
     ----------
@@ -173,8 +175,10 @@ class RVCRegressor(Regressor):
         rows, _ = merged_rows(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
+        say = self._say()
+        announce(absorb_rows, say)
         with single_threaded():
-            stream = fitted_stream(rows, options, self._say())
+            stream = fitted_stream(rows, options, say)
         self._keep(replace(stream, n_seen=n))
         return self
 
@@ -251,6 +255,7 @@ class RVCRegressor(Regressor):
     def _learn(self, rows: Rows) -> None:
         """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
+        announce(absorb_rows, self._say())
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
             stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
