@@ -1,11 +1,9 @@
 """Functions drawn from a prior: what a kernel believes before it has seen data."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.utils import check_array
 
-from .interface.arguments import check_square
+from .interface.arguments import check_draws, check_square
 from .interface.validation import generator
 from .kernels import Filtered, as_kernel
 from .numerics.threads import single_threaded
@@ -42,8 +40,7 @@ def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):
     (200, 3)
     """
     X = check_array(X, dtype=np.float64, input_name="X")
-    if not (isinstance(n_samples, Integral) and n_samples >= 1):
-        raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
+    n_samples = check_draws(n_samples, X.shape[0])
     kernel = as_kernel(kernel).for_width(X.shape[1])
     centre = _mean_at(mean, X)
     rng = generator(random_state)

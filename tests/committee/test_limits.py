@@ -6,13 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeClassifier, CommitteeRegressor, kernels
+from collegium.committee import checking, fitting
 from collegium.committee.arguments import Settings
-from collegium.committee.plan import EFFORTS, Plan
+from collegium.committee.cost import Speed
+from collegium.committee.latent_arguments import latent_settings
+from collegium.committee.latent_plan import LatentPlan
+from collegium.committee.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
 from collegium.learning.hyperparameters import Effort, learn
+from collegium.likelihoods.logit import Logit
+from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
 from collegium.rows.rows import Rows
 
@@ -113,11 +119,58 @@ def test_an_engine_of_ones_own_needs_no_number_of_workers():
 def test_a_plan_does_more_where_there_is_more_time():
     little, much, free = plan(time_limit=1e-3), plan(time_limit=1e4), plan()
     assert little.effort == EFFORTS[0].for_rows(40_000)
-    assert not little.checks() and not little.refine and little.most_anchors == 50
+    assert not little.held_out(800) and not little.refine and little.most_anchors == 50
     assert much.effort == free.effort == Effort().for_rows(40_000)
-    assert much.checks() and much.refine and much.most_anchors == free.most_anchors == 200
-    assert free.checks() and not free.refine
+    assert (
+        much.held_out(800) == 800 and much.refine and much.most_anchors == free.most_anchors == 200
+    )
+    assert free.held_out(800) == 800 and not free.refine
     assert little.seconds < much.seconds
+
+
+def heavy_tails(n=3000):
+    X, y = rows(n)
+    return X, y + (np.arange(n) % 40 == 0) * np.random.default_rng(1).normal(size=n) * 3.0
+
+
+@pytest.mark.parametrize("data", [rows, heavy_tails])
+def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
+    foreseen, taken = [], []
+    of, left_out = Plan.of, checking.left_out
+
+    def spy_plan(*arguments, held, **more):
+        foreseen.append(held)
+        return of(*arguments, held=held, **more)
+
+    def spy_check(*arguments):
+        answer = left_out(*arguments)
+        return lambda ratio: [taken.append(len(found := answer(ratio)[0])), found, answer(ratio)][2]
+
+    monkeypatch.setattr(fitting.Plan, "of", spy_plan)
+    monkeypatch.setattr(checking, "left_out", spy_check)
+    X, y = data()
+    CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
+    assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
+
+
+def test_a_check_takes_no_more_rows_than_there_is_time_for():
+    known = replace(plan(time_limit=1e3), messages=1.0, passing=2.0, answering=1e-3)
+    need = CAREFUL * CHECKS * (2.0 + 1e-3 * 500)
+
+    def left(seconds):
+        return replace(known, clock=Clock(1e3, time.perf_counter() - 1e3 + seconds))
+
+    assert left(1.0 + need + 0.1).held_out(4000) in range(500, 600)
+    assert left(1.0 + need + 0.1).held_out(300) == 300
+    assert left(1.0 + need - 2.0).held_out(4000) == 0
+    once = CAREFUL * (2.0 + 1e-3 * 500)
+    assert left(1.1 + once).goes_on(500) and not left(0.9 + once).goes_on(500)
+
+
+def test_what_passes_over_all_rows_is_said(capsys):
+    settings = Settings.of(CommitteeRegressor(time_limit=1.0))
+    replace(plan(time_limit=1.0), messages=3.0).announce(settings, Progress(1))
+    assert "3.0 s pass over all rows once" in capsys.readouterr().out
 
 
 def test_what_is_given_is_kept_however_little_time_there_is():
@@ -244,3 +297,42 @@ def test_silence_and_engines_of_others_are_left_alone():
     assert Progress(1).watch(other) is other
     engine = Serial()
     assert Progress(0).watch(engine) is engine
+
+
+def classes(n, K):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(n, 2))
+    return X, (np.floor((X[:, 0] + 2) / 4 * K)).astype(int)
+
+
+@pytest.mark.parametrize("likelihood", ["logit", "softmax"])
+def test_many_classes_give_an_estimate_and_bars_over_classes(likelihood, capsys, monkeypatch):
+    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    X, y = classes(60, 5)
+    CommitteeClassifier(kernels.RBF(), learn=False, likelihood=likelihood, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert "5 latent functions" in lines[0] and "expecting about" in lines[1]
+    assert any("3 of 5" in line for line in lines)
+
+
+@pytest.mark.parametrize("likelihood, count", [("logit", 1000), ("softmax", 300)])
+def test_more_classes_take_more(likelihood, count):
+    settings = latent_settings(CommitteeClassifier(likelihood=likelihood))
+    link, speed = Softmax if likelihood == "softmax" else Logit, Speed(5e-3, 1e10, 1e-9, 1e-3)
+
+    def planned(K, n=20_000):
+        own = [link(classes=K)] if link is Softmax else [link()] * K
+        return LatentPlan.of(settings, n, 3, own)
+
+    few, many = planned(3), planned(count)
+    assert many.seconds(speed) > 0.1 * count * few.seconds(speed)
+    messages = count * (20_000 / 500) * 8 * settings.anchor_count(20_000) ** 2
+    assert messages < many.bytes() < 3 * messages
+    assert planned(count, 2000).bytes() > 8 * count * 2000**2  # a factor each, to predict
+
+
+def test_classes_beyond_memory_are_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr("collegium.numerics.memory.physical", lambda: 1e6)
+    X, y = classes(150, 30)
+    with pytest.raises(ValueError, match="would take .* MB"):
+        CommitteeClassifier(likelihood="softmax").fit(X, y)

@@ -19,18 +19,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csc_matrix
 
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..messages.message import Belief
 from ..numerics import linalg
+from ..numerics.tiles import by_tiles
 from ..rows.rows import AnyRows, Prediction, Rows
 
 Array = np.ndarray
-#: Most numbers of a residual covariance that neighbouring queries share.
-LARGEST_SHARED = 50_000_000
 
 
 def _observe(C: Array, rows: AnyRows, noise: float) -> Array:
@@ -89,26 +87,48 @@ class Shared:
         root = np.sqrt(rows.W)[:, None]
         return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - Qg)))
 
-    def _weigh(self, basis, belief, Xs):
-        """V*, L⁻¹c (of sites L⁻¹W^½c), t, and the mean."""
+    def _given(self, basis: Anchors, Xs: Array) -> tuple[Array, Array, Array]:
+        """V*, c, and L⁻¹c (of sites L⁻¹W^½c)."""
         Vs = basis.design(Xs)
-        c = basis.kernel.value(self.rows.X, Xs) - self.V.T @ Vs
-        if self.weights is None:
-            a = linalg.solve_lower(self.factor, c, overwrite=True)  # (n, q)
-            w = linalg.solve_upper(self.factor, a)
-            local = w.T @ self.rows.y
-        else:
-            root, local = np.sqrt(self.rows.W)[:, None], c.T @ self.weights
-            a = linalg.solve_lower(self.factor, root * c, overwrite=True)
-            w = root * linalg.solve_upper(self.factor, a)
-        t = Vs - self.V @ w
-        return Vs, a, t, t.T @ belief.mean + local
+        c = basis.kernel.value(Xs, self.rows.X).T - self.V.T @ Vs  # (n, q), columns contiguous
+        scaled = c if isinstance(self.rows, Rows) else np.sqrt(self.rows.W)[:, None] * c
+        return Vs, c, linalg.solve_lower(self.factor, scaled)
+
+    def _solved(self, a: Array) -> Array:
+        """w  (n, q)."""
+        w = linalg.solve_upper(self.factor, a)
+        return w if isinstance(self.rows, Rows) else np.sqrt(self.rows.W)[:, None] * w
 
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
-        Vs, a, t, mean = self._weigh(basis, belief, Xs)
+        """Means and variances, tile by tile."""
+
+        def answer(tile: Array) -> Prediction:
+            Vs, c, a = self._given(basis, tile)
+            w = self._solved(a)
+            local = w.T @ self.rows.y if isinstance(self.rows, Rows) else c.T @ self.weights
+            t = Vs - self.V @ w
+            variance = self._variance(basis, belief, tile, Vs, a, t)
+            return Prediction(t.T @ belief.mean + local, variance)
+
+        return Prediction.by_tiles(answer, Xs)
+
+    def variance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
+        """Those of `predict`; without anchors at half the cost  (q,)."""
+
+        def answer(tile: Array) -> tuple[Array]:
+            Vs, _, a = self._given(basis, tile)
+            t = Vs - self.V @ self._solved(a) if basis.m else Vs
+            return (self._variance(basis, belief, tile, Vs, a, t),)
+
+        return by_tiles(answer, Xs)[0]
+
+    @staticmethod
+    def _variance(
+        basis: Anchors, belief: Belief, Xs: Array, Vs: Array, a: Array, t: Array
+    ) -> Array:
         T = belief.spread(t)
         left = basis.residual_diag(Xs, Vs) - np.einsum("nq,nq->q", a, a)
-        return Prediction(mean, np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T))
+        return np.maximum(left, 0.0) + np.einsum("mq,mq->q", T, T)
 
     def expansion(self, basis: Anchors, belief: Belief) -> Expansion:
         """tᵀE[v] + wᵀy = K(x, Z)L⁻ᵀ(E[v] − V_N β) + K(x, X_N)β, β = C⁻¹(y − V_NᵀE[v])."""
@@ -129,7 +149,8 @@ class Shared:
 
     def residual(self, basis: Anchors, belief: Belief, Xs: Array) -> tuple[Array, Array]:
         """K** − V*ᵀV* − cᵀC⁻¹c  (q, q), and t  (m, q)."""
-        Vs, a, t, _ = self._weigh(basis, belief, Xs)
+        Vs, _, a = self._given(basis, Xs)
+        t = Vs - self.V @ self._solved(a)
         return linalg.mirror(linalg.subtract_gram(basis.residual(Xs, Vs), a.T)), t
 
 
@@ -168,10 +189,12 @@ class Corrections:
         return self.W.T @ self.rows.f + self._columns(self.noisy).T @ self.rows.g
 
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
-        t = self._rest()
-        T = belief.spread(t)
-        mean = t.T @ belief.mean + self._local()
-        return Prediction(mean, np.maximum(self.left, 0.0) + np.einsum("mq,mq->q", T, T))
+        def answer(rest: Array) -> tuple[Array, Array]:
+            T = belief.spread(rest.T)
+            return rest @ belief.mean, np.einsum("mq,mq->q", T, T)
+
+        mean, known = by_tiles(answer, self._rest().T)
+        return Prediction(mean + self._local(), np.maximum(self.left, 0.0) + known)
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         """K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W + tᵀΛ⁻¹t  (q, q).
@@ -201,11 +224,9 @@ def correct(
     basis: Anchors, noise: float, rows: AnyRows, Xs: Array, neighbours: Array,
     VT: Array | None = None,
 ) -> Corrections:  # fmt: skip
-    """Solve Cw = c for each query's neighbours  (q, k).
+    """Solve Cw = c for each query's neighbours  (q, k), whatever the other queries are.
 
-    If queries lie close the union of neighbourhoods is small, and its residual covariance is
-    formed once; otherwise each query forms its own. VT: the design of all rows  (n, m), if
-    known already. Sites carry their own noise.
+    VT: the design of all rows  (n, m), if known already. Sites carry their own noise.
     """
     return correct_each(basis, noise, [rows], Xs, neighbours, VT)[0]
 
@@ -220,22 +241,17 @@ def correct_each(
     members = members.reshape(q, k)  # ascending in each row
     near = [rows.take(union) for rows in kinds]
     X = near[0].X
-    VT = np.ascontiguousarray(basis.design(X).T) if VT is None else VT[union]
-    V, Vs = VT.T, basis.design(Xs)
-    shared = None
-    if 2 * union.size**2 <= min(q * k * k, LARGEST_SHARED):
-        shared = basis.residual(X, V)
-    scale = max(basis.scale(Xs), basis.scale(X)) or 1.0
+    VT = np.ascontiguousarray(basis.design_of(X).T) if VT is None else VT[union]
+    V, Vs = VT.T, basis.design_of(Xs)
+    near_prior = basis.kernel.diag(X)[members].max(axis=1, initial=0.0)
+    prior = np.maximum(basis.kernel.diag(Xs), near_prior)
     weights, noisy = np.empty((len(kinds), q, k)), np.empty((len(kinds), q, k))
     left = np.tile(basis.residual_diag(Xs, Vs), (len(kinds), 1))
     for i in range(q):
         at = members[i]
-        VN = VT[at]
-        if shared is None:
-            C = linalg.subtract_gram(basis.kernel.value(X[at]), VN)
-        else:
-            C = _lower_part(shared, at)
-        c = basis.kernel.value(X[at], Xs[i : i + 1])[:, 0] - VN @ Vs[:, i]
+        VN, scale = VT[at], float(prior[i]) or 1.0
+        C = linalg.subtract_gram(basis.kernel.value(X[at]), VN)
+        c = basis.kernel.value(Xs[i : i + 1], X[at])[0] - VN @ Vs[:, i]
         for j, rows in enumerate(near):
             weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
             left[j, i] -= known
@@ -259,15 +275,3 @@ def _solve(
     a = linalg.solve_lower(L, root * c)
     w = root * linalg.solve_upper(L, a)
     return w, c - linalg.mirror(C) @ w, float(a @ a)
-
-
-@njit(nogil=True, cache=True)
-def _lower_part(A, at):
-    """The lower triangle of A[at, at], `at` ascending."""
-    k = at.size
-    C = np.empty((k, k))
-    for i in range(k):
-        row = A[at[i]]
-        for j in range(i + 1):
-            C[i, j] = row[at[j]]
-    return C

@@ -92,8 +92,12 @@ class Exact(Predictor):
         return self.expansion.mean(Xs, engine)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c = self.committee
-        return in_order(Xs, BATCH, partial(self.shared.predict, c.basis, c.belief), engine)
+        c, expansion = self.committee, self.expansion
+
+        def answer(X: Array) -> Prediction:
+            return Prediction(expansion.at(X), self.shared.variance(c.basis, c.belief, X))
+
+        return in_order(Xs, BATCH, answer, engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
@@ -115,10 +119,14 @@ class Global(Predictor):
         return self.expansion.mean(Xs, engine)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        c, answer = self.committee, local.predict_global
-        if self.degenerate:
-            answer = local.predict_degenerate
-        return in_order(Xs, BATCH, partial(answer, c.basis, c.belief), engine)
+        c, expansion = self.committee, self.expansion
+        ask = local.predict_degenerate if self.degenerate else local.predict_global
+
+        def answer(X: Array) -> Prediction:
+            found = Prediction.by_tiles(partial(ask, c.basis, c.belief), X)
+            return Prediction(expansion.at(X), found.variance)
+
+        return in_order(Xs, BATCH, answer, engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c, found = self.committee, self.predict(Xs, engine)
@@ -158,7 +166,9 @@ class OwnChunk(Predictor):
         c, owners = self.committee, self._owners(Xs)
 
         def answer(batch: Array) -> Prediction:
-            return self._shared(owners[batch[0]]).predict(c.basis, c.belief, Xs[batch])
+            own, X = self._shared(owners[batch[0]]), Xs[batch]
+            mean = own.expansion(c.basis, c.belief).at(X)
+            return Prediction(mean, own.variance(c.basis, c.belief, X))
 
         batches = partition.by_label(owners)
         return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
@@ -212,7 +222,7 @@ class Local(Predictor):
             return None
         VT = np.empty((n, basis.m))
         for part in partition.blocks(n, BATCH):
-            VT[part] = basis.design(self.rows.X[part]).T
+            VT[part] = basis.design_of(self.rows.X[part]).T
         return VT
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:

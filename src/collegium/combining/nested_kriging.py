@@ -48,7 +48,7 @@ def weights(kernel: Kernel, noise: float, chunk: Chunk, Xs: Array) -> Array:
     C = kernel.value(X)
     linalg.add_diagonal(C, noise / w)
     L, _ = linalg.cholesky(C, float(kernel.diag(X).max()) or 1.0, overwrite=True)
-    return linalg.solve_posdef(L, kernel.value(X, Xs))
+    return linalg.solve_posdef(L, kernel.value(Xs, X).T)
 
 
 def covariances(
@@ -56,7 +56,9 @@ def covariances(
 ) -> tuple[Array, Array]:
     """cov(Mᵢ, f*)  (M, q)  and  cov(Mᵢ, Mⱼ)  (M, M, q)  for chunks that share no row."""
     M, q = len(chunks), Xs.shape[0]
-    cross = np.array([np.einsum("nq,nq->q", Wi, kernel.value(c.X, Xs)) for c, Wi in zip(chunks, W)])
+    cross = np.array(
+        [np.einsum("nq,nq->q", Wi, kernel.value(Xs, c.X).T) for c, Wi in zip(chunks, W)]
+    )
     joint = np.empty((M, M, q))
 
     def row(i: int) -> list[Array]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared
-from ..answers.predictors import BATCH, BATCH_BYTES, Predictor
+from ..answers.predictors import BATCH, Predictor
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..messages.message import Belief, normalise
@@ -110,10 +110,7 @@ class NestedKriging(Predictor):
         return cls(committee.basis.kernel, committee.noise, committee.chunks())
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        M, n = len(self.chunks), sum(chunk.n for chunk in self.chunks)
-        size = int(np.clip(BATCH_BYTES // (8 * (n + M * M)), 1, BATCH))
-        parts = [self._batch(Xs[batch], engine)[0] for batch in blocks(Xs.shape[0], size)]
-        return Prediction.joined(parts)
+        return Prediction.by_tiles(lambda tile: self._batch(tile, engine)[0], Xs)
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
         """Prediction, and its weights on the rows of each chunk  (n, q)."""

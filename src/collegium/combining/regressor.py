@@ -21,6 +21,7 @@ from ..interface.validation import check_queries, check_rows, generator
 from ..learning import anchors as selection
 from ..numerics.threads import single_threaded
 from ..rows import partition
+from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric, column_scales
 from ..rows.rows import Rows
 from .members import JOINT, POINTWISE, average, check_members, weight_name
@@ -161,7 +162,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         takes = [weight_name(name, each, weight) for name, each in asked.members]
         framed = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
         with single_threaded():
-            distinct = np.unique(rows.X[rows.w > 0], axis=0)
+            distinct, _ = partition.distinct(rows.X[rows.w > 0])
             metric = Metric(distinct.mean(axis=0), 1.0 / column_scales(distinct))
             chunks = _dealt(asked, rows, metric)
             anchors = _padding_points(distinct, asked, metric)
@@ -281,9 +282,9 @@ def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:
     first, inverse = np.arange(used.size), np.arange(used.size)
     if asked.rule != "time":  # equal rows together, in any order: a weight is a repetition
         table = np.column_stack([rows.X, rows.y])[used]
-        _, unique, where = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        unique, where = first_of_equals(table)
         if unique.size >= M:
-            first, inverse = unique, where.reshape(-1)
+            first, inverse = unique, where
     points = metric.forward(rows.X[used[first]])
     groups = partition.deal(points, M, asked.rule, asked.rng)
     owner = np.empty(first.size, dtype=int)

@@ -29,6 +29,8 @@ from ..numerics.clock import Clock
 Array = np.ndarray
 #: Up to this many rows are one chunk by default: the exact GP.
 EXACT = 2000
+#: Starts of learning, each of which takes as long as the first.
+MOST_STARTS = 1000
 #: What estimators take that lack an argument.
 DEFAULTS = {
     "kernel": None, "noise": None, "learn": True, "n_starts": 1, "inference": "inductive",
@@ -94,7 +96,7 @@ class Settings:
             selection=selection,
             anchors=anchors,
             n_local=n_local,
-            n_starts=whole_number(a["n_starts"], "n_starts"),
+            n_starts=whole_number(a["n_starts"], "n_starts", most=MOST_STARTS),
             clock=Clock(seconds_allowed(a["time_limit"])),
             memory_limit=bytes_allowed(a["memory_limit"]),
             engine=choose_engine(a["engine"], a["n_jobs"]),

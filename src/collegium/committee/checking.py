@@ -53,14 +53,15 @@ def check_query_size(
 
 def check_bars(
     model: CommitteeModel, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
-    rng: np.random.Generator,
+    rng: np.random.Generator, number: int, more: Callable[[], bool] = lambda: True,
 ) -> Correction:  # fmt: skip
-    """Noise and scale by the density of held-out rows; see `calibrate`."""
+    """Noise and scale by the density of `number` held-out rows; see `calibrate`."""
     kernel, noise = model.committee.basis.kernel, model.committee.noise
     if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
         Z, groups = Z[:0], around(scaled.X, groups, rng)
     ask = partial(model.answerer, n_local=min(model.n_local, CHECK_LOCAL))
-    return calibrate(left_out(kernel, noise, Z, ask, scaled, groups, settings, rng))
+    answer = left_out(kernel, noise, Z, ask, scaled, groups, settings, rng, number)
+    return calibrate(answer, more=more)
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
@@ -73,7 +74,8 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     )
     ask = partial(Joint.of, size=points, tolerance=settings.screening)
     groups, Z = around(scaled.X, groups, rng), np.empty((0, d))
-    return judge(left_out(kernel, noise, Z, ask, scaled, groups, settings, rng))
+    number = held_out_rows(scaled.y)
+    return judge(left_out(kernel, noise, Z, ask, scaled, groups, settings, rng, number))
 
 
 def around(X: Array, groups: list[Array], rng: np.random.Generator) -> list[Array]:
@@ -97,17 +99,22 @@ def telling(y: Array) -> int:
     return int(HELD_OUT * np.clip(0.5 * (kurtosis - 1.0), 1.0, 5.0))
 
 
+def held_out_rows(y: Array) -> int:
+    """Rows to hold out of all: those that tell enough, and not above a tenth."""
+    return min(telling(y), max(1, y.shape[0] // 10))
+
+
 def left_out(
     kernel: Kernel, noise: float, Z: Array, ask: Callable[[Committee], Any], scaled: Rows,
-    groups: list[Array], settings: Settings, rng: np.random.Generator,
+    groups: list[Array], settings: Settings, rng: np.random.Generator, number: int,
 ) -> Callable[[float], tuple[Array, Array]]:  # fmt: skip
-    """noise ratio -> errors and variances at some of the groups' rows, given the others.
+    """noise ratio -> errors and variances at `number` of the groups' rows (not above a tenth of
+    these), given the others.
 
     `ask` makes the predictor of a committee.
     """
     rows = np.sort(np.concatenate(groups))
-    number = min(telling(scaled.y[rows]), max(1, rows.size // 10))
-    held = np.sort(rng.choice(rows, number, replace=False))
+    held = np.sort(rng.choice(rows, min(number, max(1, rows.size // 10)), replace=False))
     out = np.zeros(scaled.X.shape[0], dtype=bool)
     out[held] = True
     rest = [kept for group in groups if (kept := group[~out[group]]).size]

@@ -14,14 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.local import correct
 from ..kernels.matern32 import Matern32
+from ..messages.basis import Anchors
 from ..messages.evidence import factorised
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk
+from ..rows.rows import Rows
 
 Array = np.ndarray
 #: Share of a matrix product's rate that chunks of some hundred rows reach, and of more.
 EFFICIENCY, LARGE = 0.5, 0.75
+#: Nearest rows and anchors of the queries that are timed.
+NEAR, ANCHORS = 200, 50
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Speed:
     step: float  # seconds for the evidence of 400 rows, with its gradient
     flops: float  # a second, in matrix products
     entry: float  # seconds for a kernel value
+    query: float  # seconds for a query corrected by NEAR rows, beside ANCHORS anchors
 
     @staticmethod
     @cache
@@ -43,7 +49,10 @@ class Speed:
             step = _seconds(lambda: factorised(kernel, 0.1, [chunk], _Alone()))
             product = _seconds(lambda: A @ A)
             entry = _seconds(lambda: kernel.value(X, X)) / 400**2
-        return Speed(step, 2.0 * 400**3 / product, entry)
+            basis, rows = Anchors.at(kernel, X[:ANCHORS]), Rows(X, X[:, :1], np.ones(400))
+            near = np.array([np.roll(np.arange(400), 100 * i)[:NEAR] for i in range(4)])
+            query = _seconds(lambda: correct(basis, 0.1, rows, X[:4], near)) / 4
+        return Speed(step, 2.0 * 400**3 / product, entry, query)
 
     def messages(self, n: int, chunk: int, m: int) -> float:
         """n rows in chunks that tell m anchors: factorise R, solve for V, add up."""
@@ -52,8 +61,16 @@ class Speed:
 
     def answers(self, q: int, k: int, m: int) -> float:
         """q queries, each corrected by its k nearest rows."""
-        flops = q * (k**3 / 3.0 + k**2 * m)
-        return flops / (EFFICIENCY * self.flops) + q * (k**2 / 2.0) * self.entry
+        return q * self.query * self._query(k, m) / self._query(NEAR, ANCHORS)
+
+    def _query(self, k: int, m: int) -> float:
+        """Seconds of the leading terms of one correction."""
+        flops = k**3 / 3.0 + k**2 * m
+        return flops / (EFFICIENCY * self.flops) + (k**2 / 2.0) * self.entry
+
+    def design(self, n: int, m: int) -> float:
+        """V of n rows and m anchors, without messages."""
+        return n * m * (m / (EFFICIENCY * self.flops) + self.entry)
 
     def conditioning(self, n: int, group: int, given: int, m: int) -> float:
         """A preconditioner: groups factorised with the rows that they are given, m anchors."""

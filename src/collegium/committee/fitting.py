@@ -25,7 +25,7 @@ from ..rows.partition import chunk_groups
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from .arguments import Settings
-from .checking import check_bars, check_joint, check_query_size
+from .checking import check_bars, check_joint, check_query_size, held_out_rows
 from .following import Following
 from .model import CommitteeModel
 from .plan import LEARNING_AT_MOST, Plan
@@ -126,11 +126,13 @@ class GaussianSystem:
 
     def scale(self, job: Job) -> Draft:
         (n, d), p = job.rows.X.shape, job.rows.y.shape[1]
+        draft = scaled_draft(job.rows, job.settings)
         plan = Plan.of(
-            job.settings, n, d, p, streaming=job.streaming, estimate=bool(job.say.verbose)
-        )
+            job.settings, n, d, p, streaming=job.streaming, estimate=bool(job.say.verbose),
+            held=held_out_rows(draft.rows.y),
+        )  # fmt: skip
         plan.announce(job.settings, job.say)
-        return replace(scaled_draft(job.rows, job.settings), plan=plan)
+        return replace(draft, plan=plan)
 
     def learn(self, job: Job, draft: Draft) -> Draft:
         return hyperparameters(job, draft)
@@ -241,10 +243,17 @@ def check_error_bars(job: Job, draft: Draft, model: CommitteeModel) -> Committee
     """The model with noise and scale as held-out rows ask for, where both may be learnt."""
     s, kernel, noise = job.settings, draft.kernel, draft.noise
     learnt = s.learn and s.noise is None and free_scale(kernel)
-    if not (learnt and draft.plan is not None and draft.plan.checks() and len(draft.groups) > 1):
+    if not (learnt and draft.plan is not None and len(draft.groups) > 1):
+        return model
+    number = draft.plan.held_out(held_out_rows(draft.rows.y))
+    if not number:
+        job.say("no time to check the error bars on held-out rows")
         return model
     job.say.task = "checking error bars"
-    bars = check_bars(model, draft.rows, list(draft.groups), draft.Z, s, job.rng)
+    bars = check_bars(
+        model, draft.rows, list(draft.groups), draft.Z, s, job.rng, number,
+        partial(draft.plan.goes_on, number),
+    )  # fmt: skip
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"

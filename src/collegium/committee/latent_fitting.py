@@ -29,8 +29,9 @@ from ..rows.scaling import capped, for_learning
 from .arguments import Settings
 from .fitting import Job, fit_model, given_anchors
 from .following import Following
+from .latent_plan import LatentPlan
 from .model import LatentModel
-from .plan import LEARNING_AT_MOST, check_memory
+from .plan import LEARNING_AT_MOST
 from .sweeping import Sweeping, check_modes
 
 Array = np.ndarray
@@ -79,9 +80,11 @@ class LatentSystem:
     learnable: bool = True  # False: the kernel stays what learning would start from
 
     def scale(self, job: Job) -> LatentDraft:
-        d, given = job.rows.X.shape[1], job.settings.kernel
-        kernel = None if given is None else given.for_width(d)
-        return LatentDraft(kernel, tuple(problem.likelihood for problem in self.problems))
+        (n, d), given = job.rows.X.shape, job.settings.kernel
+        likelihoods = tuple(problem.likelihood for problem in self.problems)
+        plan = LatentPlan.of(job.settings, n, d, likelihoods)
+        plan.announce(job.say, estimate=bool(job.say.verbose))
+        return LatentDraft(None if given is None else given.for_width(d), likelihoods)
 
     def learn(self, job: Job, draft: LatentDraft) -> LatentDraft:
         s, rows, earlier = job.settings, self._rows(job), job.earlier
@@ -208,7 +211,6 @@ class LatentSystem:
 def fit_regression(job: Job, likelihood: Scalar, sweeping: Sweeping) -> LatentModel:
     """The model of a regressor whose likelihood is not Gaussian."""
     rows, s, earlier = job.rows, job.settings, job.earlier
-    check_memory(s, *rows.X.shape)
     again = earlier is not None and not due(earlier, rows.X.shape[0], s)
     units = earlier.units if again else likelihood.units(rows.y, rows.w)
     units = replace(units, exposed=exposed(rows.y))

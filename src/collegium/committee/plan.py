@@ -12,9 +12,10 @@ from ..answers.predictors import DESIGN_BYTES
 from ..kernels import Kernel
 from ..kernels.composite import Composite
 from ..learning.hyperparameters import Effort
+from ..numerics import memory
 from ..numerics.clock import Clock
 from .arguments import Settings
-from .checking import HELD_OUT
+from .checking import CHECK_LOCAL, HELD_OUT
 from .cost import Speed, committee_bytes, refining_bytes
 
 #: From little to much; the usual effort is the last.
@@ -40,6 +41,9 @@ LEARNING, LEARNING_AT_MOST, MESSAGES = 0.4, 0.65, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
 #: about so much of a product in double precision.
 ITERATIONS, STEP = 3, 0.45
+#: Passes that a check of the error bars makes, or a few more; what is foreseen for it, times this,
+#: has to fit the time left. Rows, at least, that are worth a check.
+CHECKS, CAREFUL, FEWEST = 2, 1.3, 200
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Plan:
     refine: bool  # asked for, or likely to fit
     seconds: float  # nan: not estimated
     bytes: int
-    checking: float  # seconds that a check of the error bars takes, messages included
+    messages: float  # seconds of a pass of messages
+    passing: float  # and of one without the held-out rows, to check the error bars
+    answering: float  # seconds of the answer to one of these
     refining: float  # seconds of a few steps of refining; infinite where it may not be
     last: float  # of these after the last step
     product: float  # and in a product of all rows' covariance, which these contain
@@ -60,25 +66,30 @@ class Plan:
     @classmethod
     def of(
         cls, settings: Settings, n: int, d: int, p: int, *, streaming: bool = False,
-        estimate: bool = True,
+        estimate: bool = True, held: int = HELD_OUT,
     ) -> Plan:  # fmt: skip
-        """The most that fits the limits; without a time limit only an `estimate` needs speeds."""
-        work, clock = _Work(settings, n, d, p), settings.clock
+        """The most that fits the limits; without a time limit only an `estimate` needs speeds.
+
+        `held`: rows that a check of the error bars would take.
+        """
+        work, clock = Work(settings, n, d, p), settings.clock
         m = work.anchors(settings.memory_limit)
         refine = settings.refine is not None and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
             whole, needed = Effort().for_rows(n), work.bytes(m, refine)
-            return cls(clock, whole, m, refine, np.nan, needed, 0.0, np.inf, 0.0, 0.0)
+            return cls(clock, whole, m, refine, np.nan, needed, 0.0, 0.0, 0.0, np.inf, 0.0, 0.0)
         speed = Speed.measured(d)
         efforts = [effort.for_rows(n) for effort in EFFORTS]
         learning = [effort.steps() * speed.step / work.jobs for effort in efforts]
         at = max(i for i, t in enumerate(learning) if i == 0 or t <= LEARNING * clock.limit)
         while work.free and m > 50 and work.messages(speed, m) > MESSAGES * clock.limit:
             m = max(50, m // 2)
-        seconds, checking = work.messages(speed, m), 0.0
+        seconds = messages = work.messages(speed, m)
+        passing, answering = work.checking(speed, m)
         if settings.learn:
-            checking = 0.0 if work.exact else work.checking(speed, m)
-            seconds += learning[at] + checking
+            seconds += learning[at]
+            check = CHECKS * (passing + held * answering)
+            seconds += min(check, max(clock.limit - seconds, 0.0))
         product = work.product(speed)
         refining, last = work.refining(speed, m)
         allowed = settings.can_refine and not (work.exact or streaming)
@@ -88,7 +99,8 @@ class Plan:
         seconds += refining if refine and np.isfinite(refining) else 0.0
         needed = work.bytes(m, refine)
         return cls(
-            clock, efforts[at], m, refine, seconds, needed, checking, refining, last, product
+            clock, efforts[at], m, refine, seconds, needed, messages, passing, answering, refining,
+            last, product,
         )  # fmt: skip
 
     def with_kernel(self, kernel: Kernel) -> Plan:
@@ -97,9 +109,18 @@ class Plan:
         refining = self.refining + (ITERATIONS * STEP + 1.0) * more
         return replace(self, refining=refining, last=self.last + more)
 
-    def checks(self) -> bool:
-        """Whether there is time to check the error bars."""
-        return self.clock.left() > 1.3 * self.checking
+    def held_out(self, asked: int) -> int:
+        """Rows to check the error bars with: as many as asked, or as there is time for; 0: none."""
+        if not np.isfinite(self.clock.limit):
+            return asked
+        each = (self.clock.left() - self.messages) / (CAREFUL * CHECKS)
+        number = min(asked, int(max(each - self.passing, 0.0) / max(self.answering, 1e-9)))
+        return number if number >= min(asked, FEWEST) else 0
+
+    def goes_on(self, number: int) -> bool:
+        """Whether there is time for one more pass of a check with so many rows."""
+        once = self.passing + number * self.answering
+        return self.clock.left() - self.messages > CAREFUL * once
 
     def refines(self, settings: Settings, say: Callable[[str], None]) -> bool:
         """Whether means are to be refined: because they should, or because there is time."""
@@ -120,28 +141,32 @@ class Plan:
 
     def announce(self, settings: Settings, say: Callable[[str], None]) -> None:
         """The estimate in words; refuses what cannot fit the memory."""
-        _refuse_beyond(settings.memory_limit, self.bytes)
-        words = f"{_size(self.bytes)} beyond the rows as given"
-        say(f"expecting about {max(self.seconds, 1.0):.0f} s on an idle machine, and {words}")
+        refuse_beyond(settings.memory_limit, self.bytes)
+        announce(self.seconds, self.bytes, say)
+        if self.messages > 0.2 * self.clock.limit:
+            say(
+                f"of these about {self.messages:.1f} s pass over all rows once, which is done "
+                "whatever time_limit says"
+            )
 
 
-def check_memory(settings: Settings, n: int, d: int) -> None:
-    """Refuse a fit of one output that cannot keep the memory limit."""
-    work = _Work(settings, n, d, 1)
-    _refuse_beyond(settings.memory_limit, work.bytes(work.anchors(settings.memory_limit), False))
+def announce(seconds: float, needed: int, say: Callable[[str], None]) -> None:
+    words = f"{memory.in_words(needed)} beyond the rows as given"
+    say(f"expecting about {max(seconds, 1.0):.0f} s on an idle machine, and {words}")
 
 
-def _refuse_beyond(memory_limit: float, needed: int) -> None:
+def refuse_beyond(memory_limit: float, needed: int) -> None:
+    """Raise where a fit cannot keep the memory limit."""
     if needed > memory_limit:
         raise ValueError(
-            f"memory_limit: this fit would take {_size(needed)}, and {_size(memory_limit)} are "
-            "allowed. Give n_local=0 (no rows are kept), fewer anchors or a smaller chunk_size; "
-            "or pass the rows in parts to partial_fit"
+            f"memory_limit: this fit would take {memory.in_words(needed)}, and "
+            f"{memory.in_words(memory_limit)} are allowed. Give n_local=0 (no rows are kept), "
+            "fewer anchors or a smaller chunk_size; or pass the rows in parts to partial_fit"
         )
 
 
 @dataclass(frozen=True)
-class _Work:
+class Work:
     """What the parts of a fit take, by the number of anchors."""
 
     settings: Settings
@@ -190,9 +215,13 @@ class _Work:
     def messages(self, speed: Speed, m: int) -> float:
         return 0.0 if self.exact else speed.messages(self.n, self.chunk, m) / self.jobs
 
-    def checking(self, speed: Speed, m: int) -> float:
-        k = min(self.settings.local_rows(self.d), 200)
-        return 2.0 * (self.messages(speed, m) + speed.answers(HELD_OUT, k, m) / self.jobs)
+    def checking(self, speed: Speed, m: int) -> tuple[float, float]:
+        """Seconds of a pass without the held-out rows, and of the answer to one of these."""
+        if self.exact:
+            return 0.0, 0.0
+        k = min(self.settings.local_rows(self.d), CHECK_LOCAL)
+        design = speed.design(self.n, m) if self.settings.keeps_rows else 0.0
+        return self.messages(speed, m) + design, speed.answers(1, k, m) / self.jobs
 
     def product(self, speed: Speed) -> float:
         return speed.product(self.n) / self.jobs
@@ -209,8 +238,3 @@ class _Work:
 def _terms(kernel: Kernel) -> int:
     """Kernels that it is made of."""
     return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
-
-
-def _size(count: float) -> str:
-    """Bytes in words."""
-    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"

@@ -102,9 +102,10 @@ class CommitteeRegressor(Regressor):
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that
         fits them, by estimate and with an eye on the clock. Little time: fewer rows to learn
-        from, fewer anchors, no check of the error bars. Time to spare: means refined as by
-        `refine="cg"`, as far as it goes (not in a stream). What passes over all rows once is
-        always done, however long it takes. The result depends on the machine.
+        from, fewer anchors, fewer rows (or none) to check the error bars with. Time to spare:
+        means refined as by `refine="cg"`, as far as it goes (not in a stream). What passes over
+        all rows once (chunks, messages) is always done, however long it takes; verbose=1 says
+        how long. The result depends on the machine.
     memory_limit : int or str, default=None
         Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what
         the machine has. Fewer anchors are chosen to keep it, and what cannot is refused

@@ -18,6 +18,7 @@ from ..interface.arguments import (
     yes_or_no,
 )
 from ..kernels import Kernel
+from ..numerics import memory
 from ..rows.rows import Rows
 from .bases import (
     BASES,
@@ -36,6 +37,9 @@ OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
 #: Functions of a basis by default, by the number of columns for products of splines.
 SIZES = {"bumps": 200, "harmonics": 200, "fourier": 200}
 SPLINES = {1: 100, 2: 400, 3: 343}
+#: Square matrices of all functions that are held at once, and as many again as the values at the
+#: nodes of splines in one column take.
+SQUARES, PANELS = 12.0, 50.0
 #: Most inputs of an empirical density.
 LARGEST_SAMPLE = 1_000
 
@@ -123,6 +127,22 @@ class FilterOptions:
             return None
         return ("splines" if d == 1 else "bumps") if self.basis == "auto" else self.basis
 
+    def functions(self, n: int, d: int) -> int:
+        """How many functions a basis made from n rows of d columns will have; 0: not known."""
+        name = self.basis_name(d)
+        if name is None:
+            return getattr(self.basis, "m", 0)
+        m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
+        return min(m, n) if name == "bumps" and d > 1 else m  # whose centres are rows
+
+    def check_memory(self, n: int, d: int) -> None:
+        """Refuse a basis whose square matrices this machine could not hold."""
+        m, linear = self.functions(n, d), 1 + d if self.linear else 0
+        remedy = "give a smaller n_basis" + (", or linear=False" if linear > m else "")
+        what = f"n_basis: {m} functions" + (f" and {linear} of the linear part" if linear else "")
+        squares = SQUARES + (PANELS if self.basis_name(d) == "splines" and d == 1 else 0.0)
+        memory.refuse_beyond(squares * 8.0 * float(m + linear) ** 2, what, remedy)
+
     def density_for(self, X: Array, rng: np.random.Generator) -> Density:
         """The density given, or one made from inputs."""
         d = X.shape[1]
@@ -149,7 +169,7 @@ class FilterOptions:
     ) -> FilterBasis:
         d, name = X.shape[1], self.basis_name(X.shape[1])
         if name is not None:
-            m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
+            m = self.functions(X.shape[0], d)
             return BASES[name](Place(kernel, X, *density.box(), rng), m)
         if isinstance(self.basis, OWN_BASES):
             _check_width(self.basis, d)

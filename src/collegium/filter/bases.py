@@ -17,6 +17,7 @@ from ..kernels.matern32 import Matern32
 from ..kernels.matern52 import Matern52
 from ..kernels.rbf import RBF
 from ..rows.metric import column_scales
+from ..rows.partition import distinct
 from .densities import vectors
 
 Array = np.ndarray
@@ -218,7 +219,7 @@ def bumps(place: Place, m: int) -> GaussianBumps:
     if d == 1:
         centres = np.linspace(place.low, place.high, m)
     else:
-        X = np.unique(place.X, axis=0)
+        X, _ = distinct(place.X)
         centres = X[np.sort(place.rng.permutation(X.shape[0])[:m])]
     widths, scales = lengths(place.kernel, place.X), column_scales(place.X)
     seen = widths < OVERLAP * scales

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ..numerics import linalg
+from ..numerics.compiling import compiled
 from ..numerics.linalg import LOG_2PI
 from .model import FilterModel, Posterior
 
@@ -50,7 +50,7 @@ class Drifting:
         return Posterior(self.mean, L, self.log_evidence)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _add_rows(V, Y, noise, drift, mean, S, log_evidence):
     """Update mean, S and log_evidence in place, one row at a time."""
     r, p = mean.shape

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.answers import LEVELS
-from ..interface.arguments import check_square
+from ..interface.arguments import check_draws, check_square
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
@@ -275,14 +274,13 @@ class RegressionFilter(Regressor):
         samples : array of shape (n, n_samples)
         """
         check_is_fitted(self)
-        if not (isinstance(n_samples, Integral) and n_samples >= 1):
-            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         X = check_queries(self, X)
         check_square(X.shape[0], "sample_prior")
+        n_samples = check_draws(n_samples, X.shape[0])
         with single_threaded():
             found = self.kernel_.sample(X, n_samples, generator(random_state))
-        mean = self._prior_mean(X)
-        return found + self.model_.scaling.centre[0] + (mean[:, :1] if np.ndim(mean) else mean)
+        mean = np.atleast_2d(self._prior_mean(X))
+        return found + self.model_.scaling.centre[0] + mean[:, :1]
 
     def _prior_mean(self, X: Array) -> Array | float:
         return 0.0 if self.prior_mean is None else FilterOptions.of(self).mean(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,6 @@ from .sums import Sums
 Array = np.ndarray
 #: The level of the projection of f onto the basis.
 MODEL = "model"
-#: Queries answered at once.
-BATCH = 2_048
 #: With forgetting, hyperparameters are learnt again after this many times its memory.
 LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
@@ -133,6 +132,7 @@ def begin(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
+    options.check_memory(*rows.X.shape)
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
@@ -228,9 +228,7 @@ class FilterPredictor:
 
     def predict(self, X: Array, engine: Any) -> Prediction:
         ask = self.posterior.of_model if self.of_model else self.posterior.of_function
-        return Prediction.joined(
-            [ask(self.model, X[i : i + BATCH]) for i in range(0, X.shape[0], BATCH)]
-        )
+        return Prediction.by_tiles(partial(ask, self.model), X)
 
     def mean(self, X: Array, engine: Any) -> Array:
         return self.predict(X, engine).mean

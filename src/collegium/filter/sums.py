@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ..numerics import linalg
+from ..numerics.compiling import compiled
 
 Array = np.ndarray
 #: Rows of a block, which is reduced to a triangle before it is added; up to FEW rows are added
@@ -75,7 +75,7 @@ class Sums:
         return self.faded(min(self.count / self.weight, 1.0)) if self.weight > 0.0 else self
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@compiled(fastmath=True, error_model="numpy")
 def _rotate(T, rows):
     """Rotate each row into the triangle T (Givens), both in place."""
     k = T.shape[0]

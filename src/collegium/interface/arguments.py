@@ -9,10 +9,12 @@ import numpy as np
 
 from ..engines import engine_for
 from ..kernels import Kernel, as_kernel, split_white
-from ..numerics import linalg
+from ..numerics import linalg, memory
 from ..rows.partition import RULES
 
 Array = np.ndarray
+#: Arrays of the size of the draws that are held at once while they are made.
+DRAWS = 4.0
 
 
 def check_coverage(coverage) -> None:
@@ -42,6 +44,15 @@ def check_square(n: int, what: str) -> None:
             f"{what} needs a dense {n} x {n} matrix ({8 * n * n / 2**30:.1f} GiB), beyond the "
             f"limit of {linalg.LARGEST}: ask for less at a time"
         )
+
+
+def check_draws(n_samples, n: int, p: int = 1) -> int:
+    """Refuse draws of n queries and p outputs that no memory could hold."""
+    count = whole_number(n_samples, "n_samples")
+    memory.refuse_beyond(
+        DRAWS * 8.0 * n * p * count, f"n_samples={count} at {n} queries", "ask for less at a time"
+    )
+    return count
 
 
 def given_hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
@@ -87,9 +98,11 @@ def choose_engine(engine, n_jobs):
     return engine
 
 
-def whole_number(value, name: str, *, least: int = 1, words: str = "") -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}={value!r}: give a whole number of at least {least}{words}")
+def whole_number(value, name: str, *, least: int = 1, most: float = np.inf, words: str = "") -> int:
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or not least <= value <= most:
+        limits = f"at least {least}" + (f" and at most {most}" if np.isfinite(most) else "")
+        raise ValueError(f"{name}={value!r}: give a whole number of {limits}{words}")
     return int(value)
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..numerics.interrupts import interrupts
 from ..numerics.threads import single_threaded
 from .answers import Made
 from .arguments import choose_engine
@@ -135,10 +136,10 @@ def all_or_nothing(method: Method) -> Method:
     def attempt(self, *arguments, **keywords):
         before = vars(self).copy()
         try:
-            return method(self, *arguments, **keywords)
+            with interrupts():
+                return method(self, *arguments, **keywords)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before  # in one step: another interrupt cannot come in between
             raise
 
     return cast(Method, attempt)

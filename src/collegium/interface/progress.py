@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -51,6 +51,14 @@ class Progress:
         """The engine, with a bar for every sum or map that takes long; engines of others as is."""
         return Watched(engine, self) if self.verbose and isinstance(engine, Serial) else engine
 
+    def each(self, items: Iterable) -> Iterator[Any]:
+        """The items, with a bar where what is done with them takes long, if they are several."""
+        items = list(items)
+        done = self.counting(lambda item: item, len(items)) if len(items) > 1 else id
+        for item in items:
+            yield item
+            done(item)
+
     def counting(self, f: Callable, total: int) -> Callable:
         """f, which draws how many of its calls are done, and the last of them if any."""
         lock, done, last = threading.Lock(), [0], [time.perf_counter()]
@@ -89,6 +97,10 @@ class Watched:
     @property
     def n_jobs(self) -> int:
         return self.engine.n_jobs
+
+    def each(self, items: Iterable) -> Iterator[Any]:
+        """The items of a loop inside the work on one chunk."""
+        return self.progress.each(items)
 
     def map(self, f: Callable, items: Iterable) -> list[Any]:
         items = list(items)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .answers import LEVELS, Answers
-from .arguments import check_coverage, check_level, check_square, whole_number
+from .arguments import check_coverage, check_draws, check_level, check_square, whole_number
 from .estimator import Estimator, all_or_nothing
 from .validation import check_exposure, check_queries, check_rows
 from .watching import Arrived, Progressive, look
@@ -123,13 +122,13 @@ class Regressor(RegressorMixin, Estimator):
         -------
         samples : array of shape (n, n_samples) or (n, p, n_samples)
         """
-        if not (isinstance(n_samples, Integral) and int(n_samples) >= 1):
-            raise ValueError(f"n_samples={n_samples!r}: give a positive whole number")
         answers = self._answers(X, level, exposure)
-        check_square(answers.X.shape[0], "sample_y")
+        n = answers.X.shape[0]
+        check_square(n, "sample_y")
+        n_samples = check_draws(n_samples, n, self.model_.scaling.scale.size)
         rng = check_random_state(random_state)
         with single_threaded():
-            draws = answers.draws(int(n_samples), rng, level)
+            draws = answers.draws(n_samples, rng, level)
         return draws[:, 0] if self.y_ndim_ == 1 else draws
 
     def score(

@@ -173,6 +173,13 @@ class Progressive:
         return iter((self.mean, self.std))
 
     @classmethod
+    def gaussian(cls, mean: Array, std: Array, y: Array, shaped: Callable[[Array], Array]):
+        """From Gaussian predictions (n, p), NaN where there are none, which are then `shaped`."""
+        found, known = Arrived.gaussian(y, mean, std**2), np.isfinite(std).all(axis=1)
+        missed = np.where(known, found.missed, np.nan)
+        return cls.scored(shaped(mean), shaped(std), y, missed, found.log_density)
+
+    @classmethod
     def scored(cls, mean: Array, std: Array, y: Array, missed: Array, density: Array):
         """From predictions and, row by row, shares of misses and log densities."""
         known = np.isfinite(missed)

@@ -11,16 +11,18 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from ..numerics.compiling import compiled
+
 # "numpy": a test before each division would keep loops from being vectorised.
-_options: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+_options: Any = {"error_model": "numpy"}
 # No flag that lets the compiler reorder: exp_negative relies on the order of its steps.
 _IN_ORDER = {"contract", "nsz"}
-leaf: Any = njit(**_options, fastmath=_IN_ORDER)
+leaf: Any = compiled(**_options, fastmath=_IN_ORDER)
 # For sums over rows, where any order will do (but always the same one).
-summing_leaf: Any = njit(**_options, fastmath={"contract", "nsz", "reassoc"})
+summing_leaf: Any = compiled(**_options, fastmath={"contract", "nsz", "reassoc"})
 
 ZERO, HALF, ONE, THREE, FIVE = (np.float32(value) for value in (0.0, 0.5, 1.0, 3.0, 5.0))
 _MILLION = np.float32(1e6)

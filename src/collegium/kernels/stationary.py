@@ -29,7 +29,8 @@ class Stationary(Leaf):
 
     def _arguments(self, X: Array, Z: Array | None):
         X, Z = X.astype(float, copy=False), None if Z is None else Z.astype(float, copy=False)
-        origin = nearest_to_zero(X)  # so that rows far out keep their small differences
+        # rows far out keep their small differences; of Z: a row of X does not depend on others
+        origin = nearest_to_zero(X if Z is None else Z)
         Xs = scaled_columns(X - origin, self.length_scale)
         Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         return Xs, np.ascontiguousarray(Zs.T), self.variance, *self._shapes()

@@ -36,7 +36,7 @@ from ..numerics.tree import Tree
 from ..rows.chunk import Chunk
 from ..rows.rows import Prediction, SiteRows
 from .covariances import Residual, residual_covariance
-from .mode import TOLERANCE, Sites, find_sites
+from .mode import TOLERANCE, Each, Sites, find_sites
 
 Array = np.ndarray
 #: While changes grow from sweep to sweep the step is halved, down to this.
@@ -190,15 +190,16 @@ class LaplaceCommittee:
         return ChunkDesign(V, residual_covariance(self.expert.residual(self.basis, X, V)))
 
     def approximate(
-        self, design: ChunkDesign, state: ChunkState, cavity: Stack, tolerance: float
-    ) -> ChunkState:
+        self, design: ChunkDesign, state: ChunkState, cavity: Stack, tolerance: float,
+        each: Each = iter,
+    ) -> ChunkState:  # fmt: skip
         """Re-approximate one chunk against its cavity."""
         _, y, w = state.chunk.load()
         beliefs = cavity.beliefs()
         means = np.concatenate([design.V.T @ belief.mean for belief in beliefs], axis=1)
         priors = [design.Q.plus(belief.spread(design.V)) for belief in beliefs]
         start = None if state.sites is None else state.sites.g
-        found = find_sites(self.likelihood, y, w, means, priors, start, tolerance)
+        found = find_sites(self.likelihood, y, w, means, priors, start, tolerance, each)
         sites = found
         if self.bounded:
             f = found.f[:, 0] if self.likelihood.latents == 1 else found.f
@@ -313,7 +314,7 @@ def sweep_together(
     sequential: bool,
 ) -> list[LaplaceCommittee]:  # fmt: skip
     """Approximate every chunk once: in turn against new messages, or all against the old ones."""
-    first = committees[0]
+    first, each = committees[0], getattr(engine, "each", iter)
     totals = [one.total for one in committees]
     tolerances = [_mode_tolerance(one.change) for one in committees]
 
@@ -321,9 +322,9 @@ def sweep_together(
         """Chunk i in each committee."""
         design = first.design(first.states[i].chunk)
         found = []
-        for one, total, tolerance in zip(committees, totals, tolerances):
+        for one, total, tolerance in each(zip(committees, totals, tolerances)):
             old = one.states[i]
-            found.append(one.approximate(design, old, total - old.messages, tolerance))
+            found.append(one.approximate(design, old, total - old.messages, tolerance, each))
         return found
 
     def approximate_in_turn(i: int) -> list[ChunkState]:

@@ -27,7 +27,7 @@ from ..likelihoods.base import Observation
 from ..numerics import linalg
 from ..rows.chunk import Chunk
 from .covariances import Dense
-from .mode import TOLERANCE, LogPosterior, Sites, find_sites, log_posterior
+from .mode import TOLERANCE, Each, LogPosterior, Sites, find_sites, log_posterior
 
 Array = np.ndarray
 
@@ -73,7 +73,10 @@ def factorised_together(
     """Σᵢ log Zᵢ summed over likelihoods of one kind with equal θ; y holds their columns side by
     side. `start`: where modes are searched first, such as those of a similar kernel."""
     nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihoods[0].theta.size), {})
-    send = partial(chunk_evidence, kernel, likelihoods, start=start or {}, tolerance=tolerance)
+    send = partial(
+        chunk_evidence, kernel, likelihoods, start=start or {}, tolerance=tolerance,
+        each=getattr(engine, "each", iter),
+    )  # fmt: skip
     return engine.sum(send, chunks, nothing)
 
 
@@ -94,7 +97,7 @@ def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> 
 
 def chunk_evidence(
     kernel: Kernel, likelihoods: Sequence[Observation], chunk: Chunk, start: Gradients,
-    tolerance: float,
+    tolerance: float, each: Each = iter,
 ) -> Term:  # fmt: skip
     """log Z of one chunk and its gradient."""
     X, y, w = chunk.load()
@@ -102,10 +105,11 @@ def chunk_evidence(
     value, A, own = 0.0, np.zeros_like(K.C), np.zeros(likelihoods[0].theta.size)
     modes, responses = [], []  # g and u
     starts = start.get(chunk.id, [None] * len(likelihoods))
-    for likelihood, part, guess in zip(likelihoods, np.hsplit(y, len(likelihoods)), starts):
+    parts = zip(likelihoods, np.hsplit(y, len(likelihoods)), starts)
+    for likelihood, part, guess in each(parts):
         priors, means = [K] * likelihood.latents, np.zeros((X.shape[0], likelihood.latents))
-        posterior = log_posterior(likelihood, part, w, means, priors)
-        sites = find_sites(likelihood, part, w, means, priors, guess, tolerance)
+        posterior = log_posterior(likelihood, part, w, means, priors, each)
+        sites = find_sites(likelihood, part, w, means, priors, guess, tolerance, each)
         factored = [K.factorise(W) for W in sites.W.T]
         known = [(one.whiten(K.C) ** 2).sum(axis=0) for one in factored]  # diag(KAK)
         variance = np.stack([K.C.diagonal() - one for one in known], axis=1)

@@ -41,6 +41,10 @@ class LatentEffort:
     size: int = 400
     max_iter: int = 30
 
+    def clusters(self, problems: int) -> int:
+        """Chunks to learn from: many problems take longer."""
+        return max(4, self.chunks // (1 + problems // 6))
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -171,7 +175,7 @@ class _LatentLearner:
 
     def _clusters(self, kernel: Kernel) -> list[Array]:
         X, e = self.rows.X, self.effort
-        few = max(4, e.chunks // (1 + len(self.problems) // 6))  # many problems take longer
+        few = e.clusters(len(self.problems))
         return partition.some_clusters(Metric.of(kernel, X).forward(X), e.size, few, self.rng)
 
     def _measured(self) -> bool:

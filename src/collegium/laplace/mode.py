@@ -13,7 +13,7 @@ equal rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,8 @@ from ..numerics import linalg
 from .covariances import Factored, Prior, Residual
 
 Array = np.ndarray
+#: Goes through a loop; see `Progress.each`.
+Each = Callable[[Iterable], Iterator]
 #: Newton's method stops at this decrement (g − a)ᵀPΔa: 1e-9 posterior standard deviations.
 TOLERANCE = 1e-18
 #: Below this decrement f counts as close to the mode.
@@ -77,21 +79,23 @@ def _shift_and_scale(factored: Factored, f: Array, g: Array) -> tuple[Array, flo
 
 def find_sites(
     likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior],
-    start: Array | None = None, tolerance: float = TOLERANCE,
+    start: Array | None = None, tolerance: float = TOLERANCE, each: Each = iter,
 ) -> Sites:  # fmt: skip
     """Sites at the mode of K latent functions, f_k ~ N(means[:, k], priors[k]).
 
-    `start`: a first guess of g  (n, K), such as that of a mode found before.
+    `start`: a first guess of g  (n, K), such as that of a mode found before. `each` goes through
+    the K functions, and may show how far it is.
     """
-    return _newton(log_posterior(likelihood, y, w, means, priors), start, tolerance)
+    return _newton(log_posterior(likelihood, y, w, means, priors, each), start, tolerance)
 
 
 def log_posterior(
-    likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior]
-) -> LogPosterior:
+    likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior],
+    each: Each = iter,
+) -> LogPosterior:  # fmt: skip
     """ψ of one latent function, or of several that the likelihood couples."""
     kind = CoupledLogPosterior if likelihood.latents > 1 else LogPosterior
-    return kind(likelihood, y, w, means, tuple(priors))
+    return kind(likelihood, y, w, means, tuple(priors), each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +107,7 @@ class LogPosterior:
     w: Array  # (n,)
     means: Array  # (n, 1)
     priors: tuple[Prior, ...]
+    each: Each = iter
 
     def latent(self, a: Array) -> Array:
         """f − m = Pa  (n, K)."""
@@ -175,8 +180,8 @@ class CoupledLogPosterior(LogPosterior):
         D = self.w[:, None] * self.likelihood.inverse_link(f)
         A, total = [], np.zeros((x.shape[0], x.shape[0]))
         u = np.empty_like(x)
-        for k, P in enumerate(self.priors):
-            factored = P.factorise(D[:, k])
+        for k in self.each(range(len(self.priors))):
+            factored = self.priors[k].factorise(D[:, k])
             u[:, k] = factored.solve_damped(x[:, k])[0]
             A.append(factored.matrix())
             total += A[-1]

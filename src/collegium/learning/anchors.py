@@ -16,7 +16,9 @@ import numpy as np
 from ..kernels import Kernel
 from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
+from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric
+from ..rows.partition import distinct
 from ..rows.rows import Rows
 
 Array = np.ndarray
@@ -61,7 +63,7 @@ def random(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
     """Random rows with distinct inputs."""
-    _, first = np.unique(rows.X, axis=0, return_index=True)
+    first, _ = first_of_equals(rows.X)
     index = rng.permutation(first)[: stop.number]
     return _measured(kernel, rows, rows.X[index], index, stop)
 
@@ -90,7 +92,7 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     """At most m centres of X (n, d), from a sample of at most 40 rows per centre."""
     if X.shape[0] > 40 * m:
         X = X[np.sort(rng.choice(X.shape[0], 40 * m, replace=False))]
-    X = np.unique(X, axis=0)
+    X, _ = distinct(X)
     if X.shape[0] <= m:
         return X
     from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
@@ -99,7 +101,7 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
         m, n_init=1, max_iter=20, batch_size=max(4096, 4 * m),
         random_state=int(rng.integers(2**31 - 1)),
     )  # fmt: skip
-    return np.unique(model.fit(X).cluster_centers_, axis=0)
+    return distinct(model.fit(X).cluster_centers_)[0]
 
 
 def sgma(

@@ -34,11 +34,17 @@ class Correction:
         return float(self.each.mean())
 
 
-def calibrate(answer: Callable[[float], tuple[Array, Array]], step: float = 3.0) -> Correction:
-    """Search the noise ratio; `answer(ratio)` gives errors (n, p) and variances (n,) of y."""
+def calibrate(
+    answer: Callable[[float], tuple[Array, Array]], step: float = 3.0,
+    more: Callable[[], bool] = lambda: True,
+) -> Correction:  # fmt: skip
+    """Search the noise ratio; `answer(ratio)` gives errors (n, p) and variances (n,) of y.
+
+    Goes on to the next ratio while there is time for `more`.
+    """
     best = judge(answer, 1.0)
     before = best.before
-    while best.ratio < 1e3:
+    while best.ratio < 1e3 and more():
         other = judge(answer, best.ratio * step)
         better = (best.each - other.each).mean(axis=1)
         if better.mean() < max(0.003, better.std() / np.sqrt(better.size)):  # not significant

@@ -102,10 +102,8 @@ class _Sums:
         wide = (s > WIDE) & (np.abs(m) <= ENDS * s)
         fine = np.where(s > WIDE, 1.0, 2.0 ** np.ceil(np.log2(np.maximum(s, 1.0))))
         fine[wide] = 0.0
-        for level in np.unique(fine):
-            rows = np.flatnonzero(fine == level)
-            narrow = int(np.ceil(2.0 * ENDS / STEP * level))
-            count = narrow if level else _wide_count(m[rows], s[rows], ENDS, ENDS)
+        counts = np.where(wide, _wide_count(m, s, ENDS, ENDS), np.ceil(2.0 * ENDS / STEP * fine))
+        for level, count, rows in _alike(fine, counts):
             for part in _parts(rows, count):
                 if level:
                     f, weight = _narrow(m[part, None], s[part, None], count)
@@ -156,17 +154,25 @@ class _Sums:
         wide = (s > WIDE) & (m + low * s <= 0.0) & (m + high * s >= 0.0)
         fine = 2.0 ** np.ceil(np.log2(np.clip(s, 1.0, FINEST)))
         fine[wide] = 0.0
-        for level in np.unique(fine):
-            rows = np.flatnonzero(fine == level)
-            if level:
-                count = int(np.ceil((high - low)[rows].max() / STEP * level / share)) + 1
-            else:
-                count = int(_wide_count(m[rows], s[rows], -low[rows], high[rows]) / share) + 1
+        narrow = _on_ladder(np.ceil((high - low) / STEP * fine / share))
+        counts = 1.0 + np.where(wide, _wide_count(m, s, -low, high) / share, narrow)
+        for level, count, rows in _alike(fine, counts):
             for part in _parts(rows, count):
                 given = m[part, None], s[part, None], low[part, None], high[part, None], count
                 f, weight = _wide(*given) if level == 0.0 else _shifted(*given)
                 out[:, part] = _sum(weight * self.g(f, part))
         return out
+
+
+def _on_ladder(counts: Array) -> Array:
+    """The next of the powers of √2: few numbers of nodes, and a row's own whatever the others."""
+    return np.ceil(2.0 ** (0.5 * np.ceil(2.0 * np.log2(np.maximum(counts, 1.0)))))
+
+
+def _alike(fine: Array, counts: Array) -> Iterator[tuple[float, int, Array]]:
+    """Level, number of nodes, and the rows that have both."""
+    for level, count in sorted(set(zip(fine.tolist(), counts.tolist()))):
+        yield level, int(count), np.flatnonzero((fine == level) & (counts == count))
 
 
 def _parts(rows: Array, count: int) -> Iterator[Array]:
@@ -191,9 +197,10 @@ def _shifted(m: Array, s: Array, low: Array, high: Array, count: int) -> tuple[A
     return m + s * z, (high - low) / (count - 1) / _ROOT_2PI * np.exp(-0.5 * z * z)
 
 
-def _wide_count(m: Array, s: Array, below: Array | float, above: Array | float) -> int:
+def _wide_count(m: Array, s: Array, below: Array | float, above: Array | float) -> Array:
+    """Nodes of each row, two or more."""
     low, high = np.arcsinh(m - below * s), np.arcsinh(m + above * s)
-    return int(np.ceil((high - low).max() / LOG_STEP))
+    return np.maximum(_on_ladder((high - low) / LOG_STEP), 2.0)
 
 
 def _wide(

@@ -14,12 +14,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ..numerics.compiling import compiled
 from ..numerics.linalg import LOG_2PI
 
 Array = np.ndarray
-exact_leaf: Any = njit(nogil=True, cache=True)
+exact_leaf: Any = compiled()
 
 GAUSSIAN, PROBIT, POISSON = 0, 1, 2
 #: Points of the trapezoidal rule, at least, and its longest step on the scale of log rates: the

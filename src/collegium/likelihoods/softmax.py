@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.special import softmax
 
+from ..numerics.compiling import compiled
 from .base import Observation
 
 #: Steps of the trapezoidal rule: Gumbel's density is analytic in a strip of half-width π/2, so
@@ -109,7 +109,7 @@ def _codes(y):
     return y[..., :1].astype(int)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _probabilities(m, v, table, slope, first, nodes, weights, out):
     """`table` and `slope`: Gumbel's distribution function and density at (first + r) STEP; it is
     nothing before and one after."""
@@ -144,7 +144,7 @@ def _probabilities(m, v, table, slope, first, nodes, weights, out):
                     out[i, k] += together * D[k, j] / F[k, j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _reach(v, gap):
     """How far from its mean a normal counts, where means are so far apart: tails that fall as e^−t
     meet e^(−t²/2v) where t = v."""
@@ -152,7 +152,7 @@ def _reach(v, gap):
     return min(ENDS * s + min(v, gap), FARTHEST * s)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _by_nodes(f, weights, low, F, D):
     """F(t) and F′(t) of a narrow normal, by Gauss–Hermite nodes f."""
     for j in range(F.size):
@@ -165,7 +165,7 @@ def _by_nodes(f, weights, low, F, D):
         F[j], D[j] = total, density
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _on_lattice(m, s, far, low, table, slope, first, F, D):
     """The same of a wide one, by a trapezoidal rule with nodes on the lattice of t. Beyond the
     table Gumbel's density is e^−x: its sum there, `rest`, falls by e^−STEP from one t to the next.

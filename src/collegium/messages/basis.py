@@ -17,6 +17,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..numerics import linalg
+from ..numerics.tiles import by_tiles
 from .expansion import Expansion
 from .message import Message
 
@@ -75,6 +76,10 @@ class Anchors:
         if self.m == 0:
             return np.empty((0, X.shape[0]))
         return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
+
+    def design_of(self, Xs: Array) -> Array:
+        """`design` of queries, each the same whatever the others are  (m, q)."""
+        return by_tiles(lambda tile: (self.design(tile).T,), Xs)[0].T
 
     def expansion(self, v: Array) -> Expansion:
         """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p): one solve with L serves any number of x."""

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 
 Array = np.ndarray
-#: Queries and points of one block of kernel values, so that it stays in a core's cache.
-ROWS, POINTS = 256, 512
-#: Kernel values of one batch, the work of one worker at a time.
-BATCH = 2_000_000
+#: Points of one block of kernel values, so that it stays in a core's cache with a tile of queries.
+POINTS = 2_048
+#: Kernel values of one batch, the work of one worker at a time, and its queries, at least.
+BATCH, LEAST = 2_000_000, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +28,16 @@ class Expansion:
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         """K(X*, P)W  (q, p), in batches that an engine runs."""
-        size = int(np.clip(BATCH // max(1, self.points.shape[0]), ROWS, 16 * ROWS))
+        size = int(np.clip(BATCH // max(1, self.points.shape[0]), LEAST, 16 * LEAST))
         parts = engine.map(lambda part: self.at(Xs[part]), blocks(Xs.shape[0], size))
         return np.concatenate(parts)
 
     def at(self, Xs: Array) -> Array:
         """K(X*, P)W  (q, p), in this thread."""
+        return by_tiles(lambda tile: (self._tile(tile),), Xs)[0]
+
+    def _tile(self, Xs: Array) -> Array:
         total = np.zeros((Xs.shape[0], self.weights.shape[1]))
         for here in blocks(self.points.shape[0], POINTS):
-            points, weights = self.points[here], self.weights[here]
-            for part in blocks(Xs.shape[0], ROWS):
-                total[part] += self.kernel.value(Xs[part], points) @ weights
+            total += self.kernel.value(Xs, self.points[here]) @ self.weights[here]
         return total

@@ -1,1 +1,1 @@
-"""Foundations: factorisations, jitter, LAPACK, threads, clocks."""
+"""Foundations: factorisations, jitter, LAPACK, threads, clocks, memory."""

@@ -6,9 +6,9 @@
 import warnings
 
 import numpy as np
-from numba import njit
 
 from . import lapack
+from .compiling import compiled
 
 Array = np.ndarray
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -68,14 +68,14 @@ def cholesky(
     )
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _clear_upper(L):
     for i in range(L.shape[0]):
         for j in range(i + 1, L.shape[1]):
             L[i, j] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _copy_upper(L):
     """Undo a failed factorisation: LAPACK leaves the strict upper triangle alone."""
     for i in range(L.shape[0]):
@@ -83,7 +83,7 @@ def _copy_upper(L):
             L[i, j] = L[j, i]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def mirror(A):
     """Copy the lower triangle onto the upper one, in place, in blocks that fit the cache."""
     n, b = A.shape[0], 32
@@ -95,7 +95,7 @@ def mirror(A):
     return A
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scaled(A, r):
     """diag(r) A diag(r), both triangles, in blocks that fit the cache."""
     n, b = A.shape[0], 32

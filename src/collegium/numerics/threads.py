@@ -8,6 +8,8 @@ from typing import Any
 
 import threadpoolctl
 
+from .interrupts import interrupts
+
 
 @cache
 def _libraries() -> tuple[Any, Any]:
@@ -60,7 +62,7 @@ def single_threaded() -> Iterator[None]:
     """
     _shared.enter()
     try:
-        with _libraries()[1].limit(limits=1):
+        with _libraries()[1].limit(limits=1), interrupts():
             yield
     finally:
         _shared.leave()

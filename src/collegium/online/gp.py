@@ -25,6 +25,7 @@ from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from ..numerics.threads import single_threaded
+from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from .loop import NUGGET, Basis, Block, Expected, Limits, absorb
@@ -161,16 +162,15 @@ class OnlineGP:
 
     def predict(self, Xs: Array) -> Prediction:
         """Moments of f: kᵀα, and k(x, x) − kᵀQk + kᵀQSQk in two parts that are not negative."""
-        q = Xs.shape[0]
-        mean, variance = np.empty((q, self.mean.shape[1])), np.empty(q)
-        for part in blocks(q, 2048):
-            k = self.kernel.value(Xs[part], self.Z)
+
+        def answer(tile: Array) -> tuple[Array]:
+            k = self.kernel.value(tile, self.Z)
             e = k @ self.Q
-            left = self.kernel.diag(Xs[part]) - np.einsum("qb,qb->q", k, e)
+            left = self.kernel.diag(tile) - np.einsum("qb,qb->q", k, e)
             known = np.einsum("qb,qb->q", e @ self.covariance, e)
-            mean[part] = e @ self.mean
-            variance[part] = np.maximum(left, 0.0) + np.maximum(known, 0.0)
-        return Prediction(mean, variance)
+            return (np.maximum(left, 0.0) + np.maximum(known, 0.0),)
+
+        return Prediction(self.means(Xs), by_tiles(answer, Xs)[0])
 
     def joint(self, Xs: Array) -> Array:
         """The covariance of f(X*)  (q, q)."""

@@ -3,14 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..likelihoods.sites import shifted_site
+from ..numerics.compiling import compiled
 
 #: Relative variance of f that no other point shares: it bounds the condition of K(Z, Z).
 NUGGET = 1e-6
 
-_leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+_leaf: Any = compiled(fastmath={"contract", "nsz", "reassoc"})
 
 
 class Block(NamedTuple):

@@ -11,6 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from .distinct import first_of_equals
+
 Array = np.ndarray
 
 
@@ -51,7 +53,7 @@ def _along_widest(X: Array) -> Array:
 
 def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """K-means clusters of `size` rows on average; larger ones are cut into balanced parts."""
-    n_chunks = min(n_parts(X.shape[0], size), max(1, np.unique(X, axis=0).shape[0]))
+    n_chunks = min(n_parts(X.shape[0], size), max(1, distinct(X)[0].shape[0]))
     from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
 
     model = MiniBatchKMeans(
@@ -84,8 +86,8 @@ def by_label(labels: Array) -> list[Array]:
 
 def distinct(X: Array) -> tuple[Array, Array]:
     """The distinct rows, sorted, and the position of each row among them."""
-    distinct, where = np.unique(X, axis=0, return_inverse=True)
-    return distinct, where.reshape(-1)
+    first, where = first_of_equals(X)
+    return X[first], where
 
 
 def blocks(n: int, size: int) -> list[slice]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from ..numerics.tiles import by_tiles
 
 Array = np.ndarray
 
@@ -66,6 +68,16 @@ class Prediction:
             np.concatenate([part.mean for part in parts]),
             np.concatenate([part.variance for part in parts]),
         )
+
+    @classmethod
+    def by_tiles(cls, answer: Callable[[Array], Prediction], X: Array) -> Prediction:
+        """answer(X), which does not depend on the queries beside each: see `tiles`."""
+
+        def fields(tile: Array) -> tuple[Array, Array]:
+            found = answer(tile)
+            return found.mean, found.variance
+
+        return cls(*by_tiles(fields, X))
 
     def take(self, index: Array) -> Prediction:
         return Prediction(self.mean[index], self.variance[index])

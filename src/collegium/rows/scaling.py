@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .distinct import first_of_equals
 from .metric import column_scales
 from .nearest import nearest_others
 from .rows import Rows
@@ -39,8 +40,8 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     own = () if labels is None else (labels,)
     table = np.column_stack([rows.X, rows.y, *own])[positive]
     w = rows.w[positive]
-    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    weight = np.bincount(inverse.reshape(-1), weights=w)
+    first, number = first_of_equals(table)
+    weight = np.bincount(number, weights=w)
     if in_order:
         order = np.argsort(first)
         first, weight = first[order], weight[order]

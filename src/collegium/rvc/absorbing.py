@@ -171,11 +171,19 @@ def _prune(size, settings, experts, work):
             continue
         size -= 1
         for A in (experts.centres, experts.mu, experts.start, experts.a, experts.b, experts.times):
-            A[drop] = A[size]
+            _copy(A[size], A[drop])
         for v in (experts.c, experts.d, seen):
             v[drop] = v[size]
-        experts.factor[drop] = experts.factor[size]
+        for j in range(experts.factor.shape[1]):
+            _copy(experts.factor[size, j], experts.factor[drop, j])
     return size
+
+
+@_leaf
+def _copy(row, out):
+    """out ← row, in a loop: to compile an assignment of arrays takes many seconds."""
+    for j in range(row.size):
+        out[j] = row[j]
 
 
 @_leaf

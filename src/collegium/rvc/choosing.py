@@ -49,6 +49,15 @@ class Choice:
     tol: float
 
 
+def committees_held(local: bool, width: float | None, b: float | None, n: int) -> int:
+    """Committees in memory at once: candidates and their copies. n rows that are fitted at once,
+    where they are few, are compared one candidate at a time; n = 0: a stream."""
+    if 0 < n <= (FEW if local else FEW_PUBLISHED):
+        return 3
+    widths = 1 if width is not None else len(WIDTHS if local else UNITS)
+    return 2 * widths * (1 if local or b is not None else len(LARGENESS))
+
+
 def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
     """The candidates, narrowest first."""
     d = X.shape[1]

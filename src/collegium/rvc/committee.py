@@ -81,9 +81,8 @@ class LocalCommittee:
         n, e = X.shape[0], self.experts
         if e.size == 0:
             slopes = np.tile(self.assumed.slope, (n, 1))
-            return Answer(
-                X @ self.assumed.slope, np.ones(n), np.zeros(n), slopes, np.zeros(X.shape)
-            )
+            mean = (X * self.assumed.slope).sum(axis=1)
+            return Answer(mean, np.ones(n), np.zeros(n), slopes, np.zeros(X.shape))
         found = Answer(*np.empty((3, n)), *np.empty((2, *X.shape)))
         answer_queries(X, e.size, self._settings(), e.arrays(), e.spread(), found)
         bars = self.factor_of_bars

@@ -112,6 +112,12 @@ class Experts:
             self.seen, self.times,
         )  # fmt: skip
 
+    @staticmethod
+    def bytes(room: int, d: int, *, local: bool) -> float:
+        """Of arrays with room for so many experts of d columns."""
+        D = d + 1.0
+        return 8.0 * room * (5.0 * D + (D * D if local else D) + 6.0)
+
     def copy(self) -> Experts:
         return Experts(self.size, *(array.copy() for array in self.arrays()))
 

@@ -6,7 +6,8 @@ Letters as in `experts`. Arrays change in place.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ..numerics.compiling import compiled
 
 Array = np.ndarray
 #: A local expert ignores rows with a smaller K, and the committee experts whose K is smaller than
@@ -23,7 +24,8 @@ LEAST_KEPT = 1e-6
 #: Rows of a smaller weight are ignored.
 LEAST_WEIGHT = 1e-100
 
-_leaf: Any = njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+# "numpy": no test before each division, which would take long to compile.
+_leaf: Any = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Prior(NamedTuple):

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..numerics import linalg
+from ..rows.distinct import first_of_equals
 from .committee import LocalCommittee
 from .experts import Assumptions, Experts, factored
 
@@ -57,7 +58,7 @@ def _same(one: Assumptions, other: Assumptions) -> bool:
 def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts:
     """Σ sign · message; an expert of one stream alone is kept as it is."""
     every = np.concatenate([experts.centres[: experts.size] for experts, sign in parts if sign > 0])
-    _, index = np.unique(every, axis=0, return_index=True)
+    index, _ = first_of_equals(every)
     found = Experts.at(every[np.sort(index)], assumed)
     variance = assumed.prior_variance()
     where = {centre.tobytes(): k for k, centre in enumerate(found.centres)}

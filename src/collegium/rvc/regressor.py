@@ -20,10 +20,12 @@ from ..interface.validation import (
     generator,
 )
 from ..interface.watching import Arrived, Progressive
+from ..numerics.compiling import announce
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from ..rows.scaling import merged as merged_rows
+from .absorbing import absorb_rows
 from .answers import RVCAnswers
 from .stream import RVCOptions, RVCStream, merged, started
 from .stream import fitted as fitted_stream
@@ -76,7 +78,7 @@ class RVCRegressor(Regressor):
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: `fit` reports the width it has chosen.
+        1: `fit` reports the width it has chosen, and the first call that it compiles.
 
     Attributes
     ----------
@@ -174,8 +176,10 @@ class RVCRegressor(Regressor):
         rows, _ = merged_rows(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
+        say = self._say()
+        announce(absorb_rows, say)
         with single_threaded():
-            stream = fitted_stream(rows, options, self._say())
+            stream = fitted_stream(rows, options, say)
         self._keep(replace(stream, n_seen=n))
         return self
 
@@ -240,11 +244,7 @@ class RVCRegressor(Regressor):
             self._keep(replace(stream, n_seen=stream.n_seen - unused), check)
             mean[start:] = stream.scaling.mean(m)
             std[start:] = np.sqrt(v) * stream.scaling.scale
-        known = np.isfinite(std).all(axis=1)
-        found = Arrived.gaussian(rows.y, mean, std**2)
-        missed = np.where(known, found.missed, np.nan)
-        mean, std = self._shaped(mean), self._shaped(std)
-        return Progressive.scored(mean, std, rows.y, missed, found.log_density)
+        return Progressive.gaussian(mean, std, rows.y, self._shaped)
 
     def _rows(self, X, y, sample_weight) -> Rows:
         """Validated rows of a stream."""
@@ -260,6 +260,7 @@ class RVCRegressor(Regressor):
         """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
         check = self._check_of(rows.w.size, self._arrived(rows))
+        announce(absorb_rows, self._say())
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
             stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)

@@ -13,11 +13,14 @@ from ..interface.stream import Waiting
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
+from ..numerics import memory
+from ..rows.distinct import first_of_equals
 from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
-from .choosing import Choice, begin, fit
+from .choosing import Choice, begin, committees_held, fit
 from .committee import Answer, LocalCommittee, StreamRules
+from .experts import Experts
 from .merging import merged_committees
 from .width_selection import WidthSelection
 
@@ -94,6 +97,19 @@ class RVCOptions:
             learn_rows=whole_number(e.start_rows, "start_rows"),
         )  # fmt: skip
 
+    def check_memory(self, d: int, p: int, n: int = 0) -> None:
+        """Refuse experts that this machine could not hold; n: rows that are fitted at once."""
+        room = self.rules.max_experts
+        if isinstance(self.centres, np.ndarray):
+            room = max(room, len(self.centres))
+        held = committees_held(self.local, self.width, self.b, n)
+        held += (p - 1) * (1 if n else held // 2)  # the other outputs
+        memory.refuse_beyond(
+            held * Experts.bytes(room, d, local=self.local),
+            f"max_experts={room} with {d} columns",
+            "give fewer, " + ("a width, or mode='paper'" if self.local else "or a width and b"),
+        )
+
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
         """What is given, and what is left to the data; X scaled."""
         return Choice(
@@ -122,7 +138,7 @@ class RVCOptions:
 
 
 def _each_once(centres: Array) -> Array:
-    _, first = np.unique(centres, axis=0, return_index=True)
+    first, _ = first_of_equals(centres)
     return centres[np.sort(first)]
 
 
@@ -208,6 +224,7 @@ class RVCStream(Model):
 
 def started(rows: Rows, options: RVCOptions) -> RVCStream:
     """Start before any row is learnt; the rows given set the scales of X and y."""
+    options.check_memory(rows.X.shape[1], rows.y.shape[1])
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
@@ -219,6 +236,7 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
 
 def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     """Fit all rows at once, by variational EM."""
+    options.check_memory(rows.X.shape[1], rows.y.shape[1], rows.w.size)
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import Predictor, in_order
+from ..answers.predictors import BATCH, Predictor, in_order
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..messages.expansion import Expansion
@@ -52,12 +53,11 @@ class Nystrom(Predictor):
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         """Mean k*w, variance k** − k*(K̃ + Ψ)⁻¹k*: of two kernels, so it can come out negative."""
-        size = max(1, 4_000_000 // max(1, self.rows.X.shape[0]))
-        found = in_order(Xs, size, self._batch, engine)
-        return Prediction(found.mean, _told(found.variance))
+        found = in_order(Xs, BATCH, partial(Prediction.by_tiles, self._tile), engine)
+        return Prediction(self.mean(Xs, engine), _told(found.variance))
 
-    def _batch(self, Xs: Array) -> Prediction:
-        k = self.basis.kernel.value(self.rows.X, Xs)  # (n, q)
+    def _tile(self, Xs: Array) -> Prediction:
+        k = self.basis.kernel.value(Xs, self.rows.X).T  # (n, q)
         known = np.einsum("nq,nq->q", k, self._solve(k))
         return Prediction(k.T @ self.weights, self.basis.kernel.diag(Xs) - known)
 
