@@ -17,7 +17,7 @@ CORES   ?=
 test test-slow test-oldest test-python: export OPENBLAS_NUM_THREADS = 1
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow test-blas test-oldest test-python check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-committees  ways to combine and to cut, side by side (DATA=folder)"
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
+	@echo "make bench-streams   streams that wander and jump (DATA=folder; ARGS=--long: 10^6 rows)"
 	@echo "make bench-filters   rows a second of a regression filter, and of river's"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
@@ -120,6 +121,9 @@ bench-online: $(VENV)/.installed
 
 bench-rvc: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.rvc $(DATA)
+
+bench-streams: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.streams $(DATA) $(ARGS)
 
 bench-filters: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.filters
