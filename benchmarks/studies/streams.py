@@ -26,9 +26,15 @@ STREAMS = {
     "RVCRegressor()": lambda: collegium.RVCRegressor(random_state=0),
 }
 FORGETTING = {
-    "OnlineGPRegressor": lambda: collegium.OnlineGPRegressor(forgetting=0.998, random_state=0),
-    "RegressionFilter": lambda: collegium.RegressionFilter(forgetting=0.998, random_state=0),
-    "RVCRegressor": lambda: collegium.RVCRegressor(forgetting=0.998, random_state=0),
+    "OnlineGPRegressor(forgetting=0.998)": lambda: collegium.OnlineGPRegressor(
+        forgetting=0.998, random_state=0
+    ),
+    "RegressionFilter(forgetting=0.998)": lambda: collegium.RegressionFilter(
+        forgetting=0.998, random_state=0
+    ),
+    "RVCRegressor(forgetting=0.998)": lambda: collegium.RVCRegressor(
+        forgetting=0.998, random_state=0
+    ),
 }
 
 
