@@ -10,6 +10,7 @@ import argparse
 import pickle
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,13 @@ STREAMS = {
     "RVCRegressor()": lambda: collegium.RVCRegressor(random_state=0),
 }
 FORGETTING = {
-    "OnlineGPRegressor(forgetting=0.998)": lambda: collegium.OnlineGPRegressor(
-        forgetting=0.998, random_state=0
-    ),
-    "RegressionFilter(forgetting=0.998)": lambda: collegium.RegressionFilter(
-        forgetting=0.998, random_state=0
-    ),
-    "RVCRegressor(forgetting=0.998)": lambda: collegium.RVCRegressor(
-        forgetting=0.998, random_state=0
-    ),
-}
+    f"{name}(forgetting={factor})": partial(
+        getattr(collegium, name), forgetting=factor, random_state=0
+    )
+    for name, factor in [
+        ("OnlineGPRegressor", 0.998), ("RegressionFilter", 0.998), ("RVCRegressor", 0.99),
+    ]
+}  # fmt: skip
 
 
 def wandering(n, seed=0):
@@ -70,7 +68,7 @@ def scores(model, X, y):
 
 
 def line(name, *figures):
-    print(f"{name:32s}" + "".join(f"{figure:>12}" for figure in figures), flush=True)
+    print(f"{name:37s}" + "".join(f"{figure:>12}" for figure in figures), flush=True)
 
 
 def table(title, X, y, test):
