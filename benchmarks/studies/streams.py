@@ -31,7 +31,7 @@ FORGETTING = {
         getattr(collegium, name), forgetting=factor, random_state=0
     )
     for name, factor in [
-        ("OnlineGPRegressor", 0.998), ("RegressionFilter", 0.998), ("RVCRegressor", 0.99),
+        ("OnlineGPRegressor", 0.998), ("RegressionFilter", 0.998), ("RVCRegressor", 0.9),
     ]
 }  # fmt: skip
 
@@ -89,10 +89,7 @@ def jumps():
         "noise x 3": {"noise": 0.3},
     }
     line("", *kinds)
-    for name, make in {
-        **STREAMS,
-        **{f"{k}(forgetting=0.998)": v for k, v in FORGETTING.items()},
-    }.items():
+    for name, make in {**STREAMS, **FORGETTING}.items():
         figures = []
         for jump in kinds.values():
             model, _, _ = streamed(make(), *stationary(4000))

@@ -42,11 +42,11 @@ class Estimator(BaseEstimator):
         if forgetting is None:
             return (
                 "A sum over all rows cannot follow that: call fit with recent rows, or take "
-                "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting=0.999"
+                "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting below 1"
             )
         if forgetting < 1.0:
             return f"Give a forgetting below {forgetting}, or call fit with recent rows"
-        return "Give forgetting=0.999 to follow it, or call fit with recent rows"
+        return "Give forgetting below 1 to follow it, or call fit with recent rows"
 
     def _few_checked(self) -> int:
         """Rows of a call of `partial_fit` that are checked at first."""
