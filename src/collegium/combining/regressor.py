@@ -262,7 +262,7 @@ class _Asked:
 
 
 def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:
-    """Deal rows to members: row numbers of each."""
+    """Deal rows to members: row numbers of each, by value unless rows are in order of time."""
     n, M = rows.X.shape[0], len(asked.members)
     used = np.flatnonzero(rows.w > 0)
     if asked.labels is not None:
@@ -290,7 +290,8 @@ def _dealt(asked: _Asked, rows: Rows, metric: Metric) -> list[Array]:
     owner = np.empty(first.size, dtype=int)
     for i, group in enumerate(groups):
         owner[group] = i
-    return [used[owner[inverse] == i] for i in range(M)]
+    order = np.lexsort([rows.w[used], inverse])  # members see their rows sorted, in any order
+    return [used[order[owner[inverse[order]] == i]] for i in range(M)]
 
 
 def _padding_points(distinct: Array, asked: _Asked, metric: Metric) -> Array:

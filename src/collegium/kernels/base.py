@@ -60,6 +60,10 @@ class Kernel:
         """The kernel with other free parameters."""
         raise TypeError("abstract kernel")
 
+    def times(self, factors: Array) -> Self:
+        """The kernel with its free parameters, in the order of θ, multiplied by factors (q,)."""
+        raise TypeError("abstract kernel")
+
     def scaled(self, factor: float) -> Self:
         """factor · k."""
         raise TypeError("abstract kernel")
@@ -164,13 +168,20 @@ class Leaf(Kernel):
         )
 
     def with_theta(self, theta: Array) -> Self:
+        return self._with(np.exp(theta))
+
+    def times(self, factors: Array) -> Self:
+        parts = [np.atleast_1d(getattr(self, name)) for name in self._free()]
+        return self._with(factors * np.concatenate(parts)) if parts else self
+
+    def _with(self, values: Array) -> Self:
+        """The kernel with other free parameters, one after the other  (q,)."""
         changes, at = {}, 0
         for name in self._free():
             old = getattr(self, name)
-            size = np.size(old)
-            new = np.exp(theta[at : at + size])
+            new = values[at : at + np.size(old)]
             changes[name] = new if isinstance(old, np.ndarray) else float(new[0])
-            at += size
+            at += new.size
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def scaled(self, factor: float) -> Self:

@@ -33,8 +33,14 @@ class Composite(Kernel):
         return tuple(label for part in self.parts for label in part.labels)
 
     def with_theta(self, theta: Array) -> Self:
-        ends = np.cumsum([part.theta.size for part in self.parts])[:-1]
-        return self._map(lambda part, own: part.with_theta(own), np.split(theta, ends))
+        return self._map(lambda part, own: part.with_theta(own), self._split(theta))
+
+    def times(self, factors: Array) -> Self:
+        return self._map(lambda part, own: part.times(own), self._split(factors))
+
+    def _split(self, values: Array) -> list[Array]:
+        """Those of each part, of values in the order of θ."""
+        return np.split(values, np.cumsum([part.theta.size for part in self.parts])[:-1])
 
     def for_width(self, d: int) -> Self:
         return self._map(lambda part, _: part.for_width(d), self.parts)

@@ -196,8 +196,8 @@ class _LatentLearner:
 def _own_parameter(prior: Prior, value: float) -> Prior:
     """A prior about the given value, for a parameter that is not a noise in the units of y."""
     t = np.log(value)
-    parts = (prior.centre, t), (prior.spread, OWN_SPREAD), (prior.low, t - OWN_REACH)
-    return Prior(*(np.append(a[:-1], own) for a, own in (*parts, (prior.high, t + OWN_REACH))))
+    own = {"centre": t, "spread": OWN_SPREAD, "low": t - OWN_REACH, "high": t + OWN_REACH}
+    return replace(prior, **{k: np.append(getattr(prior, k)[:-1], v) for k, v in own.items()})
 
 
 def _in_units(prior: Prior, kernel: Kernel, unit: float, noise_unit: float) -> Prior:
@@ -205,7 +205,9 @@ def _in_units(prior: Prior, kernel: Kernel, unit: float, noise_unit: float) -> P
     powers = {"variance": 1.0, "slope": -0.5}
     shift = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [0.0]) * np.log(unit)
     shift[-1] = np.log(noise_unit)
-    return Prior(prior.centre + shift, prior.spread, prior.low + shift, prior.high + shift)
+    return replace(
+        prior, centre=prior.centre + shift, low=prior.low + shift, high=prior.high + shift
+    )
 
 
 def _with_noise(likelihood: Observation, noise: float) -> Observation:

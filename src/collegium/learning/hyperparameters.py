@@ -335,11 +335,11 @@ class _Learner:
 
         found = [run(kernel, start_noise)]
         if found[0].value < trivial_value(chunks) + 0.02:
-            found.append(run(kernel.with_theta(prior.centre[:-1]), self._noise(0.1)))
+            found.append(run(prior.kernel(kernel, prior.centre[:-1]), self._noise(0.1)))
         for _ in range(self.n_starts - 1 if final else 0):
-            theta = found[0].kernel.theta + self.rng.normal(size=kernel.theta.size)
+            theta = prior.theta(found[0].kernel) + self.rng.normal(size=kernel.theta.size)
             theta = np.clip(theta, prior.low[:-1], prior.high[:-1])
-            found.append(run(kernel.with_theta(theta), start_noise))
+            found.append(run(prior.kernel(kernel, theta), start_noise))
         best = max(found, key=_value)
         if final:
             self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")

@@ -37,29 +37,45 @@ class Scales:
         """Weak log-normal priors and hard bounds for (θ, log σ²)."""
         d = self.columns.size
         spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # least length, in column scales
-        rows = []  # centre, spread, low, high
+        rows = []  # centre, spread, low, high, unit
         for theta, (kind, column) in zip(kernel.theta, kernel.labels):
             if kind in ("length", "slope"):
-                unit = np.log(self.columns[column % d])
-                rows.append(
-                    (unit + 0.5 * np.log(d), 2.0, unit + np.log(spacing), unit + np.log(1e4))
-                )
+                share, power = np.frexp(self.columns[column % d])
+                t = np.log(share)
+                ends = t + np.log(spacing), t + np.log(1e4)
+                rows.append((t + 0.5 * np.log(d), 2.0, *ends, np.ldexp(1.0, power)))
             elif kind == "variance":
-                rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3)))
+                rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3), 1.0))
             else:
-                rows.append((theta, 1.5, theta - 5.0, theta + 5.0))
-        rows.append((np.log(0.05), 3.0, np.log(1e-8), np.log(2.0)))
+                rows.append((theta, 1.5, theta - 5.0, theta + 5.0, 1.0))
+        rows.append((np.log(0.05), 3.0, np.log(1e-8), np.log(2.0), 1.0))
         return Prior(*np.array(rows).T)
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Independent normals on the logs, within box bounds."""
+    """Independent normals on the logs, within box bounds.
+
+    Logs are those of parameters in units that are powers of two, near the scales of the columns.
+    So a column scaled by a power of two leaves every step of learning the same to the last bit.
+    """
 
     centre: Array  # (q + 1,)
     spread: Array  # standard deviations
     low: Array
     high: Array
+    units: Array | float = 1.0  # of the parameters, 1 for the noise  (q + 1,)
+
+    def theta(self, kernel: Kernel) -> Array:
+        """Logs of a kernel's free parameters in these units  (q,)."""
+        return kernel.times(1.0 / self._units()).theta
+
+    def kernel(self, like: Kernel, theta: Array) -> Kernel:
+        """The kernel with these parameters, its fixed ones as given."""
+        return like.with_theta(theta).times(self._units())
+
+    def _units(self) -> Array:
+        return np.broadcast_to(self.units, self.centre.shape)[:-1]
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) up to a constant, and its gradient."""
@@ -94,7 +110,7 @@ def maximise(
 
     Once `stop()` is true it returns the best point so far.
     """
-    start = np.append(kernel.theta, np.log(max(noise, 1e-300)))
+    start = np.append(prior.theta(kernel), np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)
     free[-1] = not noise_fixed
     if not free.any():
@@ -105,7 +121,7 @@ def maximise(
         theta = start.copy()
         theta[free] = theta_free
         own_noise = noise if noise_fixed else float(np.exp(theta[-1]))
-        return kernel.with_theta(theta[:-1]), own_noise, theta
+        return prior.kernel(kernel, theta[:-1]), own_noise, theta
 
     def negative(theta_free: Array) -> tuple[float, Array]:
         k, s, theta = at(theta_free)

@@ -37,15 +37,16 @@ def search(
     if not len(moves):
         return kernel
     prior = Scales.of(X).prior(kernel)
+    start = prior.theta(kernel)
     low, high = prior.low[:-1], prior.high[:-1]
 
     def at(step: Array) -> Array:
-        return np.clip(kernel.theta + step @ moves, low, high)
+        return np.clip(start + step @ moves, low, high)
 
     def negative(step: Array) -> float:
         theta = at(step)
         z = (theta - prior.centre[:-1]) / prior.spread[:-1]
-        return 0.5 * float((z @ z) / theta.size) - log_evidence(kernel.with_theta(theta))
+        return 0.5 * float((z @ z) / theta.size) - log_evidence(prior.kernel(kernel, theta))
 
     q = len(moves)
     simplex = np.vstack([np.zeros(q), np.eye(q)])
@@ -57,4 +58,4 @@ def search(
             "maxfev": evaluations, "initial_simplex": simplex, "xatol": 0.03, "fatol": 0.03
         },
     )  # fmt: skip
-    return kernel.with_theta(at(found.x))
+    return prior.kernel(kernel, at(found.x))

@@ -1,0 +1,95 @@
+"""Units of columns that differ by powers of two, and the order of rows, change no bit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from collegium import (
+    CommitteeClassifier,
+    CommitteeOf,
+    CommitteeRegressor,
+    ExpertsRegressor,
+    NystromRegressor,
+    OnlineGPRegressor,
+    RegressionFilter,
+    RVCRegressor,
+    SparseGPRegressor,
+    kernels,
+)
+from collegium.learning.optimise import Scales
+from estimator_cases import queries, rows
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+SCALES = np.array([2.0**9, 2.0**-7])
+PARTS = {"chunk_size": 30, "anchors": 12, "random_state": 0}
+MODELS = {
+    "exact": CommitteeRegressor(random_state=0),
+    "local": CommitteeRegressor(**PARTS, n_local=13),
+    "transductive": CommitteeRegressor(chunk_size=30, inference="transductive", random_state=0),
+    **{name: SparseGPRegressor(**PARTS, method=name) for name in ("sor", "fitc", "pic", "vfe")},
+    "barycenter": ExpertsRegressor(combination="barycenter", chunk_size=30, random_state=0),
+    "grbcm": ExpertsRegressor(combination="grbcm", chunk_size=30, random_state=0),
+    "nystrom": NystromRegressor(anchors=12, random_state=0),
+    "online": OnlineGPRegressor(random_state=0),
+    "filter": RegressionFilter(random_state=0),
+    "local experts": RVCRegressor(random_state=0),
+    "counts": CommitteeRegressor(**PARTS, likelihood="poisson"),
+    "heavy tails": CommitteeRegressor(**PARTS, likelihood="student-t"),
+    "classes": CommitteeClassifier(**PARTS),
+}
+
+
+def targets(name):
+    X, y = rows(80)
+    if name == "counts":
+        y = np.floor(y / 8.0)
+    return X, np.digitize(y, [50.0]) if name == "classes" else y
+
+
+def answers(model, X, y, Xs):
+    model.fit(X, y)
+    if isinstance(model, CommitteeClassifier):
+        return (model.predict_proba(Xs),)
+    return model.predict(Xs, return_std=True)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_units_that_are_powers_of_two_change_no_bit(name):
+    (X, y), Xs = targets(name), queries()
+    plain = answers(MODELS[name], X, y, Xs)
+    for one, other in zip(plain, answers(MODELS[name], X * SCALES, y, Xs * SCALES)):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["local", "barycenter", "online", "filter", "local experts"])
+def test_the_order_of_rows_changes_no_bit(name):
+    (X, y), Xs = targets(name), queries()
+    order = np.random.default_rng(3).permutation(len(y))
+    plain = answers(MODELS[name], X, y, Xs)
+    for one, other in zip(plain, answers(MODELS[name], X[order], y[order], Xs)):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("combination", ["barycenter", "bcm"])
+def test_members_see_their_rows_sorted(combination):
+    (X, y), Xs = targets("exact"), queries()
+    order = np.random.default_rng(3).permutation(len(y))
+    gp = GaussianProcessRegressor(RBF() + WhiteKernel())
+    model = CommitteeOf([("a", gp), ("b", gp)], combination=combination, random_state=0)
+    plain = answers(model, X, y, Xs)
+    for one, other in zip(plain, answers(model, X[order], y[order], Xs)):
+        assert_array_equal(one, other)
+
+
+def test_logs_are_relative_to_powers_of_two():
+    X = np.random.default_rng(0).normal(size=(50, 2)) * [3.0, 1e-3]
+    kernel = kernels.RBF(2.0, [5.0, 4e-3]) + kernels.Linear([1.0, 2.0]) * kernels.Periodic()
+    prior = Scales.of(X).prior(kernel)
+    moved = prior.kernel(kernel, prior.theta(kernel) + 0.5)
+    np.testing.assert_allclose(moved.theta, kernel.theta + 0.5, rtol=1e-14)
+    assert (np.log2(prior.units) % 1.0 == 0.0).all()
