@@ -1,0 +1,48 @@
+"""A uniform sample of a stream, in bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .rows import Rows
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Reservoir:
+    """The rows with the smallest of one random key a row: a sample without replacement.
+
+    Row i of the stream has the i-th number of one fixed random sequence as its key, so what is
+    kept depends on the rows and their order alone, not on how calls cut them (bottom-k
+    sampling; the same law as Vitter's algorithm R). Rows are kept in their order of arrival.
+    """
+
+    rows: Rows
+    keys: Array  # of the rows kept  (n,)
+    size: int  # the most rows that are kept
+    seen: int  # rows of the stream so far
+
+    @classmethod
+    def start(cls, size: int, d: int, p: int) -> Reservoir:
+        """An empty sample of rows with d inputs and p outputs."""
+        none = Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0))
+        return cls(none, np.empty(0), size, 0)
+
+    def add(self, rows: Rows) -> Reservoir:
+        """The sample after further rows."""
+        n = rows.X.shape[0]
+        sequence = np.random.PCG64(0).advance(self.seen)  # one step of it is one number
+        fresh = np.random.Generator(sequence).random((n,))
+        seen = self.seen + n
+        full = self.keys.size == self.size
+        lower = np.flatnonzero(fresh < self.keys.max(initial=0.0)) if full else np.arange(n)
+        if not lower.size:
+            return replace(self, seen=seen)
+        keys = np.concatenate([self.keys, fresh[lower]])
+        kept = np.arange(keys.size)
+        if keys.size > self.size:
+            kept = np.sort(np.argpartition(keys, self.size - 1)[: self.size])
+        return Reservoir((self.rows + rows.take(lower)).take(kept), keys[kept], self.size, seen)
