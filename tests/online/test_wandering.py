@@ -176,19 +176,19 @@ def test_a_jump_is_forgotten_with_its_noise():
 
 
 def test_labels_and_counts_are_learnt_again_too():
-    """After 300 rows labels and counts are those of another function."""
+    """After 750 rows labels and counts are those of another function."""
     X = np.random.default_rng(0).uniform(-2, 2, (1_000, 2))
-    turned = np.where(np.arange(1_000) < 300, 1.0, -1.0)
+    turned = np.where(np.arange(1_000) < 750, 1.0, -1.0)
     count = np.random.default_rng(1).poisson(np.exp(2 + turned * X[:, 1])).astype(float)
     for model, target, arguments in [
         (OnlineGPRegressor(likelihood="poisson"), count, {}),
-        (OnlineGPClassifier(), (X[:, 1] > -turned).astype(int), {"classes": [0, 1]}),
+        (OnlineGPClassifier(), (turned * X[:, 1] > 0).astype(int), {"classes": [0, 1]}),
     ]:
         model.set_params(budget=50, learn_rows=100)
-        fed(model, X[:250], target[:250], **arguments)
+        fed(model, X[:750], target[:750], **arguments)
         theta = model.kernel_.theta
         assert model.n_relearnt_ == 0
-        fed(model, X[250:], target[250:], **arguments)
+        fed(model, X[750:], target[750:], **arguments)
         assert model.n_relearnt_ > 0 and np.abs(model.kernel_.theta - theta).max() > 1e-3
 
 
