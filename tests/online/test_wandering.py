@@ -96,12 +96,12 @@ def rows_of(n):
 
 def test_learning_is_due_where_errors_are_large_and_rows_have_grown():
     watch = Watch.start(400, 1, 1, 1.0)
-    surprised, calm = (watch.after(rows_of(100), np.full(100, z2)) for z2 in (1.6, 1.4))
+    surprised, calm = (watch.after(rows_of(100), np.full(100, s)) for s in (0.3, 0.2))
     assert surprised.due(500) and not surprised.due(499) and not calm.due(5000)
     assert not surprised.next_window().due(5000)
     later = surprised.relearnt(500).after(rows_of(10), np.full(10, 9.0))
     assert later.n_relearnt == 1 and later.due(625) and not later.due(624)
-    glitch = watch.after(rows_of(100), np.append(np.ones(99), 1e9))
+    glitch = watch.after(rows_of(100), np.append(np.zeros(99), 1e9))
     assert not glitch.due(5000)
 
 
@@ -109,7 +109,7 @@ def test_where_the_past_fades_the_sample_is_from_the_last_rows():
     watch = Watch.start(50, 1, 1, 0.99)
     for start in range(0, 1000, 125):
         rows = Rows(start + np.arange(125.0)[:, None], np.zeros((125, 1)), np.ones(125))
-        watch = watch.after(rows, np.full(125, 0.1))
+        watch = watch.after(rows, np.full(125, -0.45))
     assert isinstance(watch.sample, Latest)
     X = watch.sample.rows.X[:, 0]
     assert X.size == 50 and X[0] == 800 and X[-1] == 999  # two memories of 100 rows

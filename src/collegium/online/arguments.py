@@ -62,11 +62,11 @@ class Options:
         """Whether the order of the rows of one `fit` means something: the early ones fade."""
         return self.rules.forgetting < 1.0
 
-    def watch(self, d: int, p: int) -> Watch | None:
+    def watch(self, d: int, p: int, *, labels: bool = False) -> Watch | None:
         """What watches a stream that learns; None where nothing is learnt."""
         if not self.learn:
             return None
-        return Watch.start(self.learn_rows, d, p, self.rules.forgetting)
+        return Watch.start(self.learn_rows, d, p, self.rules.forgetting, labels=labels)
 
     def kernel_for(self, d: int) -> Kernel | None:
         """The kernel given, with one length a column."""

@@ -18,7 +18,7 @@ from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
 from ..numerics.threads import single_threaded
-from ..rows.rows import Rows
+from ..rows.rows import Prediction, Rows
 from .arguments import Options, first_rows, repeated, shuffled
 from .gp import OnlineGP
 from .learning import default_kernel, search
@@ -58,13 +58,12 @@ class LabelModel:
 
     def absorbed(self, rows: Rows) -> LabelModel:
         """After rows, with the kernel of now."""
-        gps, squares = [], np.zeros(rows.w.size)
+        gps, shortfall = [], np.zeros(rows.w.size)
         for gp, sign in self._signs(rows):
             after, before = gp.add(rows.X, sign)
             gps.append(after)
-            mean, variance = gp.likelihood.predict(before.mean[:, 0], before.variance)
-            squares += (sign[:, 0] - mean) ** 2 / np.maximum(variance, 1e-300) / len(self.gps)
-        watch = None if self.watch is None else self.watch.after(rows, squares)
+            shortfall += _shortfall(sign[:, 0], before) / len(self.gps)
+        watch = None if self.watch is None else self.watch.after(rows, shortfall)
         return replace(self, gps=tuple(gps), watch=watch)
 
     def relearnt(self) -> LabelModel:
@@ -103,6 +102,13 @@ class LabelModel:
         return points[0] if len(points) == 1 else points
 
 
+def _shortfall(sign: Array, before: Prediction) -> Array:
+    """E log p − log p of labels ±1, by what was expected of f  (n,)."""
+    m, v, probit = before.mean[:, 0], before.variance, Probit()
+    one, other = probit.log_probability(m, v), probit.log_probability(-m, v)
+    return np.exp(one) * one + np.exp(other) * other - np.where(sign > 0, one, other)
+
+
 def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelModel:
     """Before any row: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
@@ -110,7 +116,7 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
     kernel = default_kernel(first.X) if given is None else given
 
     gps = (OnlineGP.start(kernel, Probit(), d, 1, options.rules),) * n_gps
-    model = LabelModel(gps, None, 0, options.watch(d, 1))
+    model = LabelModel(gps, None, 0, options.watch(d, 1, labels=True))
     if options.learn:
         kernel = model.learnt(first)
         model = replace(model, gps=tuple(replace(gp, kernel=kernel) for gp in gps))

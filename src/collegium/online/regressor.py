@@ -78,11 +78,11 @@ class OnlineGPRegressor(Regressor):
     The prior mean is the mean of y (of the log rate: the log of the mean count). With
     likelihood="poisson" `level="function"` is the rate, and weights must be whole numbers.
 
-    Every 250 rows of a stream the errors of arriving rows are compared with the variances that
-    were predicted. Where the mean of error²/variance exceeds 1.5, and rows have grown by a
-    quarter since, hyperparameters are learnt again from the sample. What was known of f at the
-    basis is then carried over to the new prior: an approximation, as rows were projected onto
-    the basis by the old kernel; `n_relearnt_` counts it.
+    Every 250 rows of a stream the log density of arriving rows is compared with what the model
+    expected. Where it falls behind by .25 a row (a mean of error²/variance above 1.5), and rows
+    have grown by a quarter since, hyperparameters are learnt again from the sample. What was
+    known of f at the basis is then carried over to the new prior: an approximation, as rows were
+    projected onto the basis by the old kernel; `n_relearnt_` counts it.
 
     A nugget of 1e-6 of the prior variance keeps the basis well conditioned; noise below 1e-9 of
     it counts as that.

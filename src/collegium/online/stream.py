@@ -113,7 +113,7 @@ class OnlineModel(Model):
         watch = self.watch
         if watch is not None:
             mean, variance = self._expected(before, rows.w)
-            watch = watch.after(rows, ((y - mean) ** 2 / variance).mean(axis=1))
+            watch = watch.after(rows, 0.5 * ((y - mean) ** 2 / variance - 1.0).mean(axis=1))
         weight = self.total_weight + float(rows.w.sum())
         return replace(self, gp=gp, total_weight=weight, watch=watch)
 

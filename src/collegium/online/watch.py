@@ -1,10 +1,10 @@
 """What a stream keeps so that its hyperparameters can be learnt again, and when that is due.
 
-Every WINDOW rows the errors of arriving rows, each predicted from those before it, are compared
-with the variances that were predicted: the mean of z² is one if the model is right, whatever the
-likelihood. Where it is far above, kernel and noise are learnt from a sample of the rows so far.
-(To learn whenever rows have doubled, though all is well, made stationary streams worse: what is
-known of f is carried over approximately.)
+Every WINDOW rows the log density of arriving rows, each predicted from those before it, is
+compared with what the model expected it to be; for a Gaussian, E log p − log p = ½(z² − 1), z the
+error in predicted standard deviations. Where it falls clearly behind, kernel and noise are learnt
+from a sample of the rows so far. (To learn whenever rows have doubled, though all is well, made
+stationary streams worse: what is known of f is carried over approximately.)
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from ..rows.rows import Rows
 Array = np.ndarray
 #: Rows between two looks at the errors.
 WINDOW = 250
-#: A mean of z² above this is a surprise; one row counts for LARGEST_SQUARE at most.
-SURPRISE, LARGEST_SQUARE = 1.5, 25.0
-#: Where the past fades, a mean of z² below this is one too: a noise that a jump has inflated.
-TOO_WIDE = 0.25
+#: A shortfall of log density per row that is a surprise, of numbers and of labels, which say less;
+#: one row counts for LARGEST at most.
+SURPRISE, SURPRISE_OF_LABELS, LARGEST = 0.25, 0.1, 12.0
+#: Where the past fades, one below this is a surprise too: a noise that a jump has inflated.
+TOO_WIDE = -0.375
 #: Rows grow by this share from one learning to the next: the sample must have changed.
 GROWN = 0.25
 #: Where the past fades the sample is from the last MEMORY/(1 − λ) rows, LONGEST times its size at
@@ -54,38 +55,41 @@ class Watch:
     """A sample of the stream, and how well the rows of the present window were foreseen."""
 
     sample: Reservoir | Latest  # rows in the units of the user
+    surprise: float  # the shortfall per row that is one
     learnt_at: int  # rows when hyperparameters were last learnt
     n_relearnt: int = 0
-    squares: float = 0.0  # Σ z²
+    shortfall: float = 0.0  # Σ E log p − log p
     counted: int = 0  # rows
 
     @classmethod
-    def start(cls, size: int, d: int, p: int, forgetting: float) -> Watch:
+    def start(
+        cls, size: int, d: int, p: int, forgetting: float, *, labels: bool = False
+    ) -> Watch:  # fmt: skip
         """Before any row; nothing is due before `size` rows have come."""
-        sample = Reservoir.start(size, d, p)
+        sample, surprise = Reservoir.start(size, d, p), SURPRISE_OF_LABELS if labels else SURPRISE
         if forgetting == 1.0:
-            return cls(sample, size)
+            return cls(sample, surprise, size)
         length = round(float(np.clip(MEMORY / (1.0 - forgetting), size, LONGEST * size)))
-        return cls(Latest(sample.rows, length, size), size)
+        return cls(Latest(sample.rows, length, size), surprise, size)
 
-    def after(self, rows: Rows, squares: Array) -> Watch:
-        """After rows with these z²  (n,)."""
-        total = float(np.minimum(squares, LARGEST_SQUARE).sum())
+    def after(self, rows: Rows, shortfall: Array) -> Watch:
+        """After rows with these E log p − log p  (n,)."""
+        total = float(np.minimum(shortfall, LARGEST).sum())
         return replace(
-            self, sample=self.sample.add(rows), squares=self.squares + total,
-            counted=self.counted + squares.size,
+            self, sample=self.sample.add(rows), shortfall=self.shortfall + total,
+            counted=self.counted + shortfall.size,
         )  # fmt: skip
 
     def due(self, n: int) -> bool:
         """Whether to learn again after n rows."""
-        wrong, changed = self.squares > SURPRISE * self.counted, GROWN * self.learnt_at
+        wrong, changed = self.shortfall > self.surprise * self.counted, GROWN * self.learnt_at
         if isinstance(self.sample, Latest):
-            wrong = wrong or self.squares < TOO_WIDE * self.counted
+            wrong = wrong or self.shortfall < TOO_WIDE * self.counted
             changed = min(changed, self.sample.length)
         return wrong and n - self.learnt_at >= changed
 
     def next_window(self) -> Watch:
-        return replace(self, squares=0.0, counted=0)
+        return replace(self, shortfall=0.0, counted=0)
 
     def relearnt(self, n: int) -> Watch:
         """After hyperparameters were learnt from the sample, at n rows."""
