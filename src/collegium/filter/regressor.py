@@ -292,6 +292,7 @@ class RegressionFilter(Regressor):
     n_basis_ = fitted("model.basis.m", "Functions of the basis.")
     n_seen_ = fitted("n_seen", "Rows seen.")
     n_outside_ = fitted("n_outside", "Rows outside the density, which were left out.")
+    n_reprojected_ = fitted("n_reprojected", "How often basis and density were made anew.")
     projection_error_ = fitted("projection_error", "Error of the projection's integrals.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")
