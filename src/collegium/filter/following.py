@@ -12,12 +12,15 @@ out as it went in: (I + FᵀWF/σ²)v = FᵀWt/σ² = (I + FᵀWF/σ²)v̂. All 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..kernels import Kernel
 from ..rows.metric import column_scales
 from ..rows.rows import Rows
 from .arguments import Making
+from .bases import GaussianBumps
 from .densities import Density, UniformBox
 from .model import FilterModel, Linear, Posterior
 from .sums import Sums
@@ -25,26 +28,86 @@ from .sums import Sums
 Array = np.ndarray
 #: Rows that the basis does not reach wait until they are so many, or this share of a call.
 MOST_HELD, LARGE_SHARE = 50, 0.05
+#: Basis and density are made anew where rows have grown by the factor GROWN and the mean of a
+#: column has moved by MOVED of its scale, or the scale by a factor e^MOVED.
+GROWN, MOVED = 1.25, 0.2
+#: Widths of bumps that differ by less than this factor stay.
+ALIKE = 1.3
 #: A box grows by this share of its width on the sides where rows were outside.
 AHEAD = 0.25
 #: Squared features below this share of the largest have no part in δ.
-LEAST_DIRECTION = 1e-13
+LEAST_DIRECTION = 1e-7
 #: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
 #: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
 UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Mean and scale of the inputs that basis and density were made from, after n rows."""
+
+    centre: Array  # (d,)
+    scale: Array  # (d,)
+    n: int
+
+    @classmethod
+    def of(cls, X: Array, n: int) -> Made:
+        return cls(X.mean(axis=0), column_scales(X), n)
+
+    def differs(self, X: Array, n: int) -> bool:
+        """Whether a sample after n rows, of which a fifth are new, has another mean or scale."""
+        if n < GROWN * self.n:
+            return False
+        shift = np.abs(X.mean(axis=0) - self.centre) / self.scale
+        ratio = np.abs(np.log(column_scales(X) / self.scale))
+        return bool((shift > MOVED).any() or (ratio > MOVED).any())
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs to make a basis from."""
+
+    known: Array  # a sample of the stream, in order of arrival  (q, d)
+    waiting: Array  # inputs of rows that are not in the sums yet
+    share: float  # of the stream that came after the old basis was made
+
+    @property
+    def all(self) -> Array:
+        return np.concatenate([self.known, self.waiting])
+
+    @property
+    def further(self) -> Array:
+        """Those that came after the old basis was made."""
+        q = self.known.shape[0]
+        return np.concatenate([self.known[round((1.0 - self.share) * q) :], self.waiting])
+
+
 def made_anew(
-    old: FilterModel, making: Making, kernel: Kernel, noise: float, X: Array,
+    old: FilterModel, making: Making, kernel: Kernel, noise: float, inputs: Inputs,
     rng: np.random.Generator,
 ) -> FilterModel:  # fmt: skip
-    """A filter with basis and density from inputs X."""
-    outside = X[~old.density.covers(X)]
+    """A filter with basis and density from inputs where the rows are now."""
+    X = inputs.all
     linear = Linear(X.mean(axis=0), column_scales(X)) if old.linear else None
-    density = _ahead(making.density_of(X, rng), outside, old.density)
+    density = _ahead(making.density_of(X, rng), X[~old.density.covers(X)], old.density)
     basis = making.basis_of(kernel, X, density, rng)
+    if isinstance(basis, GaussianBumps) and isinstance(old.basis, GaussianBumps) and X.shape[1] > 1:
+        basis = _kept(old.basis, basis, inputs, rng)
     misfit = old.misfit is not None
     return FilterModel.of(kernel, noise, basis, density, linear, old.cut, misfit=misfit)
+
+
+def _kept(
+    old: GaussianBumps, new: GaussianBumps, inputs: Inputs, rng: np.random.Generator
+) -> GaussianBumps:
+    """The old bumps, of which a share gives way to ones at further inputs: what is kept of the
+    basis is carried over as it is."""
+    places = np.unique(inputs.further, axis=0)
+    n = min(max(1, round(inputs.share * new.m)), places.shape[0], new.m)
+    stay = np.sort(rng.permutation(old.m)[: new.m - n])
+    centres = np.concatenate([old.centres[stay], places[rng.permutation(places.shape[0])[:n]]])
+    alike = np.abs(np.log(old.widths / new.widths)).max() < np.log(ALIKE)
+    return GaussianBumps(centres, old.widths if alike else new.widths)
 
 
 def _ahead(density: Density, outside: Array, old: Density) -> Density:
@@ -61,16 +124,20 @@ def _ahead(density: Density, outside: Array, old: Density) -> Density:
 
 def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
     """The sums over rows in the new basis, by a sample of these rows (y scaled)."""
-    mean = Posterior.of(old, sums).mean
-    F = old.columns(rows.X) @ old.weights
-    w = rows.w * (sums.weight / rows.w.sum())
-    variances, Q = np.linalg.eigh((F * w[:, None]).T @ F)
-    sure = variances > LEAST_DIRECTION * variances[-1:].sum()
-    Q = Q[:, sure]
-    target = F @ (mean + old.row_noise * (Q @ (Q.T @ mean / variances[sure, None])))
-    Phi = new.columns(rows.X)
-    moved = Sums.start(new.k, mean.shape[1]).add(Phi, target, w)
-    moved = moved.add(np.zeros_like(Phi), rows.y - target, w)
+    root = np.sqrt(rows.w)[:, None]
+    F, Phi = root * (old.columns(rows.X) @ old.weights), root * new.columns(rows.X)
+    times = max(sums.weight / float(rows.w.sum()), 1.0)  # what each row of the sample stands for
+    U, size, VT = np.linalg.svd(F, full_matrices=False)
+    sure = size > LEAST_DIRECTION * size[0]
+    U, size, VT = U[:, sure], size[sure, None], VT[sure]
+    mean = VT @ Posterior.of(old, sums).mean
+    target = size * mean + old.row_noise / times * mean / size  # Uᵀt
+    rest = root * rows.y - U @ (U.T @ (root * rows.y))
+    moved = Sums.start(new.k, mean.shape[1]).add(Phi, U @ target + rest)
+    moved = moved.add(U.T @ Phi, target, np.full(target.shape[0], times - 1.0))
+    fit = Phi @ (new.weights @ Posterior.of(new, moved).mean)
+    scatter = root * rows.y - fit
+    moved = moved.add(np.zeros_like(Phi), scatter, np.full(rows.w.size, times - 1.0))
     return Sums(moved.triangle, sums.weight, sums.count)
 
 

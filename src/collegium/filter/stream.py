@@ -27,7 +27,16 @@ from ..rows.scaling import Scaling, for_learning, merged
 from .arguments import LARGEST_SAMPLE, FilterOptions, Making
 from .densities import typical
 from .evidence import relearnt
-from .following import LARGE_SHARE, MANY_UNSEEN, MOST_HELD, carried, made_anew, out_of_sight
+from .following import (
+    LARGE_SHARE,
+    MANY_UNSEEN,
+    MOST_HELD,
+    Inputs,
+    Made,
+    carried,
+    made_anew,
+    out_of_sight,
+)
 from .kalman import Drifting
 from .model import FilterModel, Linear, Posterior
 from .projection import error
@@ -69,6 +78,7 @@ class FilterStream(Model):
     sample: Reservoir  # of the rows, y without the prior mean
     held: Rows  # rows outside the density that wait for a new basis
     looked_at: int  # rows when it was last asked whether the basis shows f at them
+    made: Made  # from which inputs basis and density were made
     n_reprojected: int
 
     def with_rows(self, rows: Rows) -> FilterStream:
@@ -91,6 +101,7 @@ class FilterStream(Model):
         lost = self.held.w.size + out.w.size > MOST_HELD or (~inside).mean() > LARGE_SHARE
         if not lost and n >= self.looked_at + LOOK:
             lost = out_of_sight(self.model, rows.X) > MANY_UNSEEN
+            lost = lost or self.made.differs(self.sample.rows.X, n)
             stream = replace(stream, looked_at=n)
         if lost:
             return stream.reprojected(rows)
@@ -101,20 +112,22 @@ class FilterStream(Model):
         """Make basis and density anew for further rows, carry the sums over, add those rows."""
         assert self.making is not None
         old, waiting, sample = self.model, self.held + rows, self.sample.add(rows)
-        expected = sample.rows + waiting
-        expected = expected.take(typical(expected.X))
-        kernel, noise = self._guess(sample.rows.take(typical(sample.rows.X)))
-        model = made_anew(old, self.making, kernel, noise, expected.X, np.random.default_rng(0))
+        n = self.n_seen + rows.w.size
+        usual = typical((sample.rows + waiting).X)
+        known, others = np.split(usual, [sample.rows.w.size])
+        inputs = Inputs(sample.rows.X[known], waiting.X[others], 1.0 - self.made.n / n)
+        kernel, noise = self._guess(sample.rows.take(known))
+        model = made_anew(old, self.making, kernel, noise, inputs, np.random.default_rng(0))
         stream = replace(
-            self, model=model, sample=sample, held=waiting.take(slice(0)),
-            looked_at=self.n_seen + rows.w.size, n_reprojected=self.n_reprojected + 1,
+            self, model=model, sample=sample, held=waiting.take(slice(0)), looked_at=n,
+            made=Made.of(inputs.known, n), n_reprojected=self.n_reprojected + 1,
         )  # fmt: skip
         if sample.seen <= sample.size and self.forgetting == 1.0:  # all rows are there
             sums = Sums.start(model.k, rows.y.shape[1])
             stream = replace(stream, sums=sums, n_seen=0, n_left_out=0).absorbed(sample.rows)
         else:
-            known = self.sample.rows.take(old.density.covers(self.sample.rows.X))
-            sums = carried(old, self.sums, model, self._aged(known))
+            inside = self.sample.rows.take(old.density.covers(self.sample.rows.X))
+            sums = carried(old, self.sums, model, self._aged(inside))
             before = self.n_seen - self.held.w.size
             stream = replace(stream, sums=sums, n_seen=before).absorbed(waiting)
         return stream.relearnt(Progress(0)) if self.learns else stream
@@ -235,7 +248,8 @@ def begin(
         keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
         waiting=None, n_seen=0, n_left_out=0, learnt_at=0, making=making,
         sample=Reservoir.start(LARGEST_SAMPLE if making else 0, d, p),
-        held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0, n_reprojected=0,
+        held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
+        made=Made.of(rows.X, 0), n_reprojected=0,
     )  # fmt: skip
 
 
@@ -244,7 +258,8 @@ def settled(
 ) -> FilterStream:
     """Add the first rows and learn hyperparameters by evidence."""
     stream = replace(stream.absorbed(rows), sample=stream.sample.add(rows))
-    stream = replace(stream, looked_at=stream.n_seen)
+    n = stream.n_seen
+    stream = replace(stream, looked_at=n, made=replace(stream.made, n=n))
     if options.learn:
         stream = stream.relearnt(say)
     if options.drift == 0.0:
