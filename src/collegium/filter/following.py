@@ -39,28 +39,30 @@ AHEAD = 0.25
 LEAST_DIRECTION = 1e-7
 #: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
 #: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
-UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.1
+UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Mean and scale of the inputs that basis and density were made from, after n rows."""
+    """Mean and scale of the q inputs that basis and density were made from, after n rows."""
 
     centre: Array  # (d,)
     scale: Array  # (d,)
+    q: int
     n: int
 
     @classmethod
     def of(cls, X: Array, n: int) -> Made:
-        return cls(X.mean(axis=0), column_scales(X), n)
+        return cls(X.mean(axis=0), column_scales(X), X.shape[0], n)
 
     def differs(self, X: Array, n: int) -> bool:
         """Whether a sample after n rows, of which a fifth are new, has another mean or scale."""
         if n < GROWN * self.n:
             return False
+        chance = 5.0 * np.sqrt(1.0 / max(self.q, 1) + 1.0 / X.shape[0])  # standard errors
         shift = np.abs(X.mean(axis=0) - self.centre) / self.scale
         ratio = np.abs(np.log(column_scales(X) / self.scale))
-        return bool((shift > MOVED).any() or (ratio > MOVED).any())
+        return bool(np.maximum(shift, ratio).max() > max(MOVED, chance))
 
 
 @dataclass(frozen=True, eq=False)

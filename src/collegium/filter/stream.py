@@ -24,7 +24,7 @@ from ..rows.partition import blocks
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning, merged
-from .arguments import LARGEST_SAMPLE, FilterOptions, Making
+from .arguments import FilterOptions, Making
 from .densities import typical
 from .evidence import relearnt
 from .following import (
@@ -51,6 +51,8 @@ BATCH = 2_048
 LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
 GUESS_ROWS = 500
+#: Rows of a stream that are kept, where basis and density follow it.
+SAMPLE = 2_000
 #: Rows after which a stream that wanders is looked at, in one call.
 FOLLOWED = 2_048
 #: Least number of rows between two looks at how well the basis shows f at them.
@@ -247,7 +249,7 @@ def begin(
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
         waiting=None, n_seen=0, n_left_out=0, learnt_at=0, making=making,
-        sample=Reservoir.start(LARGEST_SAMPLE if making else 0, d, p),
+        sample=Reservoir.start(SAMPLE if making else 0, d, p),
         held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
         made=Made.of(rows.X, 0), n_reprojected=0,
     )  # fmt: skip
