@@ -1,13 +1,17 @@
 """Basis and density that follow a stream whose inputs wander.
 
-A new basis is made where the rows are now, and what the old sums say is handed to it through a
-sample x₁ … x_q of the rows (F their old features, W their weights, scaled to those of all rows):
+A new basis is made where the rows are now, and what the old sums say is handed to it. They say how
+well the old features fit all n rows; with F and Φ the old and the new features of a sample of q
+rows, F = USVᵀ, and t the least-squares fit that the old posterior v̂ stands for, they say so again
+as rows of the new basis:
 
-    rows (xᵢ, tᵢ) of weight Wᵢ,   t = F(v̂ + δ),   FᵀWFδ = σ²v̂,   and the scatter of y about t
+    UᵀΦ, with targets Uᵀt, n/q times        Uᵀt = SVᵀv̂ + (σ²q/n) S⁻¹Vᵀv̂
 
-So the sample stands for the inputs of all rows, and the old posterior for their targets; δ undoes
-the shrinkage of v̂, which the new prior will exert again. With the same basis and prior, v̂ comes
-out as it went in: (I + FᵀWF/σ²)v = FᵀWt/σ² = (I + FᵀWF/σ²)v̂. All else is an approximation.
+so that old rows tell about the new weights u what their projection onto the old basis does, UUᵀΦu.
+The second term undoes the shrinkage of v̂, which the new prior will exert again: with the same
+basis and prior, v̂ comes out as it went in. What the old basis could not show is told by the rows
+of the sample themselves, each counted once; their scatter about the new fit stands for that of all
+rows. It is an approximation: the inputs of all rows are those of the sample.
 """
 
 from __future__ import annotations
@@ -126,6 +130,8 @@ def _ahead(density: Density, outside: Array, old: Density) -> Density:
 
 def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
     """The sums over rows in the new basis, by a sample of these rows (y scaled)."""
+    if not rows.w.size:
+        return Sums.start(new.k, rows.y.shape[1])
     root = np.sqrt(rows.w)[:, None]
     F, Phi = root * (old.columns(rows.X) @ old.weights), root * new.columns(rows.X)
     times = max(sums.weight / float(rows.w.sum()), 1.0)  # what each row of the sample stands for
