@@ -12,7 +12,14 @@ from collegium.densities import UniformBox
 from collegium.filter import stream as streams
 from collegium.filter.arguments import Making
 from collegium.filter.densities import Empirical
-from collegium.filter.following import Inputs, Made, carried, made_anew, out_of_sight
+from collegium.filter.following import (
+    MOST_HELD,
+    Inputs,
+    Made,
+    carried,
+    made_anew,
+    out_of_sight,
+)
 from collegium.filter.model import FilterModel, Linear, Posterior
 from collegium.filter.sums import Sums
 from collegium.rows.rows import Rows
@@ -169,12 +176,12 @@ def test_a_shorter_one_is_followed_without_a_warning():
 @pytest.mark.parametrize("basis", ["splines", "bumps", "harmonics", "fourier"])
 def test_every_basis_follows_in_one_column(basis, monkeypatch):
     monkeypatch.setattr(streams, "SAMPLE", 300)
-    X, y = wandering(2_000)
-    X, y = X[:, :1], np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=2_000)
-    model = fed(RegressionFilter(basis=basis, start_rows=200, random_state=0), X, y, 200)
+    X = wandering(2_000)[0][:, :1]
+    y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=2_000)
+    model = fed(RegressionFilter(basis=basis, start_rows=200, random_state=0), X, y, 300)
     assert rmse(model.predict(X[-400:]), np.sin(X[-400:, 0])) < 0.1
     assert rmse(model.predict(X[:400]), np.sin(X[:400, 0])) < 0.1
-    assert model.n_reprojected_ > 0 and model.n_outside_ == 0
+    assert model.n_reprojected_ > 0 and model.n_outside_ <= MOST_HELD
 
 
 def test_a_basis_is_kept_where_nothing_moves():
@@ -188,7 +195,7 @@ def test_a_basis_is_kept_where_nothing_moves():
 def test_while_the_sample_holds_all_rows_they_are_heard_exactly():
     """After a new basis the sums are those over all rows."""
     X, y = wandering(900)
-    model = fed(RegressionFilter(n_basis=50, start_rows=150, random_state=0), X, y, 150)
+    model = fed(RegressionFilter(n_basis=50, start_rows=300, random_state=0), X, y, 300)
     stream = model.model_
     assert model.n_reprojected_ > 0 and stream.held.w.size == 0
     scaled = stream.scaling.forward(y[:, None])
@@ -222,7 +229,7 @@ def test_what_is_given_stays():
         given = fed(RegressionFilter(density=box, n_basis=40, start_rows=200, random_state=0), X, y)
     assert given.density_ is box and given.n_reprojected_ == 0 and given.n_outside_ > 500
     assert given.model_.sample.rows.w.size == 0
-    fixed = RegressionFilter(kernels.RBF(9.0, 2.0), noise=0.01, learn=False, n_basis=60)
+    fixed = RegressionFilter(kernels.RBF(9.0, 2.0), noise=0.01, learn=False, n_basis=100)
     fed(fixed.set_params(start_rows=200, random_state=0), X, y, 200)
     assert fixed.n_reprojected_ > 0
     assert_allclose(fixed.kernel_.theta, kernels.RBF(9.0, [2.0, 2.0]).theta, rtol=1e-12)
@@ -240,9 +247,9 @@ def test_forgetting_follows_too(monkeypatch):
 
 def test_several_outputs_wander_together(monkeypatch):
     monkeypatch.setattr(streams, "SAMPLE", 300)
-    X, y = wandering(1_600)
+    X, y = wandering(900)
     Y = np.column_stack([y, 5 + 3 * X[:, 1]])
-    model = fed(RegressionFilter(n_basis=60, start_rows=200, random_state=0), X, Y, 200)
-    assert rmse(model.predict(X[-400:]), Y[-400:]) < 0.2
+    model = fed(RegressionFilter(n_basis=60, start_rows=300, random_state=0), X, Y, 300)
+    assert model.n_reprojected_ > 0 and rmse(model.predict(X[-300:]), Y[-300:]) < 0.2
     again = pickle.loads(pickle.dumps(model))
     assert_allclose(again.predict(X[:5]), model.predict(X[:5]))

@@ -39,8 +39,9 @@ GROWN, MOVED = 1.25, 0.2
 ALIKE = 1.3
 #: A box grows by this share of its width on the sides where rows were outside.
 AHEAD = 0.25
-#: Squared features below this share of the largest have no part in δ.
-LEAST_DIRECTION = 1e-7
+#: Directions of the old features below this share of the largest are not carried over, nor those
+#: where the old posterior mean is by this factor larger than the sample can explain.
+LEAST_DIRECTION, MISLED = 1e-7, 25.0
 #: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
 #: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
 UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.3
@@ -136,9 +137,10 @@ def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
     F, Phi = root * (old.columns(rows.X) @ old.weights), root * new.columns(rows.X)
     times = max(sums.weight / float(rows.w.sum()), 1.0)  # what each row of the sample stands for
     U, size, VT = np.linalg.svd(F, full_matrices=False)
-    sure = size > LEAST_DIRECTION * size[0]
-    U, size, VT = U[:, sure], size[sure, None], VT[sure]
     mean = VT @ Posterior.of(old, sums).mean
+    told = times * size**2 / old.row_noise  # |v̂|² is about told/(1 + told), or the sample misleads
+    sure = (size > LEAST_DIRECTION * size[0]) & ((mean**2).max(axis=1) < MISLED * told)
+    U, size, mean = U[:, sure], size[sure, None], mean[sure]
     target = size * mean + old.row_noise / times * mean / size  # Uᵀt
     rest = root * rows.y - U @ (U.T @ (root * rows.y))
     moved = Sums.start(new.k, mean.shape[1]).add(Phi, U @ target + rest)
