@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
+from collegium import RVCRegressor
 from collegium.rvc import width_selection
 from collegium.rvc.choosing import Choice, begin
 from collegium.rvc.committee import StreamRules
@@ -360,7 +361,7 @@ def wandering(n, seed=0):
 @pytest.mark.parametrize("seed", [1, 4])
 def test_bars_cover_what_a_stream_that_wanders_has_left_behind(seed):
     X, y = wandering(6_000, seed)
-    found = model()
+    found = RVCRegressor(random_state=0)
     for start in range(0, 6_000, 500):
         found.partial_fit(X[start : start + 500], y[start : start + 500])
     mean, std = found.predict(X[-1_000:], return_std=True)
