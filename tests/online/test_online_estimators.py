@@ -488,10 +488,10 @@ def test_fitted_state_is_a_tree_of_plain_records():
     X, y = rows(60)
     labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     for model, target in [
-        (OnlineGPRegressor(budget=10, random_state=0), y),
-        (OnlineGPRegressor(likelihood="poisson", budget=10), np.round(y)),
-        (OnlineGPClassifier(budget=10), labels),
-    ]:
+        (OnlineGPRegressor(budget=10, learn_rows=50, random_state=0), y),
+        (OnlineGPRegressor(likelihood="poisson", budget=10, learn_rows=50), np.round(y)),
+        (OnlineGPClassifier(budget=10, learn_rows=50), labels),
+    ]:  # the sample is full after `fit`
         assert_plain(model.fit(X, target))
         model.predict(X)
         assert_plain(model)

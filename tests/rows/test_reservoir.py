@@ -55,6 +55,14 @@ def test_the_sample_is_uniform():
     assert ((counts - 500) ** 2 / 500).sum() < 21.7  # its 99 % point
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sample_is_independent_of_data_drawn_with_a_plain_seed(seed):
+    x = np.random.default_rng(seed).uniform(size=20_000)
+    rows = Rows(x[:, None], x[:, None], np.ones(x.size))
+    kept = sampled(rows, 2_000, 7).rows.X[:, 0]
+    assert abs(kept.mean() - 0.5) < 4 / np.sqrt(12 * 2_000)
+
+
 def test_memory_is_flat():
     found = sampled(stream(1_000), 50, 3)
     later = found

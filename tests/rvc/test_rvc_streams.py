@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
+from collegium import RVCRegressor
 from collegium.rvc import width_selection
 from collegium.rvc.choosing import Choice, begin
 from collegium.rvc.committee import StreamRules
@@ -349,3 +350,31 @@ def test_fit_chooses_narrow_regions_for_a_wiggle_and_scales_its_bars(n):
     wiggle = model(max_experts=40).fit(X, np.sin(6 * X[:, 0]) + noise)
     assert wiggle.width_ < 0.5 * smooth.width_
     assert abs(wiggle.model_.committees[0].scale[0]) > 1e-3
+
+
+def wandering(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.linspace(0, 10, n) + 0.1 * rng.normal(size=n), rng.uniform(-2, 2, n)])
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_bars_cover_what_a_stream_that_wanders_has_left_behind(seed):
+    X, y = wandering(6_000, seed)
+    found = RVCRegressor(random_state=0)
+    for start in range(0, 6_000, 500):
+        found.partial_fit(X[start : start + 500], y[start : start + 500])
+    mean, std = found.predict(X[-1_000:], return_std=True)
+    assert rmse(mean, y[-1_000:]) <= 0.15
+    assert 0.90 <= np.mean(np.abs(y[-1_000:] - mean) <= 1.96 * std) <= 0.99
+
+
+def test_bars_are_those_of_arriving_rows_or_of_the_past_where_these_are_wider():
+    X, y = wandering(3_000)
+    committee = model(width=0.2).partial_fit(X, y).model_.committees[0]
+    assert committee.past > committee.scale[0]
+    assert_allclose(committee.factor_of_bars, np.exp(2 * committee.past))
+    calm = replace(committee, scale=np.array([committee.past + 1.0, 100.0, 0.0]))
+    assert_allclose(calm.factor_of_bars, np.exp(2 * calm.scale[0]))
+    faded = model(width=0.2, forgetting=0.99).partial_fit(X, y).model_
+    assert faded.sample is None

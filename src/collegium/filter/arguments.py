@@ -44,6 +44,26 @@ SQUARES, PANELS = 12.0, 50.0
 LARGEST_SAMPLE = 1_000
 
 
+@dataclass(frozen=True)
+class Making:
+    """The names by which basis and density are made from rows, and made anew."""
+
+    basis: str
+    density: str
+    m: int  # functions of the basis
+    c0: float | None = None  # the start of the kernel's lengths; None: a kernel was given
+
+    def density_of(self, X: Array, rng: np.random.Generator) -> Density:
+        if self.density == "empirical" and X.shape[0] > LARGEST_SAMPLE:
+            X = X[np.sort(rng.choice(X.shape[0], LARGEST_SAMPLE, replace=False))]
+        return DENSITIES[self.density](X)
+
+    def basis_of(
+        self, kernel: Kernel, X: Array, density: Density, rng: np.random.Generator
+    ) -> FilterBasis:
+        return BASES[self.basis](Place(kernel, X, *density.box(), rng), self.m)
+
+
 @dataclass(frozen=True, eq=False)
 class FilterOptions:
     """The arguments of a RegressionFilter, checked."""
@@ -151,18 +171,26 @@ class FilterOptions:
             if own != d:
                 raise ValueError(f"density is for {own} columns, but X has {d}")
             return self.density
-        name = self.density
-        if name == "auto":
+        if self.density == "auto":
             if isinstance(self.basis, LinearSplines) and len(self.basis.knots) == d:
                 ends = np.array([[k[0], k[-1]] for k in self.basis.knots])
                 return UniformBox(ends[:, 0], ends[:, 1])
             if isinstance(self.basis, Cosines):
                 return UniformBox(self.basis.low, self.basis.high)
-            own = self.basis_name(d) in ("splines", "harmonics")
-            name = "uniform" if own else "empirical"
-        if name == "empirical" and X.shape[0] > LARGEST_SAMPLE:
-            X = X[np.sort(rng.choice(X.shape[0], LARGEST_SAMPLE, replace=False))]
-        return DENSITIES[name](X)
+        return Making("", self._density_name(d), 0).density_of(X, rng)
+
+    def _density_name(self, d: int) -> str:
+        if self.density != "auto":
+            return self.density
+        return "uniform" if self.basis_name(d) in ("splines", "harmonics") else "empirical"
+
+    def making(self, d: int) -> Making | None:
+        """How basis and density are made anew; None where one of them is given and stays."""
+        name = self.basis_name(d)
+        if name is None or not isinstance(self.density, str):
+            return None
+        m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
+        return Making(name, self._density_name(d), m, self.c0 if self.kernel is None else None)
 
     def basis_for(
         self, kernel: Kernel, X: Array, density: Density, rng: np.random.Generator
@@ -170,7 +198,7 @@ class FilterOptions:
         d, name = X.shape[1], self.basis_name(X.shape[1])
         if name is not None:
             m = self.functions(X.shape[0], d)
-            return BASES[name](Place(kernel, X, *density.box(), rng), m)
+            return Making(name, "", m).basis_of(kernel, X, density, rng)
         if isinstance(self.basis, OWN_BASES):
             _check_width(self.basis, d)
             return self.basis

@@ -222,7 +222,8 @@ def bumps(place: Place, m: int) -> GaussianBumps:
         X, _ = distinct(place.X)
         centres = X[np.sort(place.rng.permutation(X.shape[0])[:m])]
     widths, scales = lengths(place.kernel, place.X), column_scales(place.X)
-    seen = widths < OVERLAP * scales
+    size = max(float(place.kernel.diag(place.X[:1])[0]), 1.0)  # y has variance one
+    seen = widths < OVERLAP * size**0.25 * scales  # bends, √size (scale/length)², are seen
     among = max(int(seen.sum()), min(d, 2))  # centres at random leave gaps
     fine = OVERLAP * centres.shape[0] ** (-1.0 / among) * scales
     return GaussianBumps(centres, np.where(seen, np.minimum(widths, fine), widths))

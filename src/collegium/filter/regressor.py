@@ -37,8 +37,9 @@ class RegressionFilter(Regressor):
     one over functions (Zhu & Rohwer 1995).
 
     The prior of f, any kernel, is projected onto the basis; so more basis functions never
-    over-fit, and with enough of them the answer is that of the exact Gaussian process. No row is
-    stored: the state is one triangle of (m + d + 2)² numbers, for any number of rows.
+    over-fit, and with enough of them the answer is that of the exact Gaussian process. The state
+    is one triangle of (m + d + 2)² numbers, and a sample of 2,000 rows by which basis and density
+    follow a stream, for any number of rows.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ class RegressionFilter(Regressor):
         only.
     start_rows : int, default=500
         The first rows of a stream set the scale of y, the basis and its density. They are kept
-        until this number is reached, then dropped.
+        until this number is reached, then dropped but for the sample.
     random_state : int, RandomState or None
         Seed of the choice of centres or frequencies.
     verbose : int, default=0
@@ -96,7 +97,8 @@ class RegressionFilter(Regressor):
     basis_, density_ : as used.
     n_basis_ : int, functions of the basis.
     n_seen_ : int, rows seen.
-    n_outside_ : int, those of them outside the density, which were left out.
+    n_outside_ : int, those of them outside the density, which are left out or wait.
+    n_reprojected_ : int, how often basis and density were made anew.
     log_evidence_ : float, log p(y | X) of the filter.
     projection_error_ : float, how far the integrals of the projection are from those of a finer
         rule, relative to the largest.
@@ -108,13 +110,19 @@ class RegressionFilter(Regressor):
     a new y. For "function" and "observation" mean and variance are those of f given the weights,
     E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
     their covariance. Outside the region where inputs were expected bars widen to the prior's.
-    Rows from there are left out, with a warning where they are many: errors of the basis there
-    are alike from row to row. A stream whose inputs wander needs a `density` that covers where
-    they will come. Glitches among the first rows (inputs a hundred interquartile ranges from the
-    quartiles) do not set the region.
+    Glitches (inputs a hundred interquartile ranges from the quartiles) do not set the region.
+
+    Basis and density follow a stream whose inputs wander. They are made anew where more than 5 %
+    of the rows of a call, or 50 rows in all, are outside (until then those wait), where the basis
+    cannot show f at many rows, or where the mean or the scale of a column has moved. Kernel and
+    noise are then learnt from a uniform sample of the rows, and what the sums say is carried over
+    to the new basis through that sample: an approximation once the sample does not hold all
+    rows; `n_reprojected_` counts it. A basis or density that is given as an object stays, and so
+    do both with `drift`: rows outside are then left out, with a warning where they are many, as
+    errors of the basis there are alike from row to row.
 
     Hyperparameters are learnt from the sums alone, whenever the rows have doubled in number:
-    no row is needed twice. Noise below 1e-10 of the prior variance counts as that.
+    no row is needed twice for that. Noise below 1e-10 of the prior variance counts as that.
 
     Examples
     --------
@@ -203,7 +211,8 @@ class RegressionFilter(Regressor):
         """Learn from more rows.
 
         The first `start_rows` rows of a stream set the scale of y, the basis and its density;
-        until then the model is fitted again whenever the rows have doubled in number.
+        until then the model is fitted again whenever the rows have doubled in number. Later
+        basis and density follow the stream: see Notes.
 
         Parameters
         ----------
@@ -242,10 +251,10 @@ class RegressionFilter(Regressor):
         self._keep(stream, check)
         if stream.waiting is None and stream.outside > MANY >= before:
             warnings.warn(
-                f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the first "
-                "rows and were left out: say where inputs will come with "
-                "density=collegium.densities.UniformBox(low, high), or give a larger start_rows, "
-                "or call fit again",
+                f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the density "
+                "and were left out: say where inputs will come with "
+                "density=collegium.densities.UniformBox(low, high), leave density, basis and drift "
+                "at their defaults to follow the rows, or call fit again",
                 OutsideWarning,
                 stacklevel=4,
             )
@@ -291,7 +300,8 @@ class RegressionFilter(Regressor):
     density_ = fitted("model.density", "The density of inputs used.")
     n_basis_ = fitted("model.basis.m", "Functions of the basis.")
     n_seen_ = fitted("n_seen", "Rows seen.")
-    n_outside_ = fitted("n_outside", "Rows outside the density, which were left out.")
+    n_outside_ = fitted("n_outside", "Rows outside the density, which are left out or wait.")
+    n_reprojected_ = fitted("n_reprojected", "How often basis and density were made anew.")
     projection_error_ = fitted("projection_error", "Error of the projection's integrals.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

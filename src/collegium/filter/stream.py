@@ -21,11 +21,23 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..rows.metric import column_scales
+from ..rows.partition import blocks
+from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
-from .arguments import FilterOptions
+from .arguments import FilterOptions, Making
 from .densities import typical
 from .evidence import relearnt
+from .following import (
+    LARGE_SHARE,
+    MANY_UNSEEN,
+    MOST_HELD,
+    Inputs,
+    Made,
+    carried,
+    made_anew,
+    out_of_sight,
+)
 from .kalman import Drifting
 from .model import FilterModel, Linear, Posterior
 from .projection import error
@@ -38,6 +50,12 @@ MODEL = "model"
 LONG = 10.0
 #: Rows that a first guess of hyperparameters is made from.
 GUESS_ROWS = 500
+#: Rows of a stream that are kept, where basis and density follow it.
+SAMPLE = 2_000
+#: Rows after which a stream that wanders is looked at, in one call.
+FOLLOWED = 2_048
+#: Least number of rows between two looks at how well the basis shows f at them.
+LOOK = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +73,104 @@ class FilterStream(Model):
     units: Units
     waiting: Waiting | None
     n_seen: int
-    n_outside: int  # rows outside the density, left out
+    n_left_out: int  # rows outside the density that no basis can reach, or that stays
     learnt_at: int  # rows used when hyperparameters were last learnt
+    making: Making | None  # None: basis and density stay
+    sample: Reservoir  # of the rows, y without the prior mean
+    held: Rows  # rows outside the density that wait for a new basis
+    looked_at: int  # rows when it was last asked whether the basis shows f at them
+    made: Made  # from which inputs basis and density were made
+    n_reprojected: int
     balance: Balance  # the weights to learn by
     learning: Sums | None = None  # sums by these weights; None while all weights are one
 
     def with_rows(self, rows: Rows) -> FilterStream:
-        """Add rows; y without the prior mean, in the user's units."""
+        """Add rows; y without the prior mean, in the user's units.
+
+        Where basis and density follow the stream, rows outside wait until they are many or a
+        large share of a call; then both are made anew, and those rows are added.
+        """
+        if self.making is None or self.waiting is not None or self.drifting is not None:
+            return replace(self.absorbed(rows), sample=self.sample.add(rows))
+        stream = self
+        for part in blocks(rows.w.size, FOLLOWED):
+            stream = stream._followed(rows.take(part))
+        return stream
+
+    def _followed(self, rows: Rows) -> FilterStream:
+        stream, n = self, self.n_seen + rows.w.size
+        inside = self.model.density.covers(rows.X)
+        out = rows.take(~inside)
+        lost = self.held.w.size + out.w.size > MOST_HELD or (~inside).mean() > LARGE_SHARE
+        if not lost and n >= self.looked_at + LOOK:
+            lost = out_of_sight(self.model, rows.X) > MANY_UNSEEN
+            lost = lost or self.made.differs(self.sample.rows.X, n)
+            stream = replace(stream, looked_at=n)
+        if lost:
+            return stream.reprojected(rows)
+        stream = stream.absorbed(rows.take(inside))
+        return replace(stream, held=self.held + out, n_seen=n, sample=self.sample.add(rows))
+
+    def reprojected(self, rows: Rows) -> FilterStream:
+        """Make basis and density anew for further rows, carry the sums over, add those rows."""
+        assert self.making is not None
+        old, waiting, sample = self.model, self.held + rows, self.sample.add(rows)
+        n = self.n_seen + rows.w.size
+        usual = typical((sample.rows + waiting).X)
+        known, others = np.split(usual, [sample.rows.w.size])
+        inputs = Inputs(sample.rows.X[known], waiting.X[others], 1.0 - self.made.n / n)
+        kernel, noise = self._guess(sample.rows.take(known))
+        model = made_anew(old, self.making, kernel, noise, inputs, np.random.default_rng(0))
+        stream = replace(
+            self, model=model, sample=sample, held=waiting.take(slice(0)), looked_at=n,
+            made=Made.of(inputs.known, n), n_reprojected=self.n_reprojected + 1,
+        )  # fmt: skip
+        if sample.seen <= sample.size and self.forgetting == 1.0:  # all rows are there
+            sums = Sums.start(model.k, rows.y.shape[1])
+            stream = replace(stream, sums=sums, learning=None, n_seen=0, n_left_out=0)
+            stream = stream.absorbed(sample.rows)
+        else:
+            inside = self.sample.rows.take(old.density.covers(self.sample.rows.X))
+            aged, before = self._aged(inside), self.n_seen - self.held.w.size
+            learning = self.learning
+            if learning is not None:
+                own = replace(aged, w=aged.w * self.balance(inside.w) / inside.w)
+                learning = carried(old, learning, model, own)
+            sums = carried(old, self.sums, model, aged)
+            stream = replace(stream, sums=sums, learning=learning, n_seen=before)
+            stream = stream.absorbed(waiting)
+        return stream.relearnt(Progress(0)) if self.learns else stream
+
+    def _aged(self, rows: Rows) -> Rows:
+        """Rows of the sample, in order, y scaled, as much as each still counts."""
+        age = np.linspace(self.n_seen, 0.0, rows.w.size)
+        return Rows(rows.X, self.scaling.forward(rows.y), rows.w * self.forgetting**age)
+
+    def _guess(self, rows: Rows) -> tuple[Kernel, float]:
+        """Kernel and noise for some rows, beginning with those of now."""
+        kernel, noise = self.model.kernel, self.model.noise
+        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        if self.model.linear is not None:
+            linear = Linear(rows.X.mean(axis=0), column_scales(rows.X))
+            scaled = replace(scaled, y=_residuals(linear, scaled))
+        unit = float((rows.w[:, None] * scaled.y**2).sum() / (rows.w.sum() * rows.y.shape[1]))
+        if not (self.learns and np.isfinite(unit) and unit > 0.0):
+            return kernel, noise
+        few = np.linspace(0, rows.w.size - 1, min(rows.w.size, GUESS_ROWS)).astype(int)
+        rest, kernel = replace(scaled, y=scaled.y / np.sqrt(unit)), kernel.scaled(1.0 / unit)
+        if self.making is not None and self.making.c0 is not None:
+            kernel = _by_c0(rest, self.making.c0)
+        found = learn(
+            for_learning(rest.take(few)), kernel, noise / unit if self.keep_noise else None,
+            np.random.default_rng(0), engine_for(None), noise_start=noise / unit,
+        )  # fmt: skip
+        return found.kernel.scaled(unit), found.noise * unit
+
+    def absorbed(self, rows: Rows) -> FilterStream:
+        """Add rows with the basis of now; those outside the density are left out."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
         outside = n - int(self.model.covered(rows.X).sum())
-        self = replace(self, n_seen=self.n_seen + n, n_outside=self.n_outside + outside)
+        self = replace(self, n_seen=self.n_seen + n, n_left_out=self.n_left_out + outside)
         if self.drifting is not None:
             drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
             return replace(self, drifting=drifting)
@@ -79,6 +185,11 @@ class FilterStream(Model):
             learning = self.model.add(learning, rows.X, Y, fading * self.balance(w))
         sums = self.model.add(sums, rows.X, Y, fading * w)
         return replace(self, sums=sums, learning=learning)
+
+    @property
+    def n_outside(self) -> int:
+        """Rows outside the density that are not in the sums."""
+        return self.n_left_out + self.held.w.size
 
     @property
     def due(self) -> bool:
@@ -138,7 +249,8 @@ def begin(
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
         scaling = Scaling(np.zeros_like(size), size)
     balance = Balance.of(rows)
-    rows, p = rows.take(typical(rows.X)), rows.y.shape[1]
+    rows, (d, p) = rows.take(typical(rows.X)), (rows.X.shape[1], rows.y.shape[1])
+    making = options.making(d) if options.drift == 0.0 else None
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
     linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
@@ -152,7 +264,10 @@ def begin(
         model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
-        waiting=None, n_seen=0, n_outside=0, learnt_at=0, balance=balance,
+        waiting=None, n_seen=0, n_left_out=0, learnt_at=0, making=making,
+        sample=Reservoir.start(SAMPLE if making else 0, d, p),
+        held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
+        made=Made.of(rows.X, 0), n_reprojected=0, balance=balance,
     )  # fmt: skip
 
 
@@ -160,16 +275,18 @@ def settled(
     stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
 ) -> FilterStream:
     """Add the first rows and learn hyperparameters by evidence."""
-    stream = stream.with_rows(rows)
+    stream = replace(stream.absorbed(rows), sample=stream.sample.add(rows))
+    n = stream.n_seen
+    stream = replace(stream, looked_at=n, made=replace(stream.made, n=n))
     if options.learn:
         stream = stream.relearnt(say)
     if options.drift == 0.0:
         return stream
     start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
     stream = replace(
-        stream, drifting=start, sums=Sums.start(0, 0), learning=None, n_seen=0, n_outside=0
+        stream, drifting=start, sums=Sums.start(0, 0), learning=None, n_seen=0, n_left_out=0
     )
-    return stream.with_rows(rows)
+    return stream.absorbed(rows)
 
 
 def _hyperparameters(
@@ -188,21 +305,21 @@ def _hyperparameters(
         chosen = np.sort(rng.permutation(n)[:GUESS_ROWS])
         start = None if options.noise_start is None else options.noise_start * unit
         found = learn(
-            rest.take(chosen), kernel or _by_c0(rest, options), noise, rng, engine_for(None),
+            rest.take(chosen), kernel or _by_c0(rest, options.c0), noise, rng, engine_for(None),
             noise_start=start, say=say,
         )  # fmt: skip
         return found.kernel, found.noise
-    kernel = _by_c0(rest, options) if kernel is None else kernel
+    kernel = _by_c0(rest, options.c0) if kernel is None else kernel
     if noise is None:
         noise = options.c2**2 * float(kernel.diag(scaled.X[:1])[0])
     return kernel, noise
 
 
-def _by_c0(rest: Rows, options: FilterOptions) -> Kernel:
+def _by_c0(rest: Rows, c0: float) -> Kernel:
     """σ₁ the scale of the residuals, length scales σ₀ = C₀N^(−1/d) column scales."""
     n, d = rest.X.shape
     variance = float((rest.w[:, None] * rest.y**2).sum() / (rest.w.sum() * rest.y.shape[1]))
-    lengths = options.c0 * rest.w.sum() ** (-1.0 / d) * column_scales(rest.X)
+    lengths = c0 * rest.w.sum() ** (-1.0 / d) * column_scales(rest.X)
     return RBF(max(variance, 1e-12), lengths)
 
 

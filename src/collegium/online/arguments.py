@@ -18,6 +18,7 @@ from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .gp import REMOVALS, Rules
+from .watch import Watch
 
 Array = np.ndarray
 #: Rows that weights may ask to repeat in one call.
@@ -60,6 +61,12 @@ class Options:
     def in_order(self) -> bool:
         """Whether the order of the rows of one `fit` means something: the early ones fade."""
         return self.rules.forgetting < 1.0
+
+    def watch(self, d: int, p: int, *, labels: bool = False) -> Watch | None:
+        """What watches a stream that learns; None where nothing is learnt."""
+        if not self.learn:
+            return None
+        return Watch.start(self.learn_rows, d, p, self.rules.forgetting, labels=labels)
 
     def kernel_for(self, d: int) -> Kernel | None:
         """The kernel given, with one length a column."""

@@ -18,10 +18,11 @@ from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
 from ..numerics.threads import single_threaded
-from ..rows.rows import Rows
+from ..rows.rows import Prediction, Rows
 from .arguments import Options, first_rows, repeated, shuffled
 from .gp import OnlineGP
 from .learning import default_kernel, search
+from .watch import Watch, follow
 
 Array = np.ndarray
 
@@ -33,14 +34,59 @@ class LabelModel:
     gps: tuple[OnlineGP, ...]
     waiting: Waiting | None
     n_seen: int
+    watch: Watch | None  # None: the kernel stays as it is
 
-    def with_rows(self, rows: Rows, *, n_sweeps: int = 1) -> LabelModel:
-        """After rows, one by one in their order; y are positions among the classes."""
-        gps = tuple(
-            gp.sweep(rows.X, sign, times=n_sweeps)
-            for gp, sign in zip(self.gps, signs(rows.y, len(self.gps)))
-        )
-        return replace(self, gps=gps)
+    @property
+    def n_rows(self) -> int:
+        return self.gps[0].n_rows
+
+    @property
+    def n_relearnt(self) -> int:
+        return 0 if self.watch is None else self.watch.n_relearnt
+
+    def with_rows(self, rows: Rows) -> LabelModel:
+        """After rows of a stream, one by one in their order; y are positions among the classes."""
+        return self.absorbed(rows) if self.watch is None else follow(self, rows)
+
+    def fitted(self, rows: Rows, n_sweeps: int) -> LabelModel:
+        """After all rows of one `fit`, which the kernel was learnt from."""
+        gps = tuple(gp.sweep(rows.X, sign, times=n_sweeps) for gp, sign in self._signs(rows))
+        watch = self.watch
+        if watch is not None:
+            watch = replace(watch, sample=watch.sample.add(rows), learnt_at=gps[0].n_rows)
+        return replace(self, gps=gps, watch=watch)
+
+    def absorbed(self, rows: Rows) -> LabelModel:
+        """After rows, with the kernel of now."""
+        gps, shortfall = [], np.zeros(rows.w.size)
+        for gp, sign in self._signs(rows):
+            after, before = gp.add(rows.X, sign)
+            gps.append(after)
+            shortfall += _shortfall(sign[:, 0], before) / len(self.gps)
+        watch = None if self.watch is None else self.watch.after(rows, shortfall)
+        return replace(self, gps=tuple(gps), watch=watch)
+
+    def relearnt(self) -> LabelModel:
+        """Learn the kernel from the sample, and carry over what is known of f."""
+        assert self.watch is not None
+        gps, kernel = self.gps, self.learnt(self.watch.sample.rows)
+        gps = tuple(gp.with_prior(kernel, gp.likelihood) for gp in gps)
+        return replace(self, gps=gps, watch=self.watch.relearnt(self.n_rows))
+
+    def learnt(self, rows: Rows) -> Kernel:
+        """The kernel by the evidence of rows, beginning with that of now."""
+        if np.ptp(rows.y) == 0:  # one class alone says nothing about lengths
+            return self.kernel
+        gp, d = self.gps[0], rows.X.shape[1]
+
+        def log_evidence(tried: Kernel) -> float:
+            start = (OnlineGP.start(tried, gp.likelihood, d, 1, gp.rules),) * len(self.gps)
+            return replace(self, gps=start, watch=None).with_rows(rows).log_evidence
+
+        return search(log_evidence, self.kernel, rows.X)
+
+    def _signs(self, rows: Rows):
+        return zip(self.gps, signs(rows.y, len(self.gps)), strict=True)
 
     @property
     def kernel(self) -> Kernel:
@@ -56,22 +102,26 @@ class LabelModel:
         return points[0] if len(points) == 1 else points
 
 
+def _shortfall(sign: Array, before: Prediction) -> Array:
+    """E log p − log p of labels ±1, by what was expected of f  (n,)."""
+    m, v, probit = before.mean[:, 0], before.variance, Probit()
+    one, other = probit.log_probability(m, v), probit.log_probability(-m, v)
+    return np.exp(one) * one + np.exp(other) * other - np.where(sign > 0, one, other)
+
+
 def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelModel:
     """Before any row: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
     given = options.kernel_for(d)
     kernel = default_kernel(first.X) if given is None else given
 
-    def start(tried: Kernel) -> tuple[OnlineGP, ...]:
-        return (OnlineGP.start(tried, Probit(), d, 1, options.rules),) * n_gps
-
-    def log_evidence(tried: Kernel) -> float:
-        return LabelModel(start(tried), None, 0).with_rows(first).log_evidence
-
-    if options.learn and np.ptp(first.y) > 0:  # one class alone says nothing about lengths
-        kernel = search(log_evidence, kernel, first.X)
+    gps = (OnlineGP.start(kernel, Probit(), d, 1, options.rules),) * n_gps
+    model = LabelModel(gps, None, 0, options.watch(d, 1, labels=True))
+    if options.learn:
+        kernel = model.learnt(first)
+        model = replace(model, gps=tuple(replace(gp, kernel=kernel) for gp in gps))
         say(f"learnt {kernel!r} from {first.X.shape[0]} rows")
-    return LabelModel(start(kernel), None, 0)
+    return model
 
 
 class OnlineGPClassifier(Classifier):
@@ -99,12 +149,15 @@ class OnlineGPClassifier(Classifier):
         done in steps of some rows, together 2 % at most.)
     learn : bool, default=True
         Learn one factor of the kernel's variances and one of its length scales from the first
-        rows, by their evidence. False: take `kernel` as it is.
+        rows, by their evidence; again from a sample of a stream where its labels surprise.
+        False: take `kernel` as it is.
     n_sweeps : int, default=1
         How often `fit` goes through the rows. The second and later times start from the basis
         found before, and the last one holds it fixed.
     learn_rows : int, default=500
-        Rows to learn from. They are kept until there are enough, and dropped then.
+        Rows to learn from: the first ones, and later a uniform sample of the stream, which is
+        kept. (With `forgetting` it is from the last rows, of which up to four times as many are
+        kept.)
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
@@ -116,6 +169,7 @@ class OnlineGPClassifier(Classifier):
     kernel_ : the kernel used, in the units of X.
     basis_ : array of shape (b, d), the points kept; of several classes a list of such.
     n_seen_ : int, rows seen.
+    n_relearnt_ : int, how often the kernel was learnt again.
     log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
 
     Notes
@@ -186,7 +240,7 @@ class OnlineGPClassifier(Classifier):
         with single_threaded():
             first = first_rows(rows, options, rng)
             model = begin_labels(first, self.classes_.size, options, self._say())
-            model = model.with_rows(rows, n_sweeps=options.n_sweeps)
+            model = model.fitted(rows, options.n_sweeps)
         self._keep(replace(model, n_seen=n))
         return self
 
@@ -201,7 +255,7 @@ class OnlineGPClassifier(Classifier):
         """Learn from more rows, in their order.
 
         The kernel is learnt from the first `learn_rows` rows of a stream, and anew whenever the
-        rows have doubled in number until then.
+        rows have doubled in number until then; later where labels surprise.
 
         Parameters
         ----------
@@ -267,4 +321,5 @@ class OnlineGPClassifier(Classifier):
     kernel_ = fitted("kernel", "The kernel of the latent functions, in the units of X.")
     basis_ = fitted("basis", "The points kept; of several classes a list of such.")
     n_seen_ = fitted("n_seen", "Rows seen.")
+    n_relearnt_ = fitted("n_relearnt", "How often the kernel was learnt again.")
     log_evidence_ = fitted("log_evidence", "Σ log p(label | the rows before it).")

@@ -156,6 +156,21 @@ class OnlineGP:
             work.refresh()
             return work.state()
 
+    def with_prior(self, kernel: Kernel, likelihood: Scalar) -> OnlineGP:
+        """What the rows said about f(Z), N(μ, S) without the old prior, under a new one.
+
+        Λ = S⁻¹ − K⁻¹ and the shift S⁻¹μ are kept, so S becomes (K₊⁻¹ + Λ)⁻¹. An approximation:
+        rows were projected onto Z by the old kernel. Where a Gaussian noise has grown to σ₊² they
+        count σ²/σ₊² times; where it has fallen they count as before.
+        """
+        with single_threaded():
+            work = _Work(replace(self, kernel=kernel, likelihood=likelihood))
+            power = 1.0
+            if likelihood.code == GAUSSIAN:
+                power = min(1.0, self.likelihood.parameter / max(likelihood.parameter, 1e-300))
+            work.change_prior(_prior(self.kernel, self.Z), power)
+            return work.state()
+
     def means(self, Xs: Array) -> Array:
         """kᵀQμ  (q, p)."""
         return Expansion(self.kernel, self.Z, self.Q @ self.mean).at(Xs)
@@ -262,6 +277,24 @@ class _Work:
         linalg.add_diagonal(M, power)
         LM, _ = linalg.cholesky(M, 1.0, overwrite=True)
         mean = power * (L @ linalg.solve_posdef(LM, linalg.solve_lower(L, self.mean[:b])))
+        self._moments(mean, linalg.solve_lower(LM, L.T).T)
+
+    def change_prior(self, old: Array, power: float) -> None:
+        """S⁻¹ = K⁻¹ + Λ becomes K₊⁻¹ + pΛ, its shift h = S⁻¹μ becomes ph; K is the old prior.
+
+        With S = LLᵀ: M = LᵀK₊⁻¹L + p(I − LᵀK⁻¹L), S ← LM⁻¹Lᵀ, μ ← pLM⁻¹L⁻¹μ.
+        """
+        b = self.size
+        if b == 0:
+            return
+        L, new = self._root(self.S[:b, :b]), self._root(_prior(self.owner.kernel, self.Z))
+        A, B = linalg.solve_lower(self._root(old), L), linalg.solve_lower(new, L)
+        told, directions = np.linalg.eigh(np.eye(b) - A.T @ A)  # of LᵀΛL: no less than zero
+        N = (directions * np.maximum(told, 0.0)) @ directions.T
+        M = B.T @ B + power * N
+        LM, _ = linalg.cholesky(M, float(M.diagonal().max()), overwrite=True)
+        mean = power * (L @ linalg.solve_posdef(LM, linalg.solve_lower(L, self.mean[:b])))
+        self.Q[:b, :b] = linalg.mirror(linalg.inverse_posdef(new))
         self._moments(mean, linalg.solve_lower(LM, L.T).T)
 
     def _root(self, A: Array) -> Array:

@@ -36,8 +36,8 @@ class OnlineGPRegressor(Regressor):
     budget : int, default=200
         Points of the basis. A row costs O(budget²).
     novelty : float, default=1e-4
-        A row joins the basis where that leaves open more than this share of the prior variance;
-        the others are projected onto it.
+        A row joins the basis where that leaves open more than this share of the prior variance,
+        or more than the noise; the others are projected onto it.
     removal : {"posterior", "mean"}
         The point to drop when the basis is full: where the mean would change least in units of
         the posterior spread, α²/(Q + C), or least at all, |α|/Q.
@@ -49,13 +49,15 @@ class OnlineGPRegressor(Regressor):
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that drift. (It is
         done in steps of some rows, together 2 % at most.)
     learn : bool, default=True
-        Learn hyperparameters from the first rows. False: take `kernel` and `noise` as they are.
+        Learn hyperparameters from the first rows, and again from a sample of a stream where its
+        rows surprise. False: take `kernel` and `noise` as they are.
     n_sweeps : int, default=1
         How often `fit` goes through the rows. The second and later times start from the basis
         found before, and the last one holds it fixed: FITC on that basis.
     learn_rows : int, default=500
-        Rows to learn hyperparameters and the scale of y from. They are kept until there are
-        enough, and dropped then.
+        Rows to learn hyperparameters from: the first ones, which set the scale of y too, and
+        later a uniform sample of the stream, which is kept. (With `forgetting` it is from the
+        last rows, of which up to four times as many are kept.)
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows, and of learning.
     verbose : int, default=0
@@ -66,6 +68,7 @@ class OnlineGPRegressor(Regressor):
     kernel_, noise_ : the kernel and noise used, in the units of X and y (counts: no noise).
     basis_ : array of shape (b, d), the points kept.
     n_seen_ : int, rows seen.
+    n_relearnt_ : int, how often hyperparameters were learnt again.
     log_evidence_ : float, Σ log p(row | the rows before it).
 
     Notes
@@ -74,6 +77,12 @@ class OnlineGPRegressor(Regressor):
     the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
     The prior mean is the mean of y (of the log rate: the log of the mean count). With
     likelihood="poisson" `level="function"` is the rate, and weights must be whole numbers.
+
+    Every 250 rows of a stream the log density of arriving rows is compared with what the model
+    expected. Where it falls behind by .25 a row (a mean of error²/variance above 1.5), and rows
+    have grown by a quarter since, hyperparameters are learnt again from the sample. What was
+    known of f at the basis is then carried over to the new prior: an approximation, as rows were
+    projected onto the basis by the old kernel; `n_relearnt_` counts it.
 
     A nugget of 1e-6 of the prior variance keeps the basis well conditioned; noise below 1e-9 of
     it counts as that.
@@ -144,7 +153,7 @@ class OnlineGPRegressor(Regressor):
         with single_threaded():
             first = first_rows(rows, options, rng)
             model = begin(first, rows, options, rng, self._say())
-            model = model.with_rows(rows, n_sweeps=options.n_sweeps)
+            model = model.fitted(rows, options.n_sweeps)
         self._keep(replace(model, n_seen=n))
         self.y_ndim_ = y_ndim
         return self
@@ -156,7 +165,8 @@ class OnlineGPRegressor(Regressor):
         """Learn from more rows, in their order.
 
         The first `learn_rows` rows of a stream set the scale of y and the hyperparameters, which
-        are learnt anew whenever the rows have doubled in number until then.
+        are learnt anew whenever the rows have doubled in number until then. Later they are
+        learnt again where rows surprise: see Notes.
 
         Parameters
         ----------
@@ -200,6 +210,7 @@ class OnlineGPRegressor(Regressor):
     noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
     basis_ = fitted("gp.Z", "Array of shape (b, d), the points kept.")
     n_seen_ = fitted("n_seen", "Rows seen.")
+    n_relearnt_ = fitted("n_relearnt", "How often hyperparameters were learnt again.")
     log_evidence_ = fitted("log_evidence_in_units", "Σ log p(row | the rows before it).")
     scaling_ = fitted("scaling", "Centre and scale of y.")
 

@@ -24,6 +24,7 @@ from ..rows.scaling import Scaling, for_learning
 from .arguments import Options
 from .gp import OnlineGP
 from .learning import default_kernel, search
+from .watch import Watch, follow
 
 Array = np.ndarray
 LIKELIHOODS = ("gaussian", "poisson")
@@ -59,9 +60,12 @@ class OnlineModel(Model):
 
     gp: OnlineGP
     targets: Scaling  # how y is scaled
+    novelty: float  # as given
+    keep_noise: bool
     waiting: Waiting | None
     n_seen: int
     total_weight: float
+    watch: Watch | None  # None: hyperparameters stay as they are
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -81,12 +85,71 @@ class OnlineModel(Model):
     def predictor(self) -> OnlinePredictor:
         return OnlinePredictor(self.gp)
 
-    def with_rows(self, rows: Rows, *, n_sweeps: int = 1) -> OnlineModel:
-        """After rows, one by one in their order, in the units of the user."""
-        scaled = self.targets.forward(rows.y)
+    @property
+    def n_rows(self) -> int:
+        return self.gp.n_rows
+
+    @property
+    def n_relearnt(self) -> int:
+        return 0 if self.watch is None else self.watch.n_relearnt
+
+    def with_rows(self, rows: Rows) -> OnlineModel:
+        """After rows of a stream, one by one in their order, in the units of the user."""
+        return self.absorbed(rows) if self.watch is None else follow(self, rows)
+
+    def fitted(self, rows: Rows, n_sweeps: int) -> OnlineModel:
+        """After all rows of one `fit`, which hyperparameters were learnt from."""
+        gp = self.gp.sweep(rows.X, self.targets.forward(rows.y), rows.w, n_sweeps)
+        watch = self.watch
+        if watch is not None:
+            watch = replace(watch, sample=watch.sample.add(rows), learnt_at=gp.n_rows)
         weight = self.total_weight + float(rows.w.sum())
-        gp = self.gp.sweep(rows.X, scaled, rows.w, n_sweeps)
-        return replace(self, gp=gp, total_weight=weight)
+        return replace(self, gp=gp, total_weight=weight, watch=watch)
+
+    def absorbed(self, rows: Rows) -> OnlineModel:
+        """After rows, with the hyperparameters of now."""
+        y = self.targets.forward(rows.y)
+        gp, before = self.gp.add(rows.X, y, rows.w)
+        watch = self.watch
+        if watch is not None:
+            mean, variance = self._expected(before, rows.w)
+            watch = watch.after(rows, 0.5 * ((y - mean) ** 2 / variance - 1.0).mean(axis=1))
+        weight = self.total_weight + float(rows.w.sum())
+        return replace(self, gp=gp, total_weight=weight, watch=watch)
+
+    def _expected(self, before: Prediction, w: Array) -> tuple[Array, Array]:
+        """Mean and variance of y, by what was expected of f; y is the mean of w rows."""
+        likelihood, v = self.gp.likelihood, before.variance[:, None]
+        if isinstance(likelihood, Gaussian):
+            return before.mean, np.maximum(v + (likelihood.noise / w)[:, None], 1e-300)
+        mean, variance = likelihood.predict(before.mean + self.gp.shift, v)
+        return mean, np.maximum(variance, 1e-300)
+
+    def relearnt(self) -> OnlineModel:
+        """Learn hyperparameters from the sample, and carry over what is known of f."""
+        assert self.watch is not None
+        rows = self.watch.sample.rows
+        kernel, likelihood = self._learnt(rows)
+        gp, watch = self.gp.with_prior(kernel, likelihood), self.watch.relearnt(self.n_rows)
+        rules = replace(gp.rules, novelty=novelty_for(self.novelty, kernel, likelihood, rows.X))
+        return replace(self, gp=replace(gp, rules=rules), watch=watch)
+
+    def _learnt(self, rows: Rows) -> tuple[Kernel, Scalar]:
+        """Kernel and likelihood from rows, beginning with those of now."""
+        gp = self.gp
+        if not isinstance(gp.likelihood, Gaussian):
+            return _kernel_by_evidence(rows, gp, gp.kernel), gp.likelihood
+        y = self.targets.forward(rows.y)
+        unit = float((rows.w[:, None] * y**2).sum() / (rows.w.sum() * y.shape[1]))
+        if not (np.isfinite(unit) and unit > 0.0):
+            return gp.kernel, gp.likelihood
+        noise = gp.likelihood.noise / unit
+        found = learn(
+            for_learning(Rows(rows.X, y / np.sqrt(unit), rows.w)), gp.kernel.scaled(1.0 / unit),
+            noise if self.keep_noise else None, np.random.default_rng(self.n_rows),
+            engine_for(None), noise_start=noise,
+        )  # fmt: skip
+        return found.kernel.scaled(unit), Gaussian(found.noise * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +179,14 @@ def begin(
         scaling = Scaling(np.zeros(1), np.ones(1))
         total, weight = float(scaled_by.w @ scaled_by.y[:, 0]), float(scaled_by.w.sum())
         shift = float(np.log(max(total, 0.5) / weight))
-        kernel = _kernel_of_counts(first, shift, kernel, options)
-        say(f"{kernel!r} for log rates about {shift:.3g}")
+        kernel = default_kernel(first.X) if kernel is None else kernel
         gp = OnlineGP.start(kernel, Poisson(), d, 1, options.rules, shift)
-        return OnlineModel(gp, scaling, None, 0, 0.0)
+        if options.learn:
+            gp = replace(gp, kernel=_kernel_by_evidence(first, gp, kernel))
+        say(f"{gp.kernel!r} for log rates about {shift:.3g}")
+        return OnlineModel(
+            gp, scaling, options.rules.novelty, False, None, 0, 0.0, options.watch(d, 1)
+        )
     scaling = choose_scaling(scaled_by, options)
     unit = 1.0 / float(scaling.scale[0] ** 2)
     kernel = None if kernel is None else kernel.scaled(unit)
@@ -132,19 +199,31 @@ def begin(
         )
         kernel, noise = found.kernel, found.noise
     assert kernel is not None and noise is not None  # given where nothing is learnt
-    gp = OnlineGP.start(kernel, Gaussian(noise), d, p, options.rules)
-    return OnlineModel(gp, scaling, None, 0, 0.0)
+    novelty, likelihood = options.rules.novelty, Gaussian(noise)
+    rules = replace(options.rules, novelty=novelty_for(novelty, kernel, likelihood, first.X))
+    gp = OnlineGP.start(kernel, likelihood, d, p, rules)
+    keep, watch = options.noise is not None, options.watch(d, p)
+    return OnlineModel(gp, scaling, novelty, keep, None, 0, 0.0, watch)
 
 
-def _kernel_of_counts(
-    first: Rows, shift: float, kernel: Kernel | None, options: RegressionOptions
-) -> Kernel:
-    kernel = default_kernel(first.X) if kernel is None else kernel
-    if not options.learn:
-        return kernel
+def novelty_for(given: float, kernel: Kernel, likelihood: Scalar, X: Array) -> float:
+    """The novelty given; less where that leaves open more than the noise.
+
+    What the basis leaves open of a row counts as noise of its own, though neighbours share it.
+    """
+    if not isinstance(likelihood, Gaussian):
+        return given
+    variance = max(float(kernel.diag(X).mean()), 1e-300)
+    return min(given, likelihood.noise / variance)
+
+
+def _kernel_by_evidence(first: Rows, gp: OnlineGP, kernel: Kernel) -> Kernel:
+    """Search variance and lengths of a kernel, for a likelihood that is not Gaussian."""
 
     def log_evidence(tried: Kernel) -> float:
-        gp = OnlineGP.start(tried, Poisson(), first.X.shape[1], 1, options.rules, shift)
-        return float(gp.add(first.X, first.y)[0].log_evidence[0])
+        start = OnlineGP.start(
+            tried, gp.likelihood, first.X.shape[1], 1, gp.rules, gp.shift
+        )  # fmt: skip
+        return float(start.add(first.X, first.y)[0].log_evidence[0])
 
     return search(log_evidence, kernel, first.X)

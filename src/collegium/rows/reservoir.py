@@ -9,6 +9,8 @@ import numpy as np
 from .rows import Rows
 
 Array = np.ndarray
+#: A seed of its own: data drawn with one that people use would not be independent of the keys.
+SEED = 0x5265736572766F69
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Reservoir:
     def add(self, rows: Rows) -> Reservoir:
         """The sample after further rows."""
         n = rows.X.shape[0]
-        sequence = np.random.PCG64(0).advance(self.seen)  # one step of it is one number
+        sequence = np.random.PCG64(SEED).advance(self.seen)  # one step of it is one number
         fresh = np.random.Generator(sequence).random((n,))
         seen = self.seen + n
         full = self.keys.size == self.size

@@ -39,13 +39,14 @@ def absorb_rows(X, y, w, size, settings, experts, scale, mean, variance):
         row = X[i]
         total = predict_each(row, size, settings, experts, each, work)
         mean[i], variance[i] = _combined(row, size, settings, total)
-        if settings.local:
-            variance[i] *= np.exp(2.0 * scale[0])
-        if w[i] <= 0.0:
-            continue
         e = y[i] - mean[i]
         z2 = e * e / variance[i]
-        log_density = -0.5 * (z2 + np.log(2 * np.pi * variance[i]))
+        if settings.local:
+            variance[i] *= np.exp(2.0 * max(scale[0], settings.past))
+            z2 *= np.exp(-2.0 * scale[0])
+        if w[i] <= 0.0:
+            continue
+        log_density = -0.5 * (e * e / variance[i] + np.log(2 * np.pi * variance[i]))
         place = _place(size, log_density, settings, experts.times, rho, scale[1])
         if place >= 0:
             _slopes(size, total, settings, experts.mu, each.weight, slope)

@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .absorbing import absorb_rows, answer_queries, expert_weights
+from .absorbing import (
+    NARROWEST_BARS,
+    OUTSIDE,
+    QUANTILE,
+    absorb_rows,
+    answer_queries,
+    expert_weights,
+)
 from .experts import Assumptions, Experts
 from .loops import Prior, Settings
 
@@ -39,12 +46,18 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalCommittee:
-    """Experts, and a scale of their error bars that is adapted to 95 % coverage."""
+    """Experts, and a scale of their error bars that is adapted to 95 % coverage.
+
+    The scale is that of arriving rows, each predicted before it is learnt. Where inputs wander
+    these come where experts are new and their variances large, and the bars of what is known
+    well would be too narrow: `past` is the scale with which bars cover rows learnt before.
+    """
 
     assumed: Assumptions
     rules: StreamRules
     experts: Experts
     scale: Array  # (3,)  see `absorbing.absorb_rows`
+    past: float = NARROWEST_BARS  # least log scale of the bars
 
     @classmethod
     def start(cls, assumed: Assumptions, rules: StreamRules, centres: Array | None = None):
@@ -73,7 +86,7 @@ class LocalCommittee:
             sweeps=rules.sweeps, forgetting=rules.forgetting,
             room=e.centres.shape[0] if rules.grow else e.size,
             reach=1.0 - 2.0 * np.log(rules.reach), add_below=rules.add_below,
-            alike=rules.alike if rules.grow else 0.0,
+            alike=rules.alike if rules.grow else 0.0, past=self.past,
         )  # fmt: skip
 
     def answer(self, X: Array) -> Answer:
@@ -123,4 +136,15 @@ class LocalCommittee:
     @property
     def factor_of_bars(self) -> float:
         """Factor of the variances; 1 as published."""
-        return float(np.exp(2.0 * self.scale[0])) if self.assumed.local else 1.0
+        return float(np.exp(2.0 * max(self.scale[0], self.past))) if self.assumed.local else 1.0
+
+    def covering(self, X: Array, y: Array) -> LocalCommittee:
+        """The committee whose bars cover rows that it has learnt: 95 % of the better-known half."""
+        if not self.assumed.local or self.experts.size == 0:
+            return self
+        answer = self.answer(X)
+        variance = answer.variance / self.factor_of_bars
+        known = np.argsort(variance, kind="stable")[: max(y.size // 2, 1)]
+        z = np.quantile(np.abs(y - answer.mean)[known] / np.sqrt(variance[known]), 1.0 - OUTSIDE)
+        past = float(np.log(max(z / QUANTILE, np.exp(NARROWEST_BARS))))
+        return replace(self, past=past)

@@ -51,6 +51,7 @@ class Settings(NamedTuple):
     reach: float  # a local expert is added where every xᵀx exceeds this
     add_below: float  # as published: where the log density of y is below this
     alike: float  # experts whose variances differ by less than this share are one; 0: never
+    past: float  # least log scale of the error bars
 
 
 class Work(NamedTuple):

@@ -45,7 +45,8 @@ def merged_committees(
     scale = first.scale.copy()
     scale[0] = rows @ [committee.scale[0] for committee in committees] / rows.sum()
     scale[1] = rows.sum()
-    return replace(first, experts=experts, scale=scale)
+    past = max(committee.past for committee in committees)
+    return replace(first, experts=experts, scale=scale, past=past)
 
 
 def _same(one: Assumptions, other: Assumptions) -> bool:

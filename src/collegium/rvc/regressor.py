@@ -1,4 +1,4 @@
-"""RVCRegressor: local linear experts that never store data."""
+"""RVCRegressor: local linear experts on a stream."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ class RVCRegressor(Regressor):
 
     Each expert is a line about its centre whose coefficients vary the more the farther a row is;
     it learns how fast, and how large the noise is there. So error bars follow the noise from
-    place to place. No row is stored. Experts are added where no expert is near, and they are
-    combined at prediction only.
+    place to place. No row is stored but a sample of 400, by which error bars are checked. Experts
+    are added where no expert is near, and they are combined at prediction only.
 
     Parameters
     ----------
     mode : {"local", "paper"}, default="local"
         "local": coefficients of single rows are integrated out, rows count less the farther they
-        are, bars are scaled to cover 95 % of rows. "paper": as published, O(d) an expert
+        are, bars are scaled to cover 95 % of arriving rows, and of the better-known half of a
+        sample of those before. "paper": as published, O(d) an expert
         and row.
     max_experts : int, default=200
         A row costs at most O(max_experts · d²), and O(max_experts · d) in mode="paper".
@@ -74,7 +75,7 @@ class RVCRegressor(Regressor):
         dropped. 0: never.
     start_rows : int, default=500
         The first rows of a stream set the scales of X and y. They are kept until this
-        number is reached, then dropped.
+        number is reached, then dropped but for the sample.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0

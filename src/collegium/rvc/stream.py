@@ -16,6 +16,7 @@ from ..likelihoods.units import Units
 from ..numerics import memory
 from ..rows.distinct import first_of_equals
 from ..rows.metric import column_scales
+from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from .choosing import Choice, begin, committees_held, fit
@@ -31,6 +32,10 @@ MODES = ("local", "paper")
 FARTHEST = 1e25
 #: Largest y, in standard deviations of the first rows.
 LARGEST_TARGET = 1e60
+#: Rows of a stream that are kept to check its error bars by.
+SAMPLE = 400
+#: They are checked after a multiple of LOOK rows, where the rows have grown by this factor.
+LOOK, GROWN = 250, 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,30 +166,54 @@ class RVCStream(Model):
     n_iter: int  # sweeps of `fit`
     waiting: Waiting | None
     n_seen: int
+    sample: Reservoir | None  # rows by which bars are checked; None: not where the past fades
+    looked_at: int  # rows when they were last checked
 
     def with_rows(self, rows: Rows) -> RVCStream:
         return self.predicted(rows)[0]
 
     def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
-        """Add rows; return mean and variance (n, p) before each too, y scaled."""
+        """Add rows; return mean and variance (n, p) before each too, y scaled.
+
+        After every LOOK rows of the stream, where they have grown by a quarter, bars are checked
+        by a sample of all rows.
+        """
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
         if np.abs(Y).max(initial=0.0) > LARGEST_TARGET:
             raise ValueError(
                 f"y has values {LARGEST_TARGET:.0e} times the scale of the first rows: fit again"
             )
+        stream = replace(self, bounds=(), n_iter=0)
+        means, variances, start = np.empty(Y.shape), np.empty(Y.shape), 0
+        while start < rows.w.size:
+            stop = min(rows.w.size, start + LOOK - stream.n_seen % LOOK)
+            part = slice(start, stop)
+            stream, means[part], variances[part] = stream._within_look(
+                X[part], Y[part], rows.take(part)
+            )
+            start = stop
+        return stream, means, variances
+
+    def _within_look(
+        self, X: Array, Y: Array, rows: Rows
+    ) -> tuple[RVCStream, Array, Array]:  # fmt: skip
+        """`predicted`, for rows up to the next check at most; X, Y are these rows scaled."""
         found = [
             own.predicted(X, np.ascontiguousarray(y), rows.w)
             for own, y in zip(self.widths, Y.T, strict=True)
         ]
-        stream = replace(
-            self,
-            widths=tuple(own for own, _, _ in found),
-            bounds=(),
-            n_iter=0,
-            n_seen=self.n_seen + rows.w.size,
-        )
+        n = self.n_seen + rows.w.size
+        sample = None if self.sample is None else self.sample.add(rows.take(rows.w > 0))
+        stream = replace(self, widths=tuple(own for own, _, _ in found), n_seen=n, sample=sample)
+        if sample is not None and n % LOOK == 0 and n >= GROWN * self.looked_at:
+            stream = stream._checked(sample.rows)
         means, variances = (np.column_stack(each) for each in list(zip(*found, strict=True))[1:])
         return stream, means, variances
+
+    def _checked(self, rows: Rows) -> RVCStream:
+        X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
+        widths = tuple(own.covering(X, y) for own, y in zip(self.widths, Y.T, strict=True))
+        return replace(self, widths=widths, looked_at=self.n_seen)
 
     def answers(self, X: Array) -> list[Answer]:
         """Predict at X: one answer an output, y scaled."""
@@ -231,7 +260,7 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
     widths = tuple(
         begin(choice, X, np.ascontiguousarray(y), rows.w, options.learn_rows) for y in Y.T
     )
-    return RVCStream(inputs, Units(scaling), widths, (), 0, None, 0)
+    return RVCStream(inputs, Units(scaling), widths, (), 0, None, 0, _sample(rows, options), 0)
 
 
 def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
@@ -244,7 +273,15 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     widths = tuple(WidthSelection.start((each.committee,), 0, 1, 0) for each in found)
     bounds = tuple(each.bound for each in found)
     sweeps = max(each.sweeps for each in found)
-    return RVCStream(inputs, Units(scaling), widths, bounds, sweeps, None, rows.w.size)
+    sample, n = _sample(rows, options), rows.w.size
+    sample = None if sample is None else sample.add(rows)
+    return RVCStream(inputs, Units(scaling), widths, bounds, sweeps, None, n, sample, n)
+
+
+def _sample(rows: Rows, options: RVCOptions) -> Reservoir | None:
+    if not options.local or options.rules.forgetting < 1.0:
+        return None
+    return Reservoir.start(SAMPLE, rows.X.shape[1], rows.y.shape[1])
 
 
 def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:

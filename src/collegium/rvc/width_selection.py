@@ -114,6 +114,10 @@ class WidthSelection:
             rounds=rounds, round_rows=0, round_length=length, skipped=length // 2,
         )  # fmt: skip
 
+    def covering(self, X: Array, y: Array) -> WidthSelection:
+        """With bars that cover rows learnt before (n, d), (n,)."""
+        return replace(self, committees=tuple(c.covering(X, y) for c in self.committees))
+
     @property
     def best_index(self) -> int:
         """Index of the committee that answers: the previous one until this round has enough."""
