@@ -21,6 +21,7 @@ from collegium.filter.following import (
     out_of_sight,
 )
 from collegium.filter.model import FilterModel, Linear, Posterior
+from collegium.filter.regressor import OutsideWarning
 from collegium.filter.sums import Sums
 from collegium.rows.rows import Rows
 from estimator_cases import rmse
@@ -164,7 +165,7 @@ def test_a_shorter_one_is_followed_without_a_warning():
     X, y = wandering(2_000)
     model = RegressionFilter(n_basis=80, start_rows=200, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", OutsideWarning)
         fed(model, X, y, 400)
     mean, std = model.predict(X[-400:], return_std=True)
     assert rmse(mean, y[-400:]) <= 0.15

@@ -204,8 +204,9 @@ def test_a_new_chunk_is_approximated_against_the_present_belief():
     assert_allclose(forgetful.log_evidence, new.log_evidence, rtol=1e-11)
     pair = settled(Probit(), chunks[:2], Z)
     at_once, in_turn = pair.add(chunks[2:]), pair.add(chunks[2:3]).add(chunks[3:])
-    assert_array_equal(at_once.states[-1].sites.f, in_turn.states[-1].sites.f)
-    assert at_once.log_evidence == in_turn.log_evidence
+    # sums of the same messages in another order: rounding alone differs
+    assert_allclose(at_once.states[-1].sites.f, in_turn.states[-1].sites.f, rtol=1e-12)
+    assert_allclose(at_once.log_evidence, in_turn.log_evidence, rtol=1e-12)
     joint = settled(Probit(), chunks, Z)
     again = converged(new, tolerance=1e-12)
     assert_allclose(again.log_evidence, joint.log_evidence, rtol=1e-10)
