@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import cKDTree
 
 import reference
-from collegium.answers import local
 from collegium.answers.local import Shared, correct, covariance_global, predict_global
 from collegium.kernels import RBF, Linear, Matern12, Matern32, White
 from collegium.messages.basis import Anchors
@@ -231,17 +230,6 @@ def test_both_ways_of_forming_the_residual_agree(queries, make):
         alone = alone.predict(problem.basis, belief, X)
         assert_allclose(alone.mean[0], answer.mean[i], rtol=1e-10, atol=1e-12)
         assert_allclose(alone.variance[0], answer.variance[i], rtol=1e-10, atol=1e-12)
-
-
-def test_the_residual_that_is_not_shared_for_its_size_gives_the_same(case, monkeypatch):
-    belief, neighbours = believe(case), np.tile(np.arange(3, 20), (7, 1))
-    answers = []
-    for limit in (local.LARGEST_SHARED, 0):
-        monkeypatch.setattr(local, "LARGEST_SHARED", limit)
-        found = correct(case.basis, case.noise, rows_of(case), case.Xs, neighbours)
-        answers.append(found.predict(case.basis, belief, case.Xs))
-    assert_allclose(answers[0].mean, answers[1].mean, rtol=1e-10, atol=1e-12)
-    assert_allclose(answers[0].variance, answers[1].variance, rtol=1e-10, atol=1e-12)
 
 
 def test_moments_do_not_depend_on_other_queries(case):
