@@ -212,7 +212,7 @@ def test_moments_are_the_pairwise_formulas(k, case):
 
 
 @pytest.mark.parametrize("queries", ["apart", "together"])
-def test_both_ways_of_forming_the_residual_agree(queries, make):
+def test_a_correction_is_the_formula_apart_and_together(queries, make):
     # "apart": 18 rows for 3 neighbours of each of 6; "together": the same 20 for all.
     problem = make((40, 40), q=6, kernel=KERNELS["white"])
     neighbours = np.random.default_rng(1).permutation(80)[:18].reshape(6, 3)
@@ -224,7 +224,7 @@ def test_both_ways_of_forming_the_residual_agree(queries, make):
     mean, cov = slow_correction(problem, belief, neighbours)
     assert_allclose(answer.mean, mean, rtol=1e-8, atol=1e-9)
     assert_allclose(found.covariance(problem.basis, belief, problem.Xs), cov, rtol=1e-7, atol=1e-9)
-    for i in range(6):  # asked alone it may go the other way
+    for i in range(6):
         X = problem.Xs[i : i + 1]
         alone = correct(problem.basis, problem.noise, rows_of(problem), X, neighbours[i : i + 1])
         alone = alone.predict(problem.basis, belief, X)
