@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import cKDTree
 
 import reference
-from collegium.answers import local
 from collegium.answers.local import Shared, correct, covariance_global, predict_global
 from collegium.kernels import RBF, Linear, Matern12, Matern32, White
 from collegium.messages.basis import Anchors
@@ -213,7 +212,7 @@ def test_moments_are_the_pairwise_formulas(k, case):
 
 
 @pytest.mark.parametrize("queries", ["apart", "together"])
-def test_both_ways_of_forming_the_residual_agree(queries, make):
+def test_a_correction_is_the_formula_apart_and_together(queries, make):
     # "apart": 18 rows for 3 neighbours of each of 6; "together": the same 20 for all.
     problem = make((40, 40), q=6, kernel=KERNELS["white"])
     neighbours = np.random.default_rng(1).permutation(80)[:18].reshape(6, 3)
@@ -225,23 +224,12 @@ def test_both_ways_of_forming_the_residual_agree(queries, make):
     mean, cov = slow_correction(problem, belief, neighbours)
     assert_allclose(answer.mean, mean, rtol=1e-8, atol=1e-9)
     assert_allclose(found.covariance(problem.basis, belief, problem.Xs), cov, rtol=1e-7, atol=1e-9)
-    for i in range(6):  # asked alone it may go the other way
+    for i in range(6):
         X = problem.Xs[i : i + 1]
         alone = correct(problem.basis, problem.noise, rows_of(problem), X, neighbours[i : i + 1])
         alone = alone.predict(problem.basis, belief, X)
         assert_allclose(alone.mean[0], answer.mean[i], rtol=1e-10, atol=1e-12)
         assert_allclose(alone.variance[0], answer.variance[i], rtol=1e-10, atol=1e-12)
-
-
-def test_the_residual_that_is_not_shared_for_its_size_gives_the_same(case, monkeypatch):
-    belief, neighbours = believe(case), np.tile(np.arange(3, 20), (7, 1))
-    answers = []
-    for limit in (local.LARGEST_SHARED, 0):
-        monkeypatch.setattr(local, "LARGEST_SHARED", limit)
-        found = correct(case.basis, case.noise, rows_of(case), case.Xs, neighbours)
-        answers.append(found.predict(case.basis, belief, case.Xs))
-    assert_allclose(answers[0].mean, answers[1].mean, rtol=1e-10, atol=1e-12)
-    assert_allclose(answers[0].variance, answers[1].variance, rtol=1e-10, atol=1e-12)
 
 
 def test_moments_do_not_depend_on_other_queries(case):

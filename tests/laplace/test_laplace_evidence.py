@@ -110,7 +110,7 @@ def test_learning_maximises_the_evidence():
         first = Matern12(0.5, [5.0, 0.2])
         prior = Scales.of(np.concatenate([c.X for c in chunks])).prior(first)
         learnt = maximise(goal, first, 0.5, prior, 120, noise_fixed=fixed)
-        final = np.append(learnt.kernel.theta, np.log(learnt.noise))
+        final = np.append(prior.theta(learnt.kernel), np.log(learnt.noise))
         value, gradient = goal(learnt.kernel, learnt.noise)
         assert value > goal(first, 0.5)[0] + 1.0
         slope = gradient + prior.log_density(final)[1]

@@ -48,7 +48,7 @@ def test_the_learnt_kernel_is_near_a_maximum_of_evidence_and_prior():
     start = kernels.RBF(1.0, [1.0, 1.0])
     found = learn(rows, problems, start, effort=LatentEffort(max_iter=200))
     prior = Scales.of(rows.X).prior(found.kernel)
-    centre, spread = prior.centre[:-1].copy(), prior.spread[:-1].copy()
+    centre, spread = (prior.centre + np.log(prior.units))[:-1], prior.spread[:-1].copy()
     variance = np.array([kind == "variance" for kind, _ in found.kernel.labels])
     centre[variance], spread[variance] = np.log(SIZE), SIZE_SPREAD
 

@@ -142,7 +142,8 @@ def test_prior_of_length_scales_has_the_unit_of_its_column(unit):
     plain, other = Scales.of(X).prior(kernel), Scales.of(X * unit).prior(kernel)
     shift = np.log(unit) * np.array([0.0, 1.0, 1.0, 0.0])
     for name in ("centre", "low", "high"):
-        assert_allclose(getattr(other, name), getattr(plain, name) + shift, rtol=1e-12)
+        ours, theirs = (getattr(one, name) + np.log(one.units) for one in (other, plain))
+        assert_allclose(ours, theirs + shift, rtol=1e-12)
     assert_array_equal(other.spread, plain.spread)
 
 
@@ -269,8 +270,8 @@ def test_maximise_finds_the_maximum_of_a_real_evidence():
     found = maximise(objective, Matern32(1.0, [1.0, 1.0]), 0.1, prior, 120.0)
 
     def negative(t):
-        value = objective(found.kernel.with_theta(t[:-1]), np.exp(t[-1]))[0]
-        return -(value + prior.log_density(t)[0]) / 120.0
+        value = objective(kernel := found.kernel.with_theta(t[:-1]), np.exp(t[-1]))[0]
+        return -(value + prior.log_density(np.append(prior.theta(kernel), t[-1]))[0]) / 120.0
 
     start = np.append(found.kernel.theta, np.log(found.noise))
     best = minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9})
@@ -347,7 +348,7 @@ def test_learn_anchored_raises_the_evidence_of_the_committee(noise_fixed):
     def total(theta):
         kernel, noise = start.with_theta(theta[:-1]), float(np.exp(theta[-1]))
         value, gradient = anchored(kernel, noise, Z, chunks, Serial())
-        density, slope = prior.log_density(theta)
+        density, slope = prior.log_density(np.append(prior.theta(kernel), theta[-1]))
         return value + density, gradient + slope
 
     first, last = (np.append(k.theta, np.log(s)) for k, s in

@@ -169,15 +169,16 @@ class LaplaceCommittee:
 
     def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> LaplaceCommittee:
         """Online learning: approximate each new chunk once, against the present belief."""
-        grown, total = self, self.total
+        grown, tree = self, self._messages()
         zero = Stack.zero(self.basis.m, self.likelihood.latents)
         with single_threaded():
             for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+                total = tree.total(grown.past)
                 new = self.approximate(
                     self.design(chunk), ChunkState(chunk, zero), total, TOLERANCE
                 )
-                total = total + new.messages
                 if keep:
+                    tree = tree.push(new.messages)
                     grown = replace(grown, states=(*grown.states, new))
                 else:
                     found = grown.past_found and new.mode_found
@@ -247,10 +248,14 @@ class LaplaceCommittee:
     @cached_property
     def total(self) -> Stack:
         """Prior + Σ messages, added in a tree whose shape depends on their number alone."""
+        return self._messages().total(self.past)
+
+    def _messages(self) -> Tree:
+        """Those of the chunks that were kept."""
         tree = Tree()
         for state in self.states:
             tree = tree.push(state.messages)
-        return tree.total(self.past)
+        return tree
 
     @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
