@@ -371,10 +371,15 @@ def test_bars_cover_what_a_stream_that_wanders_has_left_behind(seed):
 
 def test_bars_are_those_of_arriving_rows_or_of_the_past_where_these_are_wider():
     X, y = wandering(3_000)
-    committee = model(width=0.2).partial_fit(X, y).model_.committees[0]
-    assert committee.past > committee.scale[0]
-    assert_allclose(committee.factor_of_bars, np.exp(2 * committee.past))
-    calm = replace(committee, scale=np.array([committee.past + 1.0, 100.0, 0.0]))
-    assert_allclose(calm.factor_of_bars, np.exp(2 * calm.scale[0]))
-    faded = model(width=0.2, forgetting=0.99).partial_fit(X, y).model_
-    assert faded.sample is None
+    stream = model(width=0.2).partial_fit(X, y).model_
+    narrow = replace(stream.committees[0], scale=np.array([-3.0, 3_000.0, 0.0]))
+    Xs, ys = stream.inputs.forward(X), stream.scaling.forward(y[:, None])[:, 0]
+    wide = narrow.covering(Xs, ys)
+    assert_allclose(wide.factor_of_bars, np.exp(2 * wide.past))
+    answer = wide.answer(Xs)
+    known = np.argsort(answer.variance, kind="stable")[:1_500]
+    outside = np.abs(ys - answer.mean) > 1.959963984540054 * np.sqrt(answer.variance)
+    assert_allclose(outside[known].mean(), 0.05, atol=1e-3)
+    wider = replace(wide, scale=np.array([wide.past + 1.0, 3_000.0, 0.0]))
+    assert_allclose(wider.factor_of_bars, np.exp(2 * (wide.past + 1.0)))
+    assert model(width=0.2, forgetting=0.99).partial_fit(X, y).model_.sample is None

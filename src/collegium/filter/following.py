@@ -11,7 +11,8 @@ so that old rows tell about the new weights u what their projection onto the old
 The second term undoes the shrinkage of v̂, which the new prior will exert again: with the same
 basis and prior, v̂ comes out as it went in. What the old basis could not show is told by the rows
 of the sample themselves, each counted once; their scatter about the new fit stands for that of all
-rows. It is an approximation: the inputs of all rows are those of the sample.
+rows. It is an approximation: the inputs of all rows are those of the sample. So that its errors do
+not pile up from basis to basis, n counts for MOST_TIMES q at most.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ AHEAD = 0.25
 #: Directions of the old features below this share of the largest are not carried over, nor those
 #: where the old posterior mean is by this factor larger than the sample can explain.
 LEAST_DIRECTION, MISLED = 1e-7, 25.0
+#: Rows of the sample stand for so many at most: errors of old bases must not outweigh rows.
+MOST_TIMES = 5.0
 #: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
 #: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
 UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.3
@@ -135,7 +138,8 @@ def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
         return Sums.start(new.k, rows.y.shape[1])
     root = np.sqrt(rows.w)[:, None]
     F, Phi = root * (old.columns(rows.X) @ old.weights), root * new.columns(rows.X)
-    times = max(sums.weight / float(rows.w.sum()), 1.0)  # what each row of the sample stands for
+    total = float(rows.w.sum())
+    times = min(max(sums.weight / total, 1.0), MOST_TIMES)  # what each row of the sample stands for
     U, size, VT = np.linalg.svd(F, full_matrices=False)
     mean = VT @ Posterior.of(old, sums).mean
     told = times * size**2 / old.row_noise  # |v̂|² is about told/(1 + told), or the sample misleads
@@ -148,7 +152,8 @@ def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
     fit = Phi @ (new.weights @ Posterior.of(new, moved).mean)
     scatter = root * rows.y - fit
     moved = moved.add(np.zeros_like(Phi), scatter, np.full(rows.w.size, times - 1.0))
-    return Sums(moved.triangle, sums.weight, sums.count)
+    share = min(times * total / sums.weight, 1.0)
+    return Sums(moved.triangle, share * sums.weight, share * sums.count)
 
 
 def out_of_sight(model: FilterModel, X: Array) -> float:
