@@ -10,14 +10,16 @@ OLDEST ?= .venv-oldest
 SETS    ?=
 METHODS ?=
 ARGS    ?=
+# Of `make fuzz`: another seed, other tables.
+SEED    ?= 0
 # Of `make test-blas`: core types of OpenBLAS, all where empty.
 CORES   ?=
 
 # Two workers, each with one thread for BLAS; ten failures are enough to read.
-test test-slow test-oldest test-python: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-oldest test-python fuzz: export OPENBLAS_NUM_THREADS = 1
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -26,6 +28,7 @@ help:
 	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
 	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
+	@echo "make fuzz            random hostile tables, all estimators, ten minutes (SEED=, ARGS=)"
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
@@ -93,6 +96,9 @@ test-oldest: $(OLDEST)/.installed
 test-python: .venv-3.11/.installed .venv-3.13/.installed
 	.venv-3.11/bin/python -m pytest $(FAST)
 	.venv-3.13/bin/python -m pytest $(FAST)
+
+fuzz: $(VENV)/.installed
+	PYTHONPATH=tests $(BIN)/python -m fuzz.run --seed $(SEED) $(ARGS)
 
 check: $(VENV)/.installed
 	$(BIN)/python -m ruff check .

@@ -1,0 +1,1 @@
+"""Random hostile tables, all estimators, and what must hold of every answer."""
