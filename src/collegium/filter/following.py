@@ -47,7 +47,7 @@ LEAST_DIRECTION, MISLED = 1e-7, 25.0
 MOST_TIMES = 5.0
 #: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
 #: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
-UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 100, 0.3
+UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 50, 0.3
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ LARGEST_TARGET = 1e60
 #: Rows of a stream that are kept to check its error bars by.
 SAMPLE = 400
 #: They are checked after a multiple of LOOK rows, where the rows have grown by this factor.
-LOOK, GROWN = 250, 1.25
+LOOK, GROWN = 250, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ class RVCStream(Model):
     def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
         """Add rows; return mean and variance (n, p) before each too, y scaled.
 
-        After every LOOK rows of the stream, where they have grown by a quarter, bars are checked
+        After every LOOK rows of the stream, where they have grown by half, bars are checked
         by a sample of all rows.
         """
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
