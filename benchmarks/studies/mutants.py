@@ -1,6 +1,6 @@
 """Faults put into the mathematics one at a time: do the tests of the room see them?
 
-python -m benchmarks.studies.mutants [--count 100] [--seed 0] [--first 0] [--seconds 300]
+python -m benchmarks.studies.mutants [--count 100] [--seed 0] [--first 0] [--seconds 300] [--own]
 
 Works on a copy of src and tests in a temporary folder. A mutant changes one expression: a sign, a
 product into a quotient, a constant doubled, max into min, a comparison, a term left out. The
@@ -128,7 +128,7 @@ def drawn(package: Path, count: int, seed: int) -> list[Mutant]:
 # -- running the tests ------------------------------------------------------------------------
 
 
-def outcome(copy: Path, mutant: Mutant, seconds: float) -> str:
+def outcome(copy: Path, mutant: Mutant, seconds: float, own: bool) -> str:
     """Say "killed", "SURVIVED", or "no time": what was run in --seconds did not fail."""
     path = copy / "src" / "collegium" / mutant.path
     before = path.read_bytes()
@@ -143,7 +143,7 @@ def outcome(copy: Path, mutant: Mutant, seconds: float) -> str:
             shutil.rmtree(cache, ignore_errors=True)
     try:
         said = set()
-        for name in (room, *ALSO.get(room, ())):
+        for name in (room,) if own else (room, *ALSO.get(room, ())):
             said.add(tests(copy, name, seconds))
             if "killed" in said:
                 return "killed"
@@ -169,9 +169,11 @@ def tests(copy: Path, room: str, seconds: float) -> str:
     try:
         return "SURVIVED" if run.wait(seconds) == 0 else "killed"
     except subprocess.TimeoutExpired:
-        os.killpg(run.pid, signal.SIGKILL)
-        run.wait()
         return "no time"
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
 
 
 def main() -> None:
@@ -180,6 +182,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="mutants to pass over")
     parser.add_argument("--seconds", type=float, default=300.0, help="for the tests of a room")
+    parser.add_argument("--own", action="store_true", help="tests of the room alone")
     options = parser.parse_args()
     found, said = [], Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +192,7 @@ def main() -> None:
             (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / name)
         chosen = drawn(copy / "src" / "collegium", options.count, options.seed)
         for i, mutant in enumerate(chosen[options.first :], options.first):
-            how = outcome(copy, mutant, options.seconds)
+            how = outcome(copy, mutant, options.seconds, options.own)
             said[how] += 1
             found += [f"{how}: {mutant}"] if how != "killed" else []
             print(f"{i:4} {how:9}{mutant}", flush=True)
