@@ -578,3 +578,12 @@ def test_a_search_without_end_ends():
     found = calibrate(better_and_better)
     assert len(asked) < 10
     assert 1e3 <= found.ratio < 1e4
+
+
+@pytest.mark.parametrize("field", ["rough_rows", "family_chunks", "family_size", "first_chunks",
+                                   "final_chunks", "final_size", "near_rows"])  # fmt: skip
+@pytest.mark.parametrize("second", [True, False])
+def test_more_rows_to_learn_from_are_foreseen_to_take_longer(field, second):
+    effort = Effort(second=second)
+    more = replace(effort, **{field: 2 * getattr(effort, field)})
+    assert more.steps() > effort.steps() * 1.02
