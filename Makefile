@@ -10,16 +10,16 @@ OLDEST ?= .venv-oldest
 SETS    ?=
 METHODS ?=
 ARGS    ?=
-# Of `make fuzz`: another seed, other tables.
+# Of `make fuzz` and `make mutants`: another seed, other tables and faults.
 SEED    ?= 0
 # Of `make test-blas`: core types of OpenBLAS, all where empty.
 CORES   ?=
 
 # Two workers, each with one thread for BLAS; ten failures are enough to read.
-test test-slow test-oldest test-python fuzz: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard clean
+.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -29,6 +29,7 @@ help:
 	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
 	@echo "make fuzz            random hostile tables, all estimators, ten minutes (SEED=, ARGS=)"
+	@echo "make mutants         faults put into the mathematics one by one: do the tests see them (SEED=)"
 	@echo "make check           ruff, mypy on the core, and the tests"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
@@ -41,6 +42,7 @@ help:
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
+	@echo "make bench-coverage  error bars of all regressors on draws from known priors (ARGS=--quick)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
 $(VENV)/.installed: pyproject.toml
@@ -100,6 +102,9 @@ test-python: .venv-3.11/.installed .venv-3.13/.installed
 fuzz: $(VENV)/.installed
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run --seed $(SEED) $(ARGS)
 
+mutants: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.mutants --seed $(SEED) $(ARGS)
+
 check: $(VENV)/.installed
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
@@ -145,6 +150,9 @@ bench-papers: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.papers.schwaighofer2002 $(DATA) --out $(OUT)
 	$(BIN)/python -m benchmarks.papers.zhu1995 $(DATA) --out $(OUT)
 	$(BIN)/python -m benchmarks.papers.edakunni2007 $(DATA) --out $(OUT)
+
+bench-coverage: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.coverage $(ARGS)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard

@@ -15,13 +15,16 @@ np.set_printoptions(threshold=20, edgeitems=2)  # a failure shows few numbers
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of a cross of parameters marked `diagonal` only every third diagonal is fast.
+    """Of a cross of parameters marked `diagonal` only every third diagonal is fast, or every n-th
+    with `diagonal(n)`.
 
-    Each value of a parameter still meets some value of the others in every run. Of scikit-learn's
-    checks those that repeat another on read-only arrays are slow.
+    With three each value of a parameter still meets some value of the others in every run. Of
+    scikit-learn's checks those that repeat another on read-only arrays are slow.
     """
     for item in items:
-        across = item.get_closest_marker("diagonal") and sum(item.callspec.indices.values()) % 3
+        mark = item.get_closest_marker("diagonal")
+        every = mark.args[0] if mark and mark.args else 3
+        across = mark and sum(item.callspec.indices.values()) % every
         if across or "readonly_memmap=True" in item.name:
             item.add_marker(pytest.mark.slow)
 

@@ -58,6 +58,7 @@ def answers(model, X, y, Xs):
     return model.predict(Xs, return_std=True)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", MODELS)
 def test_units_that_are_powers_of_two_change_no_bit(name):
     (X, y), Xs = targets(name), queries()

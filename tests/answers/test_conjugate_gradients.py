@@ -174,6 +174,7 @@ def test_the_residual_is_renewed_on_the_way(make, monkeypatch):
     assert found.residuals.size == 21 and len(calls) == 20 + 4
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("coarse", [False, True])
 def test_no_step_takes_the_weights_away_from_those_of_the_exact_gp(make, coarse, monkeypatch):
     """In the norm of K + Ψ; the residual may grow."""

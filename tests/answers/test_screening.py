@@ -95,6 +95,7 @@ def test_reach_bounds_the_kernel_beyond_a_gap(name):
         assert np.abs(kernel.value(origin, origin + away)).max() <= most * (1 + 1e-12)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("noise", [1.0, 1e-3, 30.0])
 def test_the_bound_is_nearly_reached_and_never_passed(noise):
     """Prior variance far below the noise, all rows pull one way: nothing is lost in the proof."""

@@ -363,6 +363,7 @@ def plane(X):
     return X @ [1.0, -0.5, 0.2] + 2.0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("kind, combination", [
     (BayesianRidge, "bcm"), (BayesianRidge, "independent"), (ARDRegression, "bcm"),
 ])  # fmt: skip

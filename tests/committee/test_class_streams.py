@@ -30,6 +30,7 @@ def banana(n=900, seed=0, share=1.0):
 # --- weights of classes -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_weights_of_classes_do_not_change_what_is_learnt():
     X, y = banana(share=0.08)
     Xs, ys = banana(600, seed=1)
@@ -96,6 +97,7 @@ def in_order(model, X, y, size=100, classes=(0, 1)):
         yield model.partial_fit(X[part], y[part], classes=classes)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("sizes", [{}, {"chunk_size": 150, "anchors": 30}])
 def test_nothing_is_learnt_from_one_class(sizes):
     X, y = banana(600)
@@ -202,6 +204,7 @@ class OwnLogit(observation.Scalar):
 observation.Observation.registry.remove(OwnLogit)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("K", [2, 3])
 def test_likelihoods_of_labels_may_be_objects_and_your_own(K):
     X, y = labelled(60, K=K)

@@ -531,6 +531,7 @@ def test_a_new_chunk_meets_the_present_belief(way):
     assert model.n_chunks_ == 2 and model.model_.total_weight == 100.0
 
 
+@pytest.mark.slow
 def test_streams_of_small_batches_learn():
     X, y = labelled(300, K=3)
     model = CommitteeClassifier(kernels.RBF(), chunk_size=80, anchors=15, random_state=0)
@@ -647,6 +648,7 @@ def test_a_batch_is_answered_by_messages_about_it(sweeping):
     assert_allclose(model.predict_proba(Xs)[:, 1], p, rtol=1e-6)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_queries_are_answered_in_batches_whatever_their_order(likelihood):
     X, y = labelled(200, K=3)
@@ -708,7 +710,7 @@ NASTY = {case[0]: case[1:] for case in nasty()}
 
 @every_way
 @pytest.mark.parametrize(("X", "y"), NASTY.values(), ids=NASTY.keys())
-@pytest.mark.diagonal
+@pytest.mark.diagonal(9)
 def test_nasty_rows_have_probabilities(X, y, way):
     arguments = {**WAYS[way], "kernel": kernels.RBF(), "random_state": 0}
     with warnings.catch_warnings():
@@ -726,6 +728,7 @@ def test_the_units_of_the_columns_do_not_matter():
         assert_allclose(found, plain.predict_proba(queries()), atol=5e-3)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("way", ["one chunk", "local", "softmax"])
 def test_thirty_classes(way):
     rng = np.random.default_rng(0)

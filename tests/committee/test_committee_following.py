@@ -70,6 +70,7 @@ def test_a_stationary_stream_keeps_its_anchors():
     assert model.anchors_.shape[0] == 40 and model.n_dropped_ == 0
 
 
+@pytest.mark.slow
 def test_memory_is_flat_once_the_sample_is_full():
     X, y = wandering(9000)
     model = CommitteeRegressor(

@@ -288,6 +288,7 @@ def test_intervals_cover_what_they_promise(learnt):
     assert 0.92 < ((low <= y) & (y <= high)).mean() < 0.98
 
 
+@pytest.mark.diagonal
 @both
 def test_intervals_cover_functions_and_observations_from_the_prior(given):
     """Over functions drawn from the prior; of counts at least what is asked."""
@@ -308,6 +309,7 @@ def test_intervals_cover_functions_and_observations_from_the_prior(given):
     assert 0.87 < observed < 0.98 and 0.98 < sure
 
 
+@pytest.mark.slow
 def test_corrupted_targets_do_not_matter_to_heavy_tails():
     X, y = smooth_rows(1500)
     y = y + 0.25 * np.random.default_rng(1).normal(size=1500)

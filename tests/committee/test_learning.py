@@ -94,6 +94,7 @@ def test_what_has_not_settled_is_said_with_the_remedy():
         Learnt(kernels.RBF(), 0.1, 0.0).warn_if_not_converged()
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("weights", ["all two", "one to three", "bootstrap"])
 def test_copies_of_rows_do_not_say_that_there_is_no_noise(weights):
     rng = np.random.default_rng(1)

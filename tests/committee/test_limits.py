@@ -33,6 +33,7 @@ def plan(n=40_000, d=8, **arguments):
     return Plan.of(Settings.of(CommitteeRegressor(**arguments)), n, d, 1)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("limit, refined", [(1e-6, False), (60.0, True)])
 def test_little_time_gives_a_model_and_time_to_spare_refines_it(limit, refined):
     X, y = rows()
@@ -133,6 +134,7 @@ def heavy_tails(n=3000):
     return X, y + (np.arange(n) % 40 == 0) * np.random.default_rng(1).normal(size=n) * 3.0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("data", [rows, heavy_tails])
 def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     foreseen, taken = [], []

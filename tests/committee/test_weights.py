@@ -42,6 +42,7 @@ def covered(model, seed):
     return np.mean((low <= y) & (y <= high))
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("weights", [1e6, "log-normal"])
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_intervals_cover_whatever_the_weights(name, weights):

@@ -58,6 +58,7 @@ def test_scikit_learn_conventions_hold_for_every_kind(estimator, check):
 # -- streams ----------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("p", [None, 2])
 @pytest.mark.parametrize("linear", [False, True])
 def test_a_stream_in_any_order_and_batches_is_the_batch(p, linear):
@@ -188,6 +189,7 @@ def test_the_first_rows_of_a_stream_are_answered_for():
     assert rmse(model.predict(X), y) < 2.0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("given", [{}, {"forgetting": 0.99}])
 def test_a_stream_learns_that_its_noise_has_changed(given):
     rng = np.random.default_rng(0)
@@ -200,6 +202,7 @@ def test_a_stream_learns_that_its_noise_has_changed(given):
     assert np.sqrt(model.noise_) < (0.06 if given else 0.1)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("w", [10.0, 1_000.0])
 def test_equal_copies_are_no_proof_that_there_is_no_noise(w):
     rng = np.random.default_rng(0)
@@ -230,6 +233,7 @@ def test_samples_far_away_are_finite():
         assert np.isfinite(model.sample_y(far, 3, level=level)).all()
 
 
+@pytest.mark.slow
 def test_learning_goes_on_from_the_sums():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (4_000, 1))
@@ -388,7 +392,7 @@ NASTY = {
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("name", NASTY)
 @pytest.mark.filterwarnings("ignore::collegium.numerics.linalg.JitterWarning")
-@pytest.mark.diagonal
+@pytest.mark.diagonal(9)
 def test_finite_rows_give_finite_answers(name, arguments):
     X, y = NASTY[name]
     Xs = np.vstack([X[:3], X[:1] + 1.0, 50.0 * X[-1:]])

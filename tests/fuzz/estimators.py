@@ -15,7 +15,6 @@ from .tables import Table
 #: Noise over signal: K + noise·I of 40 rows has a condition below 40·30/2 = 600.
 SIGNAL, NOISE = 30.0, 2.0
 CHUNKS = {"chunk_size": 8, "anchors": 6}
-ORDER = "`fit` presents rows in an order of its own to a learner that depends on it"
 COUNTS = "y are counts"
 
 
@@ -103,10 +102,9 @@ def classifiers() -> list[Case]:
     ]
     found.append(Case("classifier, learnt", maker(c, nothing, random_state=0), "classes", True))
     online = maker(collegium.OnlineGPClassifier, latent, random_state=0)
-    exempt = {"permutation": ORDER, "repetition": ORDER}
     return [
         *found,
-        Case("online classifier", online, "classes", False, exempt, threads=False, whole=True),
+        Case("online classifier", online, "classes", threads=False, whole=True),
     ]
 
 
@@ -134,22 +132,19 @@ def others() -> list[Case]:
 def streams() -> list[Case]:
     c = collegium
     seeded = {"random_state": 0}
-    ordered = {"permutation": ORDER, "repetition": ORDER}
     one = {"threads": False}
     return [
-        Case("online", maker(c.OnlineGPRegressor, given, **seeded), exempt=ordered, **one),
-        Case("online, learnt", maker(c.OnlineGPRegressor, nothing, **seeded), learns=True,
-             exempt=ordered, **one),
+        Case("online", maker(c.OnlineGPRegressor, given, **seeded), **one),
+        Case("online, learnt", maker(c.OnlineGPRegressor, nothing, **seeded), learns=True, **one),
         Case("online, poisson",
              maker(c.OnlineGPRegressor, latent, likelihood="poisson", **seeded), "counts",
-             exempt={**ordered, "affine": COUNTS}, whole=True, **one),
-        Case("filter", maker(c.RegressionFilter, given, n_basis=20, **seeded), exempt=ordered,
-             **one),
+             exempt={"affine": COUNTS}, whole=True, **one),
+        Case("filter", maker(c.RegressionFilter, given, n_basis=20, **seeded), **one),
         Case("filter, learnt", maker(c.RegressionFilter, nothing, n_basis=20, **seeded),
-             learns=True, exempt=ordered, **one),
-        Case("rvc", maker(c.RVCRegressor, nothing, width=0.7, **seeded), exempt=ordered, **one),
+             learns=True, **one),
+        Case("rvc", maker(c.RVCRegressor, nothing, width=0.7, **seeded), **one),
         Case("rvc, paper", maker(c.RVCRegressor, nothing, mode="paper", width=1.0, b=0.3, **seeded),
-             exempt=ordered, **one),
+             **one),
     ]  # fmt: skip
 
 

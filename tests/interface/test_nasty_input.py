@@ -230,7 +230,7 @@ def test_collinear_columns(variant):
 @pytest.mark.parametrize("of_X, of_y", [
     (1e-150, 1.0), (1e150, 1.0), (1.0, 1e-150), (1.0, 1e150), (1e-150, 1e150), (1e60, 1e-90),
 ])  # fmt: skip
-@pytest.mark.diagonal
+@pytest.mark.diagonal(9)
 def test_answers_follow_the_units_of_inputs_and_targets(variant, of_X, of_y):
     plain = committee(variant).fit(X, Y)
     scaled = fit_sound(variant, of_X * X, of_y * Y, of_X * XS)

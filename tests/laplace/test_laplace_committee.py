@@ -250,6 +250,7 @@ def test_steps_are_shortened_while_changes_grow_and_only_then(monkeypatch):
     assert min(steps) == 1 / 16
 
 
+@pytest.mark.diagonal
 @both_orders
 def test_rows_of_negative_curvature_do_not_diverge(sequential):
     """Heavy tails at one input, and chunks whose rows are outliers to each other."""

@@ -432,6 +432,7 @@ def test_what_is_left_out_is_left_out():
         assert around.size and not np.isin(group, around).any()
 
 
+@pytest.mark.slow
 def test_two_scales_need_two_kernels_and_one_does_not():
     rng = np.random.default_rng(5)
     X = np.sort(rng.uniform(0.0, 10.0, size=(900, 1)), axis=0)
@@ -579,3 +580,12 @@ def test_a_search_without_end_ends():
     found = calibrate(better_and_better)
     assert len(asked) < 10
     assert 1e3 <= found.ratio < 1e4
+
+
+@pytest.mark.parametrize("field", ["rough_rows", "family_chunks", "family_size", "first_chunks",
+                                   "final_chunks", "final_size", "near_rows"])  # fmt: skip
+@pytest.mark.parametrize("second", [True, False])
+def test_more_rows_to_learn_from_are_foreseen_to_take_longer(field, second):
+    effort = Effort(second=second)
+    more = replace(effort, **{field: 2 * getattr(effort, field)})
+    assert more.steps() > effort.steps() * 1.02

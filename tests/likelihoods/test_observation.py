@@ -202,7 +202,7 @@ def test_moments_given_f_are_those_of_the_density(likelihood, f):
     assert_allclose(likelihood.variance(np.array([f])), variance, rtol=1e-6)
 
 
-@pytest.mark.diagonal
+@pytest.mark.diagonal(9)
 @every_scalar
 @pytest.mark.parametrize("v", [0.0, 1e-6, 0.3, 4.0, 30.0])
 @pytest.mark.parametrize("m", [-2.3, 0.2, 1.9])

@@ -9,7 +9,7 @@ from collegium.engines import engine_for
 from collegium.kernels import RBF, Matern32
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
-from collegium.messages.growing import appended, badly_seen
+from collegium.messages.growing import _most_telling, appended, badly_seen
 from collegium.messages.message import Message
 from collegium.rows.chunk import Chunk
 
@@ -103,6 +103,22 @@ def test_the_anchor_that_is_dropped_changes_the_mean_least(problem):
 
     best = min(range(6), key=score)
     assert_allclose(gone, problem.Z[best])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_anchors_are_dropped_one_by_one_as_if_each_were_the_first(problem, seed):
+    """Least Σ α²/P with Q = K⁻¹, α = Qu and P = QSQ of those that are left, computed anew."""
+    rng, basis = np.random.default_rng(seed), problem.basis
+    means = [rng.normal(size=(basis.m, 2)) for _ in range(2)]  # whitened: u = Lv
+    roots = [rng.normal(size=(basis.m, basis.m)) for _ in range(2)]  # S = root rootᵀ, of u
+    K, stay = basis.factor @ basis.factor.T, np.arange(basis.m)
+    while stay.size > 2:
+        Q, score = np.linalg.inv(K[np.ix_(stay, stay)]), 0.0
+        for mean, root in zip(means, roots):
+            alpha, P = Q @ (basis.factor @ mean)[stay], (Q @ root[stay]) @ (Q @ root[stay]).T
+            score = score + (alpha**2).sum(axis=1) / P.diagonal()
+        stay = np.delete(stay, np.argmin(score))
+        assert_array_equal(_most_telling(basis, means, roots, stay.size), stay)
 
 
 def test_an_anchor_that_nothing_is_known_of_is_dropped_without_a_trace(problem):

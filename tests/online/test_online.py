@@ -257,6 +257,7 @@ def slow_matching(density, X, y):
     return mean, S, log_evidence
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", ["probit", "poisson"])
 def test_other_likelihoods_are_heard_by_matching_moments(name):
     X, y = rows(14, p=1)

@@ -220,6 +220,7 @@ def test_white_noise_in_the_kernel_is_the_noise():
     assert_allclose(model.noise_, 0.4)
 
 
+@pytest.mark.slow
 def test_it_learns_a_smooth_function_in_any_mode():
     X, y = smooth_rows(700)
     for model in (OnlineGPRegressor(random_state=0), OnlineGPRegressor(removal="mean", budget=60)):

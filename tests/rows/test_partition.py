@@ -8,7 +8,16 @@ from numpy.testing import assert_array_equal
 
 from collegium.engines import single_threaded
 from collegium.learning import anchors as selection
-from collegium.rows.partition import RULES, balanced, by_label, by_time, kmeans, n_parts, random
+from collegium.rows.partition import (
+    RULES,
+    balanced,
+    by_label,
+    by_time,
+    evenly_spaced,
+    kmeans,
+    n_parts,
+    random,
+)
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
@@ -188,3 +197,11 @@ def test_anchors_cover_the_rows():
     distance = np.sqrt(((X[:, None] - Z[None]) ** 2).sum(axis=2)).min(axis=1)
     assert Z.shape[0] > 30
     assert distance.max() < 0.3
+
+
+@pytest.mark.parametrize("n, most", [(1, 1), (5, 5), (5, 9), (17, 4), (100, 99), (100, 2)])
+def test_evenly_spaced_rows_are_distinct_and_reach_both_ends(n, most):
+    found = evenly_spaced(n, most)
+    assert found.size == min(n, most) and (np.diff(found) > 0).all()
+    assert found[0] == 0 and found[-1] == n - 1
+    assert np.ptp(np.diff(found)) <= 1 if found.size > 1 else True
