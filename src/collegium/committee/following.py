@@ -46,7 +46,7 @@ class Following:
 
     least: float  # var[f | anchors] from which on a row is badly seen
     budget: int  # anchors, at most
-    sample: Reservoir  # targets as the likelihood sees them
+    sample: Reservoir  # targets scaled, or positions of classes; empty where nothing is learnt
     looked_at: int  # rows that had come when hyperparameters were last compared with the sample
     excess: float = 0.0  # badly seen rows beyond OFTEN of all, since anchors were last appended
     n_dropped: int = 0

@@ -168,7 +168,8 @@ class LatentSystem:
             return None
         basis = model.committees[0].basis
         noise = getattr(model.likelihoods[0], "noise", OPEN * basis.scale(basis.Z))
-        budget, learn = job.settings.anchor_budget(), job.settings.learn
+        budget = job.settings.anchor_budget()
+        learn = job.settings.learn and self.given is None  # regressors learn once
         return Following.of(basis, noise, budget, self._rows(job), learn=learn)
 
     def _covering(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:

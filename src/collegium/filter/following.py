@@ -23,6 +23,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..rows.metric import column_scales
+from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from .arguments import Making
 from .bases import GaussianBumps
@@ -158,7 +159,7 @@ def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
 
 def out_of_sight(model: FilterModel, X: Array) -> float:
     """Share of rows at which P_M f is not f, by a few of them."""
-    few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], SEEN)).astype(int)]
+    few = X[evenly_spaced(X.shape[0], SEEN)]
     points, weights = model.density.nodes(SEEN)
     usual = float(weights @ _unlike(model, points))
     return float((_unlike(model, few) > UNSEEN * model.row_noise + LOST * usual).mean())

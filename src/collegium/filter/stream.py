@@ -21,7 +21,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..rows.metric import column_scales
-from ..rows.partition import blocks
+from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
@@ -156,7 +156,7 @@ class FilterStream(Model):
         unit = float((rows.w[:, None] * scaled.y**2).sum() / (rows.w.sum() * rows.y.shape[1]))
         if not (self.learns and np.isfinite(unit) and unit > 0.0):
             return kernel, noise
-        few = np.linspace(0, rows.w.size - 1, min(rows.w.size, GUESS_ROWS)).astype(int)
+        few = evenly_spaced(rows.w.size, GUESS_ROWS)
         rest, kernel = replace(scaled, y=scaled.y / np.sqrt(unit)), kernel.scaled(1.0 / unit)
         if self.making is not None and self.making.c0 is not None:
             kernel = _by_c0(rest, self.making.c0)

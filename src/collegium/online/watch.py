@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.partition import evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 
@@ -47,7 +48,7 @@ class Latest:
     @property
     def rows(self) -> Rows:
         n = self.kept.w.size
-        return self.kept.take(np.linspace(0, n - 1, min(n, self.size)).astype(int))
+        return self.kept.take(evenly_spaced(n, self.size))
 
 
 @dataclass(frozen=True, eq=False)

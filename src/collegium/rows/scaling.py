@@ -9,6 +9,7 @@ import numpy as np
 from .distinct import first_of_equals
 from .metric import column_scales
 from .nearest import nearest_others
+from .partition import evenly_spaced
 from .rows import Rows
 
 Array = np.ndarray
@@ -97,7 +98,7 @@ def noise_power(rows: Rows) -> float:
     other rows. log e² has the variance π²/2 (of log χ²), and a a normal prior about 1.
     """
     order = np.argsort(rows.w, kind="stable")
-    some = order[np.linspace(0, order.size - 1, min(order.size, PILOT_ROWS)).astype(int)]
+    some = order[evenly_spaced(order.size, PILOT_ROWS)]
     X, y, w = rows.take(some).fields()
     if w.size <= PILOT_NEAR:
         return 1.0
