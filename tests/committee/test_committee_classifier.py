@@ -383,13 +383,13 @@ def test_one_sweep_is_the_committee_machine():
     parts, Z = np.arange(70) % 4, queries(7, seed=3)
     model = classifier("anchors only", partition=parts, anchors=Z, sweeps=1).fit(X, y)
     prior = start(Logit(), Z, kernel=KERNEL)
-    total = prior.past
+    totals = prior.past
     for part in range(4):
         rows = parts == part
         signs = np.where(y[rows] == "elm", 1.0, -1.0)[:, None]
         alone = swept(prior.join([Chunk(part, X[rows], signs, np.ones(rows.sum()))]))
-        total = total + (alone.total - alone.past)
-    belief = total.beliefs()[0]
+        totals = totals + alone.totals
+    belief = totals.with_prior(prior.basis).beliefs()[0]
     mean = predict_global(prior.basis, belief, queries()).mean[:, 0]
     assert_allclose(model.predict_latent(queries()), mean, rtol=1e-8, atol=1e-10)
     assert_allclose(model.log_evidence_, belief.log_evidence[0], rtol=1e-9)

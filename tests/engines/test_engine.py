@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from collegium.engines import Serial, Threads, engine_for, single_threaded
 from collegium.messages.experts import Block
-from collegium.numerics.tree import Tree
+from collegium.numerics.tree import Tree, place
 
 ENGINES = [Serial(), Threads(2), Threads(3)]
 every_engine = pytest.mark.parametrize("engine", ENGINES, ids=["serial", "two", "three"])
@@ -126,16 +126,15 @@ def test_sum_does_not_depend_on_who_is_ready_first(engine):
 
 
 @every_engine
-@pytest.mark.parametrize("sizes", [(1,) * 13, (5, 8), (4, 4, 5), (0, 13), (12, 0, 1)])
-def test_a_stream_grows_the_tree_of_the_batch(engine, sizes):
-    chunks = numbers(13)
-    batch = engine.grow(value_of, chunks)
-    tree, at = None, 0
-    for size in sizes:
-        tree = engine.grow(value_of, chunks[at : at + size][::-1], tree)
-        at += size
-    assert tree.counts == batch.counts
-    assert tree.sums == batch.sums
+def test_imap_gives_one_answer_at_a_time_in_the_order_of_its_items(engine):
+    found = engine.imap(value_of, iter(numbers(13)))
+    assert next(found) == numbers(13)[0].value
+    assert list(found) == [chunk.value for chunk in numbers(13)[1:]]
+
+
+def test_numbers_come_before_names_and_parts_in_their_order():
+    ids = [("b", 0), 3, (10, 1), ("a", 1), (10, 0), ("a", 0), 2]
+    assert sorted(ids, key=place) == [2, 3, (10, 0), (10, 1), ("a", 0), ("a", 1), ("b", 0)]
 
 
 @every_engine
@@ -166,7 +165,7 @@ def test_nothing_to_do(engine):
     assert engine.map(value_of, []) == []
     zero = object()
     assert engine.sum(value_of, [], zero) is zero
-    assert engine.grow(value_of, []).counts == ()
+    assert list(engine.imap(value_of, [])) == []
 
 
 class Broken(Exception):

@@ -314,4 +314,4 @@ def due(earlier: LatentModel, n: int, settings: Settings) -> bool:
 def _without_rows(committee: LaplaceCommittee) -> LaplaceCommittee:
     """Keep the sum of messages and drop the chunks."""
     found = committee.modes_found
-    return replace(committee, past=committee.total, states=(), past_found=found)
+    return replace(committee, past=committee.totals, states=(), past_found=found)

@@ -73,7 +73,7 @@ def with_kernel_of(model: LatentModel, other: LatentModel) -> LatentModel:
     moved = [
         carried(message, basis, other.kernel, 1.0)
         for one in model.committees
-        for message in one.past_messages
+        for message in one.past.messages()
     ]
     new = moved[0][0]
     kept = _shared_out(model.committees, new, [message for _, message in moved])

@@ -1,8 +1,8 @@
 """This machine: one thread, or several.
 
-An engine has `sum(f, chunks, zero)` and `map(f, items)`. BLAS runs on one thread inside: small
-factorisations lose more to waiting threads than they gain, and results stay the same to the
-last bit for any number of workers.
+An engine has `sum(f, chunks, zero)`, `map(f, items)` and `imap(f, items)`. BLAS runs on one
+thread inside: small factorisations lose more to waiting threads than they gain, and results stay
+the same to the last bit for any number of workers.
 """
 
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..numerics.threads import single_threaded
-from ..numerics.tree import Tree
+from ..numerics.tree import Tree, place
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,10 @@ class Serial:
 
     def sum(self, f: Callable, chunks: Sequence, zero: Any) -> Any:
         """zero + Σ f(chunk), added in a tree whose shape depends on their number alone."""
-        return self.grow(f, chunks).total(zero)
-
-    def grow(self, f: Callable, chunks: Sequence, tree: Tree | None = None) -> Tree:
-        """The tree of f(chunk) in the order of the chunks' numbers, after what it holds."""
-        tree = tree or Tree()
-        for term in self.imap(f, sorted(chunks, key=lambda chunk: chunk.id)):
+        tree = Tree()
+        for term in self.imap(f, sorted(chunks, key=lambda chunk: place(chunk.id))):
             tree = tree.push(term)
-        return tree
+        return tree.total(zero)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,9 @@ def choose_engine(engine, n_jobs):
     """The engine given, or this machine with so many threads."""
     if engine is None:
         return engine_for(n_jobs)
-    works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "grow"))
+    works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "imap"))
     if isinstance(engine, type) or not works:
-        raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `grow`")
+        raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `imap`")
     return engine
 
 

@@ -109,5 +109,6 @@ class Watched:
     def sum(self, f: Callable, chunks: Sequence, zero: Any) -> Any:
         return self.engine.sum(self.progress.counting(f, len(chunks)), chunks, zero)
 
-    def grow(self, f: Callable, chunks: Sequence, tree: Any = None) -> Any:
-        return self.engine.grow(self.progress.counting(f, len(chunks)), chunks, tree)
+    def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
+        items = list(items)
+        return self.engine.imap(self.progress.counting(f, len(items)), items)

@@ -17,7 +17,7 @@ out, which keeps K m² numbers instead of K²m² and leaves the mode unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -29,14 +29,14 @@ from ..likelihoods.base import Observation
 from ..messages.basis import Anchors
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
-from ..messages.growing import new_prior, padded
-from ..messages.message import Belief, Message, normalise
+from ..messages.message import Belief, Message
 from ..numerics.threads import single_threaded
-from ..numerics.tree import Tree
+from ..numerics.tree import place
 from ..rows.chunk import Chunk
 from ..rows.rows import Prediction, SiteRows
 from .covariances import Residual, residual_covariance
 from .mode import TOLERANCE, Each, Sites, find_sites
+from .stack import Stack, Totals
 
 Array = np.ndarray
 #: While changes grow from sweep to sweep the step is halved, down to this.
@@ -50,40 +50,6 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
-    """Messages side by side, one per latent function."""
-
-    parts: tuple[Message, ...]
-
-    @classmethod
-    def zero(cls, m: int, K: int) -> Stack:
-        return cls(tuple(Message.zero(m) for _ in range(K)))
-
-    def __add__(self, other: Stack) -> Stack:
-        return Stack(tuple(a + b for a, b in zip(self.parts, other.parts)))
-
-    def __sub__(self, other: Stack) -> Stack:
-        return Stack(tuple(a - b for a, b in zip(self.parts, other.parts)))
-
-    def __mul__(self, power: float) -> Stack:
-        return Stack(tuple(power * part for part in self.parts))
-
-    __rmul__ = __mul__
-
-    def beliefs(self) -> tuple[Belief, ...]:
-        return tuple(normalise(part) for part in self.parts)
-
-    def change(self, old: Stack, total: Stack) -> float:
-        """Largest change of a natural parameter from `old`, relative to those of `total`."""
-        sizes = [0.0]
-        for a, b, c in zip(self.parts, old.parts, total.parts):
-            for name in ("precision", "shift"):
-                moved = np.abs(getattr(a, name) - getattr(b, name)).max(initial=0.0)
-                sizes.append(moved / (1.0 + np.abs(getattr(c, name)).max(initial=0.0)))
-        return float(max(sizes))
-
-
-@dataclass(frozen=True, eq=False)
 class ChunkState:
     """A chunk, its messages about v, and the sites of its rows."""
 
@@ -92,7 +58,7 @@ class ChunkState:
     sites: Sites | None = None  # None before its first sweep
 
     @property
-    def id(self) -> int:
+    def id(self) -> Any:
         return self.chunk.id
 
     @property
@@ -145,7 +111,7 @@ class LaplaceCommittee:
     basis: Anchors
     likelihood: Observation
     expert: Expert  # cov[f | v]; the noise is the likelihood's
-    past: Stack  # the prior, and messages of chunks that were not kept
+    past: Totals  # messages of chunks that were not kept
     states: tuple[ChunkState, ...] = ()
     sweeps: int = 0
     change: float = np.inf  # of messages, in the last sweep
@@ -157,33 +123,32 @@ class LaplaceCommittee:
         cls, basis: Anchors, likelihood: Observation, expert: type[Expert] = Block
     ) -> LaplaceCommittee:
         """The prior alone, before any chunk."""
-        prior = Stack(tuple(basis.prior() for _ in range(likelihood.latents)))
-        return cls(basis, likelihood, expert(0.0), prior)
+        return cls(basis, likelihood, expert(0.0), Totals.zero(basis.m, likelihood.latents))
 
     def join(self, chunks: Sequence[Chunk]) -> LaplaceCommittee:
         """With more chunks, whose messages are zero until the next sweep; ordered by id."""
         zero = Stack.zero(self.basis.m, self.likelihood.latents)
         states = [*self.states, *(ChunkState(chunk, zero) for chunk in chunks)]
-        ordered = tuple(sorted(states, key=lambda state: state.id))
-        return replace(self, states=ordered, change=np.inf)
+        return replace(self, states=in_order(states), change=np.inf)
 
     def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> LaplaceCommittee:
         """Online learning: approximate each new chunk once, against the present belief."""
-        grown, tree = self, self._messages()
+        grown, totals = self, self.totals
         zero = Stack.zero(self.basis.m, self.likelihood.latents)
         with single_threaded():
-            for chunk in sorted(chunks, key=lambda chunk: chunk.id):
-                total = tree.total(grown.past)
+            for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
+                belief = totals.with_prior(self.basis)
                 new = self.approximate(
-                    self.design(chunk), ChunkState(chunk, zero), total, TOLERANCE
+                    self.design(chunk), ChunkState(chunk, zero), belief, TOLERANCE
                 )
+                totals = totals.plus([new.messages])
                 if keep:
-                    tree = tree.push(new.messages)
                     grown = replace(grown, states=(*grown.states, new))
                 else:
                     found = grown.past_found and new.mode_found
-                    grown = replace(grown, past=grown.past + new.messages, past_found=found)
-        return grown
+                    past = grown.past.plus([new.messages])
+                    grown = replace(grown, past=past, past_found=found)
+        return replace(grown, states=in_order(grown.states))
 
     def design(self, chunk: Chunk) -> ChunkDesign:
         X, _, _ = chunk.load()
@@ -220,42 +185,30 @@ class LaplaceCommittee:
 
     def with_anchors(self, basis: Anchors) -> LaplaceCommittee:
         """On a basis with more anchors, appended to its own; no chunks may have been kept."""
-        old, m = self.basis.m, basis.m
-        parts = tuple(padded(part, m) + new_prior(old, m) for part in self.past.parts)
-        return replace(self, basis=basis, past=Stack(parts))
+        return replace(self, basis=basis, past=self.past.padded(basis.m))
 
     def with_messages(self, basis: Anchors, messages: Sequence[Message]) -> LaplaceCommittee:
         """On another basis, with these messages of all chunks so far, which were not kept."""
-        parts = tuple(basis.prior() + message for message in messages)
-        return replace(self, basis=basis, past=Stack(parts))
-
-    @property
-    def past_messages(self) -> list[Message]:
-        """What the chunks that were not kept said, without the prior."""
-        return [part - self.basis.prior() for part in self.past.parts]
+        return replace(self, basis=basis, past=Totals.of(messages))
 
     def after_sweep(self, found: Sequence[ChunkState], step: float) -> LaplaceCommittee:
         """Old messages + step · (new − old)."""
         total, pairs = self.total, list(zip(found, self.states))
         change = max((new.messages.change(old.messages, total) for new, old in pairs), default=0.0)
-        if step != 1.0:
-            found = [
-                replace(new, messages=old.messages + step * (new.messages - old.messages))
-                for new, old in pairs
-            ]
+        found = [
+            replace(new, messages=new.messages.towards(old.messages, step)) for new, old in pairs
+        ]
         return replace(self, states=tuple(found), sweeps=self.sweeps + 1, change=change)
 
     @cached_property
-    def total(self) -> Stack:
-        """Prior + Σ messages, added in a tree whose shape depends on their number alone."""
-        return self._messages().total(self.past)
+    def totals(self) -> Totals:
+        """Σ messages, without the prior."""
+        return self.past.plus(state.messages for state in self.states)
 
-    def _messages(self) -> Tree:
-        """Those of the chunks that were kept."""
-        tree = Tree()
-        for state in self.states:
-            tree = tree.push(state.messages)
-        return tree
+    @cached_property
+    def total(self) -> Stack:
+        """Prior + Σ messages."""
+        return self.totals.with_prior(self.basis)
 
     @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
@@ -280,6 +233,11 @@ class LaplaceCommittee:
             if (s := state.sites) is not None
         )
         return Latent(self.basis, self.beliefs[k], kept)
+
+
+def in_order(states: Iterable[ChunkState]) -> tuple[ChunkState, ...]:
+    """By the ids of their chunks."""
+    return tuple(sorted(states, key=lambda state: place(state.id)))
 
 
 def settle_together(
@@ -320,7 +278,7 @@ def sweep_together(
 ) -> list[LaplaceCommittee]:  # fmt: skip
     """Approximate every chunk once: in turn against new messages, or all against the old ones."""
     first, each = committees[0], getattr(engine, "each", iter)
-    totals = [one.total for one in committees]
+    totals = [one.totals for one in committees]
     tolerances = [_mode_tolerance(one.change) for one in committees]
 
     def approximate(i: int) -> list[ChunkState]:
@@ -329,13 +287,15 @@ def sweep_together(
         found = []
         for one, total, tolerance in each(zip(committees, totals, tolerances)):
             old = one.states[i]
-            found.append(one.approximate(design, old, total - old.messages, tolerance, each))
+            cavity = total.minus(old.messages).with_prior(one.basis)
+            found.append(one.approximate(design, old, cavity, tolerance, each))
         return found
 
     def approximate_in_turn(i: int) -> list[ChunkState]:
         found = approximate(i)
         for k, (one, new) in enumerate(zip(committees, found)):
-            totals[k] = totals[k] + steps[k] * (new.messages - one.states[i].messages)
+            old = one.states[i].messages
+            totals[k] = totals[k].minus(old).plus([new.messages.towards(old, steps[k])])
         return found
 
     numbers = range(len(first.states))

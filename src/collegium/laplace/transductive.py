@@ -16,7 +16,8 @@ from ..messages.message import Belief
 from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.rows import Prediction
-from .committee import LaplaceCommittee, Stack, settle_together
+from .committee import LaplaceCommittee, settle_together
+from .stack import Totals
 
 Array = np.ndarray
 
@@ -91,9 +92,9 @@ class JointLatents:
         basis = Anchors.at(first.kernel, points)
         starts = []
         for one in self.committees:
-            prior = Stack(tuple(basis.prior() for _ in range(one.likelihood.latents)))
+            none = Totals.zero(basis.m, one.likelihood.latents)
             start = replace(
-                one, basis=basis, past=prior, states=(), sweeps=0, change=np.inf, past_found=True
+                one, basis=basis, past=none, states=(), sweeps=0, change=np.inf, past_found=True
             )
             starts.append(start.join([state.chunk for state in one.states]))
         settled = settle_together(

@@ -16,8 +16,9 @@ from ..rows.rows import Rows
 from .basis import Anchors
 from .experts.base import Expert
 from .experts.block import Block
-from .growing import appended, carried, dropped, marginal, padded, spread_out
+from .growing import appended, carried, dropped, marginal, spread_out
 from .message import Belief, Message, normalise
+from .total import Total, in_range
 
 Array = np.ndarray
 
@@ -29,7 +30,7 @@ class Committee:
 
     basis: Anchors
     expert: Expert  # computes messages, with the noise σ²
-    messages: Tree  # of Message, one per chunk
+    messages: Total  # Σ messages, one per chunk, without the prior
     belief: Belief
     kept: Tree  # of Rows, one per chunk; empty if no rows are kept
     sizes: tuple[int, ...]  # rows of each kept chunk
@@ -40,7 +41,8 @@ class Committee:
     ) -> Committee:
         """The prior alone, before any chunk."""
         basis = Anchors.at(kernel, Z)
-        return cls(basis, expert(noise), Tree(), normalise(basis.prior(p)), Tree(), ())
+        nothing = Total.zero(basis.m, p)
+        return cls(basis, expert(noise), nothing, normalise(basis.prior(p)), Tree(), ())
 
     @property
     def noise(self) -> float:
@@ -52,31 +54,29 @@ class Committee:
 
     def add(self, chunks: Sequence[Chunk], engine: Any, *, keep: bool) -> Committee:
         """Add the messages of more chunks; keep their rows if asked to."""
-        messages, belief = self.messages, self.belief
+        grown, kept, sizes = self, self.kept, self.sizes
         if not self.no_anchors:
             send = partial(self.expert.send, self.basis)
-            messages = engine.grow(send, chunks, messages)
-            belief = normalise(messages.total(self.basis.prior(belief.mean.shape[1])))
-        kept, sizes = self.kept, self.sizes
+            with in_range(self.noise):
+                grown = self._on(self.basis, self.messages.plus(engine.imap(send, chunks)))
         if keep:
             for chunk in sorted(chunks, key=lambda chunk: chunk.id):
                 X, y, w = chunk.load()
                 kept = kept.push(Rows(X, y, w))
                 sizes = (*sizes, X.shape[0])
-        return replace(self, messages=messages, belief=belief, kept=kept, sizes=sizes)
+        return replace(grown, kept=kept, sizes=sizes)
 
     def with_anchors(self, Z: Array) -> Committee:
         """Append anchors: every message so far is one about the old coordinates alone."""
         basis = appended(self.basis, Z)
-        messages = self.messages.map(lambda message: padded(message, basis.m))
-        return self._on(basis, messages)
+        return self._on(basis, self.messages.padded(basis.m))
 
     def of_at_most(self, m: int) -> Committee:
         """Drop all but m anchors, those that say least first: an approximation (`dropped`)."""
         if self.basis.m <= m:
             return self
         basis, messages = dropped(self.basis, [self._total()], m)
-        return self._on(basis, Tree().push(messages[0]))
+        return self._on(basis, Total.of(messages[0]))
 
     def spread_over(self, Z: Array, m: int) -> Committee:
         """Append anchors, then keep m that are spread out over all of them: an approximation."""
@@ -85,22 +85,22 @@ class Committee:
             return grown
         stay = spread_out(grown.basis, m)
         basis, messages = marginal(grown.basis, [grown._total()], stay)
-        return grown._on(basis, Tree().push(messages[0]))
+        return grown._on(basis, Total.of(messages[0]))
 
     def with_prior(self, kernel: Kernel, noise: float) -> Committee:
         """Take another kernel and noise: messages about f(Z) stay, but for the scale of the
         noise; an approximation (`carried`)."""
-        nothing = Message.zero(self.basis.m, self.belief.mean.shape[1])
-        total = self.messages.total(nothing)
-        basis, message = carried(total, self.basis, kernel, self.noise / noise)
-        return replace(self._on(basis, Tree().push(message)), expert=type(self.expert)(noise))
+        said = self.messages.message()
+        basis, message = carried(said, self.basis, kernel, self.noise / noise)
+        with in_range(noise):
+            return replace(self._on(basis, Total.of(message)), expert=type(self.expert)(noise))
 
     def _total(self) -> Message:
         """The prior and all messages."""
-        return self.messages.total(self.basis.prior(self.belief.mean.shape[1]))
+        return self.basis.prior(self.messages.p) + self.messages.message()
 
-    def _on(self, basis: Anchors, messages: Tree) -> Committee:
-        belief = normalise(messages.total(basis.prior(self.belief.mean.shape[1])))
+    def _on(self, basis: Anchors, messages: Total) -> Committee:
+        belief = normalise(basis.prior(messages.p) + messages.message())
         return replace(self, basis=basis, messages=messages, belief=belief)
 
     def rows(self) -> Rows:

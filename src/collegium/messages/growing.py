@@ -36,22 +36,6 @@ def appended(basis: Anchors, Z: Array) -> Anchors:
     return Anchors(basis.kernel, np.vstack([basis.Z, Z]), L, max(basis.jitter, jitter))
 
 
-def padded(message: Message, m: int) -> Message:
-    """The same factor as one over m coordinates, the new ones last."""
-    old, p = message.shift.shape
-    precision, shift = np.zeros((m, m)), np.zeros((m, p))
-    precision[:old, :old], shift[:old] = message.precision, message.shift
-    return Message(precision, shift, message.log_scale)
-
-
-def new_prior(old: int, m: int, p: int = 1) -> Message:
-    """N(0, I) over the last of m coordinates; the first `old` are left open."""
-    prior = Message.standard_normal(m, p)
-    precision, count = prior.precision, m - old
-    precision[:old, :old] = 0.0
-    return Message(precision, prior.shift, prior.log_scale * (count / m))
-
-
 def badly_seen(basis: Anchors, X: Array, least: float, most: int, spare: int = 0) -> Array:
     """Positions of rows of X that, as anchors, leave var[f(x) | v] above `least` at no more than
     `spare` rows: a pivoted Cholesky factorisation of K(X, X) − VᵀV, of at most `most` steps."""

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def place(id: Any) -> tuple[bool, Any, int]:
+    """Where a chunk comes among others: numbers before names, then the parts of one id."""
+    name, part = id if isinstance(id, tuple) else (id, 0)
+    return isinstance(name, str), name, part
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Partial sums of 2ᵏ terms each, largest first."""

@@ -1,0 +1,93 @@
+"""Sums of messages with the same bits in any order (`numerics.exact`).
+
+A sum is what its messages are, not how they came: a stream in another order, several workers, two
+models put together, a message added and subtracted again all leave the same bits. Only the lower
+triangle of Λ is held, row by row: anchors that are appended later come after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.exact import Exact, TooLarge
+from .message import Message
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """Σ messages about m coordinates, of p outputs."""
+
+    m: int
+    p: int
+    precision: Exact  # the lower triangle of Λ  (m(m + 1)/2)
+    shift: Exact  # h, row by row  (m·p)
+    log_scale: Exact  # c  (p)
+
+    @classmethod
+    def zero(cls, m: int, p: int = 1) -> Total:
+        return cls(m, p, Exact.zero(m * (m + 1) // 2), Exact.zero(m * p), Exact.zero(p))
+
+    @classmethod
+    def of(cls, message: Message) -> Total:
+        """The sum of one message."""
+        return cls.zero(*message.shift.shape).plus([message])
+
+    def plus(self, messages: Iterable[Message]) -> Total:
+        """With more messages; TooLarge where an entry of one is not below 2⁶³."""
+        grown = Total(
+            self.m, self.p, self.precision.copy(), self.shift.copy(), self.log_scale.copy()
+        )
+        for message in messages:
+            grown.precision.include(by_rows(message.precision))
+            grown.shift.include(message.shift.ravel())
+            grown.log_scale.include(message.log_scale)
+        return grown
+
+    def minus(self, messages: Iterable[Message]) -> Total:
+        """Without messages that it holds: bitwise as if they had never been added."""
+        return self - Total.zero(self.m, self.p).plus(messages)
+
+    def __add__(self, other: Total) -> Total:
+        return self._with(other.precision, other.shift, other.log_scale)
+
+    def __sub__(self, other: Total) -> Total:
+        return self._with(-other.precision, -other.shift, -other.log_scale)
+
+    def _with(self, precision: Exact, shift: Exact, log_scale: Exact) -> Total:
+        return Total(
+            self.m, self.p, self.precision + precision, self.shift + shift,
+            self.log_scale + log_scale,
+        )  # fmt: skip
+
+    def padded(self, m: int) -> Total:
+        """The same sum as one over m coordinates, the new ones last."""
+        precision, shift = self.precision.padded(m * (m + 1) // 2), self.shift.padded(m * self.p)
+        return Total(m, self.p, precision, shift, self.log_scale)
+
+    def message(self) -> Message:
+        """The sum, each entry rounded once."""
+        shift = self.shift.value().reshape(self.m, self.p)
+        return Message(self.precision.symmetric(self.m), shift, self.log_scale.value())
+
+
+def by_rows(symmetric: Array) -> Array:
+    """A symmetric matrix with its rows contiguous: where its columns are, they are its rows."""
+    return symmetric if symmetric.flags.c_contiguous else symmetric.T
+
+
+@contextmanager
+def in_range(noise: float) -> Iterator[None]:
+    """Name the noise and what to do, where messages are too large to add."""
+    try:
+        yield
+    except TooLarge:
+        raise ValueError(
+            f"messages reach 2**63 with a noise variance of {noise:.3g} (where y has variance "
+            "one): give a larger noise (noise=), or smaller weights (sample_weight)"
+        ) from None
