@@ -10,7 +10,6 @@ from collegium.kernels import RBF, Matern32
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
 from collegium.messages.growing import _most_telling, appended, badly_seen
-from collegium.messages.message import Message
 from collegium.rows.chunk import Chunk
 
 ENGINE = engine_for(None)

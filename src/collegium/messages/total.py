@@ -39,7 +39,7 @@ class Total:
         return cls.zero(*message.shift.shape).plus([message])
 
     def plus(self, messages: Iterable[Message]) -> Total:
-        """With more messages; TooLarge where an entry of one is not below 2⁶³."""
+        """With more messages; TooLarge where an entry of one is not below 2¹²⁶."""
         grown = Total(
             self.m, self.p, self.precision.copy(), self.shift.copy(), self.log_scale.copy()
         )
@@ -88,6 +88,6 @@ def in_range(noise: float) -> Iterator[None]:
         yield
     except TooLarge:
         raise ValueError(
-            f"messages reach 2**63 with a noise variance of {noise:.3g} (where y has variance "
+            f"messages reach 2**126 with a noise variance of {noise:.3g} (where y has variance "
             "one): give a larger noise (noise=), or smaller weights (sample_weight)"
         ) from None
