@@ -205,7 +205,7 @@ def test_rows_in_any_memory_order_send_the_same_message_and_stay(expert, problem
 def test_cutting_keeps_rows_together_and_numbers_the_chunks(problem):
     X, y, w, _ = problem.rows
     groups = [np.array([3, 0]), np.array([], dtype=int), np.array([29, 7, 8])]
-    chunks = cut(X, y, w, groups, first_id=5)
+    chunks = cut(X, y, w, groups, ids=range(5, 5 + len(groups)))
     assert [c.id for c in chunks] == [5, 6, 7]
     assert [c.n for c in chunks] == [2, 0, 3]
     for chunk, group in zip(chunks, groups):

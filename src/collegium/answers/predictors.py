@@ -255,9 +255,10 @@ def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Predi
 
 def predictor(committee: Informed, n_local: int) -> Predictor:
     """Exact if one chunk has all rows; else local, or global for n_local = 0."""
-    if committee.no_anchors or len(committee.sizes) == 1:
+    kept = len(committee.sizes)
+    if committee.no_anchors or kept == 1:
         return Exact.of(committee)
-    return Local.of(committee, n_local) if n_local and committee.sizes else Global(committee)
+    return Local.of(committee, n_local) if n_local and kept else Global(committee)
 
 
 def in_order(Xs: Array, size: int, answer: Callable[[Array], Prediction], engine: Any):

@@ -19,7 +19,8 @@ from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
-from ..rows.chunk import cut
+from ..rows.chunk import Chunk, cut
+from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.metric import Metric
 from ..rows.partition import chunk_groups
 from ..rows.rows import Rows
@@ -44,6 +45,8 @@ class Job:
     say: Progress
     streaming: bool = False
     earlier: Any = None  # the model of the same stream, some rows ago
+    chunk_id: Id | None = None  # of all rows, where it is given
+    owners: Owners | None = None  # the ids that rows of a waiting stream came with
 
     @property
     def chunk_size(self) -> int:
@@ -51,9 +54,42 @@ class Job:
 
     def groups(self, kernel: Kernel) -> list[Array]:
         """The rows of each chunk, cut in the metric of a kernel."""
+        return self.chunks(kernel)[0]
+
+    def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
+        """The rows of each chunk, and its id; rows of different owners are kept apart."""
         X, rule = self.rows.X, self.settings.rule
         points = Metric.of(kernel, X).forward(X)
-        return chunk_groups(points, self.labels, rule, self.chunk_size, self.rng)
+        if self.owners is None:
+            groups = chunk_groups(points, self.labels, rule, self.chunk_size, self.rng)
+            return groups, list(range(len(groups)))
+        groups, ids = [], list[Any]()
+        for k, id in enumerate(self.owners.ids):
+            own = np.flatnonzero(self.owners.of_row == k)
+            parts = chunk_groups(points[own], None, rule, self.chunk_size, self.rng)
+            groups += [own[part] for part in parts]
+            ids += [(id, i) for i in range(len(parts))]
+        return groups, ids
+
+    def ids(self, count: int) -> ChunkIds:
+        """Those of a model of these rows in so many chunks."""
+        return ChunkIds.numbered(count) if self.owners is None else ChunkIds.of(self.owners.ids)
+
+    def more_chunks(
+        self, groups: list[Array], rows: Rows, ids: ChunkIds, receipt_of: int | None
+    ) -> tuple[list[Chunk], ChunkIds]:
+        """Chunks of these rows, in other units, for a model that has ids; and all ids after them.
+
+        `receipt_of`: the number of anchors, where rows are not kept.
+        """
+        if self.chunk_id is None:
+            names = range(ids.next, ids.next + len(groups))
+            return cut(*rows.fields(), groups, names), ids.more(len(groups))
+        chunks = cut(*rows.fields(), groups, [(self.chunk_id, i) for i in range(len(groups))])
+        ids = ids + ChunkIds.of([self.chunk_id])
+        if receipt_of is not None:
+            ids = ids.with_receipt(self.chunk_id, chunks, receipt_of)
+        return chunks, ids
 
     def alone(self, groups: list[Array]) -> bool:
         """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
@@ -73,6 +109,7 @@ class Draft:
     noise: float
     learnt_at: int = 0  # rows that hyperparameters were learnt from
     groups: tuple[Array, ...] = ()  # the rows of each chunk
+    ids: tuple[Any, ...] = ()  # of each chunk
     alone: bool = False  # all rows are one chunk: the exact GP
     selection: Selection | None = None  # the anchors, where there are some
     dof: float = 0.0  # effective degrees of freedom; 0: not estimated
@@ -138,12 +175,12 @@ class GaussianSystem:
         return hyperparameters(job, draft)
 
     def choose(self, job: Job, draft: Draft) -> Draft:
-        groups = job.groups(draft.kernel)
+        groups, ids = job.chunks(draft.kernel)
         n = draft.rows.X.shape[0]
         if job.alone(groups):
             job.say(f"{n} rows in one chunk: the exact GP")
-            return replace(draft, groups=(np.arange(n),), alone=True)
-        draft = replace(draft, groups=tuple(groups))
+            return replace(draft, groups=(np.arange(n),), ids=(0,), alone=True)
+        draft = replace(draft, groups=tuple(groups), ids=tuple(ids))
         if job.settings.experts:
             return choose_experts(job, draft)
         return choose_anchors(job, draft)
@@ -167,10 +204,12 @@ class GaussianSystem:
             total_weight=float(job.rows.w.sum()),
             exact=draft.alone,
             learnt_at=draft.learnt_at,
+            ids=job.ids(len(draft.groups)),
+            owners=job.owners if draft.alone else None,
         )
         if draft.selection is not None:
             model = check_error_bars(job, draft, model)
-        chunks = cut(*draft.rows.fields(), list(draft.groups))
+        chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         committee = model.committee.add(chunks, s.engine, keep=keep)
         if draft.selection is None:

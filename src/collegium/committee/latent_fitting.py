@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class LatentDraft:
     likelihoods: tuple[Observation, ...]  # one a problem
     learnt_at: int = 0
     groups: tuple[Array, ...] = ()
+    ids: tuple[Any, ...] = ()  # of each group
     alone: bool = False  # all rows are one chunk
     Z: Array | None = None  # anchors
 
@@ -108,21 +110,22 @@ class LatentSystem:
     def choose(self, job: Job, draft: LatentDraft) -> LatentDraft:
         assert draft.kernel is not None
         n, d = job.rows.X.shape
-        groups = job.groups(draft.kernel)
+        groups, ids = job.chunks(draft.kernel)
         if job.alone(groups):
             job.say(f"{n} distinct rows: the Laplace GP")
-            return replace(draft, groups=(np.arange(n),), alone=True, Z=np.empty((0, d)))
+            one = (np.arange(n),)
+            return replace(draft, groups=one, ids=(0,), alone=True, Z=np.empty((0, d)))
         Z = self._anchors(job, draft)
         job.say(f"{n} distinct rows: {len(groups)} chunks, {Z.shape[0]} anchors")
-        return replace(draft, groups=tuple(groups), Z=Z)
+        return replace(draft, groups=tuple(groups), ids=tuple(ids), Z=Z)
 
     def add_up(self, job: Job, draft: LatentDraft) -> LatentModel:
         """Messages of all chunks, approximated anew until they come to rest."""
         assert draft.kernel is not None and draft.Z is not None
         s, rows, sweeping = job.settings, job.rows, self.sweeping
-        basis, groups = Anchors.at(draft.kernel, draft.Z), list(draft.groups)
+        basis, groups, ids = Anchors.at(draft.kernel, draft.Z), draft.groups, draft.ids
         starts = [
-            LaplaceCommittee.of(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups))
+            LaplaceCommittee.of(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups, ids))
             for problem, likelihood in zip(self.problems, draft.likelihoods)
         ]
         committees = settle_together(
@@ -142,6 +145,8 @@ class LatentSystem:
             learnt_at=draft.learnt_at,
             sweeping=sweeping,
             scale=LatentScale(),
+            ids=job.ids(len(groups)),
+            owners=job.owners if draft.alone else None,
         )
         if draft.alone:
             check_modes(committees)

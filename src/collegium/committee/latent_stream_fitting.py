@@ -13,7 +13,7 @@ from ..likelihoods.units import exposed
 from ..messages.basis import Anchors
 from ..messages.growing import appended, carried, dropped
 from ..messages.message import Message
-from ..rows.chunk import cut
+from ..rows.rows import Rows
 from .fitting import Job
 from .latent_fitting import OPEN
 from .model import LatentModel
@@ -24,19 +24,21 @@ Array = np.ndarray
 
 def add_latent_rows(model: LatentModel, job: Job, targets: Sequence[Array]) -> LatentModel:
     """The model after more rows, in chunks that are approximated once."""
-    rows, settings, groups = job.rows, job.settings, job.groups(model.kernel)
+    rows, keep = job.rows, job.settings.keeps_rows
+    groups, ids, chunks = job.groups(model.kernel), model.ids, []
     model = with_novel_anchors(model, rows.X)
+    for y in targets:
+        own, ids = job.more_chunks(groups, Rows(rows.X, y, rows.w), model.ids, None)
+        chunks.append(own)
     committees = tuple(
-        replace(
-            replace(one).add(  # what it caches is not stored
-                cut(rows.X, y, rows.w, groups, first_id=model.n_chunks), keep=settings.keeps_rows
-            )
+        replace(  # what it caches is not stored
+            replace(one).add(own, keep=keep)
         )
-        for one, y in zip(model.committees, targets)
+        for one, own in zip(model.committees, chunks)
     )
     check_modes(committees)
     model = replace(
-        model, committees=committees, n_chunks=model.n_chunks + len(groups),
+        model, committees=committees, ids=ids, n_chunks=model.n_chunks + len(chunks[0]),
         total_weight=model.total_weight + float(rows.w.sum()),
     )  # fmt: skip
     return within_budget(model)

@@ -24,6 +24,7 @@ from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
+from ..rows.ids import ChunkIds, Owners
 from ..rows.rows import Prediction, Rows
 from .following import Following
 from .sweeping import Sweeping
@@ -73,6 +74,8 @@ class CommitteeModel(Follows, Model):
     total_weight: float
     exact: bool  # all rows in one chunk; with more rows anchors are chosen
     learnt_at: int  # rows seen when hyperparameters were last learnt
+    ids: ChunkIds
+    owners: Owners | None = None  # of the rows of an exact GP, where ids were given
     following: Following | None = None  # None: anchors stay as they are
     sweeps: int = 1
     change: float = 0.0
@@ -132,7 +135,7 @@ class CommitteeModel(Follows, Model):
         if self.committee.no_anchors:
             return self.predictor()
         near = min(self.n_local, WATCHED_NEAR)
-        if not (near and self.committee.sizes):
+        if not (near and self.committee.arrived):
             return Global(self.committee)
         return Local.of(self.committee.of_last_rows(LAST), near)
 
@@ -161,6 +164,8 @@ class LatentModel(Follows, Model):
     learnt_at: int
     sweeping: Sweeping
     scale: LatentScale
+    ids: ChunkIds
+    owners: Owners | None = None  # of rows that wait, where ids were given
     following: Following | None = None  # None: anchors stay as they are
 
     @property

@@ -26,9 +26,10 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     if following is not None:
         following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
         committee = committee.with_anchors(Z) if Z.size else committee
-    groups = job.groups(committee.basis.kernel)
-    chunks = cut(*scaled.fields(), groups, first_id=model.n_chunks)
-    committee = committee.add(chunks, job.settings.engine, keep=job.settings.keeps_rows)
+    keep, basis = job.settings.keeps_rows, committee.basis
+    groups = job.groups(basis.kernel)
+    chunks, ids = job.more_chunks(groups, scaled, model.ids, None if keep else basis.m)
+    committee = committee.add(chunks, job.settings.engine, keep=keep)
     model = replace(
         model,
         committee=committee,
@@ -37,7 +38,8 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         weights=model.weights[:0],  # the committee itself has all rows; refining has not
         rest=None,
         residuals=np.empty(0),
-        n_chunks=model.n_chunks + len(groups),
+        ids=ids,
+        n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),
     )
     return model if following is None else followed(model, job, check)
@@ -50,6 +52,7 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     over = committee.basis.m - own.budget
     if over > 0:
         committee, own = committee.of_at_most(own.budget), own.without(over)
+        model = replace(model, ids=model.ids.without_receipts())
     model = replace(model, committee=committee, following=own)
     if not (s.learn and own.due(check.checked, check.recent_square)):
         return model
@@ -69,7 +72,10 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         committee = committee.with_prior(found.kernel, found.noise)
         committee = committee.spread_over(own.missing(committee.basis, found.noise), own.budget)
     own = own.relearnt(committee.basis, committee.noise)
-    return replace(model, committee=committee, following=own, learnt_at=own.sample.seen)
+    return replace(
+        model, committee=committee, following=own, learnt_at=own.sample.seen,
+        ids=model.ids.without_receipts(),
+    )  # fmt: skip
 
 
 def of_sample(own: Following, found: Learnt, job: Job) -> Committee:

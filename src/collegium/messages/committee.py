@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..numerics.tree import Tree
+from ..numerics.tree import Tree, place
 from ..rows.chunk import Chunk
 from ..rows.rows import Rows
 from .basis import Anchors
@@ -32,8 +32,8 @@ class Committee:
     expert: Expert  # computes messages, with the noise σ²
     messages: Total  # Σ messages, one per chunk, without the prior
     belief: Belief
-    kept: Tree  # of Rows, one per chunk; empty if no rows are kept
-    sizes: tuple[int, ...]  # rows of each kept chunk
+    kept: Tree  # of Rows, one per chunk, in the order of arrival; empty if no rows are kept
+    arrived: tuple[tuple[Any, int], ...]  # id and rows of each kept chunk
 
     @classmethod
     def start(
@@ -42,7 +42,8 @@ class Committee:
         """The prior alone, before any chunk."""
         basis = Anchors.at(kernel, Z)
         nothing = Total.zero(basis.m, p)
-        return cls(basis, expert(noise), nothing, normalise(basis.prior(p)), Tree(), ())
+        belief = normalise(basis.prior(p))
+        return cls(basis, expert(noise), nothing, belief, Tree(), ())
 
     @property
     def noise(self) -> float:
@@ -54,17 +55,55 @@ class Committee:
 
     def add(self, chunks: Sequence[Chunk], engine: Any, *, keep: bool) -> Committee:
         """Add the messages of more chunks; keep their rows if asked to."""
-        grown, kept, sizes = self, self.kept, self.sizes
+        grown, kept, arrived = self, self.kept, self.arrived
         if not self.no_anchors:
             send = partial(self.expert.send, self.basis)
             with in_range(self.noise):
                 grown = self._on(self.basis, self.messages.plus(engine.imap(send, chunks)))
         if keep:
-            for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+            for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
                 X, y, w = chunk.load()
                 kept = kept.push(Rows(X, y, w))
-                sizes = (*sizes, X.shape[0])
-        return replace(grown, kept=kept, sizes=sizes)
+                arrived = (*arrived, (chunk.id, X.shape[0]))
+        return replace(grown, kept=kept, arrived=arrived)
+
+    def without(self, chunks: Sequence[Chunk], engine: Any) -> Committee:
+        """Subtract the messages of chunks that were added: bitwise as if they never had been.
+
+        Their rows are dropped where they were kept.
+        """
+        left, gone = self, {chunk.id for chunk in chunks}
+        if not self.no_anchors:
+            send = partial(self.expert.send, self.basis)
+            left = self._on(self.basis, self.messages.minus(engine.imap(send, chunks)))
+        kept, arrived = Tree(), []
+        for chunk in self.chunks() if self.arrived else ():
+            if chunk.id not in gone:
+                kept = kept.push(Rows(*chunk.load()))
+                arrived.append((chunk.id, chunk.n))
+        return replace(left, kept=kept, arrived=tuple(arrived))
+
+    def __add__(self, other: Committee) -> Committee:
+        """The committee of the chunks of both; the basis of one begins with that of the other."""
+        grown, small = (self, other) if self.basis.m >= other.basis.m else (other, self)
+        kept, arrived = self.kept, (*self.arrived, *other.arrived)
+        for part in other.kept.sums:
+            kept = kept.push(part)
+        with in_range(self.noise):
+            both = grown._on(grown.basis, grown.messages + small.messages.padded(grown.basis.m))
+            return replace(both, kept=kept, arrived=arrived)
+
+    def blank(self) -> Committee:
+        """The prior alone, on the same basis."""
+        empty = replace(self, kept=Tree(), arrived=())
+        return empty._on(self.basis, Total.zero(self.basis.m, self.messages.p))
+
+    def known(self, m: int) -> Committee:
+        """The committee of the first m anchors, before any chunk: what earlier chunks knew."""
+        basis = Anchors(
+            self.basis.kernel, self.basis.Z[:m], self.basis.factor[:m, :m], self.basis.jitter
+        )
+        return replace(self, basis=basis).blank()
 
     def with_anchors(self, Z: Array) -> Committee:
         """Append anchors: every message so far is one about the old coordinates alone."""
@@ -103,10 +142,26 @@ class Committee:
         belief = normalise(basis.prior(messages.p) + messages.message())
         return replace(self, basis=basis, messages=messages, belief=belief)
 
+    def _order(self) -> Array:
+        """Positions of the kept chunks in the order of their ids."""
+        places = [place(id) for id, _ in self.arrived]
+        return np.array(sorted(range(len(places)), key=places.__getitem__), dtype=int)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Rows of each kept chunk, in the order of ids."""
+        return tuple(self.arrived[i][1] for i in self._order())
+
     def rows(self) -> Rows:
-        """The kept rows of all chunks."""
+        """The kept rows of all chunks, in the order of ids."""
         d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
-        return self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
+        rows = self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
+        order = self._order()
+        if (np.diff(order) >= 0).all():
+            return rows
+        starts = np.cumsum([0, *(size for _, size in self.arrived)])
+        index = [np.arange(starts[i], starts[i + 1]) for i in order]
+        return rows.take(np.concatenate(index))
 
     def of_last_rows(self, n: int) -> Committee:
         """The same belief with no more than the last n rows kept."""
@@ -118,13 +173,14 @@ class Committee:
         if last is None:
             return self
         last = last.take(slice(-n, None))
-        return replace(self, kept=Tree().push(last), sizes=(last.w.size,))
+        return replace(self, kept=Tree().push(last), arrived=((0, last.w.size),))
 
     def chunks(self) -> list[Chunk]:
-        """The kept rows, one `Chunk` per chunk."""
+        """The kept rows, one `Chunk` per chunk, in the order of ids."""
         rows, ends = self.rows(), np.cumsum(self.sizes)[:-1]
+        ids = [self.arrived[i][0] for i in self._order()]
         fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
-        return [Chunk(i, X, y, w) for i, (X, y, w) in enumerate(zip(*fields))]
+        return [Chunk(id, X, y, w) for id, X, y, w in zip(ids, *fields)]
 
     def parts(self) -> list[Rows]:
         """The kept rows, one `Rows` per chunk."""

@@ -1,6 +1,8 @@
 """Chunks of rows, the unit of work of every committee."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ Array = np.ndarray
 class Chunk:
     """Rows in memory. Anything with `id`, `n` and `load() -> X, y, w` can take its place."""
 
-    id: int
+    id: Any  # a number, or (id, part) where the rows of an id are several chunks
     X: Array  # (n, d)
     y: Array  # (n, p)
     w: Array  # (n,)  how often each row was seen
@@ -24,6 +26,9 @@ class Chunk:
         return self.X, self.y, self.w
 
 
-def cut(X: Array, y: Array, w: Array, groups: list[Array], first_id: int = 0) -> list[Chunk]:
-    """One chunk for each group of row numbers."""
-    return [Chunk(first_id + i, X[g], y[g], w[g]) for i, g in enumerate(groups)]
+def cut(
+    X: Array, y: Array, w: Array, groups: Sequence[Array], ids: Sequence[Any] | None = None
+) -> list[Chunk]:
+    """One chunk for each group of row numbers, with these ids or numbers from 0 on."""
+    ids = range(len(groups)) if ids is None else ids
+    return [Chunk(id, X[g], y[g], w[g]) for id, g in zip(ids, groups)]

@@ -28,6 +28,7 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
+from ..rows.ids import ChunkIds, Id
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
 from .methods import METHODS, Method
@@ -49,6 +50,7 @@ class SparseModel(Model):
     n_chunks: int
     total_weight: float
     dof: float
+    ids: ChunkIds
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -70,15 +72,19 @@ class SparseModel(Model):
             return Joint.of(self.committee, self.query_size)
         return METHODS[self.method].answer(self.committee)
 
-    def add(self, rows: Rows, settings: Settings, rng: np.random.Generator) -> SparseModel:
+    def add(
+        self, rows: Rows, settings: Settings, rng: np.random.Generator, chunk_id: Id | None = None
+    ) -> SparseModel:
         """The model after more rows, in chunks of their own."""
-        groups = Job(rows, None, settings, rng, Progress(0), streaming=True).groups(self.kernel)
-        y = self.scaling.forward(rows.y)
-        chunks = cut(rows.X, y, rows.w, groups, first_id=self.n_chunks)
+        job = Job(rows, None, settings, rng, Progress(0), streaming=True, chunk_id=chunk_id)
+        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        m = None if self.keeps_rows else self.committee.basis.m
+        chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.ids, m)
         return replace(
             self,
+            ids=ids,
             committee=self.committee.add(chunks, settings.engine, keep=self.keeps_rows),
-            n_chunks=self.n_chunks + len(groups),
+            n_chunks=self.n_chunks + len(chunks),
             total_weight=self.total_weight + float(rows.w.sum()),
         )
 
@@ -122,7 +128,7 @@ class SparseSystem:
         model = SparseModel(
             Committee.start(draft.kernel, draft.noise, draft.Z, p, self.method.expert),
             draft.units, self.name, s.query_points(draft.dof), draft.selection,
-            len(draft.groups), float(job.rows.w.sum()), draft.dof,
+            len(draft.groups), float(job.rows.w.sum()), draft.dof, job.ids(len(draft.groups)),
         )  # fmt: skip
         chunks = cut(*draft.rows.fields(), list(draft.groups))
         committee = model.committee.add(chunks, s.engine, keep=model.keeps_rows)

@@ -1,0 +1,162 @@
+"""Ids of chunks: numbers in the order of arrival, or numbers and names that users give.
+
+A stream without given ids has one range of numbers, however long it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..numerics.tree import place
+from .chunk import Chunk
+
+Array = np.ndarray
+Id = int | str
+
+
+def digest(chunks: Iterable[Chunk]) -> str:
+    """sha256 of rows cut into chunks: that they are the same to the last bit."""
+    found = hashlib.sha256()
+    for chunk in chunks:
+        X, y, w = chunk.load()
+        found.update(repr((X.shape, y.shape)).encode())
+        for values in (X, y, w):
+            found.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What is remembered of a chunk whose rows were not kept."""
+
+    id: Id
+    digest: str  # of its rows, targets scaled
+    anchors: int  # that were known when it was added
+
+
+@dataclass(frozen=True)
+class ChunkIds:
+    """The ids of all chunks of a model; receipts of those that were given and not kept."""
+
+    ranges: tuple[tuple[int, int], ...] = ()  # [first, last), ascending, with gaps between
+    names: tuple[str, ...] = ()  # ascending
+    receipts: tuple[Receipt, ...] = ()
+    given: bool = False  # whether some were given by the user
+
+    @classmethod
+    def of(cls, ids: Iterable[Id], *, given: bool = True) -> ChunkIds:
+        numbers, names = set[int](), set[str]()
+        for id in ids:
+            names.add(id) if isinstance(id, str) else numbers.add(id)
+        return cls(_ranges([(k, k + 1) for k in numbers]), tuple(sorted(names)), given=given)
+
+    @classmethod
+    def numbered(cls, count: int) -> ChunkIds:
+        return cls(_ranges([(0, count)]))
+
+    @property
+    def next(self) -> int:
+        """The first number above all."""
+        return self.ranges[-1][1] if self.ranges else 0
+
+    def __contains__(self, id: Id) -> bool:
+        if isinstance(id, str):
+            return id in self.names
+        return any(first <= id < last for first, last in self.ranges)
+
+    def listed(self) -> list[Id]:
+        """Numbers, then names, ascending."""
+        numbers = [k for first, last in self.ranges for k in range(first, last)]
+        return [*numbers, *self.names]
+
+    def more(self, count: int) -> ChunkIds:
+        """With so many further numbers."""
+        return replace(self, ranges=_ranges([*self.ranges, (self.next, self.next + count)]))
+
+    def without(self, ids: Collection[Id]) -> ChunkIds:
+        """Without ids that it has."""
+        gone = ChunkIds.of(ids)
+        ranges = list(self.ranges)
+        for start, stop in gone.ranges:
+            ranges = [
+                part
+                for first, last in ranges
+                for part in ((first, min(last, start)), (max(first, stop), last))
+            ]
+        names = tuple(name for name in self.names if name not in gone.names)
+        receipts = tuple(one for one in self.receipts if one.id not in gone)
+        return ChunkIds(_ranges(ranges), names, receipts, self.given)
+
+    def common(self, other: ChunkIds) -> list[Id]:
+        """Ids that both have."""
+        pairs = [(a, b) for a in self.ranges for b in other.ranges]
+        both = [(max(a[0], b[0]), min(a[1], b[1])) for a, b in pairs]
+        names = tuple(name for name in self.names if name in set(other.names))
+        return ChunkIds(_ranges(both), names).listed()
+
+    def __add__(self, other: ChunkIds) -> ChunkIds:
+        names = tuple(sorted({*self.names, *other.names}))
+        receipts = sorted((*self.receipts, *other.receipts), key=lambda one: place(one.id))
+        ranges = _ranges([*self.ranges, *other.ranges])
+        return ChunkIds(ranges, names, tuple(receipts), self.given or other.given)
+
+    def with_receipt(self, id: Id, chunks: Iterable[Chunk], anchors: int) -> ChunkIds:
+        """With a receipt for the chunks of an id that it has."""
+        return replace(self, receipts=(*self.receipts, Receipt(id, digest(chunks), anchors)))
+
+    def without_receipts(self) -> ChunkIds:
+        """After the basis has changed: no message of an earlier one can be subtracted."""
+        return replace(self, receipts=())
+
+    def receipt(self, id: Id) -> Receipt | None:
+        return next((one for one in self.receipts if one.id == id), None)
+
+
+def _ranges(parts: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Sorted, those that touch joined, empty ones left out."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(part for part in parts if part[0] < part[1]):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Owners:
+    """The chunk id that each of some rows came with."""
+
+    ids: tuple[Id, ...]  # ascending
+    of_row: Array  # positions among the ids  (n,)
+
+    @classmethod
+    def of(cls, runs: Iterable[tuple[Id, int]]) -> Owners:
+        """Of runs of rows: an id and the number of its rows."""
+        runs = list(runs)
+        ids = sorted({id for id, _ in runs}, key=place)
+        at = [ids.index(id) for id, _ in runs]
+        return cls(tuple(ids), np.repeat(np.array(at, dtype=int), [n for _, n in runs]))
+
+    def __add__(self, other: Owners) -> Owners:
+        """Those of further rows."""
+        ids = tuple(sorted({*self.ids, *other.ids}, key=place))
+        moved = [
+            np.array([ids.index(id) for id in one.ids], dtype=int)[one.of_row]
+            for one in (self, other)
+        ]
+        return Owners(ids, np.concatenate(moved))
+
+    def others(self, ids: Collection[Id]) -> Array:
+        """Whether each row has none of these ids  (n,)."""
+        gone = np.array([id in ids for id in self.ids], dtype=bool)
+        return ~gone[self.of_row]
+
+    def take(self, index: Array) -> Owners:
+        """Those of some of the rows; ids without rows are left out."""
+        used, of_row = np.unique(self.of_row[index], return_inverse=True)
+        return Owners(tuple(self.ids[i] for i in used), of_row)
