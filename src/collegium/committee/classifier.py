@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,16 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.classifier import Classifier, distinct_labels, signs
+from ..interface.arguments import check_chunk_id
+from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
-from ..interface.validation import check_queries, generator
-from ..laplace.learning import Problem
-from ..likelihoods.softmax import Softmax
-from ..likelihoods.units import Units
+from ..interface.validation import check_queries
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import Scaling, merged
+from .additive_model import owners_with
 from .arguments import Settings
 from .classes import (
     chosen_link,
@@ -29,18 +25,14 @@ from .classes import (
     counts,
     is_balanced,
     kept_rows,
-    log_loss,
     log_probabilities,
     moved,
-    of_weight,
     ripe,
     warn_of_ids,
-    weighted,
 )
-from .fitting import Job, fit_model
-from .latent_arguments import latent_settings, sweeps_asked
-from .latent_fitting import LatentSystem
-from .latent_stream_fitting import add_latent_rows, with_kernel_of
+from .classes_fitting import add_labels, model_of_labels
+from .latent_arguments import latent_settings
+from .latent_stream_fitting import with_kernel_of
 from .model import LatentModel
 
 Array = np.ndarray
@@ -159,6 +151,8 @@ class CommitteeClassifier(Classifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    adds_up = True
+
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
@@ -196,6 +190,8 @@ class CommitteeClassifier(Classifier):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows; each new chunk meets the present belief once.
 
@@ -210,6 +206,8 @@ class CommitteeClassifier(Classifier):
         X, y, sample_weight : as in `fit`
         classes : array-like of shape (n_classes,), default=None
             All labels that may ever come; needed in the first call.
+        chunk_id : int or str, default=None
+            A name for these rows, for `forget` and `merge`; None: numbers.
 
         Returns
         -------
@@ -230,11 +228,17 @@ class CommitteeClassifier(Classifier):
         self.class_count_ = self.class_count_ + count
         again = settings.learn and moved(self.learnt_count_, self.class_count_)
         model = getattr(self, "model_", None)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
         kept = None if model is None else kept_rows(model, self.class_weight_)
+        more = rows.w.size
 
-        def begin(rows: Rows, earlier: LatentModel | None) -> LatentModel:
+        def begin(rows: Rows, earlier: LatentModel | None, own: bool = True) -> LatentModel:
+            old = rows.w.size - more
+            owners = owners_with(model, old, chunk_id, more) if own else None
             earlier = None if again else earlier
-            return self._made_of(settings, rows, None, streaming=True, earlier=earlier)
+            return self._made_of(
+                settings, rows, None, streaming=True, earlier=earlier, owners=owners
+            )
 
         with single_threaded():
             if again and model is not None and model.waiting is None:
@@ -250,8 +254,9 @@ class CommitteeClassifier(Classifier):
                     )
                 else:
                     sample = model.following.sample.add(rows).rows
-                    model = with_kernel_of(model, begin(sample, None))
-            self._keep(grow(model, rows, begin, partial(self._with_more, settings)), check)
+                    model = with_kernel_of(model, begin(sample, None, own=False))
+            absorb = partial(add_labels, self, settings, chunk_id)
+            self._keep(grow(model, rows, begin, absorb), check)
         return self
 
     def _watched_log_proba(self, X: Array) -> Array:
@@ -260,16 +265,18 @@ class CommitteeClassifier(Classifier):
             found = self.model_.watcher().latents.predict(X, self._engine())
             return log_probabilities(self.model_.likelihoods[0], found)
 
-    def _with_more(self, settings: Settings, model: LatentModel, rows: Rows) -> LatentModel:
-        """The model after rows in chunks of their own."""
-        rows, _ = merged(rows, None, in_order=settings.in_order)
-        if model.following is not None:
-            model = replace(model, following=model.following.with_rows(rows))
-        rows = weighted(rows.take(of_weight(rows, self.class_weight_)), self.class_weight_)
-        targets = [problem.y for problem in self._problems(rows.y)]
-        rng = generator(self.random_state)
-        job = Job(rows, None, settings, rng, self._say(), streaming=True)
-        return add_latent_rows(model, job, targets)
+    def _differs_from(self, other: Any) -> list[str]:
+        same = np.array_equal(self.classes_, other.classes_)
+        same = same and np.array_equal(self.class_weight_, other.class_weight_)
+        return [] if same else ["set of classes, or class_weight"]
+
+    def _merged_with(self, other: Any) -> None:
+        self.class_count_ = self.class_count_ + other.class_count_
+
+    def _forgotten(self) -> None:
+        kept = kept_rows(self.model_, self.class_weight_)
+        none = np.zeros_like(self.class_count_)
+        self.class_count_ = none if kept is None else counts(kept[0], self.classes_.size)
 
     @all_or_nothing
     def relearn(self) -> Self:
@@ -285,42 +292,23 @@ class CommitteeClassifier(Classifier):
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
             )
-        labels = kept[1] if settings.rule == "label" else None
+        labels, model = kept[1] if settings.rule == "label" else None, self.model_
+        owners = model.given_owners() if labels is None else None
         with single_threaded():
-            self._keep(self._made_of(settings, kept[0], labels))
+            self._keep(self._made_of(settings, kept[0], labels, owners=owners))
         return self
 
-    def _made_of(self, settings, rows: Rows, labels, *, streaming=False, earlier=None):
+    def _made_of(self, settings, rows: Rows, labels=None, **stream: Any) -> LatentModel:
         """The model of rows. `earlier`: the same stream, some rows ago; None: learn anew."""
-        own = of_weight(rows, self.class_weight_)
-        if not own.any():
-            raise ValueError(f"class_weight={self.class_weight!r} is zero for all of these rows")
-        rows, labels = rows.take(own), None if labels is None else labels[own]
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
-        problems = self._problems(rows.y)
-        system = LatentSystem(
-            problems, Units(Scaling.none()), sweeps_asked(self.sweeps),
-            loss=partial(log_loss, problems[0].likelihood) if settings.learn else None,
-            plain=rows, learnable=not streaming or ripe(self.class_count_),
-        )  # fmt: skip
-        job = Job(
-            weighted(rows, self.class_weight_), labels, settings, generator(self.random_state),
-            self._say(), streaming, earlier,
-        )  # fmt: skip
-        model = fit_model(system, job)
-        if model.learnt_at == rows.X.shape[0]:
+        ready = not stream.get("streaming") or ripe(self.class_count_)
+        model, n = model_of_labels(self, settings, rows, labels, learnable=ready, **stream)
+        if model.learnt_at == n:
             self.learnt_count_ = self.class_count_
         return model
 
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)
         return latent_settings(self, n_local=NEAREST)
-
-    def _problems(self, codes: Array) -> Sequence[Problem]:
-        n, link = self.classes_.size, chosen_link(self.likelihood)
-        if isinstance(link, Softmax):
-            return [Problem(Softmax(classes=n), codes)]
-        return [Problem(link, sign) for sign in signs(codes, 1 if n == 2 else n)]
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -391,6 +379,8 @@ class CommitteeClassifier(Classifier):
     n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
     anchors_ = fitted("anchors", "Array of shape (m, d); empty where all rows are one chunk.")
     n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of kernel, likelihood and anchors.")
     n_sweeps_ = fitted("sweeps", "How often chunks were approximated.")
     change_ = fitted("change", "By how much messages moved in the last sweep.")
     calibration_ = fitted("calibration", "Factors of latent means and variances, by held-out rows.")

@@ -9,16 +9,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..combining.pointwise import RULES
-from ..interface.arguments import one_of
+from ..interface.arguments import check_chunk_id, one_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
-from ..interface.validation import check_outputs, check_rows, generator
+from ..interface.validation import check_outputs, check_rows
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from ..rows.scaling import merged
+from .additive_model import owners_with
 from .arguments import Settings
-from .fitting import GaussianSystem, Job, fit_model
+from .fitting import GaussianSystem, fit_model
+from .job_fitting import fit_job, stream_job
 from .stream_fitting import add_rows
 
 #: The rules of `combining.pointwise`, and nested kriging.
@@ -119,6 +120,8 @@ class ExpertsRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    adds_up = True
+
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
@@ -142,7 +145,12 @@ class ExpertsRegressor(Regressor):
 
     @all_or_nothing
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows, which become experts of their own.
 
@@ -152,12 +160,15 @@ class ExpertsRegressor(Regressor):
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
+        chunk_id : int or str, default=None
+            A name for these rows, for `forget` and `merge`; None: numbers.
 
         Returns
         -------
         self
         """
         model, settings = getattr(self, "model_", None), self._settings()
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=model is None)
         if model is None:
             self.y_ndim_ = y_ndim
@@ -165,14 +176,16 @@ class ExpertsRegressor(Regressor):
             check_outputs(rows, model.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
 
+        more = rows.w.size
+
         def begin(rows: Rows, earlier: Any) -> Any:
-            return self._made_of(settings, rows, None, streaming=True, earlier=earlier)
+            owners = owners_with(earlier, rows.w.size - more, chunk_id, more)
+            return self._made_of(
+                settings, rows, None, streaming=True, earlier=earlier, owners=owners
+            )
 
         def absorb(model: Any, rows: Rows) -> Any:
-            rows, _ = merged(rows, None, in_order=settings.in_order)
-            rng = generator(self.random_state)
-            job = Job(rows, None, settings, rng, self._say(), streaming=True)
-            return add_rows(model, job, check)
+            return add_rows(model, stream_job(self, settings, rows, chunk_id), check)
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb), check)
@@ -189,15 +202,14 @@ class ExpertsRegressor(Regressor):
         check_is_fitted(self)
         settings, sizes = self._settings(), self.model_.sizes
         labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        model = self.model_
+        owners = model.given_owners() if labels is None else None
         with single_threaded():
-            self._keep(self._made_of(settings, self.model_.rows(), labels))
+            self._keep(self._made_of(settings, model.rows(), labels, owners=owners))
         return self
 
-    def _made_of(self, settings, rows, labels, *, streaming=False, earlier=None) -> Any:
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
-        rng = generator(self.random_state)
-        job = Job(rows, labels, settings, rng, self._say(), streaming, earlier)
-        return fit_model(GaussianSystem(), job)
+    def _made_of(self, settings, rows, labels, **stream: Any) -> Any:
+        return fit_model(GaussianSystem(), fit_job(self, settings, rows, labels, **stream))
 
     def _settings(self) -> Settings:
         rule = one_of(self.combination, "combination", COMBINATIONS)
@@ -215,6 +227,8 @@ class ExpertsRegressor(Regressor):
     kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
     noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
     n_chunks_ = fitted("n_chunks", "Experts; a communication set counts as one.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of kernel, noise and scaling of y.")
     chunk_size_ = fitted("chunk_size", "Rows of an expert, at most.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")

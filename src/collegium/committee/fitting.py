@@ -12,91 +12,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..answers.conjugate_gradients import refined, with_targets
 from ..interface.options import CG
-from ..interface.progress import Progress
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
-from ..rows.chunk import Chunk, cut
-from ..rows.ids import ChunkIds, Id, Owners
-from ..rows.metric import Metric
-from ..rows.partition import chunk_groups
+from ..rows.chunk import cut
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from .arguments import Settings
 from .checking import check_bars, check_joint, check_query_size, held_out_rows
 from .following import Following
+from .job_fitting import Job
 from .model import CommitteeModel
 from .plan import LEARNING_AT_MOST, Plan
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What is to be fitted, and how."""
-
-    rows: Rows  # in the units of the user, equal ones merged
-    labels: Array | None  # numbers of the rows' chunks, where these are given
-    settings: Settings
-    rng: np.random.Generator
-    say: Progress
-    streaming: bool = False
-    earlier: Any = None  # the model of the same stream, some rows ago
-    chunk_id: Id | None = None  # of all rows, where it is given
-    owners: Owners | None = None  # the ids that rows of a waiting stream came with
-
-    @property
-    def chunk_size(self) -> int:
-        return self.settings.chunk_rows(self.rows.X.shape[0], streaming=self.streaming)
-
-    def groups(self, kernel: Kernel) -> list[Array]:
-        """The rows of each chunk, cut in the metric of a kernel."""
-        return self.chunks(kernel)[0]
-
-    def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
-        """The rows of each chunk, and its id; rows of different owners are kept apart."""
-        X, rule = self.rows.X, self.settings.rule
-        points = Metric.of(kernel, X).forward(X)
-        if self.owners is None:
-            groups = chunk_groups(points, self.labels, rule, self.chunk_size, self.rng)
-            return groups, list(range(len(groups)))
-        groups, ids = [], list[Any]()
-        for k, id in enumerate(self.owners.ids):
-            own = np.flatnonzero(self.owners.of_row == k)
-            parts = chunk_groups(points[own], None, rule, self.chunk_size, self.rng)
-            groups += [own[part] for part in parts]
-            ids += [(id, i) for i in range(len(parts))]
-        return groups, ids
-
-    def ids(self, count: int) -> ChunkIds:
-        """Those of a model of these rows in so many chunks."""
-        return ChunkIds.numbered(count) if self.owners is None else ChunkIds.of(self.owners.ids)
-
-    def more_chunks(
-        self, groups: list[Array], rows: Rows, ids: ChunkIds, receipt_of: int | None
-    ) -> tuple[list[Chunk], ChunkIds]:
-        """Chunks of these rows, in other units, for a model that has ids; and all ids after them.
-
-        `receipt_of`: the number of anchors, where rows are not kept.
-        """
-        if self.chunk_id is None:
-            names = range(ids.next, ids.next + len(groups))
-            return cut(*rows.fields(), groups, names), ids.more(len(groups))
-        chunks = cut(*rows.fields(), groups, [(self.chunk_id, i) for i in range(len(groups))])
-        ids = ids + ChunkIds.of([self.chunk_id])
-        if receipt_of is not None:
-            ids = ids.with_receipt(self.chunk_id, chunks, receipt_of)
-        return chunks, ids
-
-    def alone(self, groups: list[Array]) -> bool:
-        """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
-        s = self.settings
-        if self.streaming and self.rows.X.shape[0] < s.enough():
-            return True
-        return len(groups) == 1 and s.keeps_rows and s.enough() > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +143,8 @@ class GaussianSystem:
             model = check_error_bars(job, draft, model)
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
+        if not keep:
+            model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
         committee = model.committee.add(chunks, s.engine, keep=keep)
         if draft.selection is None:
             return replace(model, committee=committee)

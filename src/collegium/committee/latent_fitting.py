@@ -28,8 +28,9 @@ from ..rows.chunk import cut
 from ..rows.rows import Prediction, Rows, SiteRows
 from ..rows.scaling import capped, for_learning
 from .arguments import Settings
-from .fitting import Job, fit_model, given_anchors
+from .fitting import fit_model, given_anchors
 from .following import Following
+from .job_fitting import Job
 from .latent_plan import LatentPlan
 from .model import LatentModel
 from .plan import LEARNING_AT_MOST

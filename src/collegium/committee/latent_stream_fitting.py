@@ -14,7 +14,7 @@ from ..messages.basis import Anchors
 from ..messages.growing import appended, carried, dropped
 from ..messages.message import Message
 from ..rows.rows import Rows
-from .fitting import Job
+from .job_fitting import Job
 from .latent_fitting import OPEN
 from .model import LatentModel
 from .sweeping import check_modes

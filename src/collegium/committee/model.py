@@ -26,7 +26,9 @@ from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.ids import ChunkIds, Owners
 from ..rows.rows import Prediction, Rows
+from .additive_model import Additive
 from .following import Following
+from .latent_additive_model import LatentAdditive
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -56,7 +58,7 @@ class Follows:
 
 
 @dataclass(frozen=True, eq=False)
-class CommitteeModel(Follows, Model):
+class CommitteeModel(Follows, Additive, Model):
     """Gaussian noise: messages add up once, and that is exact."""
 
     committee: Committee
@@ -94,13 +96,18 @@ class CommitteeModel(Follows, Model):
         return None
 
     @property
-    def anchors(self) -> Array:
-        return self.committee.basis.Z
+    def alone(self) -> bool:
+        return self.exact
+
+    def _at_rest(self) -> dict[str, Any]:
+        return {"following": None}
+
+    def _as_summed(self) -> dict[str, Any]:
+        return {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
 
     @property
-    def sizes(self) -> Sequence[int]:
-        """Of the chunks whose rows were kept."""
-        return self.committee.sizes
+    def anchors(self) -> Array:
+        return self.committee.basis.Z
 
     @property
     def waiting(self) -> Waiting | None:
@@ -147,7 +154,7 @@ class CommitteeModel(Follows, Model):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentModel(Follows, Model):
+class LatentModel(Follows, LatentAdditive, Model):
     """Latent functions seen through likelihoods that are not Gaussian."""
 
     committees: tuple[
@@ -192,6 +199,10 @@ class LatentModel(Follows, Model):
     def calibration(self) -> tuple[float, float]:
         """Factors of latent means and of latent variances, by held-out rows."""
         return self.scale.mean, self.scale.mean**2 * self.scale.variance
+
+    @property
+    def effective_dof(self) -> float:
+        raise AttributeError("effective_dof_ is of likelihood='gaussian' only")
 
     @property
     def residuals(self) -> Array:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..interface.arguments import check_chunk_id
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
-from ..interface.validation import check_exposure, check_outputs, check_rows, generator
+from ..interface.validation import check_exposure, check_outputs, check_rows
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from ..rows.scaling import merged
+from .additive_model import owners_with
 from .arguments import Settings
-from .fitting import GaussianSystem, Job, fit_model
+from .fitting import GaussianSystem, fit_model
+from .job_fitting import fit_job, stream_job
 from .latent_arguments import (
     check_latent_rows,
     check_same_kind,
@@ -29,7 +30,7 @@ from .latent_arguments import (
 )
 from .latent_fitting import fit_regression
 from .latent_stream_fitting import add_regression_rows
-from .stream_fitting import add_rows
+from .stream_fitting import add_rows, chunks_of
 
 Array = np.ndarray
 
@@ -219,6 +220,8 @@ class CommitteeRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    adds_up = True
+
     @all_or_nothing
     def fit(
         self,
@@ -247,7 +250,8 @@ class CommitteeRegressor(Regressor):
         settings = self._settings(likelihood)
         rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
         labels = settings.labels(rows.X.shape[0])
-        return self._fit(settings, rows, labels, likelihood)
+        self._keep(self._made_of(settings, rows, likelihood, labels=labels))
+        return self
 
     @all_or_nothing
     def partial_fit(
@@ -257,6 +261,7 @@ class CommitteeRegressor(Regressor):
         sample_weight: ArrayLike | None = None,
         *,
         exposure: ArrayLike | None = None,
+        chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows; earlier ones count as before.
 
@@ -270,12 +275,15 @@ class CommitteeRegressor(Regressor):
         Parameters
         ----------
         X, y, sample_weight, exposure : as in `fit`
+        chunk_id : int or str, default=None
+            A name for these rows, for `forget` and `merge`; None: numbers.
 
         Returns
         -------
         self
         """
         model, likelihood = getattr(self, "model_", None), chosen(self)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
         settings = self._settings(likelihood)
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
@@ -286,17 +294,16 @@ class CommitteeRegressor(Regressor):
             self.y_ndim_ = y_ndim
         elif likelihood is None:
             check_outputs(rows, model.scaling)
-        check = self._check_of(rows.w.size, self._arrived(rows))
+        check, more = self._check_of(rows.w.size, self._arrived(rows)), rows.w.size
 
         def begin(rows: Rows, earlier: Any) -> Any:
-            return self._made_of(settings, rows, None, likelihood, streaming=True, earlier=earlier)
+            owners = owners_with(earlier, rows.w.size - more, chunk_id, more)
+            stream = {"streaming": True, "earlier": earlier, "owners": owners}
+            return self._made_of(settings, rows, likelihood, **stream)
 
         def absorb(model: Any, rows: Rows) -> Any:
-            rows, _ = merged(rows, None, in_order=settings.in_order)
-            rng = generator(self.random_state)
-            job = Job(rows, None, settings, rng, self._say(), streaming=True)
             add = add_rows if likelihood is None else add_regression_rows
-            return add(model, job, check)
+            return add(model, stream_job(self, settings, rows, chunk_id), check)
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb), check)
@@ -319,24 +326,25 @@ class CommitteeRegressor(Regressor):
             )
         settings = self._settings(likelihood)
         labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
-        return self._fit(settings, model.rows(), labels, likelihood)
-
-    def _fit(self, settings: Settings, rows: Rows, labels: Any, likelihood: Scalar | None):
-        with single_threaded():
-            self._keep(self._made_of(settings, rows, labels, likelihood))
+        owners = model.given_owners() if labels is None else None
+        rows = model.rows()
+        self._keep(self._made_of(settings, rows, likelihood, labels=labels, owners=owners))
         return self
 
-    def _made_of(self, settings, rows, labels, likelihood, *, streaming=False, earlier=None) -> Any:
+    def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        model, settings = self.model_, self._settings(chosen(self))
+        if model.sizes:
+            return super()._chunks_again(id, X, y, sample_weight)
+        rows, _ = self._rows(chosen(self), X, y, sample_weight, None, reset=False)
+        return chunks_of(stream_job(self, settings, rows, id), model)
+
+    def _made_of(self, settings, rows: Rows, likelihood, **stream: Any) -> Any:
         """The model of rows."""
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
-        rng = generator(self.random_state)
-        job = Job(rows, labels, settings, rng, self._say(), streaming, earlier)
-        make = partial(fit_model, GaussianSystem())
-        if likelihood is not None:
-            make = partial(
-                fit_regression, likelihood=likelihood, sweeping=sweeps_asked(self.sweeps)
-            )
-        return make(job)
+        job = fit_job(self, settings, rows, **stream)
+        with single_threaded():
+            if likelihood is None:
+                return fit_model(GaussianSystem(), job)
+            return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
         return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
@@ -354,6 +362,8 @@ class CommitteeRegressor(Regressor):
     n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
     anchors_ = fitted("anchors", "Array of shape (m, d).")
     n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of kernel, noise, anchors and scaling of y.")
     chunk_size_ = fitted("chunk_size", "Rows in a chunk, at most.")
     query_size_ = fitted("query_size", "Query points of one transductive batch; 0: inductive.")
     residuals_ = fitted("residuals", "Relative residuals of refined means, one an iteration.")
@@ -361,6 +371,7 @@ class CommitteeRegressor(Regressor):
     change_ = fitted("change", "By how much messages moved in the last sweep.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")
+    effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹, from a sample.")
 
     @property
     def n_local_(self) -> int:
@@ -375,15 +386,6 @@ class CommitteeRegressor(Regressor):
         if self.model_.given is None:
             raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
         return self.model_.likelihood_in_units
-
-    @property
-    def effective_dof_(self) -> float:
-        """P_eff = trace K(K + noise·I)⁻¹ of the rows fitted, from a sample."""
-        check_is_fitted(self)
-        if self.model_.given is not None:
-            raise AttributeError("effective_dof_ is of likelihood='gaussian' only")
-        with single_threaded():
-            return self.model_.effective_dof
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..interface.watching import StreamCheck
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Learnt
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
-from ..rows.chunk import cut
+from ..rows.chunk import Chunk, cut
+from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
-from .fitting import Job
 from .following import Following
+from .job_fitting import Job
 from .model import CommitteeModel
 
 
@@ -35,14 +34,18 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         committee=committee,
         following=following,
         chunk_size=job.chunk_size,
-        weights=model.weights[:0],  # the committee itself has all rows; refining has not
-        rest=None,
-        residuals=np.empty(0),
+        **model._as_summed(),  # the committee itself has all rows; refining has not
         ids=ids,
         n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),
     )
     return model if following is None else followed(model, job, check)
+
+
+def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
+    """The chunks that `add_rows` cuts rows into."""
+    rows = Rows(job.rows.X, model.scaling.forward(job.rows.y), job.rows.w)
+    return job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
 
 
 def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from ..engines import engine_for
 from ..kernels import Kernel, as_kernel, split_white
 from ..numerics import linalg, memory
+from ..rows.ids import ChunkIds, Id
 from ..rows.partition import RULES
 
 Array = np.ndarray
 #: Arrays of the size of the draws that are held at once while they are made.
 DRAWS = 4.0
+#: Characters of the id of a chunk, at most.
+LONGEST_ID = 200
 
 
 def check_coverage(coverage) -> None:
@@ -96,6 +100,41 @@ def choose_engine(engine, n_jobs):
     if isinstance(engine, type) or not works:
         raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `imap`")
     return engine
+
+
+def check_chunk_id(chunk_id: Any, ids: ChunkIds | None) -> Id | None:
+    """An id for a new chunk: a number of at least 0, a name, or None."""
+    if chunk_id is None:
+        return None
+    id = _id(chunk_id, "chunk_id")
+    if ids is not None and id in ids:
+        raise ValueError(
+            f"chunk_id={id!r} was learnt already: give another, or forget that chunk first"
+        )
+    return id
+
+
+def check_known_ids(chunk_ids: Any, ids: ChunkIds) -> list[Id]:
+    """Ids of chunks that a model has, each once."""
+    several = isinstance(chunk_ids, (list, tuple, set, frozenset, range, np.ndarray))
+    found = list(
+        dict.fromkeys(_id(one, "chunk_ids") for one in (chunk_ids if several else [chunk_ids]))
+    )
+    unknown = [id for id in found if id not in ids]
+    if unknown or not found:
+        raise ValueError(f"chunk_ids={chunk_ids!r}: {unknown or 'none'} are not among chunk_ids_")
+    return found
+
+
+def _id(value: Any, name: str) -> Id:
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_ID:
+        return str(value)
+    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)):
+        return whole_number(value, name, least=0)
+    raise ValueError(
+        f"{name}={value!r}: give a whole number of at least 0, or a text of 1 to {LONGEST_ID} "
+        "characters"
+    )
 
 
 def whole_number(value, name: str, *, least: int = 1, most: float = np.inf, words: str = "") -> int:

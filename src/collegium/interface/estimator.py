@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.interrupts import interrupts
 from ..numerics.threads import single_threaded
 from .answers import Made
-from .arguments import choose_engine
+from .arguments import check_known_ids, choose_engine
 from .progress import Progress
 from .watching import CHECKED, Arrived, StreamCheck
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+def adds_up(estimator: Any) -> bool:
+    """Whether a model is a sum of messages of chunks, for `available_if`."""
+    return estimator.adds_up
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A method of an estimator that leaves it as it was where it fails."""
+
+    @wraps(method)
+    def attempt(self, *arguments, **keywords):
+        before = vars(self).copy()
+        try:
+            with interrupts():
+                return method(self, *arguments, **keywords)
+        except BaseException:
+            self.__dict__ = before  # in one step: another interrupt cannot come in between
+            raise
+
+    return cast(Method, attempt)
+
+
 class Estimator(BaseEstimator):
     """Keeps its fitted state as one record, `model_`, of arrays, numbers and strings."""
 
+    #: Whether models are sums of messages, which can be put together and taken apart.
+    adds_up = False
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
@@ -62,6 +88,134 @@ class Estimator(BaseEstimator):
                 f"that came last, mean log density {check.recent_log_density:.3f}"
             )
         return check
+
+    @all_or_nothing
+    @available_if(adds_up)
+    def merge(self, other: Any) -> Self:
+        """Add what another model has learnt on the same basis; that one stays as it is.
+
+        Sums of Gaussian messages are exact: the result is the same to the last bit however chunks
+        were shared out, and in any order. With other likelihoods chunks that were kept are
+        approximated anew until their messages rest.
+
+        Parameters
+        ----------
+        other : estimator of the same kind
+            Begun from `blank()` of the same model, or a copy of that: kernel, noise, scaling of y
+            and anchors (or the first of them) are equal. No chunk id may be in both.
+
+        Returns
+        -------
+        self
+        """
+        mine, theirs = self._additive(), getattr(other, "model_", None)
+        if theirs is None:
+            raise ValueError("other: give a fitted model")
+        differs = mine.differences(theirs) or self._differs_from(other)
+        if differs:
+            raise ValueError(
+                f"other has another {', '.join(differs)}: messages add up on one basis only. Begin "
+                "both models from blank() of one model"
+            )
+        if mine.alone or theirs.alone:
+            raise ValueError(
+                "a model whose rows are one exact GP has no anchors to send messages about: learn "
+                "from more rows first, or give anchors"
+            )
+        both = mine.ids.common(theirs.ids)
+        if both:
+            raise ValueError(
+                f"both models have the chunks {both[:5]}: these would count twice. Give chunk_id "
+                "in partial_fit, a name of its own for every chunk"
+            )
+        with single_threaded():
+            self._keep(mine.merged(theirs, self._engine()), self.stream_)
+        self._merged_with(other)
+        return self
+
+    @all_or_nothing
+    @available_if(adds_up)
+    def forget(
+        self,
+        chunk_ids: Any,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Forget chunks: with Gaussian noise, bitwise the model that never learnt from them.
+
+        What was learnt from all rows stays: kernel, noise, anchors, scaling of y and `stream_`
+        remember the rows until `relearn` or `fit`. With other likelihoods the chunks that are left
+        are approximated anew until their messages rest.
+
+        Parameters
+        ----------
+        chunk_ids : int, str or list of these
+            Of `chunk_ids_`.
+        X, y, sample_weight : the rows of the one chunk, as they came
+            Where rows were not kept (`n_local=0`). They are compared with a hash.
+
+        Returns
+        -------
+        self
+        """
+        model = self._additive()
+        ids = check_known_ids(chunk_ids, model.ids)
+        with single_threaded():
+            if X is not None:
+                if len(ids) != 1:
+                    raise ValueError(f"chunk_ids={chunk_ids!r}: with X and y, give one id")
+                chunks = self._chunks_again(ids[0], X, y, sample_weight)
+                left = model.without_chunks(ids[0], chunks, self._engine())
+            elif not model.alone and not model.sizes:
+                raise ValueError(
+                    "rows were not kept (n_local=0): give X and y of the chunk to forget it"
+                )
+            else:
+                left = model.without(ids, self._engine())
+            self._keep(left, self.stream_)
+        self._forgotten()
+        return self
+
+    @available_if(adds_up)
+    def blank(self) -> Self:
+        """A new model with the same kernel, noise, anchors and scaling of y, that has no rows.
+
+        Several of these can learn in different places and be put together by `merge`. Its anchors
+        stay as they are.
+
+        Returns
+        -------
+        model : estimator
+        """
+        own = self._additive()
+        if own.alone:
+            raise ValueError(
+                "a model whose rows are one exact GP has no anchors: learn from more rows first, "
+                "or give anchors"
+            )
+        other = copy(self)
+        other._keep(own.blank())
+        other._forgotten()
+        return other
+
+    def _additive(self) -> Any:
+        check_is_fitted(self)
+        return self.model_
+
+    def _differs_from(self, other: Any) -> list[str]:
+        """What else must be equal in models that are put together."""
+        return []
+
+    def _merged_with(self, other: Any) -> None:
+        """After `merge`: what is counted beside the model."""
+
+    def _forgotten(self) -> None:
+        """After `forget`: what is counted beside the model."""
+
+    def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        """The chunks that rows were cut into when they came."""
+        raise ValueError("rows were kept: leave out X and y")
 
     def _predictor(self) -> Any:
         """The model's predictor, made when first asked for and never stored."""
@@ -127,19 +281,3 @@ def fitted(path: str, doc: str) -> Any:
             return read(self.model_)
 
     return property(get, doc=doc)
-
-
-def all_or_nothing(method: Method) -> Method:
-    """A method of an estimator that leaves it as it was where it fails."""
-
-    @wraps(method)
-    def attempt(self, *arguments, **keywords):
-        before = vars(self).copy()
-        try:
-            with interrupts():
-                return method(self, *arguments, **keywords)
-        except BaseException:
-            self.__dict__ = before  # in one step: another interrupt cannot come in between
-            raise
-
-    return cast(Method, attempt)

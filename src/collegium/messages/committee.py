@@ -83,6 +83,10 @@ class Committee:
                 arrived.append((chunk.id, chunk.n))
         return replace(left, kept=kept, arrived=tuple(arrived))
 
+    def less(self, messages: Total) -> Committee:
+        """Without messages about its first anchors."""
+        return self._on(self.basis, self.messages - messages.padded(self.basis.m))
+
     def __add__(self, other: Committee) -> Committee:
         """The committee of the chunks of both; the basis of one begins with that of the other."""
         grown, small = (self, other) if self.basis.m >= other.basis.m else (other, self)

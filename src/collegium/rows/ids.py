@@ -104,9 +104,14 @@ class ChunkIds:
         ranges = _ranges([*self.ranges, *other.ranges])
         return ChunkIds(ranges, names, tuple(receipts), self.given or other.given)
 
-    def with_receipt(self, id: Id, chunks: Iterable[Chunk], anchors: int) -> ChunkIds:
-        """With a receipt for the chunks of an id that it has."""
-        return replace(self, receipts=(*self.receipts, Receipt(id, digest(chunks), anchors)))
+    def with_receipts(self, chunks: Iterable[Chunk], anchors: int) -> ChunkIds:
+        """With receipts for chunks of ids that it has and that were given."""
+        parts = dict[Id, list[Chunk]]()
+        for chunk in chunks:
+            if isinstance(chunk.id, tuple):
+                parts.setdefault(chunk.id[0], []).append(chunk)
+        new = [Receipt(id, digest(own), anchors) for id, own in parts.items()]
+        return replace(self, receipts=(*self.receipts, *new))
 
     def without_receipts(self) -> ChunkIds:
         """After the basis has changed: no message of an earlier one can be subtracted."""

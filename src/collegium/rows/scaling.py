@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .distinct import first_of_equals
+from .ids import Owners
 from .metric import column_scales
 from .nearest import nearest_others
 from .partition import evenly_spaced
@@ -48,6 +49,17 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
         first, weight = first[order], weight[order]
     kept = np.flatnonzero(positive)[first]
     return Rows(rows.X[kept], rows.y[kept], weight), None if labels is None else labels[kept]
+
+
+def merged_apart(
+    rows: Rows, labels: Array | None, owners: Owners | None, *, in_order: bool
+) -> tuple[Rows, Array | None, Owners | None]:
+    """`merged`, rows of different owners kept apart; then there are no labels."""
+    if owners is None:
+        return *merged(rows, labels, in_order=in_order), None
+    rows, of_row = merged(rows, owners.of_row, in_order=in_order)
+    assert of_row is not None
+    return rows, None, Owners(owners.ids, of_row.astype(int))
 
 
 def capped(w: Array) -> Array:

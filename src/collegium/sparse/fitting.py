@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..answers.transductive import Joint
-from ..committee.arguments import Settings
+from ..committee.additive_model import Additive
 from ..committee.fitting import (
     Draft,
-    Job,
     anchors_for,
     given_anchors,
     hyperparameters,
     scaled_draft,
 )
+from ..committee.job_fitting import Job
 from ..interface.model import Model
-from ..interface.progress import Progress
 from ..kernels import Kernel
 from ..learning.anchors import Selection, Stop, centres
 from ..learning.dof import degrees_of_freedom
@@ -28,7 +27,7 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
-from ..rows.ids import ChunkIds, Id
+from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
 from .methods import METHODS, Method
@@ -39,7 +38,7 @@ LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 
 
 @dataclass(frozen=True, eq=False)
-class SparseModel(Model):
+class SparseModel(Additive, Model):
     """Messages of a method's experts about its anchors."""
 
     committee: Committee
@@ -72,13 +71,11 @@ class SparseModel(Model):
             return Joint.of(self.committee, self.query_size)
         return METHODS[self.method].answer(self.committee)
 
-    def add(
-        self, rows: Rows, settings: Settings, rng: np.random.Generator, chunk_id: Id | None = None
-    ) -> SparseModel:
+    def add(self, job: Job) -> SparseModel:
         """The model after more rows, in chunks of their own."""
-        job = Job(rows, None, settings, rng, Progress(0), streaming=True, chunk_id=chunk_id)
-        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
         m = None if self.keeps_rows else self.committee.basis.m
+        rows, settings = job.rows, job.settings
+        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
         chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.ids, m)
         return replace(
             self,
@@ -120,7 +117,8 @@ class SparseSystem:
         job.say(
             f"{n} rows, {len(selection.Z)} anchors, about {dof:.0f} effective degrees of freedom"
         )
-        return replace(draft, selection=selection, groups=tuple(job.groups(draft.kernel)))
+        groups, ids = job.chunks(draft.kernel)
+        return replace(draft, selection=selection, groups=tuple(groups), ids=tuple(ids))
 
     def add_up(self, job: Job, draft: Draft) -> SparseModel:
         assert draft.selection is not None
@@ -130,7 +128,9 @@ class SparseSystem:
             draft.units, self.name, s.query_points(draft.dof), draft.selection,
             len(draft.groups), float(job.rows.w.sum()), draft.dof, job.ids(len(draft.groups)),
         )  # fmt: skip
-        chunks = cut(*draft.rows.fields(), list(draft.groups))
+        chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
+        if not model.keeps_rows:
+            model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
         committee = model.committee.add(chunks, s.engine, keep=model.keeps_rows)
         return replace(model, committee=committee)
 
@@ -147,7 +147,7 @@ class SparseSystem:
         Z = centres(kernel, noise, rows, Stop(m), rng).Z
         if s.anchors is not None and len(s.anchors) <= LEARN_ANCHORS:
             Z = s.anchors
-        groups = replace(job, rows=rows, labels=None).groups(kernel)
+        groups = replace(job, rows=rows, labels=None, owners=None).groups(kernel)
         found = learn_anchored(
             kernel, noise, Z, cut(*rows.fields(), groups), s.engine,
             noise_fixed=s.noise is not None, expert=self.method.expert,

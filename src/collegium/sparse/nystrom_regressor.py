@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..committee.arguments import Settings
-from ..committee.fitting import Job, fit_model
+from ..committee.fitting import fit_model
+from ..committee.job_fitting import Job
 from ..interface.arguments import check_square, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from ..committee.additive_model import owners_with
 from ..committee.arguments import Settings
-from ..committee.fitting import Job, fit_model
-from ..interface.arguments import one_of, yes_or_no
+from ..committee.fitting import fit_model
+from ..committee.job_fitting import fit_job, stream_job
+from ..committee.stream_fitting import chunks_of
+from ..interface.arguments import check_chunk_id, one_of, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
-from ..interface.validation import check_outputs, check_rows, generator
+from ..interface.validation import check_outputs, check_rows
 from ..numerics.threads import single_threaded
-from ..rows.scaling import merged
 from .fitting import SparseSystem
 from .methods import METHODS, TRANSDUCTIVE
 
@@ -99,6 +101,8 @@ class SparseGPRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    adds_up = True
+
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
@@ -114,40 +118,56 @@ class SparseGPRegressor(Regressor):
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight, chunk_id=None) -> Self:
         settings = self._settings()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
-        labels = settings.labels(rows.X.shape[0])
-        rows, labels = merged(rows, labels, in_order=settings.in_order)
-        rng = generator(self.random_state)
-        job = Job(rows, labels, settings, rng, self._say(), streaming=True)
+        labels = settings.labels(rows.X.shape[0]) if chunk_id is None else None
+        owners = owners_with(None, 0, chunk_id, rows.w.size)
+        job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)
         with single_threaded():
             self._keep(fit_model(SparseSystem(self.method), job))
         return self
 
     @all_or_nothing
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows, with the anchors and hyperparameters of the first call.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
+        chunk_id : int or str, default=None
+            A name for these rows, for `forget` and `merge`; None: numbers.
 
         Returns
         -------
         self
         """
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, sample_weight)
+        model = getattr(self, "model_", None)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
+        if model is None:
+            return self._fit(X, y, sample_weight, chunk_id)
         settings = self._settings()
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
         check_outputs(rows, self.model_.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
-        rows, _ = merged(rows, None, in_order=settings.in_order)
         with single_threaded():
-            self._keep(self.model_.add(rows, settings, generator(self.random_state)), check)
+            self._keep(model.add(stream_job(self, settings, rows, chunk_id)), check)
         return self
+
+    def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        if self.model_.keeps_rows:
+            return super()._chunks_again(id, X, y, sample_weight)
+        rows, _ = check_rows(self, X, y, sample_weight, reset=False)
+        return chunks_of(stream_job(self, self._settings(), rows, id), self.model_)
 
     def _settings(self) -> Settings:
         one_of(self.method, "method", tuple(name for name in METHODS if name != "nystrom"))
@@ -167,6 +187,8 @@ class SparseGPRegressor(Regressor):
     anchors_ = fitted("committee.basis.Z", "Array of shape (m, d).")
     selection_ = fitted("selection", "The anchors with the gain of each, against the rows fitted.")
     n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of method, kernel, noise, anchors and scaling of y.")
     query_size_ = fitted("query_size", "Query points of one transductive batch; 0: fixed anchors.")
     effective_dof_ = fitted("dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X) of the method, or its bound.")

@@ -1,0 +1,173 @@
+"""Models that are sums of messages: put together, taken apart, begun anew on the same basis."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..likelihoods.units import Units
+from ..messages.committee import Committee
+from ..numerics.fingerprint import fingerprint
+from ..rows.chunk import Chunk
+from ..rows.ids import ChunkIds, Id, Owners, digest
+
+Array = np.ndarray
+
+
+def basis_id(prior: tuple[Any, ...], Z: Array) -> str:
+    """A chain of hashes, one anchor at a time: that of the first anchors is on the way to it."""
+    found = fingerprint(*prior)
+    for z in Z:
+        found = fingerprint(found, z)
+    return found
+
+
+def begins_alike(a: Array, b: Array) -> bool:
+    """Whether the anchors of one are the first of the other."""
+    m = min(a.shape[0], b.shape[0])
+    return a.shape[1] == b.shape[1] and np.array_equal(a[:m], b[:m])
+
+
+def of_id(chunk_id: Any) -> Id:
+    """The id of all parts of a chunk."""
+    return chunk_id[0] if isinstance(chunk_id, tuple) else chunk_id
+
+
+def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | None:
+    """The ids of n rows that a model kept (none: a new stream), and of more that came; None where
+    no ids were ever given."""
+    ids = ChunkIds() if model is None else model.ids
+    if chunk_id is None and not ids.given:
+        return None
+    own = Owners.of([]) if model is None else model.kept_owners()
+    assert own.of_row.size == n
+    return own + Owners.of([(ids.next if chunk_id is None else chunk_id, more)])
+
+
+class Additive:
+    """A model of one committee of Gaussian messages."""
+
+    committee: Committee
+    units: Units
+    ids: ChunkIds
+    n_chunks: int
+    total_weight: float
+    owners: Owners | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether all rows are one exact GP, which sends no messages."""
+        return False
+
+    def given_owners(self) -> Owners | None:
+        """The ids of the rows that were kept, where some were given."""
+        return self.kept_owners() if self.ids.given else None
+
+    def kept_owners(self) -> Owners:
+        """The ids of the rows that were kept."""
+        if self.owners is not None:
+            return self.owners
+        return Owners.of((of_id(chunk.id), chunk.n) for chunk in self.committee.chunks())
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Of the chunks whose rows were kept."""
+        return self.committee.sizes
+
+    def _as_summed(self) -> dict[str, Any]:
+        """Fields of what was computed from all rows, for a model with others."""
+        return {}
+
+    def _at_rest(self) -> dict[str, Any]:
+        """Fields of a model whose anchors do not follow a stream."""
+        return {}
+
+    def _prior(self) -> dict[str, Any]:
+        """All that messages of one basis agree on, but for the anchors; by the words of users."""
+        c, scaling = self.committee, self.units.scaling
+        return {
+            "kernel": c.basis.kernel,
+            "noise": c.noise,
+            "kind of expert": type(c.expert).__name__,
+            "scaling of y": scaling,
+        }
+
+    @property
+    def chunk_ids(self) -> list[Id]:
+        return self.ids.listed()
+
+    @property
+    def basis_id(self) -> str:
+        return basis_id(tuple(self._prior().values()), self.committee.basis.Z)
+
+    def differences(self, other: Any) -> list[str]:
+        """What keeps the messages of two models from being added."""
+        if type(self) is not type(other):
+            return ["kind of model"]
+        own, theirs = self._prior(), other._prior()
+        found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
+        if not begins_alike(self.committee.basis.Z, other.committee.basis.Z):
+            found.append("anchors")
+        return found
+
+    def blank(self) -> Self:
+        """The prior alone, on the same basis, whose anchors stay as they are."""
+        return self._after(self.committee.blank(), ChunkIds(), 0, 0.0, **self._at_rest())
+
+    def merged(self, other: Self, engine: Any) -> Self:
+        """The model of the chunks of both."""
+        more = other if other.committee.basis.m > self.committee.basis.m else self
+        return more._after(
+            self.committee + other.committee, self.ids + other.ids,
+            self.n_chunks + other.n_chunks, self.total_weight + other.total_weight,
+        )  # fmt: skip
+
+    def without(self, ids: Collection[Id], engine: Any) -> Self:
+        """The model without chunks whose rows were kept."""
+        if self.alone:
+            return self._without_rows_of(ids, engine)
+        gone = [chunk for chunk in self.committee.chunks() if of_id(chunk.id) in ids]
+        return self._less(gone, ids, self.committee.without(gone, engine))
+
+    def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> Self:
+        """The model without a chunk whose rows were not kept, but are known to be these."""
+        receipt = self.ids.receipt(id)
+        if receipt is None:
+            raise ValueError(
+                f"chunk {id!r} cannot be forgotten: it came without chunk_id, or before the basis "
+                "changed, and nothing is known of its rows. Call fit without them"
+            )
+        if receipt.digest != digest(chunks):
+            raise ValueError(
+                f"X, y and sample_weight are not the rows of chunk {id!r}: give them as they came, "
+                "to an estimator with the same arguments"
+            )
+        known = self.committee.known(receipt.anchors).add(chunks, engine, keep=False)
+        return self._less(chunks, [id], self.committee.less(known.messages))
+
+    def _less(self, gone: Sequence[Chunk], ids: Collection[Id], committee: Committee) -> Self:
+        weight = sum(float(chunk.load()[2].sum()) for chunk in gone)
+        left = self.ids.without(ids)
+        return self._after(committee, left, self.n_chunks - len(gone), self.total_weight - weight)
+
+    def _without_rows_of(self, ids: Collection[Id], engine: Any) -> Self:
+        """The exact GP of the other rows, under the same prior."""
+        stay = np.zeros(0, dtype=bool) if self.owners is None else self.owners.others(ids)
+        if self.owners is None or not stay.any():
+            raise ValueError("no rows would be left: call fit with others")
+        rows = self.committee.rows().take(stay)
+        committee = self.committee.blank().add([Chunk(0, *rows.fields())], engine, keep=True)
+        return self._after(
+            committee, self.ids.without(ids), 1, float(rows.w.sum()), owners=self.owners.take(stay)
+        )
+
+    def _after(
+        self, committee: Committee, ids: ChunkIds, n_chunks: int, total_weight: float, **more: Any
+    ) -> Self:
+        return replace(  # type: ignore[type-var]
+            self, committee=committee, ids=ids, n_chunks=n_chunks, total_weight=total_weight,
+            **{**self._as_summed(), **more},
+        )  # fmt: skip

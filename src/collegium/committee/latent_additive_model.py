@@ -1,0 +1,170 @@
+"""Committees of latent functions, put together and taken apart; their chunks must be kept.
+
+A chunk's message depends on what the others said. So where chunks come or go, those that are kept
+are approximated anew until their messages rest: then the order does not matter, to `tol`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..interface.stream import Waiting
+from ..laplace.committee import LaplaceCommittee, in_order, settle_together
+from ..laplace.stack import Totals
+from ..likelihoods.units import Units
+from ..numerics.fingerprint import fingerprint
+from ..rows.chunk import Chunk
+from ..rows.ids import ChunkIds, Id, Owners
+from .additive_model import basis_id, begins_alike, of_id
+from .sweeping import Sweeping
+
+Array = np.ndarray
+
+
+class LatentAdditive:
+    """A model of one or several generalised committees of the same chunks."""
+
+    committees: tuple[LaplaceCommittee, ...]
+    units: Units
+    ids: ChunkIds
+    n_chunks: int
+    total_weight: float
+    waiting: Waiting | None
+    owners: Owners | None
+    sweeping: Sweeping
+
+    @property
+    def alone(self) -> bool:
+        """Whether all rows are one chunk, without anchors."""
+        return self.waiting is not None
+
+    def given_owners(self) -> Owners | None:
+        """The ids of the rows that were kept, where some were given."""
+        return self.kept_owners() if self.ids.given else None
+
+    def kept_owners(self) -> Owners:
+        """The ids of the rows that were kept."""
+        if self.owners is not None:
+            return self.owners
+        if self.waiting is not None:
+            return Owners.of([(0, self.waiting.rows.w.size)])
+        states = self.committees[0].states
+        return Owners.of((of_id(state.id), state.chunk.n) for state in states)
+
+    def _prior(self) -> dict[str, Any]:
+        first = self.committees[0]
+        return {
+            "kernel": first.basis.kernel,
+            "likelihood": tuple(
+                (type(one.likelihood).__name__, one.likelihood.theta) for one in self.committees
+            ),
+            "kind of expert": type(first.expert).__name__,
+            "scaling of y": replace(self.units, exposed=False),
+        }
+
+    @property
+    def chunk_ids(self) -> list[Id]:
+        return self.ids.listed()
+
+    @property
+    def basis_id(self) -> str:
+        return basis_id(tuple(self._prior().values()), self.committees[0].basis.Z)
+
+    def differences(self, other: Any) -> list[str]:
+        """What keeps the messages of two models from being added."""
+        if type(self) is not type(other):
+            return ["kind of model"]
+        own, theirs = self._prior(), other._prior()
+        found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
+        mine, yours = self.committees[0].basis.Z, other.committees[0].basis.Z
+        if mine.shape != yours.shape or not begins_alike(mine, yours):
+            found.append("anchors")
+        return found
+
+    def blank(self) -> Self:
+        """The prior alone, on the same basis, whose anchors stay as they are."""
+        none = tuple(
+            replace(
+                one, past=Totals.zero(one.basis.m, one.likelihood.latents), states=(),
+                past_found=True, sweeps=0, change=0.0,
+            )
+            for one in self.committees
+        )  # fmt: skip
+        return self._after(none, ChunkIds(), 0, 0.0, following=None)
+
+    def merged(self, other: Self, engine: Any) -> Self:
+        """The model of the chunks of both."""
+        both = [
+            replace(
+                a, past=a.past + b.past, states=in_order((*a.states, *b.states)),
+                past_found=a.past_found and b.past_found,
+            )
+            for a, b in zip(self.committees, other.committees)
+        ]  # fmt: skip
+        return self._after(
+            self._at_rest(both, engine), self.ids + other.ids, self.n_chunks + other.n_chunks,
+            self.total_weight + other.total_weight,
+        )  # fmt: skip
+
+    def without(self, ids: Collection[Id], engine: Any) -> Self:
+        """The model without chunks whose rows were kept."""
+        if self.alone:
+            return self._without_rows_of(ids, engine)
+        first = self.committees[0].states
+        gone = [state.chunk for state in first if of_id(state.id) in ids]
+        left = [
+            replace(one, states=tuple(s for s in one.states if of_id(s.id) not in ids))
+            for one in self.committees
+        ]
+        weight = sum(float(chunk.load()[2].sum()) for chunk in gone)
+        return self._after(
+            self._at_rest(left, engine), self.ids.without(ids), self.n_chunks - len(gone),
+            self.total_weight - weight,
+        )  # fmt: skip
+
+    def without_chunks(self, id: Id, chunks: Any, engine: Any) -> Self:
+        raise ValueError(
+            f"chunk {id!r} cannot be forgotten: with this likelihood a message depends on those "
+            "before it, and rows were not kept. Give n_local > 0"
+        )
+
+    def _without_rows_of(self, ids: Collection[Id], engine: Any) -> Self:
+        stay = np.zeros(0, dtype=bool) if self.owners is None else self.owners.others(ids)
+        if self.owners is None or self.waiting is None or not stay.any():
+            raise ValueError("no rows would be left: call fit with others")
+        chunks = [[value[stay] for value in one.states[0].chunk.load()] for one in self.committees]
+        none = [replace(one, states=(), sweeps=0) for one in self.committees]
+        starts = [one.join([Chunk(0, *chunk)]) for one, chunk in zip(none, chunks)]
+        return self._after(
+            self._at_rest(starts, engine, most=1), self.ids.without(ids), 1,
+            float(chunks[0][2].sum()), owners=self.owners.take(stay),
+            waiting=replace(self.waiting, rows=self.waiting.rows.take(stay)),
+        )  # fmt: skip
+
+    def _at_rest(
+        self, committees: list[LaplaceCommittee], engine: Any, most: int | None = None
+    ) -> tuple[LaplaceCommittee, ...]:
+        """Sweep until no message moves, where chunks were kept."""
+        s = self.sweeping
+        if not committees[0].states:
+            return tuple(committees)
+        found = settle_together(
+            [replace(one, change=np.inf) for one in committees], engine, sequential=s.sequential,
+            tolerance=s.tolerance, max_sweeps=most or s.most,
+        )  # fmt: skip
+        if most is None:
+            s.check(found)
+        return tuple(replace(one) for one in found)  # what it caches is not stored
+
+    def _after(
+        self, committees: tuple[LaplaceCommittee, ...], ids: ChunkIds, n_chunks: int,
+        total_weight: float, **more: Any,
+    ) -> Self:  # fmt: skip
+        return replace(  # type: ignore[type-var]
+            self, committees=committees, ids=ids, n_chunks=n_chunks, total_weight=total_weight,
+            **more,
+        )  # fmt: skip
