@@ -107,7 +107,7 @@ def test_a_stream_is_not_refined_and_hears_more_rows():
 def test_an_engine_of_ones_own_needs_no_number_of_workers():
     class Mine:
         def __init__(self):
-            self.map, self.sum, self.grow = Serial().map, Serial().sum, Serial().grow
+            self.map, self.sum, self.imap = Serial().map, Serial().sum, Serial().imap
 
     X, y = rows(600, 2)
     kernel = kernels.RBF(1.0, 1.0)

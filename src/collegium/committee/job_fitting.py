@@ -79,10 +79,11 @@ class Job:
 
     def alone(self, groups: list[Array]) -> bool:
         """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
-        s = self.settings
-        if self.streaming and self.rows.X.shape[0] < s.enough():
+        s, n = self.settings, self.rows.X.shape[0]
+        if self.streaming and n < s.enough():
             return True
-        return len(groups) == 1 and s.keeps_rows and s.enough() > 0
+        one = len(groups) == 1 if self.owners is None else n <= self.chunk_size
+        return one and s.keeps_rows and s.enough() > 0
 
 
 def fit_job(

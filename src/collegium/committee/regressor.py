@@ -220,7 +220,7 @@ class CommitteeRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    adds_up = True
+    sums_messages = True
 
     @all_or_nothing
     def fit(

@@ -26,7 +26,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 def adds_up(estimator: Any) -> bool:
     """Whether a model is a sum of messages of chunks, for `available_if`."""
-    return estimator.adds_up
+    return estimator.sums_messages
 
 
 def all_or_nothing(method: Method) -> Method:
@@ -49,7 +49,7 @@ class Estimator(BaseEstimator):
     """Keeps its fitted state as one record, `model_`, of arrays, numbers and strings."""
 
     #: Whether models are sums of messages, which can be put together and taken apart.
-    adds_up = False
+    sums_messages = False
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
@@ -89,8 +89,8 @@ class Estimator(BaseEstimator):
             )
         return check
 
-    @all_or_nothing
     @available_if(adds_up)
+    @all_or_nothing
     def merge(self, other: Any) -> Self:
         """Add what another model has learnt on the same basis; that one stays as it is.
 
@@ -133,8 +133,8 @@ class Estimator(BaseEstimator):
         self._merged_with(other)
         return self
 
-    @all_or_nothing
     @available_if(adds_up)
+    @all_or_nothing
     def forget(
         self,
         chunk_ids: Any,

@@ -104,10 +104,9 @@ class Committee:
 
     def known(self, m: int) -> Committee:
         """The committee of the first m anchors, before any chunk: what earlier chunks knew."""
-        basis = Anchors(
-            self.basis.kernel, self.basis.Z[:m], self.basis.factor[:m, :m], self.basis.jitter
-        )
-        return replace(self, basis=basis).blank()
+        own = self.basis
+        factor = np.ascontiguousarray(own.factor[:m, :m])
+        return replace(self, basis=Anchors(own.kernel, own.Z[:m], factor, own.jitter)).blank()
 
     def with_anchors(self, Z: Array) -> Committee:
         """Append anchors: every message so far is one about the old coordinates alone."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.predictors import Global
 from ..answers.transductive import Joint
 from ..committee.additive_model import Additive
 from ..committee.fitting import (
@@ -67,6 +68,8 @@ class SparseModel(Additive, Model):
         return self.committee.log_evidence()
 
     def predictor(self) -> Any:
+        if self.keeps_rows and not self.committee.arrived:
+            return Global(self.committee)
         if self.query_size:
             return Joint.of(self.committee, self.query_size)
         return METHODS[self.method].answer(self.committee)

@@ -101,7 +101,7 @@ class SparseGPRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    adds_up = True
+    sums_messages = True
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
