@@ -205,3 +205,17 @@ def test_evenly_spaced_rows_are_distinct_and_reach_both_ends(n, most):
     assert found.size == min(n, most) and (np.diff(found) > 0).all()
     assert found[0] == 0 and found[-1] == n - 1
     assert np.ptp(np.diff(found)) <= 1 if found.size > 1 else True
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_of_rows_that_are_equally_far_the_first_come_first(d):
+    """So that chunks do not depend on how a library sorts, nor on the last bit of a projection."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 4, 200).astype(float)  # ties at every cut
+    X = x[:, None] * np.array([[1.0, 0.3]])[:, :d]
+    order = np.lexsort([np.arange(200), x])
+    expected = [np.sort(part) for part in np.split(order, 8)]
+    moved = X * (1.0 + 1e-15 * rng.choice([-1.0, 1.0], X.shape)) if d > 1 else X
+    for given in (X, moved):
+        groups = asked(balanced, given, 25)
+        assert sorted(map(tuple, groups)) == sorted(map(tuple, expected))

@@ -14,6 +14,8 @@ import numpy as np
 from .distinct import first_of_equals
 
 Array = np.ndarray
+#: Coordinates are told apart in 2^STEPS steps of their range; the least range.
+STEPS, TINY = 40, 1e-290
 
 
 def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
@@ -24,14 +26,21 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     while waiting:
         rows, parts = waiting.pop()
         if parts == 1:
-            done.append(np.sort(rows))
+            done.append(rows)
             continue
         left = parts // 2
-        at = rows.size * left // parts
-        order = np.argpartition(_along_widest(X[rows]), at)
-        waiting.append((rows[order[at:]], parts - left))
-        waiting.append((rows[order[:at]], left))
+        low = _lowest(_along_widest(X[rows]), rows.size * left // parts)
+        waiting.append((rows[~low], parts - left))
+        waiting.append((rows[low], left))
     return done
+
+
+def _lowest(values: Array, count: int) -> Array:
+    """Which are the lowest `count` values; of equal ones those that come first  (n,)."""
+    limit = np.partition(values, count)[count]
+    low = values < limit
+    low[np.flatnonzero(values == limit)[: count - np.count_nonzero(low)]] = True
+    return low
 
 
 def some_clusters(X: Array, size: int, count: int, rng: np.random.Generator) -> list[Array]:
@@ -42,13 +51,15 @@ def some_clusters(X: Array, size: int, count: int, rng: np.random.Generator) -> 
 
 
 def _along_widest(X: Array) -> Array:
-    """Coordinates along the direction of largest variance; ties broken by position."""
+    """Coordinates along the direction of largest variance, equal where rounding tells them apart."""
     centred = X - X.mean(axis=0)
     if X.shape[1] == 1:
         return centred[:, 0]
     _, vectors = np.linalg.eigh(centred.T @ centred)
     direction = vectors[:, -1]
-    return centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
+    found = centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
+    unit = np.exp2(np.ceil(np.log2(np.abs(found).max(initial=TINY))) - STEPS)
+    return np.round(found / unit)
 
 
 def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
