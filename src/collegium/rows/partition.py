@@ -23,13 +23,15 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     n_chunks = n_parts(X.shape[0], size)
     done: list[Array] = []
     waiting = [(np.arange(X.shape[0]), n_chunks)]
+    width = float(np.abs(X - X.mean(axis=0)).max(initial=TINY))
+    unit = np.exp2(np.ceil(np.log2(width)) - STEPS)
     while waiting:
         rows, parts = waiting.pop()
         if parts == 1:
             done.append(rows)
             continue
         left = parts // 2
-        low = _lowest(_along_widest(X[rows]), rows.size * left // parts)
+        low = _lowest(np.round(_along_widest(X[rows]) / unit), rows.size * left // parts)
         waiting.append((rows[~low], parts - left))
         waiting.append((rows[low], left))
     return done
@@ -51,15 +53,13 @@ def some_clusters(X: Array, size: int, count: int, rng: np.random.Generator) -> 
 
 
 def _along_widest(X: Array) -> Array:
-    """Coordinates along the direction of largest variance, equal where rounding tells them apart."""
+    """Coordinates along the direction of largest variance."""
     centred = X - X.mean(axis=0)
     if X.shape[1] == 1:
         return centred[:, 0]
     _, vectors = np.linalg.eigh(centred.T @ centred)
     direction = vectors[:, -1]
-    found = centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
-    unit = np.exp2(np.ceil(np.log2(np.abs(found).max(initial=TINY))) - STEPS)
-    return np.round(found / unit)
+    return centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
 
 
 def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
