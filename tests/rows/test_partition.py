@@ -216,6 +216,6 @@ def test_of_rows_that_are_equally_far_the_first_come_first(d):
     order = np.lexsort([np.arange(200), x])
     expected = [np.sort(part) for part in np.split(order, 8)]
     moved = X * (1.0 + 1e-15 * rng.choice([-1.0, 1.0], X.shape)) if d > 1 else X
-    for given in (X, moved):
-        groups = asked(balanced, given, 25)
+    for rows in (X, moved):
+        groups = asked(balanced, rows, 25)
         assert sorted(map(tuple, groups)) == sorted(map(tuple, expected))
