@@ -13,6 +13,13 @@ from collegium.rows.chunk import Chunk
 np.set_printoptions(threshold=20, edgeitems=2)  # a failure shows few numbers
 
 
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Builds no items of a function marked slow where `-m "not slow"` would drop all of them."""
+    if collector.config.option.markexpr == "not slow" and collector.istestfunction(obj, name):
+        if any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ())):
+            return []
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Of a cross of parameters marked `diagonal` only every third diagonal is fast, or every n-th
