@@ -16,7 +16,9 @@ from estimator_cases import assert_same_state, leaves, queries, rmse, rows, stat
 from rvc_cases import GRID, MODES, WAYS, assert_alike, assert_sound, model, wave
 
 
-@parametrize_with_checks([model(max_iter=2), model(mode="paper", max_experts=60)])
+@parametrize_with_checks(
+    [model(max_iter=2, max_experts=6), model(mode="paper", max_experts=3, width=1.0, max_iter=20)]
+)
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 

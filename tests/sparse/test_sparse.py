@@ -268,9 +268,13 @@ def test_a_bad_argument_is_named(arguments, words):
 
 USUAL = [
     SparseGPRegressor(random_state=0),
-    SparseGPRegressor(method="pic", anchors=Select("random"), chunk_size=20, random_state=0),
-]
+    SparseGPRegressor(
+        kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, method="pic",
+        anchors=Select("random", 8), chunk_size=20, random_state=0,
+    ),
+]  # fmt: skip
 OTHERS = [
+    SparseGPRegressor(method="pic", anchors=Select("random"), chunk_size=20, random_state=0),
     SparseGPRegressor(method="vfe", random_state=0),
     SparseGPRegressor(method="fitc", anchors=Select("sgma"), random_state=0),
     SparseGPRegressor(method="sor", anchors=Select("pivoted-cholesky"), random_state=0),
