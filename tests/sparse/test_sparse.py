@@ -126,6 +126,7 @@ def test_the_variational_evidence_is_a_bound_that_grows_with_the_anchors():
 # --- transductive ---------------------------------------------------------------------------------
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("seed", range(5))
 def test_the_variational_evidence_finds_functions_with_almost_no_noise(seed):
     rng = np.random.default_rng(seed)
