@@ -17,6 +17,8 @@ CORES   ?=
 
 # Two workers, each with one thread for BLAS; ten failures are enough to read.
 test test-slow test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
+# Where it is set, every worker and every process of a test compiles all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
 .PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage clean

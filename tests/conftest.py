@@ -1,6 +1,8 @@
 """A small problem with nothing at its default: weights, two outputs, unequal chunks, ARD."""
 
+from collections import defaultdict
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 import pytest
@@ -13,20 +15,45 @@ from collegium.rows.chunk import Chunk
 np.set_printoptions(threshold=20, edgeitems=2)  # a failure shows few numbers
 
 
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Builds no items of a function marked slow where `-m "not slow"` would drop all of them."""
+    if collector.config.option.markexpr == "not slow" and collector.istestfunction(obj, name):
+        if any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ())):
+            return []
+
+
+def off_diagonals(cross, every):
+    """Whether each item of a cross of parameters lies off every n-th diagonal, (items,).
+
+    Items are numbered in their order, as if a parameter with a factor in common with n had one
+    value more: so no parameter is held at one value while others are gone through.
+    """
+    number = np.zeros(len(cross), int)
+    for ids in zip(*(item.callspec._idlist for item in cross)):
+        values = list(dict.fromkeys(ids))
+        size = len(values) + (gcd(len(values), every) > 1)
+        number = size * number + [values.index(one) for one in ids]
+    return number % every > 0
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Of a cross of parameters marked `diagonal` only every third diagonal is fast, or every n-th
     with `diagonal(n)`.
 
-    With three each value of a parameter still meets some value of the others in every run. Of
-    scikit-learn's checks those that repeat another on read-only arrays are slow.
+    Of scikit-learn's checks those that repeat another on read-only arrays are slow.
     """
+    crosses = defaultdict(list)
     for item in items:
-        mark = item.get_closest_marker("diagonal")
-        every = mark.args[0] if mark and mark.args else 3
-        across = mark and sum(item.callspec.indices.values()) % every
-        if across or "readonly_memmap=True" in item.name:
+        if item.get_closest_marker("diagonal"):
+            crosses[item.parent, item.originalname].append(item)
+        if "readonly_memmap=True" in item.name:
             item.add_marker(pytest.mark.slow)
+    for cross in crosses.values():
+        every = (*cross[0].get_closest_marker("diagonal").args, 3)[0]
+        for item, off in zip(cross, off_diagonals(cross, every)):
+            if off:
+                item.add_marker(pytest.mark.slow)
 
 
 @dataclass(frozen=True)

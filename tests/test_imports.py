@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ ROOMS = (
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 
 
+@cache
 def imported(path: Path) -> set[tuple[str, ...]]:
     """Absolute dotted names of everything a file imports."""
     package = ("collegium", *path.relative_to(ROOT).parts[:-1])
@@ -59,22 +61,31 @@ def test_lapack_is_called_in_one_place():
     assert users == ["linalg.py"]
 
 
-def modules_after(statement: str) -> set[str]:
-    """What a new process has imported."""
-    code = f"import sys; {statement}; print(*sys.modules)"
+#: One after the other.
+STATEMENTS = {
+    "package": "import sys, collegium",
+    "plots": "collegium.plots.plot_prior",
+    "estimator": "from collegium import CommitteeRegressor",
+}
+
+
+@pytest.fixture(scope="module")
+def modules_after() -> dict[str, set[str]]:
+    """What a new process has imported after each of the statements."""
+    code = "\n".join(f"{statement}\nprint(*sys.modules)" for statement in STATEMENTS.values())
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(out.stdout.split())
+    return {name: set(line.split()) for name, line in zip(STATEMENTS, out.stdout.splitlines())}
 
 
-def test_importing_brings_in_nothing_slow():
+def test_importing_brings_in_nothing_slow(modules_after):
     """scikit-learn's base class alone imports scipy.stats and, where it is there, pandas."""
-    modules = modules_after("import collegium")
+    modules = modules_after["package"]
     assert "collegium.messages.message" in modules
     assert not modules & {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "matplotlib"}
 
 
-def test_estimators_bring_in_no_other_estimator():
-    modules = modules_after("from collegium import CommitteeRegressor")
+def test_estimators_bring_in_no_other_estimator(modules_after):
+    modules = modules_after["estimator"]
     assert "sklearn.base" in modules
     assert not modules & {
         "matplotlib", "polars", "torch", "dask", "sklearn.gaussian_process", "sklearn.cluster",
@@ -82,8 +93,8 @@ def test_estimators_bring_in_no_other_estimator():
     }  # fmt: skip
 
 
-def test_matplotlib_is_imported_when_something_is_drawn_and_not_before():
-    modules = modules_after("import collegium; collegium.plots.plot_prior")
+def test_matplotlib_is_imported_when_something_is_drawn_and_not_before(modules_after):
+    modules = modules_after["plots"]
     assert "collegium.plots" in modules and "matplotlib" not in modules
 
 

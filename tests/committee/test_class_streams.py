@@ -100,7 +100,7 @@ def in_order(model, X, y, size=100, classes=(0, 1)):
 @pytest.mark.diagonal
 @pytest.mark.parametrize("sizes", [{}, {"chunk_size": 150, "anchors": 30}])
 def test_nothing_is_learnt_from_one_class(sizes):
-    X, y = banana(600)
+    X, y = banana(300)
     Xs, ys = banana(400, seed=1)
     model = CommitteeClassifier(kernels.RBF(), random_state=0, **sizes)
     for now in in_order(model, X, y):
@@ -125,7 +125,7 @@ def test_rows_that_were_not_kept_cannot_be_learnt_from():
 
 
 def test_without_rows_a_kernel_is_learnt_anew_from_a_sample_of_the_stream():
-    X, y = banana(600)
+    X, y = banana(400)
     model = CommitteeClassifier(
         kernels.RBF(), random_state=0, chunk_size=100, anchors=20, n_local=0
     )

@@ -56,7 +56,7 @@ GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 
 MANY = {"chunk_size": 30, "anchors": 6}
 USUAL = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
-    CommitteeClassifier(chunk_size=8, anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
+    CommitteeClassifier(chunk_size=15, anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
 ]
 OTHERS = [
     CommitteeClassifier(**GIVEN_ONE),
@@ -229,7 +229,7 @@ def test_one_number_is_a_weight_of_all_rows():
 
 @pytest.mark.parametrize("given", ["balanced", {"ash": 3.0, "elm": 0.5, "fir": 1.7}, {"elm": 4.0}])
 def test_class_weights_are_those_of_scikit_learn(given):
-    X, y = labelled(80, K=3)
+    X, y = labelled(50, K=3)
     X, y = X[(y != "fir") | (X[:, 1] > 0)], y[(y != "fir") | (X[:, 1] > 0)]
     classes = np.unique(y)
     of_class = dict(zip(classes, compute_class_weight(given, classes=classes, y=y)))
@@ -255,7 +255,7 @@ def test_the_order_of_rows_does_not_matter(way):
 @pytest.mark.diagonal
 @every_way
 def test_workers_and_seeds_give_the_same_bits(way):
-    X, y = labelled(K=3)
+    X, y = labelled(40, K=3)
     one, two = classifier(way).fit(X, y), classifier(way, n_jobs=2).fit(X, y)
     assert_same_answers(one, two, queries(), rtol=0)
     again = CommitteeClassifier(kernels.RBF(), **WAYS[way]).set_params(random_state=7)
@@ -272,12 +272,12 @@ def test_the_seed_is_of_use():
 @pytest.mark.diagonal
 @every_way
 def test_copies_say_the_same(way):
-    model = classifier(way).fit(*labelled(K=3))
+    model = classifier(way).fit(*labelled(40, K=3))
     model.predict(queries())
-    for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(*labelled(K=3))):
+    for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(*labelled(40, K=3))):
         assert_same_answers(copy, model, queries(), rtol=0)
-    again = model.set_params(likelihood=model.likelihood).fit(*labelled(K=3, seed=9))
-    fresh = classifier(way).fit(*labelled(K=3, seed=9))
+    again = model.set_params(likelihood=model.likelihood).fit(*labelled(40, K=3, seed=9))
+    fresh = classifier(way).fit(*labelled(40, K=3, seed=9))
     assert_same_answers(again, fresh, queries(), rtol=0)
 
 
@@ -353,7 +353,7 @@ def test_every_rule_for_chunks_and_anchors_is_of_use(selection, partition):
 
 
 def test_anchors_do_not_hang_on_the_names_of_classes():
-    X, y = labelled(90, K=3)
+    X, y = labelled(45, K=3)
     renamed = np.where(y == "ash", "yew", y)
     for likelihood in ("logit", "softmax"):
         arguments = {"anchors": Select("postapp", 8), "partition": "time", "likelihood": likelihood}
@@ -457,14 +457,14 @@ def test_learning_finds_a_better_kernel():
 def test_rows_left_out_make_timid_probabilities_bold():
     """Separable classes and a large prior: Laplace's variances are overstated."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 2))
+    X = rng.normal(size=(400, 2))
     y = X[:, 0] + X[:, 1] > 0
     fixed = kernels.RBF(400.0, 1.0, fixed=("variance", "length_scale"))
-    learnt = CommitteeClassifier(fixed, random_state=0).fit(X[:400], y[:400])
-    plain = CommitteeClassifier(fixed, learn=False, random_state=0).fit(X[:400], y[:400])
+    learnt = CommitteeClassifier(fixed, random_state=0).fit(X[:250], y[:250])
+    plain = CommitteeClassifier(fixed, learn=False, random_state=0).fit(X[:250], y[:250])
     assert plain.calibration_ == (1.0, 1.0)
     assert learnt.calibration_[1] < 0.5
-    losses = [log_loss(y[400:], one.predict_proba(X[400:])) for one in (learnt, plain)]
+    losses = [log_loss(y[250:], one.predict_proba(X[250:])) for one in (learnt, plain)]
     assert losses[0] < 0.8 * losses[1]
 
 
@@ -500,11 +500,11 @@ def test_waiting_rows_are_answered_as_by_one_chunk(way):
 @every_way
 @pytest.mark.parametrize("begin", ["fit", "partial_fit"])
 def test_a_short_beginning_is_not_forgotten(way, begin):
-    X, y = labelled(200, K=3)
+    X, y = labelled(120, K=3)
     classes = {} if begin == "fit" else {"classes": ["ash", "elm", "fir"]}
     model = classifier(way, chunk_size=40)
     getattr(model, begin)(X[:30], y[:30], **classes)
-    for batch in np.split(np.arange(30, 200), 5):
+    for batch in np.split(np.arange(30, 120), 3):
         model.partial_fit(X[batch], y[batch])
     assert model.score(X[:30], y[:30]) > 0.6 and model.score(X, y) > 0.65
     assert len(model.anchors_) == 8 or way == "one chunk"
@@ -651,7 +651,7 @@ def test_a_batch_is_answered_by_messages_about_it(sweeping):
 @pytest.mark.diagonal
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_queries_are_answered_in_batches_whatever_their_order(likelihood):
-    X, y = labelled(200, K=3)
+    X, y = labelled(120, K=3)
     model = classifier("transductive", likelihood=likelihood, chunk_size=60).fit(X, y)
     Xs, labels = labelled(60, K=3, seed=7)
     p = model.predict_proba(Xs)

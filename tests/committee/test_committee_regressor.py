@@ -151,7 +151,7 @@ def test_noise_of_each_output_scales_its_kernel():
 @pytest.mark.diagonal
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_results_are_the_same_bits_for_any_number_of_jobs(variant):
-    X, y = rows(120)
+    X, y = rows(70)
     Xs = queries(600)
     serial = committee(variant, chunk_size=17).fit(X, y)
     for n_jobs in (2, 3):
@@ -212,9 +212,9 @@ def test_a_query_is_answered_alone_as_in_company(variant):
     model = committee(variant, anchors=9).fit(X, y)
     Xs = queries(300)
     mean, std = model.predict(Xs, return_std=True)
-    alone = [model.predict(x[None], return_std=True) for x in Xs]
-    assert_allclose(mean, np.concatenate([m for m, _ in alone]), rtol=1e-9)
-    assert_allclose(std, np.concatenate([s for _, s in alone]), rtol=1e-9)
+    alone = [model.predict(x[None], return_std=True) for x in Xs[::5]]
+    assert_allclose(mean[::5], np.concatenate([m for m, _ in alone]), rtol=1e-9)
+    assert_allclose(std[::5], np.concatenate([s for _, s in alone]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -98,12 +98,12 @@ def test_what_has_not_settled_is_said_with_the_remedy():
 @pytest.mark.parametrize("weights", ["all two", "one to three", "bootstrap"])
 def test_copies_of_rows_do_not_say_that_there_is_no_noise(weights):
     rng = np.random.default_rng(1)
-    X = rng.uniform(-2, 2, size=(300, 2))
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 5.0 + 0.1 * rng.normal(size=300)
-    w = {"all two": np.full(300, 2), "one to three": 1 + np.arange(300) % 3}.get(weights)
+    X = rng.uniform(-2, 2, size=(150, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 5.0 + 0.1 * rng.normal(size=150)
+    w = {"all two": np.full(150, 2), "one to three": 1 + np.arange(150) % 3}.get(weights)
     if w is None:
-        w = np.bincount(rng.integers(0, 300, 300), minlength=300)
-    for arguments in ({}, {"chunk_size": 60, "anchors": 40}):
+        w = np.bincount(rng.integers(0, 150, 150), minlength=150)
+    for arguments in ({}, {"chunk_size": 40, "anchors": 30}):
         model = CommitteeRegressor(random_state=0, **arguments).fit(X, y, sample_weight=w)
         assert 0.004 < model.noise_ < 0.03
         again = CommitteeRegressor(random_state=0, **arguments)

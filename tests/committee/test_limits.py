@@ -56,8 +56,8 @@ class Stopped(Clock):
 
 
 def test_learning_ends_when_the_clock_does():
-    X, y = rows(900, 2)
-    data, rng = Rows(X, y[:, None], np.ones(900)), np.random.default_rng(0)
+    X, y = rows(400, 2)
+    data, rng = Rows(X, y[:, None], np.ones(400)), np.random.default_rng(0)
     evaluations = []
 
     class Counting(Serial):
@@ -89,18 +89,18 @@ def test_a_kernel_of_more_terms_takes_longer():
 
 
 def test_a_stream_is_not_refined_and_hears_more_rows():
-    X, y = rows()
-    kernel = kernels.RBF(1.0, 1.0)
-    model = CommitteeRegressor(kernel, noise=0.01, learn=False, time_limit=60, random_state=0)
-    model.partial_fit(X[:2500], y[:2500])
+    X, y = rows(1500)
+    given = {"kernel": kernels.RBF(1.0, 1.0), "noise": 0.01, "learn": False, "chunk_size": 300}
+    model = CommitteeRegressor(time_limit=60, random_state=0, **given)
+    model.partial_fit(X[:1200], y[:1200])
     assert model.residuals_.size == 0
-    fitted = CommitteeRegressor(kernel, noise=0.01, learn=False, time_limit=60, random_state=0)
-    fitted.fit(X[:2500], y[:2500])
+    fitted = CommitteeRegressor(time_limit=60, random_state=0, **given)
+    fitted.fit(X[:1200], y[:1200])
     assert fitted.residuals_.size > 1
     for each in (model, fitted):
-        each.partial_fit(X[2500:], y[2500:])
+        each.partial_fit(X[1200:], y[1200:])
         assert each.residuals_.size == 0
-        error = each.predict(X[2500:]) - y[2500:]
+        error = each.predict(X[1200:]) - y[1200:]
         assert np.sqrt(np.mean(error**2)) < 0.15
 
 
@@ -150,7 +150,7 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
 
     monkeypatch.setattr(fitting.Plan, "of", spy_plan)
     monkeypatch.setattr(checking, "left_out", spy_check)
-    X, y = data()
+    X, y = data(1500)
     CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
 

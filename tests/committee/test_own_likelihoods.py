@@ -121,18 +121,18 @@ def test_a_link_on_positive_numbers_is_learnt_whatever_their_units():
 
 
 def test_waiting_times_are_covered_and_never_negative():
-    X, f = rows(1200)
-    e = np.random.default_rng(3).uniform(0.2, 5.0, size=1200)
-    y = 30.0 * e * np.exp(f) * np.random.default_rng(1).exponential(size=1200)
-    model = CommitteeRegressor(likelihood="exponential", chunk_size=200, random_state=0)
-    model.fit(X[:600], y[:600], exposure=e[:600])
-    new, exposure = X[600:], e[600:]
+    X, f = rows(800)
+    e = np.random.default_rng(3).uniform(0.2, 5.0, size=800)
+    y = 30.0 * e * np.exp(f) * np.random.default_rng(1).exponential(size=800)
+    model = CommitteeRegressor(likelihood="exponential", chunk_size=170, random_state=0)
+    model.fit(X[:500], y[:500], exposure=e[:500])
+    new, exposure = X[500:], e[500:]
     for coverage in (0.5, 0.9):
         lower, upper = model.predict_interval(new, coverage, exposure=exposure)
-        inside = ((lower <= y[600:]) & (y[600:] <= upper)).mean()
-        assert abs(inside - coverage) < 3.5 * np.sqrt(coverage * (1.0 - coverage) / 600)
+        inside = ((lower <= y[500:]) & (y[500:] <= upper)).mean()
+        assert abs(inside - coverage) < 3.5 * np.sqrt(coverage * (1.0 - coverage) / 300)
         assert (lower > 0.0).all()
-    z = np.log(model.predict(new, level="function", exposure=1.0) / 30.0) - f[600:]
+    z = np.log(model.predict(new, level="function", exposure=1.0) / 30.0) - f[500:]
     assert np.abs(z).mean() < 0.25
     assert (model.sample_y(new[:20], 50, exposure=2.0) > 0.0).all()
     assert_allclose(

@@ -18,7 +18,7 @@ REGRESSORS = {
     "fitc": SparseGPRegressor(**START, method="fitc"),
     "dtc": SparseGPRegressor(**START, method="dtc"),
     "vfe": SparseGPRegressor(**START, method="vfe"),
-    "filter": RegressionFilter(**START),
+    "filter": RegressionFilter(**START, n_basis=60),
     "online": OnlineGPRegressor(**START),
     "student": CommitteeRegressor(**START, likelihood="student-t"),
 }

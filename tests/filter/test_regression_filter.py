@@ -180,9 +180,9 @@ def test_small_bases_have_honest_bars():
 
 
 def test_the_first_rows_of_a_stream_are_answered_for():
-    X, y = rows(60, d=1)
-    model = RegressionFilter(random_state=0)
-    for i in range(60):
+    X, y = rows(40, d=1)
+    model = RegressionFilter(n_basis=30, random_state=0)
+    for i in range(40):
         model.partial_fit(X[[i]], y[[i]])
         mean, std = model.predict(X[:5], return_std=True)
         assert np.isfinite(mean).all() and (std > 0).all()
@@ -193,7 +193,7 @@ def test_the_first_rows_of_a_stream_are_answered_for():
 @pytest.mark.parametrize("given", [{}, {"forgetting": 0.99}])
 def test_a_stream_learns_that_its_noise_has_changed(given):
     rng = np.random.default_rng(0)
-    model = RegressionFilter(random_state=0, start_rows=100, **given)
+    model = RegressionFilter(random_state=0, n_basis=30, start_rows=100, **given)
     for i in range(60):
         X = rng.uniform(-2, 2, (100, 1))
         noise = 0.5 if i < 1 else 0.05
@@ -350,8 +350,8 @@ def test_defaults_of_the_paper():
 @pytest.mark.parametrize("density", DENSITIES)
 @pytest.mark.diagonal
 def test_every_basis_with_every_density(basis, density):
-    X, y = rows(200)
-    model = RegressionFilter(basis=basis, density=density, n_basis=100, random_state=0).fit(X, y)
+    X, y = rows(150)
+    model = RegressionFilter(basis=basis, density=density, n_basis=60, random_state=0).fit(X, y)
     assert rmse(model.predict(X), y) < 0.75
     assert 0.0 <= model.projection_error_ < (1.0 if density == "empirical" else 0.1)
     own = RegressionFilter(basis=model.basis_, density=model.density_, random_state=0).fit(X, y)

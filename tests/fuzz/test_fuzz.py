@@ -9,7 +9,7 @@ from fuzz.invariants import INVARIANTS, applies
 from fuzz.tables import table
 
 
-@pytest.mark.diagonal(9)
+@pytest.mark.diagonal(15)
 @pytest.mark.parametrize("name", INVARIANTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_invariants_hold(case, name):

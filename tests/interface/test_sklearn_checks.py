@@ -7,13 +7,16 @@ from collegium import CommitteeRegressor, ExpertsRegressor, Transductive, kernel
 
 COMMITTEE = {"chunk_size": 5, "anchors": 5, "random_state": 0}
 GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
-USUAL = [CommitteeRegressor(random_state=0), CommitteeRegressor(**COMMITTEE)]
+USUAL = [
+    CommitteeRegressor(random_state=0),
+    CommitteeRegressor(noise=0.1, learn=False, **GIVEN, **COMMITTEE),
+]
 OTHERS = [
+    CommitteeRegressor(**COMMITTEE),
     CommitteeRegressor(chunk_size=1, anchors=5, random_state=0),
     CommitteeRegressor(n_local=0, **COMMITTEE),
     CommitteeRegressor(inference="transductive", **COMMITTEE),
     CommitteeRegressor(inference=Transductive(8), **COMMITTEE),
-    CommitteeRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, **COMMITTEE),
     CommitteeRegressor(likelihood="poisson", random_state=0),
     CommitteeRegressor(likelihood="poisson", **COMMITTEE),
     CommitteeRegressor(likelihood="student-t", random_state=0),

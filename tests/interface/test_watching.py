@@ -55,6 +55,7 @@ def test_a_stream_tells_how_well_its_rows_were_predicted(name):
     assert STREAMS[name]().fit(X, y).stream_.rows == 0
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("jump", [{"level": 2.0}, {"slope": 1.0}, {"noise": 0.6}], ids=str)
 def test_a_jump_of_the_world_is_noticed_within_500_rows(name, jump):

@@ -260,10 +260,10 @@ def test_rows_of_negative_curvature_do_not_diverge(sequential):
     assert found.change <= 1e-6 and not found.bounded
     f = all_sites(found).f
     assert np.ptp(f) < 1e-5 and np.abs(f).max() < 1.0
-    for most in range(12, 30, 3):  # sane before it converges, too
+    for most in (12, 18, 27):  # sane before it converges, too
         early = converged(first, sequential=sequential, max_sweeps=most)
         assert np.abs(Global(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
-    never = converged(first, sequential=sequential, tolerance=0.0, max_sweeps=300)
+    never = converged(first, sequential=sequential, tolerance=0.0, max_sweeps=100)
     assert_allclose(never.log_evidence, found.log_evidence, rtol=1e-6)
     slope = likelihood.derivatives(y[:, None], f[:, 0])[0].sum() - f[0, 0] / KERNEL.variance
     assert abs(slope) < 0.01  # of curvatures of hundreds
@@ -289,7 +289,7 @@ def test_damped_sweeps_have_the_same_fixed_point():
     rest = settled(Poisson(), chunks, Z)
     for sequential in (True, False):
         now = start(Poisson(), Z).join(chunks)
-        for _ in range(60):
+        for _ in range(35):
             now = swept(now, sequential=sequential, step=0.6)
         assert_allclose(now.log_evidence, rest.log_evidence, rtol=1e-11)
         assert_allclose(now.beliefs[0].mean, rest.beliefs[0].mean, rtol=1e-8, atol=1e-10)

@@ -128,7 +128,7 @@ def test_finite_rows_give_finite_lengths(X, y):
 
 def test_learning_finds_dates_that_few_rows_do_not_show(rng):
     """A level for each date, a slope and noise, 3 : 1 : 8; months and days are two columns."""
-    n, noise = 20_000, np.sqrt(8.0)
+    n, noise = 10_000, np.sqrt(8.0)
     month, day = rng.integers(12, size=n), rng.integers(30, size=n)
     X = np.column_stack([month, day, rng.normal(size=(n, 4))])
     level = np.sqrt(3.0) * rng.normal(size=(12, 30))

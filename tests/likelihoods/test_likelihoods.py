@@ -23,7 +23,7 @@ def tilted(log_likelihood, m, v):
             return mpmath.diff(log_likelihood, f) - (f - m) / v
 
         low, high = m - 60 * mpmath.sqrt(v) - 40, m + 60 * mpmath.sqrt(v) + 40
-        for _ in range(140):  # the mode: log-concave
+        for _ in range(60):  # the mode: log-concave
             middle = (low + high) / 2
             low, high = (middle, high) if slope(middle) > 0 else (low, middle)
         mode = low

@@ -330,7 +330,7 @@ def test_likelihoods_say_their_own_names():
 @cache
 def logistic_mean(m, v):
     """E[1/(1 + e^−f)] in many digits."""
-    with mpmath.workdps(30):
+    with mpmath.workdps(20):
         m, s = mpmath.mpf(m), mpmath.sqrt(v)
         peak = min(m + v, 0) if m < 0 else m
         far = [peak + s * k for k in (-40, -20, -12, -8, -4, -2, -1, 1, 2, 4, 8, 12, 20, 40)]
@@ -364,7 +364,7 @@ def test_softmax_of_two_is_the_logistic_function_of_their_difference(v):
 @pytest.mark.parametrize("share", [0.5, 0.1, 1.0 - 1e-6])
 def test_softmax_probabilities_keep_their_logs(v, share):
     """Of two classes, against the logistic function of their difference; to the least numbers."""
-    for m in (-690.0, -300.0, -120.0, -50.0, -19.0, -7.0, 0.3, 9.0):
+    for m in (-690.0, -120.0, -19.0, -7.0, 0.3, 9.0):
         expected = float(mpmath.log(logistic_mean(m, v))) if v < 100.0 else None
         expected = expected or float(Logit().log_probability(m, v))
         given = np.array([[m, 0.0]]), np.array([[share * v, v - share * v]])

@@ -36,11 +36,11 @@ NO_TEMPORARY_FOLDER = "import tempfile; tempfile.tempdir = '/nonexistent'"
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> Path:
-    """A copy of the package without what was compiled, which nobody may write to."""
+    """A copy of the package without what numba compiled, which nobody may write to."""
     if sys.platform != "linux":
         pytest.skip("users and capabilities of Linux")
     root = tmp_path_factory.mktemp("read_only")
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.nbi", "*.nbc")
     shutil.copytree(Path(collegium.__file__).parent, root / "collegium", ignore=ignored)
     folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
     for folder in folders:

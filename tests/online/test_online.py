@@ -353,7 +353,7 @@ def assert_sound_stream(stream, n_rows, novelty, budget=30):
 
 @pytest.mark.parametrize("novelty", [0.0, 1e-4])
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("n_rows", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_rows", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_long_streams_stay_finite_and_positive_definite(n_rows, stream, novelty):
     gp = assert_sound_stream(stream, n_rows, novelty)
     if stream == "one row over and over":

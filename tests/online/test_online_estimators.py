@@ -35,11 +35,14 @@ from estimator_cases import (
 
 USUAL = [
     OnlineGPRegressor(random_state=0),
-    OnlineGPRegressor(budget=5, learn_rows=20, removal="mean", random_state=0),
+    OnlineGPRegressor(
+        kernels.Matern32(2.0, 5.0), noise=0.1, learn=False, budget=8, removal="mean", random_state=0
+    ),
     OnlineGPClassifier(random_state=0),
     OnlineGPClassifier(kernels.RBF(4.0, 1.0), learn=False, random_state=0),
 ]
 OTHERS = [
+    OnlineGPRegressor(budget=5, learn_rows=20, removal="mean", random_state=0),
     OnlineGPRegressor(kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, forgetting=0.99),
     OnlineGPRegressor(likelihood="poisson", n_sweeps=2, random_state=0),
     OnlineGPClassifier(budget=10, n_sweeps=2, random_state=0),

@@ -16,7 +16,9 @@ from estimator_cases import assert_same_state, leaves, queries, rmse, rows, stat
 from rvc_cases import GRID, MODES, WAYS, assert_alike, assert_sound, model, wave
 
 
-@parametrize_with_checks([model(max_iter=2), model(mode="paper", max_experts=60)])
+@parametrize_with_checks(
+    [model(max_iter=2, max_experts=6), model(mode="paper", max_experts=3, width=1.0, max_iter=20)]
+)
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
@@ -32,7 +34,7 @@ def test_scikit_learn_conventions_hold(estimator, check):
     ([1.0, 1.0], [0.0, 0.0], 1e6, 0.0), ([1e-120, 1e120], [0.0, 0.0], 1e120, 0.0),
 ])  # fmt: skip
 def test_answers_follow_the_units(mode, way, of_X, shift, of_y, of_zero):
-    (X, y), Xs = rows(200), queries()
+    (X, y), Xs = rows(100), queries()
     plain, other = model(mode=mode), model(mode=mode)
     getattr(plain, way)(X, y)
     getattr(other, way)(X * of_X + shift, of_y * (y + of_zero))
@@ -115,8 +117,8 @@ def test_bars_follow_the_noise(way):
         X = rng.uniform(-3, 3, (n, 1))
         return X, np.sin(2 * X[:, 0]) + np.where(X[:, 0] > 0, 0.4, 0.05) * rng.normal(size=n)
 
-    found = getattr(model(max_experts=100, max_iter=20), way)(*draw(30_000))
-    Xs, ys = draw(8_000)
+    found = getattr(model(max_experts=100, max_iter=20), way)(*draw(15_000))
+    Xs, ys = draw(4_000)
     lower, upper = found.predict_interval(Xs)
     held, right = (ys > lower) & (ys < upper), Xs[:, 0] > 0
     for half in (right, ~right):
@@ -270,7 +272,7 @@ NASTY = {
     "huge": (1e60 * rows(30)[0], 1e60 * rows(30)[1]),
     "outlier": (np.vstack([rows(30)[0], [[1e8, 1e8]]]), np.append(rows(30)[1], 1e8)),
     "copies": (np.repeat(rows(5)[0], 20, axis=0), np.repeat(rows(5)[1], 20)),
-    "many columns": rows(20, d=100),
+    "many columns": rows(20, d=30),
 }
 
 
@@ -376,19 +378,19 @@ def test_bad_arguments_are_named(name):
 @MODES
 @WAYS
 def test_containers_and_copies_answer_alike(mode, way):
-    X, y = rows(80)
-    found = getattr(model(mode=mode), way)(X, y)
+    (X, y), given = rows(30), {"mode": mode, "width": 0.5, "max_iter": 2}
+    found = getattr(model(**given), way)(X, y)
     Xs = queries()
     read_only = X.copy()
     read_only.flags.writeable = False
-    for given in (X.tolist(), np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], read_only):
-        assert_alike(found, getattr(model(mode=mode), way)(given, y), Xs, rtol=0)
+    for same in (X.tolist(), np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], read_only):
+        assert_alike(found, getattr(model(**given), way)(same, y), Xs, rtol=0)
     names = [pd.DataFrame(each, columns=["a", "b"]) for each in (X, Xs)]
-    framed = getattr(model(mode=mode), way)(names[0], pd.Series(y))
+    framed = getattr(model(**given), way)(names[0], pd.Series(y))
     assert_array_equal(framed.predict(names[1]), found.predict(Xs))
     with pytest.raises(ValueError, match="feature names"):
         framed.predict(names[1][["b", "a"]])
-    column = getattr(model(mode=mode), way)(X, y[:, None])
+    column = getattr(model(**given), way)(X, y[:, None])
     assert_array_equal(column.predict(Xs), found.predict(Xs)[:, None])
     again = getattr(clone(found), way)(X, y)
     for other in (again, pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):

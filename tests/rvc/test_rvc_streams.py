@@ -43,13 +43,13 @@ def test_a_stream_in_many_calls_is_the_stream(mode, p):
 
 @MODES
 def test_the_first_rows_are_answered_for(mode):
-    X, y = wave(130)
-    found = model(mode=mode, start_rows=100)
-    for i in range(130):
+    X, y = wave(60)
+    found = model(mode=mode, start_rows=40)
+    for i in range(60):
         found.partial_fit(X[[i]], y[[i]])
         assert_sound(found, X[:3])
         assert found.n_seen_ == i + 1
-        assert (found.model_.waiting is None) == (i + 1 >= 100)
+        assert (found.model_.waiting is None) == (i + 1 >= 40)
         if i == 0:
             assert_allclose(found.predict(X[:5]), y[0], rtol=1e-12)
     assert rmse(found.predict(GRID), np.sin(GRID[:, 0])) < 0.35
@@ -59,10 +59,10 @@ def test_the_first_rows_are_answered_for(mode):
 @MODES
 @pytest.mark.parametrize("p", [None, 2])
 def test_progressive_is_predict_and_partial_fit_row_by_row(mode, p):
-    X, y = rows(260, p=p)
-    frame, given = pd.DataFrame(X, columns=["a", "b"]), {"mode": mode, "start_rows": 60}
+    X, y = rows(130, p=p)
+    frame, given = pd.DataFrame(X, columns=["a", "b"]), {"mode": mode, "start_rows": 40}
     at_once, by_row, means, stds = model(**given), model(**given), [], []
-    for i in range(260):
+    for i in range(130):
         if i:
             mean, std = by_row.predict(frame[i : i + 1], return_std=True)
             means.append(mean[0])
@@ -70,16 +70,16 @@ def test_progressive_is_predict_and_partial_fit_row_by_row(mode, p):
         by_row.partial_fit(frame[i : i + 1], y[[i]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        parts = [at_once.progressive(frame[a:b], y[a:b]) for a, b in ((0, 25), (25, 90), (90, 260))]
+        parts = [at_once.progressive(frame[a:b], y[a:b]) for a, b in ((0, 25), (25, 60), (60, 130))]
     mean, std = (np.concatenate(each) for each in zip(*parts, strict=True))
     assert np.isnan(mean[0]).all() and np.isnan(std[0]).all()
     assert_allclose(mean[1:], means, rtol=1e-10)
     assert_allclose(std[1:], stds, rtol=1e-10)
     assert_alike(at_once, by_row, frame[:9], rtol=0)
-    assert at_once.n_seen_ == 260 and list(at_once.feature_names_in_) == ["a", "b"]
+    assert at_once.n_seen_ == 130 and list(at_once.feature_names_in_) == ["a", "b"]
     before = leaves(state(at_once))
     with pytest.raises(ValueError, match="NaN"):
-        at_once.progressive(frame, np.where(np.arange(260)[:, None] == 99, np.nan, 1.0))
+        at_once.progressive(frame, np.where(np.arange(130)[:, None] == 99, np.nan, 1.0))
     assert_same_state(before, at_once)
 
 
@@ -107,7 +107,7 @@ def test_forgetting_follows_a_jump(mode):
         errors[forgetting] = rmse(found.predict(GRID), -np.sin(GRID[:, 0]))
     assert errors[0.95] < 0.1 < 0.2 < errors[1.0]
     faded, still = (
-        model(mode=mode, forgetting=f, width=0.3, max_experts=30, max_iter=20).fit(X, y)
+        model(mode=mode, forgetting=f, width=0.3, max_experts=30, max_iter=8).fit(X, y)
         for f in (0.995, 1.0)
     )
     errors = [rmse(each.predict(GRID), -np.sin(GRID[:, 0])) for each in (faded, still)]
@@ -116,13 +116,14 @@ def test_forgetting_follows_a_jump(mode):
 
 @MODES
 def test_weights_are_repetitions(mode):
-    X, y = rows(150)
-    w = np.random.default_rng(0).integers(0, 4, 150)
-    again = np.repeat(np.arange(150), w)
-    weighed = model(mode=mode).fit(X, y, w)
-    assert_alike(weighed, model(mode=mode).fit(X[again], y[again]), queries(), rtol=0)
+    X, y = rows(60)
+    w = np.random.default_rng(0).integers(0, 4, 60)
+    again = np.repeat(np.arange(60), w)
+    given = {"mode": mode, "max_iter": 2, "max_experts": 6}
+    weighed = model(**given).fit(X, y, w)
+    assert_alike(weighed, model(**given).fit(X[again], y[again]), queries(), rtol=0)
     assert weighed.n_seen_ == (w > 0).sum()
-    plain = model(mode=mode).fit(X, y)
+    plain = model(**given).fit(X, y)
     assert rmse(plain.predict(queries()), weighed.predict(queries())) > 1e-3
 
 
@@ -264,9 +265,9 @@ def test_the_best_width_answers_and_wider_ones_are_dropped():
 def test_memory_does_not_grow_with_the_rows(mode):
     found, sizes = model(mode=mode, start_rows=50), {}
     for seed in range(10):
-        found.partial_fit(*wave(10_000, seed))
+        found.partial_fit(*wave(4_000, seed))
         sizes[found.n_seen_] = len(pickle.dumps(found))
-    flat = [sizes[n] for n in range(20_000, 100_001, 10_000)]
+    flat = [sizes[n] for n in range(8_000, 40_001, 4_000)]
     assert max(flat) - min(flat) < 100
     assert max(flat) < 20_000
 
@@ -342,7 +343,7 @@ def test_messages_do_not_depend_on_what_experts_expected():
     assert_allclose(found.mu[: e.size], plain.mu[: e.size], rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("n", [150, 600])
+@pytest.mark.parametrize("n", [100, 300])
 def test_fit_chooses_narrow_regions_for_a_wiggle_and_scales_its_bars(n):
     X, _ = wave(n)
     noise = 0.05 * np.random.default_rng(1).normal(size=n)
