@@ -25,6 +25,7 @@ from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
 from collegium.messages.evidence import factorised
 from collegium.messages.experts import Block
+from collegium.messages.total import Total
 from collegium.numerics import lapack, linalg
 from collegium.rows.chunk import cut
 
@@ -35,6 +36,8 @@ REPEATS = 7
 #: Of what a second thread gains with matrix products alone, and of the rate of these: the least
 #: for messages. (Two idle cores gain 2: then 1.7.)
 TWO_THREADS, MESSAGE_RATE = 0.85, 0.5
+#: Adding a message exactly, at most, of the time that it takes to make it.
+EXACT = 0.06
 #: Time in products of two 1000 x 1000 matrices.
 EXPECTED = {
     "Constant, value": 0.005,
@@ -189,6 +192,21 @@ def gain(run: Callable[[Serial], None]) -> float:
     return one / two
 
 
+def guard_sums(guard: Guard, kernel: kernels.Kernel, Z: np.ndarray, chunks: list) -> None:
+    """Exact sums, against the messages that are added."""
+    for m in (200, 500):
+        name = f"exact sum, {m} anchors"
+        if not guard.wants(name):
+            continue
+        send = partial(Block(0.1).send, Anchors.at(kernel, Z[:m]))
+        messages, total = [send(chunk) for chunk in chunks], Total.zero(m)
+        made = least(lambda: [send(chunk) for chunk in chunks], REPEATS, time.process_time)
+        added = least(lambda: total.plus(messages), REPEATS, time.process_time)
+        share = added / made
+        line = f"{name + ', of a message':34}{share:9.3f}{EXACT:10.2f}"
+        guard.judge(name, share <= EXACT, line)
+
+
 def guard_predictions(guard: Guard, kernel: kernels.Kernel, Z: np.ndarray, chunks: list) -> None:
     engine, Xs = Serial(), np.random.default_rng(4).normal(size=(4096, D))
     committee = Committee.start(kernel, 0.1, Z, 1).add(chunks, engine, keep=True)
@@ -215,6 +233,7 @@ def main() -> int:
         step = partial(factorised, kernel, 0.1, one, Serial())
         guard.time("evidence and gradient, 1000 rows", step)
         guard_message(guard, basis, chunks)
+        guard_sums(guard, kernel, basis.Z, chunks)
         guard_predictions(guard, kernel, basis.Z, chunks)
         system = refine.System.of(kernel, 0.1, chunks[:4])
         product = partial(system.product, y[: system.X.shape[0]], Serial())
