@@ -21,8 +21,8 @@ Gaussian N(Λ⁻¹h, Λ⁻¹) with the log evidence log p(y):
     add in any order, anywhere        distributed learning
 
 Where to go from here: `basis.py` defines u, `experts/` computes the message of a chunk,
-`committee.py` adds messages and keeps rows, `evidence.py` differentiates the log evidence.
-Predictions are in `answers/`, non-Gaussian targets in `laplace/`.
+`total.py` adds messages exactly, `committee.py` keeps the sum and rows, `evidence.py`
+differentiates the log evidence. Predictions are in `answers/`, non-Gaussian targets in `laplace/`.
 """
 
 from __future__ import annotations
