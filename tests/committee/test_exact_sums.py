@@ -37,7 +37,7 @@ KINDS = {
     "fitc": lambda: SparseGPRegressor(method="fitc", **GIVEN),
     "pic": lambda: SparseGPRegressor(method="pic", **GIVEN),
     "experts": lambda: ExpertsRegressor(
-        **{name: GIVEN[name] for name in GIVEN if name != "anchors"}
+        combination="rbcm", **{name: GIVEN[name] for name in GIVEN if name != "anchors"}
     ),
 }
 BLANKS = {}
@@ -268,6 +268,13 @@ def test_an_exact_gp_has_no_basis_to_share():
         model.blank()
     with pytest.raises(ValueError, match="no anchors"):
         model.merge(CommitteeRegressor(random_state=0).fit(X[:40], Y[:40]))
+
+
+def test_experts_that_share_rows_are_not_taken_apart():
+    model = ExpertsRegressor(chunk_size=20, random_state=0).fit(X[:80], Y[:80])
+    for call in (model.blank, lambda: model.forget(1), lambda: model.merge(model)):
+        with pytest.raises(ValueError, match="grbcm"):
+            call()
 
 
 def test_models_that_are_no_sums_of_chunks_cannot_forget_one():

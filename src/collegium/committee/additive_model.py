@@ -77,6 +77,11 @@ class Additive:
         """Of the chunks whose rows were kept."""
         return self.committee.sizes
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether all chunks share rows: then none can be taken out, and none put together."""
+        return False
+
     def _as_summed(self) -> dict[str, Any]:
         """Fields of what was computed from all rows, for a model with others."""
         return {}

@@ -208,6 +208,7 @@ def choose_experts(job: Job, draft: Draft) -> Draft:
         groups = [np.sort(shared), *(group[~out[group]] for group in groups)]
         groups = [group for group in groups if group.size]
         job.say(f"{shared.size} rows in the communication set")
+        draft = replace(draft, ids=tuple(range(len(groups))))
     job.say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}: {s.combination}")
     return replace(draft, groups=tuple(groups))
 

@@ -29,6 +29,7 @@ class LatentAdditive:
     """A model of one or several generalised committees of the same chunks."""
 
     committees: tuple[LaplaceCommittee, ...]
+    shares_rows = False
     units: Units
     ids: ChunkIds
     n_chunks: int

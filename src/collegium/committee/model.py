@@ -99,6 +99,10 @@ class CommitteeModel(Follows, Additive, Model):
     def alone(self) -> bool:
         return self.exact
 
+    @property
+    def shares_rows(self) -> bool:
+        return self.combination == "grbcm"
+
     def _at_rest(self) -> dict[str, Any]:
         return {"following": None}
 

@@ -201,6 +201,11 @@ class Estimator(BaseEstimator):
 
     def _additive(self) -> Any:
         check_is_fitted(self)
+        if self.model_.shares_rows:
+            raise ValueError(
+                "combination='grbcm' has a set of rows that all experts share: its models cannot "
+                "be taken apart or put together. Give another combination"
+            )
         return self.model_
 
     def _differs_from(self, other: Any) -> list[str]:

@@ -31,4 +31,4 @@ def cut(
 ) -> list[Chunk]:
     """One chunk for each group of row numbers, with these ids or numbers from 0 on."""
     ids = range(len(groups)) if ids is None else ids
-    return [Chunk(id, X[g], y[g], w[g]) for id, g in zip(ids, groups)]
+    return [Chunk(id, X[g], y[g], w[g]) for id, g in zip(ids, groups, strict=True)]
