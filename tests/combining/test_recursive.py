@@ -233,8 +233,9 @@ def test_a_kernel_of_scikit_learn_will_do_and_must_fit_the_columns():
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
 def test_the_units_of_y_are_those_of_the_answer(make, form, unit):
-    """To rounding: what is added to a diagonal is relative to the prior."""
+    """Also at equal queries: what is added to a diagonal is relative to the prior."""
     problem, square = make((9, 1, 14, 6)), unit**2
+    problem = replace(problem, Xs=np.concatenate([problem.Xs, problem.Xs[:3]]))
     chunks = [replace(chunk, y=unit * chunk.y) for chunk in problem.chunks]
     kernel = replace(problem.kernel, variance=square * problem.kernel.variance)
     other = replace(problem, kernel=kernel, noise=square * problem.noise, chunks=chunks)
