@@ -239,6 +239,38 @@ def test_the_first_step_is_along_the_committees_weights(problem):
         assert_allclose(found[:, j], own * (own @ y[:, j]) / (own @ C @ own), rtol=1e-4, atol=1e-5)
 
 
+class Changing(Nothing):
+    """M, each number of M⁻¹r by up to 30 % off, another time otherwise."""
+
+    def __init__(self, problem):
+        self.own, self.rng = conditioner(problem), np.random.default_rng(0)
+
+    def solve(self, r, engine):
+        return self.own.solve(r, engine) * self.rng.uniform(0.7, 1.3, r.shape)
+
+
+def test_a_preconditioner_that_changes_from_step_to_step_will_do(make):
+    """By Polak and Ribière's rule; Fletcher and Reeves' hardly moves."""
+    problem = make((40, 40, 40), m=15, p=1)
+    fixed, changing = solved(problem), solved(problem, helped=Changing(problem))
+    assert changing.residuals[-1] <= 1e-9
+    assert changing.residuals.size < 3 * fixed.residuals.size
+
+
+def test_no_residual_of_single_precision_ends_the_steps(make, monkeypatch):
+    """With products that are a tenth off, residuals seem to fall and stay at a ninth."""
+    monkeypatch.setattr(conjugate_gradients, "RENEW_COARSE", 1000)
+
+    class Rounded(System):
+        def product(self, w, engine, *, coarse=False):
+            return (0.9 if coarse else 1.0) * super().product(w, engine)
+
+    problem = make((40, 40, 40))
+    own, y = Rounded.of(problem.kernel, problem.noise, problem.chunks), problem.rows[1]
+    found = solve(own, y, conditioner(problem), Serial(), tolerance=0.05, max_iter=100)
+    assert 0.0 < found.residuals[-1] <= 0.05
+
+
 @pytest.mark.parametrize("k", [0, 1, 3])
 def test_the_error_of_an_iterate_is_the_error_of_the_committee_for_the_rest(make, k):
     """k(x*, X)w + s(x*)ᵀr, with s row by row from a committee with unit targets."""

@@ -9,8 +9,11 @@ from scipy.spatial import cKDTree
 
 import reference
 from collegium.answers.local import Shared, correct, covariance_global, predict_global
+from collegium.answers.predictors import Local
+from collegium.engines import Serial
 from collegium.kernels import RBF, Linear, Matern12, Matern32, White
 from collegium.messages.basis import Anchors
+from collegium.messages.committee import Committee
 from collegium.messages.experts import Block
 from collegium.messages.message import normalise
 from collegium.rows.nearest import nearest
@@ -310,6 +313,21 @@ def test_nearest_rows_come_nearest_first():
     distance = ((Xs[:, None] - X[None]) ** 2).sum(axis=2)
     for k in (1, 2, 50):
         assert_array_equal(nearest(cKDTree(X), Xs, k), np.argsort(distance, axis=1)[:, :k])
+
+
+@pytest.mark.parametrize("k", [1, 5, 36, 50])
+def test_the_local_predictor_asks_so_many_nearest_rows_or_all(k, case):
+    committee = Committee.start(case.kernel, case.noise, case.Z, 2)
+    committee = committee.add(case.chunks, Serial(), keep=True)
+    local, X = Local.of(committee, k), case.rows[0]
+    weights = local.metric.weights
+    away = (((case.Xs[:, None] - X) * weights) ** 2).sum(axis=2)
+    mean, cov = slow_correction(case, believe(case), np.argsort(away, axis=1)[:, :k])
+    found, joint = local.predict(case.Xs, Serial()), local.joint(case.Xs, Serial())
+    for one in (found, joint[0]):
+        assert_allclose(one.mean, mean, rtol=1e-7, atol=1e-9)
+        assert_allclose(one.variance, cov.diagonal(), rtol=1e-7, atol=1e-9)
+    assert_allclose(joint[1], cov, rtol=1e-7, atol=1e-9)
 
 
 def test_rows_add_end_to_end():

@@ -228,3 +228,17 @@ def test_a_kernel_of_scikit_learn_will_do_and_must_fit_the_columns():
     assert_allclose(OnlineCommittee.start(sk.RBF(0.8), 0.1, Q).basis.kernel.value(Q), ours)
     with pytest.raises(ValueError, match="3 values, but X has 2"):
         OnlineCommittee.start(RBF(1.0, [0.8, 0.7, 1.0]), 0.1, Q)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_the_units_of_y_are_those_of_the_answer(make, form, unit):
+    """Also at equal queries: what is added to a diagonal is relative to the prior."""
+    problem, square = make((9, 1, 14, 6)), unit**2
+    problem = replace(problem, Xs=np.concatenate([problem.Xs, problem.Xs[:3]]))
+    chunks = [replace(chunk, y=unit * chunk.y) for chunk in problem.chunks]
+    kernel = replace(problem.kernel, variance=square * problem.kernel.variance)
+    other = replace(problem, kernel=kernel, noise=square * problem.noise, chunks=chunks)
+    found, expected = form(other), form(problem)
+    assert_allclose(found.mean / unit, expected.mean, rtol=1e-9, atol=1e-12)
+    assert_allclose(found.covariance / square, expected.covariance, rtol=0, atol=1e-11)

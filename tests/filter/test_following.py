@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +98,18 @@ def test_a_basis_that_contains_the_old_one_keeps_what_rows_said():
         found, expected = (getattr(one, name)(wider, rows.X) for one in (moved, direct))
         assert_allclose(found.mean, expected.mean, atol=1e-8)
         assert_allclose(found.variance, expected.variance, rtol=1e-6)
+    assert_allclose(moved.log_evidence, direct.log_evidence, rtol=1e-6)
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_rows_of_the_sample_stand_for_as_many_as_there_were(times):
+    """For what they said and for their scatter: here each row came so many times."""
+    rows = some()
+    model, sums = filtered(replace(rows, w=np.full(400, float(times))))
+    moved = carried(model, sums, model, rows)
+    for one in (slice(0, model.k), slice(model.k, None)):
+        size, expected = ((s.triangle[one, model.k :] ** 2).sum(axis=0) for s in (moved, sums))
+        assert_allclose(size, expected, rtol=0.05 if times > 1 else 1e-6)
 
 
 def test_another_basis_says_nearly_the_same():

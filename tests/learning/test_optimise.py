@@ -22,7 +22,7 @@ from collegium.kernels import (
     White,
 )
 from collegium.learning.calibration import USUAL, calibrate, judge, shrunken
-from collegium.learning.families import gap_density, roughest_good
+from collegium.learning.families import gap_density, near_check, roughest_good
 from collegium.learning.hyperparameters import (
     Effort,
     _Learner,
@@ -35,6 +35,7 @@ from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
 from collegium.rows.chunk import Chunk
 from collegium.rows.metric import Metric, column_scales
+from collegium.rows.nearest import nearest_others
 from collegium.rows.rows import Rows
 
 # --- sizes of columns -----------------------------------------------------------------------------
@@ -145,6 +146,16 @@ def test_prior_of_length_scales_has_the_unit_of_its_column(unit):
         ours, theirs = (getattr(one, name) + np.log(one.units) for one in (other, plain))
         assert_allclose(ours, theirs + shift, rtol=1e-12)
     assert_array_equal(other.spread, plain.spread)
+
+
+def test_what_is_neither_length_nor_variance_starts_at_the_centre_of_its_prior():
+    prior, theta = Scales(np.array([0.5, 20.0]), 400).prior(KERNEL), KERNEL.theta
+    shapes = [i for i, (kind, _) in enumerate(KERNEL.labels) if kind == "shape"]
+    assert shapes
+    assert_array_equal(prior.theta(KERNEL)[shapes], prior.centre[shapes])
+    for end in (prior.low, prior.high):
+        low_or_high = prior.kernel(KERNEL, end[:-1]).theta
+        assert_allclose(np.abs(low_or_high - theta)[shapes], 5.0, rtol=1e-12)
 
 
 # --- maximise -------------------------------------------------------------------------------------
@@ -407,6 +418,24 @@ def test_gap_density_is_that_of_the_exact_gp_on_the_rows_around():
         densities.append((-0.5 * (np.log(2 * np.pi * variance) + z2)).sum(axis=1).mean())
     found = gap_density(kernel, noise, rows, groups, Serial())
     assert_allclose(found, densities, rtol=1e-9)
+
+
+def test_held_out_rows_are_judged_by_the_gp_of_their_neighbours():
+    kernel, noise = Matern32(1.1, [0.6, 2.0]), 0.07
+    rows = draw_from(kernel, noise, 90, seed=15, p=2)
+    held_out = np.arange(60)
+    near = nearest_others(rows.X, held_out, 8)
+    errors, variance = np.empty((60, 2)), np.empty(60)
+    for i, own in zip(held_out, near):
+        given = rows.take(own)
+        mean, cov, _ = reference.gp(kernel, noise, given.X, given.y, given.w, rows.X[[i]])
+        errors[i], variance[i] = rows.y[i] - mean[0], cov[0, 0] + noise
+    found = near_check(kernel, noise, rows, held_out, near, Serial())
+    expected = judge(lambda ratio: (errors, variance))
+    assert found.ratio == 1.0
+    assert_allclose(found.before, expected.before, rtol=1e-9)
+    assert_allclose(found.scale, expected.scale, rtol=1e-9)
+    assert_allclose(found.each, expected.each, rtol=1e-9)
 
 
 def test_the_roughest_family_wins_only_where_it_costs_little():

@@ -15,6 +15,7 @@ from collegium.likelihoods import (
     Poisson,
     Scalar,
     StudentT,
+    student,
 )
 from collegium.likelihoods.count_quantiles import count_distribution, count_quantile
 
@@ -94,6 +95,33 @@ def test_quantiles_of_heavy_tails_have_their_limits():
     assert_allclose(StudentT(4.0, 0.37).quantile(level, m, none), alone, rtol=1e-10)
     light, v = StudentT(1e7, 0.37), np.array([0.4])
     assert_allclose(light.quantile(level, m, v), Gaussian(0.37).quantile(level, m, v), rtol=1e-6)
+
+
+def test_mixtures_of_many_rows_are_held_in_blocks(monkeypatch):
+    """Of whole rows, so to one row; which change no answer."""
+    likelihood, rng = StudentT(4.0, 0.37), np.random.default_rng(2)
+    m, v, y = rng.normal(size=300), rng.uniform(0.1, 2.0, 300), rng.normal(size=(300, 1))
+    plain = likelihood.log_predictive(y, m, v), likelihood.quantile(0.9, m, v)
+    sizes = []
+
+    def noted(function):
+        return lambda x, **given: sizes.append(np.size(x)) or function(x, **given)
+
+    for name in ("logsumexp", "ndtr"):
+        monkeypatch.setattr(student, name, noted(getattr(student, name)))
+    monkeypatch.setattr(student, "BLOCK", 2_000)
+    assert_allclose(likelihood.log_predictive(y, m, v), plain[0], rtol=1e-12)
+    assert len(sizes) > 1 and max(sizes) < 2_000 * 1.1
+    assert_allclose(likelihood.quantile(0.9, m, v), plain[1], rtol=1e-12)
+    assert max(sizes) < 2_000 * 1.1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_quantiles_where_nothing_better_is_known_are_those_of_a_normal(level):
+    """With the moments of y; for a Gaussian that is exact."""
+    m, v = np.array([1.3, -2.0, 0.0]), np.array([0.4, 9.0, 1e-4])
+    expected = norm.ppf(level, m, np.sqrt(v + 0.37))
+    assert_allclose(Scalar.quantile(Gaussian(0.37), level, m, v), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Bases that change under a sum of messages: what stays exact, and what is an approximation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -118,6 +120,17 @@ def test_anchors_are_dropped_one_by_one_as_if_each_were_the_first(problem, seed)
             score = score + (alpha**2).sum(axis=1) / P.diagonal()
         stay = np.delete(stay, np.argmin(score))
         assert_array_equal(_most_telling(basis, means, roots, stay.size), stay)
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_the_units_of_f_do_not_decide_who_is_dropped(problem, unit):
+    rng, m = np.random.default_rng(3), problem.basis.m
+    kernel = replace(problem.kernel, variance=unit**2 * problem.kernel.variance)
+    means, roots = [rng.normal(size=(m, 2))], [rng.normal(size=(m, m))]
+    other = Anchors.at(kernel, problem.Z)
+    for keep in range(1, m):
+        stay = _most_telling(problem.basis, means, roots, keep)
+        assert_array_equal(_most_telling(other, means, [unit * roots[0]], keep), stay)
 
 
 def test_an_anchor_that_nothing_is_known_of_is_dropped_without_a_trace(problem):

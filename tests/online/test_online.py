@@ -160,6 +160,18 @@ def test_removal_drops_the_lowest_score_and_leaves_the_others_as_they_were(remov
 
 
 @pytest.mark.parametrize("removal", ["posterior", "mean"])
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_the_units_of_y_do_not_decide_who_stays(removal, unit):
+    X, y = rows(60)
+    rules = Rules(budget=15, removal=removal)
+    plain, _ = start(rules).add(X, y)
+    kernel = replace(KERNEL, variance=unit**2 * KERNEL.variance)
+    other, _ = start(rules, kernel=kernel, likelihood=Gaussian(unit**2 * NOISE)).add(X, unit * y)
+    assert_array_equal(other.Z, plain.Z)
+    assert_allclose(other.mean / unit, plain.mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("removal", ["posterior", "mean"])
 def test_what_is_updated_row_by_row_is_what_it_would_be_afresh(removal):
     X, y = rows(90)
     gp, _ = start(Rules(budget=12, removal=removal)).add(X, y)

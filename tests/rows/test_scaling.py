@@ -77,3 +77,14 @@ def test_the_robust_scale_survives_ties_and_outliers_together():
     y[:4] = 1e12
     assert 0.3 < clean < 1.0
     assert Scaling.robust(y[:, None], np.ones(200)).scale[0] < 10.0 * clean
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+def test_scaled_targets_are_standard_and_come_back(unit):
+    rng = np.random.default_rng(1)
+    y, w = unit * (rng.normal(size=(80, 2)) * [1.0, 30.0] + [5.0, -2.0]), rng.uniform(1, 2, 80)
+    for found, columns in ((Scaling.of(y, w), y), (Scaling.robust(y[:, :1], w), y[:, :1])):
+        assert_allclose(found.mean(found.forward(columns)), columns, rtol=1e-12)
+    scaled = Scaling.of(y, w).forward(y)
+    assert_allclose(np.average(scaled, axis=0, weights=w), 0.0, atol=1e-12)
+    assert_allclose(np.average(scaled**2, axis=0, weights=w), 1.0, rtol=1e-12)
