@@ -198,3 +198,17 @@ def test_memory_is_flat():
     size = len(pickle.dumps(fed(model, X[:1_000], y[:1_000])))
     assert len(pickle.dumps(fed(model, X[1_000:], y[1_000:]))) < 1.1 * size
     assert model.n_seen_ % WINDOW == 0
+
+
+def test_bars_that_are_too_wide_are_learnt_again_too():
+    """The first rows are noisy; where later ones are not, nothing surprises, and much is lost."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (2_000, 1))
+    noise = np.where(np.arange(2_000) < 500, 1.5, 0.05)
+    y = np.sin(3 * X[:, 0]) + noise * rng.normal(size=2_000)
+    model = OnlineGPRegressor(random_state=0, budget=40)
+    for start in range(0, 2_000, 250):
+        model.partial_fit(X[start : start + 250], y[start : start + 250])
+    assert model.n_relearnt_ >= 1 and model.noise_ < 0.8
+    Xs = np.linspace(-1.9, 1.9, 50)[:, None]
+    assert np.sqrt(np.mean((model.predict(Xs) - np.sin(3 * Xs[:, 0])) ** 2)) < 0.12

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..committee.fitting import choose_scaling
+from ..committee.following import gain
 from ..engines import engine_for
 from ..interface.arguments import given_hyperparameters
 from ..interface.model import Model
@@ -134,18 +135,35 @@ class OnlineModel(Model):
         rules = replace(gp.rules, novelty=novelty_for(self.novelty, kernel, likelihood, rows.X))
         return replace(self, gp=replace(gp, rules=rules), watch=watch)
 
+    def gain(self) -> float:
+        """What a few steps of learning would gain, in log evidence per row of the sample."""
+        assert self.watch is not None
+        likelihood = self.gp.likelihood
+        if not isinstance(likelihood, Gaussian):
+            return 0.0
+        rows, unit = self._standard(self.watch.sample.rows)
+        kernel, noise = self.gp.kernel.scaled(1.0 / unit), likelihood.noise / unit
+        return gain(kernel, noise, rows, noise_fixed=self.keep_noise)
+
+    def _standard(self, rows: Rows) -> tuple[Rows, float]:
+        """Rows with targets of mean square one, and what that was."""
+        y = self.targets.forward(rows.y)
+        unit = float((rows.w[:, None] * y**2).sum() / (rows.w.sum() * y.shape[1]))
+        if not (np.isfinite(unit) and unit > 0.0):
+            unit = 1.0
+        return Rows(rows.X, y / np.sqrt(unit), rows.w), unit
+
     def _learnt(self, rows: Rows) -> tuple[Kernel, Scalar]:
         """Kernel and likelihood from rows, beginning with those of now."""
         gp = self.gp
         if not isinstance(gp.likelihood, Gaussian):
             return _kernel_by_evidence(rows, gp, gp.kernel), gp.likelihood
-        y = self.targets.forward(rows.y)
-        unit = float((rows.w[:, None] * y**2).sum() / (rows.w.sum() * y.shape[1]))
-        if not (np.isfinite(unit) and unit > 0.0):
+        rows, unit = self._standard(rows)
+        if not rows.y.any():
             return gp.kernel, gp.likelihood
         noise = gp.likelihood.noise / unit
         found = learn(
-            for_learning(Rows(rows.X, y / np.sqrt(unit), rows.w)), gp.kernel.scaled(1.0 / unit),
+            for_learning(rows), gp.kernel.scaled(1.0 / unit),
             noise if self.keep_noise else None, np.random.default_rng(self.n_rows),
             engine_for(None), noise_start=noise,
         )  # fmt: skip

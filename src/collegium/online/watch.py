@@ -3,8 +3,10 @@
 Every WINDOW rows the log density of arriving rows, each predicted from those before it, is
 compared with what the model expected it to be; for a Gaussian, E log p − log p = ½(z² − 1), z the
 error in predicted standard deviations. Where it falls clearly behind, kernel and noise are learnt
-from a sample of the rows so far. (To learn whenever rows have doubled, though all is well, made
-stationary streams worse: what is known of f is carried over approximately.)
+from a sample of the rows so far. Wide bars can hide that hyperparameters are bad: so where rows
+have doubled since anything was learnt, it is also done if a few steps would gain much. (To learn
+whenever rows have doubled, though all is well, made stationary streams worse: what is known of f
+is carried over approximately.)
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ WINDOW = 250
 SURPRISE, SURPRISE_OF_LABELS, LARGEST = 0.25, 0.1, 12.0
 #: Where the past fades, one below this is a surprise too: a noise that a jump has inflated.
 TOO_WIDE = -0.375
+#: What a few steps of learning must gain, in log evidence per row of the sample.
+WORTH = 0.02
 #: Rows grow by this share from one learning to the next: the sample must have changed.
 GROWN = 0.25
 #: Where the past fades the sample is from the last MEMORY/(1 − λ) rows, LONGEST times its size at
@@ -58,6 +62,7 @@ class Watch:
     sample: Reservoir | Latest  # rows in the units of the user
     surprise: float  # the shortfall per row that is one
     learnt_at: int  # rows when hyperparameters were last learnt
+    looked_at: int = 0  # rows when it was last asked what learning would gain
     n_relearnt: int = 0
     shortfall: float = 0.0  # Σ E log p − log p
     counted: int = 0  # rows
@@ -89,6 +94,10 @@ class Watch:
             changed = min(changed, self.sample.length)
         return wrong and n - self.learnt_at >= changed
 
+    def doubled(self, n: int) -> bool:
+        """Whether to ask, after n rows, what learning would gain."""
+        return n >= 2 * max(self.learnt_at, self.looked_at)
+
     def next_window(self) -> Watch:
         return replace(self, shortfall=0.0, counted=0)
 
@@ -100,7 +109,8 @@ class Watch:
 def follow(model: Any, rows: Rows) -> Any:
     """Add rows window by window, and learn again where that is due.
 
-    `model.absorbed(rows)` adds rows and hands them to `model.watch`, `model.relearnt()` learns.
+    `model.absorbed(rows)` adds rows and hands them to `model.watch`, `model.relearnt()` learns,
+    `model.gain()` is what that would gain, in log evidence per row.
     Windows end after every WINDOW rows of the stream, however calls cut it.
     """
     start, n = 0, rows.w.size
@@ -108,6 +118,8 @@ def follow(model: Any, rows: Rows) -> Any:
         stop = min(n, start + WINDOW - model.n_rows % WINDOW)
         model, start = model.absorbed(rows.take(slice(start, stop))), stop
         if model.n_rows % WINDOW == 0:
-            due = model.watch.due(model.n_rows)
-            model = model.relearnt() if due else replace(model, watch=model.watch.next_window())
+            due, watch = model.watch.due(model.n_rows), model.watch.next_window()
+            if not due and watch.doubled(model.n_rows):
+                due, watch = model.gain() > WORTH, replace(watch, looked_at=model.n_rows)
+            model = model.relearnt() if due else replace(model, watch=watch)
     return model
