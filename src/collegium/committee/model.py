@@ -24,6 +24,7 @@ from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
+from ..numerics.records import record
 from ..rows.rows import Prediction, Rows
 from .following import Following
 from .sweeping import Sweeping
@@ -36,6 +37,8 @@ LAST, WATCHED_NEAR = 500, 20
 
 class Follows:
     """A model whose anchors may follow a stream."""
+
+    for_streams = ("following",)
 
     following: Following | None
     n_local: int
@@ -54,6 +57,7 @@ class Follows:
         return 0 if self.following is None else self.following.n_relearnt
 
 
+@record("committee.model/1")
 @dataclass(frozen=True, eq=False)
 class CommitteeModel(Follows, Model):
     """Gaussian noise: messages add up once, and that is exact."""
@@ -143,6 +147,7 @@ class CommitteeModel(Follows, Model):
         return predictor(committee, n_local)
 
 
+@record("committee.latent/1")
 @dataclass(frozen=True, eq=False)
 class LatentModel(Follows, Model):
     """Latent functions seen through likelihoods that are not Gaussian."""

@@ -31,6 +31,7 @@ from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
 from ..messages.growing import new_prior, padded
 from ..messages.message import Belief, Message, normalise
+from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..numerics.tree import Tree
 from ..rows.chunk import Chunk
@@ -49,6 +50,7 @@ MODE_SHARE = 1e-2
 ROUNDING = 1e-9
 
 
+@record("laplace.stack/1")
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Messages side by side, one per latent function."""
@@ -83,6 +85,7 @@ class Stack:
         return float(max(sizes))
 
 
+@record("laplace.state/1")
 @dataclass(frozen=True, eq=False)
 class ChunkState:
     """A chunk, its messages about v, and the sites of its rows."""
@@ -138,6 +141,7 @@ class Latent:
         return SiteRows(*(np.concatenate(values) for values in fields))
 
 
+@record("laplace.committee/1")
 @dataclass(frozen=True, eq=False)
 class LaplaceCommittee:
     """Prior + messages of chunks, which are kept so that sweeps can approximate them again."""

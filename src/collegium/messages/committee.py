@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..numerics.records import record
 from ..numerics.tree import Tree
 from ..rows.chunk import Chunk
 from ..rows.rows import Rows
@@ -22,6 +23,7 @@ from .message import Belief, Message, normalise
 Array = np.ndarray
 
 
+@record("messages.committee/1")
 @dataclass(frozen=True, eq=False)
 class Committee:
     """Prior + messages = belief. Without anchors the chunks are independent: one chunk is the

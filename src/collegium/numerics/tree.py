@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .records import record
 
+
+@record("numerics.tree/1")
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Partial sums of 2ᵏ terms each, largest first."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.records import record
 from .distinct import first_of_equals
 from .metric import column_scales
 from .nearest import nearest_others
@@ -62,6 +63,7 @@ def capped(w: Array) -> Array:
     return np.minimum(w, level[np.argmax(level >= ranked[1 : k.size + 1])])
 
 
+@record("rows.balance/1")
 @dataclass(frozen=True)
 class Balance:
     """min(wᵃ/unit, most): the weights by which hyperparameters are learnt.
@@ -132,6 +134,7 @@ def for_learning(rows: Rows, *, noisy: bool = True) -> Rows:
     return Rows(rows.X, rows.y, capped(w))
 
 
+@record("rows.scaling/1")
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """y = centre + scale · (scaled targets), one centre and one scale per output."""
