@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ LAST, WATCHED_NEAR = 500, 20
 class Follows:
     """A model whose anchors may follow a stream."""
 
-    for_streams = ("following",)
+    for_streams: ClassVar[tuple[str, ...]] = ("following",)
 
     following: Following | None
     n_local: int

@@ -30,5 +30,5 @@ def probe() -> str:
         message = Block(0.01).send(basis, Chunk(0, X[:n], y, w))
     found = hashlib.sha256()
     for part in (message.precision, message.shift, message.log_scale):
-        found.update(np.ascontiguousarray(part, dtype="<f8"))
+        found.update(part.astype("<f8").tobytes())
     return found.hexdigest()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class Described:
         if type(node) is not dict or set(node) != wanted:
             raise ModelFileError(f"{where}: its description is not one of an array")
         dtype, shape, order = node["dtype"], node["shape"], node["order"]
-        whole = type(shape) is list and all(type(n) is int and 0 <= n <= most for n in shape)
+        whole = whole_numbers(shape, most)
         right = (
             type(dtype) is str and _known(dtype) and whole and len(shape) <= MOST_DIMENSIONS
             and order in ("C", "F") and type(node["crc32"]) is int
@@ -81,6 +82,11 @@ def _known(dtype: str) -> bool:
     kind, size = dtype[1], int(dtype[2:])
     right = size <= 4096 if kind in WORDS else size in SIZES[kind]
     return right and np.dtype(dtype).str == dtype
+
+
+def whole_numbers(values: Any, most: int = 2**62) -> bool:
+    """Whether JSON is a list of whole numbers, none of them negative or above `most`."""
+    return type(values) is list and all(type(n) is int and 0 <= n <= most for n in values)
 
 
 def storable(array: Array) -> bool:
@@ -104,11 +110,44 @@ def laid_out(array: Array) -> tuple[Array, tuple[int, ...]]:
     return np.ascontiguousarray(array.transpose(order)), back
 
 
-def raw(array: Array) -> Array:
-    """The bytes of an array without gaps, as they lie in memory  (n,)."""
-    fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-    return (array.T if fortran else array).reshape(-1).view(np.uint8)
+def is_fortran(array: Array) -> bool:
+    """Whether the first axis is the fastest in memory."""
+    return array.flags.f_contiguous and not array.flags.c_contiguous
 
 
-def digest(data: Array) -> str:
+def raw(array: Array) -> memoryview:
+    """The bytes of an array without gaps, as they lie in memory."""
+    return (array.T if is_fortran(array) else array).reshape(-1).view(np.uint8).data
+
+
+def describe(array: Array) -> Described:
+    """What the manifest says of an array without gaps."""
+    data = raw(array)
+    own = Described(array.dtype.str, array.shape, is_fortran(array), 0, digest(data))
+    return replace(own, crc32=crc32(data, crc32(own.header)))
+
+
+class Pool:
+    """Small arrays one after the other, each at a multiple of 64 bytes."""
+
+    def __init__(self, entry: int, dtype: np.dtype) -> None:
+        self.entry, self.dtype, self.size = entry, dtype, 0
+        self.parts: list[tuple[int, Array]] = []
+        self.step = ALIGNED // gcd(ALIGNED, dtype.itemsize)
+
+    def add(self, array: Array) -> int:
+        """Where the numbers of the array will be."""
+        at = -(-self.size // self.step) * self.step
+        self.parts.append((at, array))
+        self.size = at + array.size
+        return at
+
+    def joined(self) -> Array:
+        found = np.zeros(self.size, self.dtype)
+        for at, array in self.parts:
+            found[at : at + array.size] = array.reshape(-1)
+        return found
+
+
+def digest(data: memoryview) -> str:
     return hashlib.sha256(data).hexdigest()

@@ -40,6 +40,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> 
             f"rows=False, but this model answers from {writer.n_rows} rows that it keeps: save it "
             "with them, or fit one that answers without (n_local=0, or another estimator)"
         )
+    writer.finish()
     names = getattr(estimator, "feature_names_in_", None)
     said = {
         "format": FORMAT, "version": VERSION, "requires": REQUIRES, "class": node["estimator"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def node(value: Any, of: Callable[[Any, str], Any]) -> Any:
     return None
 
 
-def _random_node(state: dict[str, Any], legacy: bool, of: Callable[[Any, str], Any]) -> Any:
+def _random_node(state: Mapping[str, Any], legacy: bool, of: Callable[[Any, str], Any]) -> Any:
     if state["bit_generator"] not in BIT_GENERATORS:
         return None
     return {"random": of(state, "state"), "legacy": legacy}

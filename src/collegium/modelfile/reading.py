@@ -73,9 +73,9 @@ def read_arrays(
         raise ModelFileError(f"the file has {len(data)} bytes instead of {layout.size}")
     found = []
     for i, one in enumerate(described):
-        order, at = "F" if one.fortran else "C", layout.data_at(i)
-        array = np.ndarray(one.shape, one.dtype, data, at, order=order)  # type: ignore[call-overload]
-        if verify and digest(np.frombuffer(data, np.uint8, one.n_bytes, at)) != one.sha256:
+        at = layout.data_at(i)
+        array: Array = np.ndarray(one.shape, one.dtype, data, at, order="F" if one.fortran else "C")
+        if verify and digest(memoryview(data)[at : at + one.n_bytes]) != one.sha256:
             raise ModelFileError(f"{name_of(i)}: damaged, its contents differ from their sha256")
         found.append(array if keep_mapped else array.copy(order="K"))
     return found

@@ -3,8 +3,9 @@
 null, true, "word", 3, 0.5     as they are              {"float": "inf"}    not finite
 [a, b]                         a tuple                  {"list": [a, b]}    a list
 {"dict": [[key, value], …]}    a dict, in its order     {"scalar": ["<f8", 0.5]}  of NumPy
-{"array": 7}                   entry 7, with "axes" where they lie otherwise in memory and
-                               "fixed" where it is read-only
+{"array": 7}                   entry 7; {"array": 7, "at": 64, "shape": [3, 2]}: six numbers
+                               of it from number 64 on. With "axes" where they lie otherwise
+                               in memory, and "fixed" where it is read-only
 {"objects": […], "shape": […]} an array of words
 {"record": tag, "fields": {}}  a dataclass              {"estimator": tag, "params": {},
                                                          "state": {}}
@@ -16,15 +17,23 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from ..numerics import records
 from . import foreign
-from .arrays import Described, digest, laid_out, raw, storable
+from .arrays import (
+    MOST_DIMENSIONS,
+    Described,
+    Pool,
+    describe,
+    is_fortran,
+    laid_out,
+    storable,
+    whole_numbers,
+)
 from .errors import ModelFileError
 
 Array = np.ndarray
@@ -32,6 +41,8 @@ PLAIN = (str, int, bool, type(None))
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 #: Whole numbers beyond this are no part of any model; states of random numbers have 128 bits.
 LARGEST = 2**256
+#: Arrays of fewer bytes share an entry: one of its own costs half a kilobyte.
+SMALL = 4096
 #: Arguments that are set again after loading.
 NOT_STORED = ("engine",)
 
@@ -42,8 +53,9 @@ class Writer:
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self.described: list[Described] = []
-        self._seen: dict[Described, int] = {}
-        self._inputs: dict[int, int] = {}  # rows of each array of inputs, by its entry
+        self._pools: dict[str, Pool] = {}  # of each dtype
+        self._seen: dict[Any, int] = {}
+        self._inputs: dict[tuple, int] = {}  # rows of each array of inputs, by its place
 
     @property
     def n_rows(self) -> int:
@@ -81,7 +93,8 @@ class Writer:
             found = self._fields(value, where)
             rows = records.field_of_rows(kind)
             if rows is not None:
-                self._inputs[found[rows]["array"]] = getattr(value, rows).shape[0]
+                place = found[rows]["array"], found[rows].get("at")
+                self._inputs[place] = getattr(value, rows).shape[0]
             return {"record": tag, "fields": found}
         found = foreign.node(value, lambda one, name: self.node(one, f"{where}.{name}"))
         if found is None:
@@ -116,7 +129,12 @@ class Writer:
         if not storable(array):
             raise ValueError(f"{where} is an array of {array.dtype}, which cannot be stored")
         flat, axes = laid_out(array)
-        found: dict[str, Any] = {"array": self._entry(flat)}
+        if flat.nbytes < SMALL:
+            if is_fortran(flat):
+                flat, axes = flat.T, axes[::-1]
+            found = self._piece(flat)
+        else:
+            found = {"array": self._entry(flat)}
         if axes != tuple(range(array.ndim)):
             found["axes"] = list(axes)
         if not array.flags.writeable:
@@ -124,14 +142,30 @@ class Writer:
         return found
 
     def _entry(self, array: Array) -> int:
-        data = raw(array)
-        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        own = Described(array.dtype.str, array.shape, fortran, 0, digest(data))
+        own = describe(array)
         if own not in self._seen:
             self._seen[own] = len(self.arrays)
             self.arrays.append(array)
-            self.described.append(replace(own, crc32=crc32(data, crc32(own.header))))
+            self.described.append(own)
         return self._seen[own]
+
+    def _piece(self, array: Array) -> dict[str, Any]:
+        """A place in the entry that all small arrays of this dtype share."""
+        dtype = array.dtype.str
+        if dtype not in self._pools:
+            self._pools[dtype] = Pool(len(self.arrays), array.dtype)
+            self.arrays.append(array)  # in place of all of them, until they are known
+            self.described.append(describe(array))
+        pool, key = self._pools[dtype], (dtype, array.tobytes())
+        if key not in self._seen:
+            self._seen[key] = pool.add(array)
+        return {"array": pool.entry, "at": self._seen[key], "shape": list(array.shape)}
+
+    def finish(self) -> None:
+        """Join the small arrays."""
+        for pool in self._pools.values():
+            self.arrays[pool.entry] = pool.joined()
+            self.described[pool.entry] = describe(self.arrays[pool.entry])
 
     def _checked_int(self, value: int, where: str) -> int:
         if abs(value) >= LARGEST:
@@ -218,13 +252,15 @@ class Reader:
         return np.dtype(one.dtype).type(value)
 
     def _array(self, node: dict, where: str) -> Array:
-        (i,) = self._parts(node, where, "array", optional=("axes", "fixed"))
+        (i,) = self._parts(node, where, "array", optional=("at", "shape", "axes", "fixed"))
         if type(i) is not int or not 0 <= i < len(self.arrays):
             raise ModelFileError(f"{where}: there is no such array")
         array = self.arrays[i]
+        if "at" in node or "shape" in node:
+            array = _piece(array, node.get("at"), node.get("shape"), where)
         if "axes" in node:
             axes = node["axes"]
-            if type(axes) is not list or sorted(axes) != list(range(array.ndim)):
+            if not whole_numbers(axes) or sorted(axes) != list(range(array.ndim)):
                 raise ModelFileError(f"{where}: its axes are not those of the array")
             array = array.transpose(axes)
         if node.get("fixed", True) is not True:
@@ -238,8 +274,7 @@ class Reader:
         words, shape = self._parts(node, where, "objects", "shape")
         values = self._all(words, where)
         plain = all(type(one) in (*PLAIN, float) for one in values)
-        whole = type(shape) is list and all(type(n) is int and n >= 0 for n in shape)
-        if not plain or not whole or math.prod(shape) != len(values):
+        if not plain or not whole_numbers(shape) or math.prod(shape) != len(values):
             raise ModelFileError(f"{where}: not an array of words")
         found = np.empty(len(values), dtype=object)
         found[:] = values
@@ -289,3 +324,13 @@ class Reader:
         "scalar": _scalar, "objects": _objects, "estimator": _estimator, "random": _random,
         "sklearn": _sklearn,
     }  # fmt: skip
+
+
+def _piece(array: Array, at: Any, shape: Any, where: str) -> Array:
+    """Some of the numbers of a long array, in another shape."""
+    if not (whole_numbers([at]) and whole_numbers(shape) and array.ndim == 1):
+        raise ModelFileError(f"{where}: not a piece of an array")
+    n = math.prod(shape)
+    if len(shape) > MOST_DIMENSIONS or at + n > array.size:
+        raise ModelFileError(f"{where}: not a piece of an array")
+    return array[at : at + n].reshape(shape)

@@ -28,7 +28,7 @@ def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays:
         for (_, _, header), array in zip(pieces, arrays):
             file.write(header)
             data = raw(array)
-            for start in range(0, data.size, PIECE):
+            for start in range(0, len(data), PIECE):
                 file.write(data[start : start + PIECE])
         file.write(layout.directory)
 
