@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .committee.classifier import CommitteeClassifier
     from .committee.experts_regressor import ExpertsRegressor
     from .committee.regressor import CommitteeRegressor
-    from .deployment import load
+    from .deployment import load, warm_up
     from .filter.regressor import RegressionFilter
     from .interface.options import CG, Select, Sweeps, Transductive
     from .interface.watching import StreamWarning
@@ -70,6 +70,7 @@ __all__ = [
     "plots",
     "priors",
     "selection",
+    "warm_up",
 ]
 #: Where estimators and their options live. They are imported when first asked for: scikit-learn
 #: takes longer to import than everything else.
@@ -91,6 +92,7 @@ ESTIMATORS = {
     "Sweeps": "interface.options",
     "Transductive": "interface.options",
     "load": "deployment",
+    "warm_up": "deployment",
 }
 #: Modules that are imported when first asked for.
 MODULES = (

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from .kernels import Leaf
+from .kernels.matern32 import Matern32
 from .modelfile import files
 from .numerics import records
 
@@ -52,6 +58,77 @@ def load(
     True
     """
     return files.load(path, _find, mmap=mmap, verify=verify, types=types)
+
+
+def warm_up(*models: Any) -> None:
+    """Compile what `predict` needs, or read it from numba's cache, before the first question.
+
+    Parameters
+    ----------
+    *models : fitted estimators
+        Each is asked for a few answers, so that its next ones come without delay. None given:
+        small models of every kind are fitted and asked, with each kernel of this library; in a
+        new environment that takes a minute or two, and fills the cache for all later processes
+        (the environment variable NUMBA_CACHE_DIR says where that is).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import collegium
+    >>> X = np.linspace(0, 1, 30)[:, None]
+    >>> model = collegium.CommitteeRegressor(random_state=0).fit(X, np.sin(6 * X[:, 0]))
+    >>> collegium.warm_up(model)
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the questions mean nothing
+        for model in models or small_models():
+            _ask(model)
+
+
+def _ask(model: Any) -> None:
+    X = np.linspace(-1.0, 1.0, 12 * model.n_features_in_).reshape(12, -1)
+    if hasattr(model, "predict_proba"):
+        model.predict_proba(X)
+        return
+    model.predict(X)
+    model.predict_interval(X)
+    with suppress(ValueError):  # some combinations give no covariance
+        model.predict(X, return_cov=True)
+
+
+def small_models() -> Iterator[Any]:
+    """A fitted model of every kind, in its main modes, and with each kernel."""
+    from . import (
+        CommitteeClassifier,
+        CommitteeRegressor,
+        NystromRegressor,
+        OnlineGPClassifier,
+        OnlineGPRegressor,
+        RegressionFilter,
+        RVCRegressor,
+        SparseGPRegressor,
+    )
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (60, 2))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    counts, labels, chunks = rng.poisson(3.0, 60), y > 0.0, {"chunk_size": 20, "anchors": 8}
+    for kernel in (kind() for kind in Leaf.registry if kind.__name__ not in ("Constant", "White")):
+        given = {"kernel": kernel, "noise": 0.1, "learn": False, "random_state": 0, **chunks}
+        yield CommitteeRegressor(**given).fit(X, y)
+    given = {"kernel": Matern32(), "learn": False, "random_state": 0}
+    noise = {**given, "noise": 0.1}
+    yield CommitteeRegressor(**given, **chunks, likelihood="poisson").fit(X, counts)
+    yield CommitteeClassifier(**given, **chunks).fit(X, labels)
+    yield CommitteeRegressor(**noise, **chunks, inference="transductive").fit(X, y)
+    yield SparseGPRegressor(**noise, **chunks, method="pic").fit(X, y)
+    yield NystromRegressor(**noise, anchors=8).fit(X, y)
+    yield OnlineGPRegressor(**noise).fit(X, y)
+    yield OnlineGPRegressor(**given, likelihood="poisson").fit(X, counts)
+    yield OnlineGPClassifier(**given).fit(X, labels)
+    yield RegressionFilter(**noise, n_basis=10).fit(X, y)
+    yield RVCRegressor(width=0.5, random_state=0).fit(X, y)
+    yield RVCRegressor(mode="paper", width=0.5, b=0.3, random_state=0).fit(X, y)
 
 
 def _find(tag: str) -> Any:
