@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -83,11 +84,8 @@ def test_answers_of_another_process_are_the_same_bits(models, saved):
     )
     assert done.returncode == 0, done.stderr
     found = dict(zip(saved, map(json.loads, done.stdout.splitlines()), strict=True))
-    for name, path in saved.items():
-        model = collegium.load(path, types=cases.OWN)  # those of the fixture stay as they are
-        assert found[name] == cases.told(model), name
-        assert cases.told(models[name], learns=False) == found[name][: len(
-            cases.told(models[name], learns=False))], name  # fmt: skip
+    for name, model in models.items():
+        assert found[name] == cases.told(deepcopy(model)), name
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,14 +15,26 @@ from collegium.modelfile.writing import replacing
 from estimator_cases import committee, queries, rows
 
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-#: Saves two models in turn, for as long as it is let.
-SAVES = """
-import itertools, sys
+#: Forks a process that saves two models in turn, kills it at some moment, and looks at the file;
+#: so many times.
+KILLS = """
+import itertools, os, random, signal, sys, time
 import collegium
-models = [collegium.load(path, mmap=False) for path in sys.argv[1:3]]
-print("ready", flush=True)
-for model in itertools.cycle(models):
-    model.save(sys.argv[3])
+*paths, path, times, seed = sys.argv[1:]
+models = [collegium.load(one, mmap=False) for one in paths]
+known = [open(one, "rb").read() for one in paths]
+models[0].save(path)
+random.seed(int(seed))
+for _ in range(int(times)):
+    child = os.fork()
+    if child == 0:
+        for model in itertools.cycle(models):
+            model.save(path)
+    time.sleep(random.uniform(0.0, 0.1))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print(known.index(open(path, "rb").read()))
+    collegium.load(path)
 """
 
 
@@ -38,21 +49,12 @@ def two(tmp_path_factory):
 
 
 def killed(two, path, times, seed):
-    """Kill a process that saves, at some moment: the file is one of the two, each time."""
-    known = {one.read_bytes() for one in two}
-    path.write_bytes(two[0].read_bytes())
-    rng, seen = np.random.default_rng(seed), set()
-    for _ in range(times):
-        code = [sys.executable, "-c", SAVES, *map(str, two), str(path)]
-        with subprocess.Popen(code, stdout=subprocess.PIPE, env=ENV) as process:
-            process.stdout.readline()
-            time.sleep(rng.uniform(0.0, 0.1))
-            process.send_signal(signal.SIGKILL)
-        found = path.read_bytes()
-        assert found in known
-        collegium.load(path)
-        seen.add(found)
-    return seen
+    """Which of the two models the file was after each kill."""
+    code = [sys.executable, "-c", KILLS, *two, path, str(times), str(seed)]
+    done = subprocess.run(code, capture_output=True, text=True, env=ENV)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == times
+    return set(done.stdout.split())
 
 
 def test_a_killed_save_leaves_the_old_file_or_the_new_one(two, tmp_path):
