@@ -20,9 +20,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import collegium
 import modelfile_cases as cases
 from collegium import CommitteeOf, CommitteeRegressor, ModelFileError, kernels
+from collegium.messages.probe import probe
 from collegium.modelfile.arrays import laid_out
 from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
+from collegium.rows.rows import Rows
 from estimator_cases import committee, leaves, queries, rows, state
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -305,3 +307,30 @@ def test_every_estimator_can_be_found():
 def test_a_tag_is_given_once():
     with pytest.raises(ValueError, match="taken"):
         records.record("rows.rows/1")(type("Rows", (), {}))
+
+
+def test_an_old_tag_may_be_read_by_a_function(monkeypatch):
+    monkeypatch.setattr(records, "_makers", dict(records._makers))
+    records.record("rows.rows/0")(lambda X: Rows(X, X[:, :1], np.ones(len(X))))
+    node = {"record": "rows.rows/0", "fields": {"X": {"array": 0}}}
+    found = Reader([np.eye(3)], records.maker_of, str).value(node, "value")
+    assert type(found) is Rows and found.w.size == 3
+
+
+def test_warming_up_changes_no_answer(models):
+    for name in ("committee, local", "labels", "experts, gpoe", "theirs"):
+        before = cases.told(models[name], learns=False)
+        collegium.warm_up(models[name])
+        assert cases.told(models[name], learns=False) == before
+
+
+@pytest.mark.slow
+def test_warming_up_without_models():
+    collegium.warm_up()
+
+
+def test_the_probe_is_fixed_within_a_machine():
+    code = "from collegium.messages.probe import probe; print(probe())"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert out.stdout.strip() == probe()
