@@ -13,8 +13,8 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "interface", "answers",
-    "learning", "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
+    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "modelfile", "interface",
+    "answers", "learning", "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -14,6 +14,7 @@ from .messages.experts.block import Block
 from .messages.experts.diagonal import Diagonal
 from .messages.experts.projected import Projected
 from .messages.message import Belief, Message, normalise
+from .numerics.version import __version__ as __version__
 from .rows.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from .committee.classifier import CommitteeClassifier
     from .committee.experts_regressor import ExpertsRegressor
     from .committee.regressor import CommitteeRegressor
+    from .deployment import load, warm_up
     from .filter.regressor import RegressionFilter
     from .interface.options import CG, Select, Sweeps, Transductive
     from .interface.watching import StreamWarning
+    from .modelfile.errors import ModelFileError
     from .online.classifier import OnlineGPClassifier
     from .online.regressor import OnlineGPRegressor
     from .rvc.regressor import RVCRegressor
     from .sparse.nystrom_regressor import NystromRegressor
     from .sparse.regressor import SparseGPRegressor
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CG",
@@ -46,6 +47,7 @@ __all__ = [
     "ExpertsRegressor",
     "Features",
     "Message",
+    "ModelFileError",
     "NystromRegressor",
     "OnlineGPClassifier",
     "OnlineGPRegressor",
@@ -62,11 +64,13 @@ __all__ = [
     "densities",
     "dof",
     "kernels",
+    "load",
     "normalise",
     "observation",
     "plots",
     "priors",
     "selection",
+    "warm_up",
 ]
 #: Where estimators and their options live. They are imported when first asked for: scikit-learn
 #: takes longer to import than everything else.
@@ -76,6 +80,7 @@ ESTIMATORS = {
     "CommitteeOf": "combining.regressor",
     "CommitteeRegressor": "committee.regressor",
     "ExpertsRegressor": "committee.experts_regressor",
+    "ModelFileError": "modelfile.errors",
     "NystromRegressor": "sparse.nystrom_regressor",
     "OnlineGPClassifier": "online.classifier",
     "OnlineGPRegressor": "online.regressor",
@@ -86,6 +91,8 @@ ESTIMATORS = {
     "StreamWarning": "interface.watching",
     "Sweeps": "interface.options",
     "Transductive": "interface.options",
+    "load": "deployment",
+    "warm_up": "deployment",
 }
 #: Modules that are imported when first asked for.
 MODULES = (

@@ -15,6 +15,7 @@ from ..interface.model import Model
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian as GaussianNoise
 from ..likelihoods.units import Units
+from ..numerics.records import record
 from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.rows import Prediction
@@ -25,6 +26,7 @@ from .members import JOINT, Member, combined, member, query_by_query
 Array = np.ndarray
 
 
+@record("combining.members/1")
 @dataclass(frozen=True, eq=False)
 class MembersModel(Model):
     """Chunks, anchors and noise of a committee; the members themselves are kept elsewhere."""

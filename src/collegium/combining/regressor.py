@@ -191,6 +191,31 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         say("trained")
         return self
 
+    def _without_rows(self):
+        found = super()._without_rows()
+        members = [each._without_rows() for each in self.estimators_]
+        own = {id(old): new for old, new in zip(self.estimators_, members)}
+        named = {name: own.get(id(each), each) for name, each in self.named_estimators_.items()}
+        found.estimators_, found.named_estimators_ = members, Bunch(**named)
+        return found
+
+    def __getstate__(self):
+        """Members by their position: a model file has each of them once."""
+        state = super().__getstate__()
+        if "named_estimators_" in state:
+            at = {id(each): i for i, each in enumerate(self.estimators_)}
+            named = state["named_estimators_"].items()
+            state["named_estimators_"] = {name: at.get(id(each)) for name, each in named}
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "named_estimators_" in state:
+            self.named_estimators_ = Bunch(**{
+                name: "drop" if i is None else self.estimators_[i]
+                for name, i in state["named_estimators_"].items()
+            })  # fmt: skip
+
     # -- arguments ---------------------------------------------------------------------------
 
     def _checked(self) -> _Asked:

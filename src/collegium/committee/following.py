@@ -12,6 +12,7 @@ from ..learning.optimise import Scales, maximise
 from ..messages.basis import Anchors
 from ..messages.evidence import factorised
 from ..messages.growing import badly_seen
+from ..numerics.records import record
 from ..rows.chunk import cut
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced, some_clusters
@@ -40,6 +41,7 @@ WORTH, STEPS, CLUSTERS, CLUSTER = 0.01, 5, 4, 400
 LEAST = 1e-6
 
 
+@record("committee.following/1")
 @dataclass(frozen=True, eq=False)
 class Following:
     """What a stream keeps so that its anchors can follow it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
+from ..numerics.records import record
 from ..rows.ids import ChunkIds, Owners
 from ..rows.rows import Prediction, Rows
 from .additive_model import Additive
@@ -39,6 +40,8 @@ LAST, WATCHED_NEAR = 500, 20
 
 class Follows:
     """A model whose anchors may follow a stream."""
+
+    for_streams: ClassVar[tuple[str, ...]] = ("following",)
 
     following: Following | None
     n_local: int
@@ -57,6 +60,7 @@ class Follows:
         return 0 if self.following is None else self.following.n_relearnt
 
 
+@record("committee.model/1")
 @dataclass(frozen=True, eq=False)
 class CommitteeModel(Follows, Additive, Model):
     """Gaussian noise: messages add up once, and that is exact."""
@@ -157,6 +161,7 @@ class CommitteeModel(Follows, Additive, Model):
         return predictor(committee, n_local)
 
 
+@record("committee.latent/1")
 @dataclass(frozen=True, eq=False)
 class LatentModel(Follows, LatentAdditive, Model):
     """Latent functions seen through likelihoods that are not Gaussian."""

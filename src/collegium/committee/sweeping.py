@@ -10,11 +10,13 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ..laplace.committee import ROUNDING
+from ..numerics.records import record
 
 #: Sweeps, at most, where they go on until no message moves.
 MOST_SWEEPS = 50
 
 
+@record("committee.sweeping/1")
 @dataclass(frozen=True, eq=False)
 class Sweeping:
     """The argument `sweeps`, resolved."""

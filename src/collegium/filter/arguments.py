@@ -19,6 +19,7 @@ from ..interface.arguments import (
 )
 from ..kernels import Kernel
 from ..numerics import memory
+from ..numerics.records import record
 from ..rows.rows import Rows
 from .bases import (
     BASES,
@@ -44,6 +45,7 @@ SQUARES, PANELS = 12.0, 50.0
 LARGEST_SAMPLE = 1_000
 
 
+@record("filter.making/1")
 @dataclass(frozen=True)
 class Making:
     """The names by which basis and density are made from rows, and made anew."""

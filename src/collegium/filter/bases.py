@@ -16,6 +16,7 @@ from ..kernels.matern12 import Matern12
 from ..kernels.matern32 import Matern32
 from ..kernels.matern52 import Matern52
 from ..kernels.rbf import RBF
+from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import distinct
 from .densities import vectors
@@ -39,6 +40,7 @@ class FilterBasis(Protocol):
         """Φ  (n, m)."""
 
 
+@record("basis.splines/1")
 @dataclass(frozen=True, eq=False)
 class LinearSplines:
     """Continuous piecewise-linear functions: hats at the knots, products of them over columns.
@@ -78,6 +80,7 @@ def hats(knots: Array, x: Array) -> Array:
     return Phi
 
 
+@record("basis.bumps/1")
 @dataclass(frozen=True, eq=False)
 class GaussianBumps:
     """φᵢ(x) = exp(−½ Σₖ ((xₖ − cᵢₖ)/bₖ)²)."""
@@ -102,6 +105,7 @@ class GaussianBumps:
         return RBF(1.0, self.widths).value(X, self.centres)
 
 
+@record("basis.cosines/1")
 @dataclass(frozen=True, eq=False)
 class Cosines:
     """Harmonics of a box: φᵢ(x) = Πₖ cos(π oᵢₖ (xₖ − lowₖ)/(highₖ − lowₖ))."""
@@ -132,6 +136,7 @@ class Cosines:
         return Phi
 
 
+@record("basis.fourier/1")
 @dataclass(frozen=True, eq=False)
 class RandomFourier:
     """cos(ωᵢᵀx) and sin(ωᵢᵀx): first all cosines, then all sines."""
@@ -153,6 +158,7 @@ class RandomFourier:
         return np.hstack([np.cos(phase), np.sin(phase)])
 
 
+@record("basis.functions/1")
 @dataclass(frozen=True, eq=False)
 class Functions:
     """A user's basis: any function X -> Φ.

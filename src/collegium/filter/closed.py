@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numerics.records import record
+
 Array = np.ndarray
 
 
+@record("filter.bump-integrals/1")
 @dataclass(frozen=True, eq=False)
 class BumpIntegrals:
     """φᵢ = exp(−(x − cᵢ)²/2b²);  φᵢp = αᵢ N(c′ᵢ, t²), t² = b²s²/(b² + s²)."""
@@ -69,6 +72,7 @@ class BumpIntegrals:
         return variance * np.exp(np.maximum(log_c, -700.0))
 
 
+@record("filter.wave-integrals/1")
 @dataclass(frozen=True, eq=False)
 class WaveIntegrals:
     """cos ωᵀx and sin ωᵀx, as the parts of e^(iωᵀx)."""

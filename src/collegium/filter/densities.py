@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from ..numerics.records import record
 from ..rows.metric import column_scales
 
 Array = np.ndarray
@@ -37,6 +38,7 @@ class Density(Protocol):
         """Corners of a box with nearly all of p."""
 
 
+@record("density.uniform/1")
 @dataclass(frozen=True, eq=False)
 class UniformBox:
     """p(x) = 1/volume for low ≤ x ≤ high."""
@@ -72,6 +74,7 @@ class UniformBox:
         return self.low, self.high
 
 
+@record("density.normal/1")
 @dataclass(frozen=True, eq=False)
 class Normal:
     """Independent normal columns."""
@@ -106,6 +109,7 @@ class Normal:
         return self.mean - COVERED * self.sd, self.mean + COVERED * self.sd
 
 
+@record("density.empirical/1")
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """The empirical distribution of given inputs."""

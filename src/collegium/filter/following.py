@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import Kernel
+from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
@@ -51,6 +52,7 @@ MOST_TIMES = 5.0
 UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 50, 0.3
 
 
+@record("filter.made/1")
 @dataclass(frozen=True, eq=False)
 class Made:
     """Mean and scale of the q inputs that basis and density were made from, after n rows."""

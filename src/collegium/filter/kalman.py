@@ -14,11 +14,13 @@ import numpy as np
 from ..numerics import linalg
 from ..numerics.compiling import compiled
 from ..numerics.linalg import LOG_2PI
+from ..numerics.records import record
 from .model import FilterModel, Posterior
 
 Array = np.ndarray
 
 
+@record("filter.drifting/1")
 @dataclass(frozen=True, eq=False)
 class Drifting:
     """v ~ N(v̂, S) after some rows, and the log evidence Σ log p(row | the rows before it)."""

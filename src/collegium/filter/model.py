@@ -9,6 +9,7 @@ import numpy as np
 from ..kernels import Kernel
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
+from ..numerics.records import record
 from ..rows.rows import Prediction
 from .bases import FilterBasis
 from .densities import Density
@@ -25,6 +26,7 @@ FEWER_NODES = 400
 LEAST_NOISE = 1e-10
 
 
+@record("filter.linear/1")
 @dataclass(frozen=True, eq=False)
 class Linear:
     """1 and (x − centre)/scale with weights N(0, sd²): the linear part of f."""
@@ -43,6 +45,7 @@ class Linear:
         return np.hstack([np.ones((X.shape[0], 1)), columns])
 
 
+@record("filter.model/1")
 @dataclass(frozen=True, eq=False)
 class FilterModel:
     """f = linear part + GP(0, V₀) projected onto a basis; y = f + noise.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import Kernel
+from ..numerics.records import record
 from .bases import FilterBasis
 from .densities import Density, Empirical
 from .rules import Nodes, Rule, rule_for
@@ -27,6 +28,7 @@ LEAST_VARIANCE = 1e-11
 ROUNDING = 2.0**-52
 
 
+@record("filter.projection/1")
 @dataclass(frozen=True, eq=False)
 class Projection:
     """V(x) = featuresᵀφ(x) and a(x) = crossᵀc(x)."""

@@ -19,6 +19,7 @@ from ..kernels.constant import Constant
 from ..kernels.hat import Hat
 from ..kernels.rbf import RBF
 from ..kernels.stationary import Stationary
+from ..numerics.records import record
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals
 from .densities import Density, Normal, UniformBox, legendre, tensor
@@ -49,6 +50,7 @@ class Rule(Protocol):
         """The same rule with more nodes; None where it is exact or has no more."""
 
 
+@record("filter.nodes/1")
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """∫ g p ≈ Σ ω g: quadrature, or an average over a sample of inputs."""
@@ -117,6 +119,7 @@ def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) ->
     return np.array(found)
 
 
+@record("filter.panels/1")
 @dataclass(frozen=True, eq=False)
 class Panels(Raw):
     """Linear splines of one column, uniform p: Gauss–Legendre on panels between the knots.
@@ -211,6 +214,7 @@ class Panels(Raw):
         return Panels(self.knots, 2 * self.cuts)
 
 
+@record("filter.kronecker/1")
 @dataclass(frozen=True, eq=False)
 class Kronecker(Raw):
     """Tensor splines, uniform p, a kernel that is a product over columns: V₀ = σ₁² Π V(Δₖ)."""
@@ -246,6 +250,7 @@ def _columns(kernel: Kernel) -> list[Kernel]:
     ]
 
 
+@record("filter.closed/1")
 @dataclass(frozen=True, eq=False)
 class Closed(Raw):
     """Bumps or waves, normal p, squared exponential: all integrals are Gaussian."""

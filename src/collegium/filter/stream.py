@@ -20,6 +20,7 @@ from ..learning.optimise import Scales
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
+from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
@@ -58,6 +59,7 @@ FOLLOWED = 2_048
 LOOK = 100
 
 
+@record("filter.stream/1")
 @dataclass(frozen=True, eq=False)
 class FilterStream(Model):
     """A fitted filter, and the settings with which it takes more rows."""
@@ -83,6 +85,12 @@ class FilterStream(Model):
     n_reprojected: int
     balance: Balance  # the weights to learn by
     learning: Sums | None = None  # sums by these weights; None while all weights are one
+
+    def without_rows(self) -> FilterStream:
+        """The same answers, from a stream whose basis and density stay."""
+        none = self.held.take(slice(0))
+        empty = Reservoir.start(0, none.X.shape[1], none.y.shape[1])
+        return replace(self, waiting=None, making=None, sample=empty, held=none)
 
     def with_rows(self, rows: Rows) -> FilterStream:
         """Add rows; y without the prior mean, in the user's units.

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..numerics import linalg
 from ..numerics.compiling import compiled
+from ..numerics.records import record
 
 Array = np.ndarray
 #: Rows of a block, which is reduced to a triangle before it is added; up to FEW rows are added
@@ -23,6 +24,7 @@ BLOCK, FEW = 8_192, 192
 TINY = 1e-150  # its square is zero
 
 
+@record("filter.sums/1")
 @dataclass(frozen=True, eq=False)
 class Sums:
     """T, Σw and the number of rows. A record: `add` returns a new one."""

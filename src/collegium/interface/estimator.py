@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -14,14 +15,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..modelfile import files
+from ..numerics import records
 from ..numerics.interrupts import interrupts
 from ..numerics.threads import single_threaded
+from ..numerics.version import __version__
 from .answers import Made
 from .arguments import check_known_ids, choose_engine
+from .model import without_rows
 from .progress import Progress
 from .watching import CHECKED, Arrived, StreamCheck
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+#: Where a pickle carries the version of this library.
+PICKLED_BY = "_collegium_version"
 
 
 def adds_up(estimator: Any) -> bool:
@@ -52,6 +61,10 @@ class Estimator(BaseEstimator):
     sums_messages = False
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        records.register("estimator", cls)
 
     def _keep(self, model: Any, check: StreamCheck | None = None) -> None:
         """The model from now on; what was made of an earlier one is dropped.
@@ -265,12 +278,57 @@ class Estimator(BaseEstimator):
             return bool(before)
         return before[own] is not getattr(self, own)
 
+    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
+        """Write the fitted model to a file, from which `collegium.load` makes it again.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom it ends with ".clg". A file that is there is replaced once the new one is
+            complete; where that fails it stays as it was.
+        rows : bool, default=True
+            False: without the rows that only a stream needs, to learn from anew. A model that
+            answers from its rows is refused.
+        """
+        check_is_fitted(self)
+        files.save(self if rows else self._without_rows(), path, rows=rows)
+
+    def _without_rows(self) -> Any:
+        """The estimator without the rows that its answers do not need."""
+        found = copy(self)
+        found.model_ = without_rows(self.model_)
+        return found
+
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments and fitted attributes, as a model file stores them."""
+        params, state = self.get_params(deep=False), self.__getstate__()
+        state.pop(PICKLED_BY)
+        return params, {name: value for name, value in state.items() if name not in params}
+
+    @classmethod
+    def _of_file(cls, params: dict[str, Any], state: dict[str, Any]) -> Any:
+        """The estimator of these arguments and fitted attributes."""
+        found = cls(**params)
+        for name in state:
+            if name[:1] == "_" or name[-1:] != "_" or hasattr(cls, name):
+                raise ValueError(f"{name} is not an attribute of a fitted {cls.__name__}")
+        found.__setstate__({**vars(found), **state, PICKLED_BY: __version__})
+        return found
+
     def __getstate__(self):
         state = super().__getstate__().copy()
         state.pop("_made", None)
-        return state
+        return {**state, PICKLED_BY: __version__}
 
     def __setstate__(self, state):
+        state = dict(state)
+        version = state.pop(PICKLED_BY, "before 0.1.0")
+        if version != __version__:
+            warnings.warn(
+                f"this {type(self).__name__} was pickled by collegium {version} and is read by "
+                f"{__version__}: it may fail or answer otherwise. `save` writes files that last",
+                stacklevel=2,
+            )
         super().__setstate__(state)
         if hasattr(self, "model_"):
             self._made = Made()

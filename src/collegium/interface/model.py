@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from ..likelihoods.units import Units
 from ..rows.scaling import Scaling
 
 Array = np.ndarray
+
+
+def without_rows(model: Any) -> Any:
+    """The model without rows that its answers do not need: what its stream learns from anew."""
+    if hasattr(model, "without_rows"):
+        return model.without_rows()
+    return replace(model, **dict.fromkeys(getattr(model, "for_streams", ())))
 
 
 class Model:
@@ -26,6 +33,8 @@ class Model:
     likelihoods: tuple[Scalar, ...]
     units: Units
     total_weight: float
+    #: Fields that keep rows for a stream alone; None where there are none.
+    for_streams: ClassVar[tuple[str, ...]] = ()
 
     def predictor(self) -> Any:
         raise TypeError("abstract model")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from ..numerics.records import record
+
 
 @dataclass(frozen=True)
 class Options:
@@ -26,6 +28,7 @@ class Options:
         return self
 
 
+@record("options.select/1")
 @dataclass(frozen=True)
 class Select(Options):
     """Where the anchors go, and how many: `anchors=Select("sgma", 200)`.
@@ -42,6 +45,7 @@ class Select(Options):
     m: int | str = "auto"
 
 
+@record("options.transductive/1")
 @dataclass(frozen=True)
 class Transductive(Options):
     """The joint committee machine over the queries of each call: `inference=Transductive(500)`.
@@ -61,6 +65,7 @@ class Transductive(Options):
     screening: float = 1e-3
 
 
+@record("options.sweeps/1")
 @dataclass(frozen=True)
 class Sweeps(Options):
     """How often chunks with a likelihood that is not Gaussian are approximated anew.
@@ -81,6 +86,7 @@ class Sweeps(Options):
     schedule: str = "parallel"
 
 
+@record("options.cg/1")
 @dataclass(frozen=True)
 class CG(Options):
     """Conjugate gradients to the means of the exact Gaussian process: `refine=CG(tol=1e-3)`.

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..numerics.records import record
 from ..rows.rows import Rows
 
 
+@record("stream.waiting/1")
 @dataclass(frozen=True, eq=False)
 class Waiting:
     """The first rows of a stream, in the units of the user, kept until there are enough."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from ..numerics.records import record
 from ..rows.partition import evenly_spaced
 
 Array = np.ndarray
@@ -74,6 +75,7 @@ class Arrived:
         return replace(self, log_density=self.log_density - np.log(scale).mean())
 
 
+@record("stream.check/1")
 @dataclass(frozen=True)
 class StreamCheck:
     """How well the rows of a stream were predicted before they were learnt from.

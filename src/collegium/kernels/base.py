@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..numerics import records
 from ..numerics.linalg import JITTERS, cholesky
 
 Array = np.ndarray
@@ -25,6 +26,10 @@ class Kernel:
 
     theta: Array  # logs of the free parameters  (q,)
     labels: tuple[tuple[str, int], ...]  # what each θ measures, and the column it belongs to
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        records.register("kernel", cls)
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         """K(X, Z)  (n, m)."""

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from ..numerics import linalg
+from ..numerics.records import record
 from .base import Leaf
 
 Array = np.ndarray
@@ -130,6 +131,7 @@ class Filtered(Leaf, listed=False):
         return self
 
 
+@record("filter.laplace/1")
 @dataclass(frozen=True)
 class LaplaceFilter:
     """F(x, t) = exp(−Σₖ |xₖ − tₖ|/ℓ).
@@ -145,6 +147,7 @@ class LaplaceFilter:
         return np.exp(-gaps / self.length_scale)
 
 
+@record("filter.gaussian/1")
 @dataclass(frozen=True)
 class GaussianFilter:
     """F(x, t) = exp(−|x − t|²/ℓ²).

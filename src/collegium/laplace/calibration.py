@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..likelihoods.base import Scalar
+from ..numerics.records import record
 from ..rows.rows import Prediction, SiteRows
 
 Array = np.ndarray
@@ -32,6 +33,7 @@ LEAST_SHARE = 1e-3
 COVERED, HALVINGS, LARGEST_LOG = 0.95, 8, 30.0
 
 
+@record("laplace.scale/1")
 @dataclass(frozen=True)
 class LatentScale:
     """f ~ N(am, a²bv)."""

@@ -30,6 +30,7 @@ from ..messages.basis import Anchors
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
 from ..messages.message import Belief, Message
+from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..numerics.tree import place
 from ..rows.chunk import Chunk
@@ -49,6 +50,7 @@ MODE_SHARE = 1e-2
 ROUNDING = 1e-9
 
 
+@record("laplace.state/1")
 @dataclass(frozen=True, eq=False)
 class ChunkState:
     """A chunk, its messages about v, and the sites of its rows."""
@@ -104,6 +106,7 @@ class Latent:
         return SiteRows(*(np.concatenate(values) for values in fields))
 
 
+@record("laplace.committee/1")
 @dataclass(frozen=True, eq=False)
 class LaplaceCommittee:
     """Prior + messages of chunks, which are kept so that sweeps can approximate them again."""

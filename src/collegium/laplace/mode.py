@@ -22,6 +22,7 @@ from ..likelihoods.base import Observation
 from ..likelihoods.softmax import Softmax
 from ..messages.message import Message
 from ..numerics import linalg
+from ..numerics.records import record
 from .covariances import Factored, Prior, Residual
 
 Array = np.ndarray
@@ -37,6 +38,7 @@ MAX_ITER, MAX_SMALL, HALVINGS = 200, 20, 60
 GAIN, ROUNDING = 1e-4, 1e-14
 
 
+@record("laplace.sites/1")
 @dataclass(frozen=True, eq=False)
 class Sites:
     """log p(y | f) ≈ log p(y | f̂) + g(f − f̂) − ½W(f − f̂)², row by row."""

@@ -10,8 +10,10 @@ import numpy as np
 from ..messages.basis import Anchors
 from ..messages.message import Belief, Message, normalise
 from ..messages.total import Total
+from ..numerics.records import record
 
 
+@record("laplace.stack/1")
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Messages side by side, one per latent function."""
@@ -50,6 +52,7 @@ class Stack:
         return float(max(sizes))
 
 
+@record("laplace.totals/1")
 @dataclass(frozen=True, eq=False)
 class Totals:
     """Σ stacks: one exact sum per latent function."""

@@ -16,6 +16,7 @@ import numpy as np
 from ..kernels import Kernel
 from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
+from ..numerics.records import record
 from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric
 from ..rows.partition import distinct
@@ -31,6 +32,7 @@ EXHAUSTED = 1e-10
 PIVOT = 1e-3
 
 
+@record("learning.selection/1")
 @dataclass(frozen=True, eq=False)
 class Selection:
     """Anchors in the order in which they were taken, and the gain of each.

@@ -12,12 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import kernels
 from ..kernels import Kernel
+from ..numerics.records import record
 from ..rows.metric import column_scales
 
 Array = np.ndarray
 Objective = Callable[[Kernel, float], tuple[float, Array]]
 
 
+@record("learning.scales/1")
 @dataclass(frozen=True, eq=False)
 class Scales:
     """Sizes of the data, from which starts, bounds and priors are made."""

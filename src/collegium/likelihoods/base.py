@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import ndtri
 
+from ..numerics import records
 from ..rows.scaling import Scaling
 from . import counting, positive
 from .quadrature import expect
@@ -48,6 +49,7 @@ class Observation:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        records.register("likelihood", cls)
         if "name" not in vars(cls):
             cls.name = ""  # a name is of one class, not of those derived from it
         if cls.support:

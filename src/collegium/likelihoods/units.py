@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numerics.records import record
 from ..rows.scaling import Scaling
 
 Array = np.ndarray
 
 
+@record("rows.units/1")
 @dataclass(frozen=True, eq=False)
 class Units:
     """y = centre + scale · (what the likelihood sees), f relative to `shift`.

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..numerics import linalg
+from ..numerics.records import record
 from ..numerics.tiles import by_tiles
 from .expansion import Expansion
 from .message import Message
@@ -45,6 +46,7 @@ class Gradient:
         )
 
 
+@record("messages.anchors/1")
 @dataclass(frozen=True, eq=False)
 class Anchors:
     """u = f(Z) = Lv, K(Z, Z) = LLᵀ. Without anchors (m = 0) chunks are independent."""
@@ -122,6 +124,7 @@ class Anchors:
         return gradient.theta + self.kernel.vjp(self.Z, None, Kuu_bar)
 
 
+@record("messages.features/1")
 @dataclass(frozen=True, eq=False)
 class Features:
     """f(x) = φ(x)ᵀw, w = w₀ + Lv ~ N(w₀, LLᵀ): a fixed basis, so that cov[f | w] = 0.

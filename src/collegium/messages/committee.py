@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..numerics.records import record
 from ..numerics.tree import Tree, place
 from ..rows.chunk import Chunk
 from ..rows.rows import Rows
@@ -23,6 +24,7 @@ from .total import Total, in_range
 Array = np.ndarray
 
 
+@record("messages.committee/1")
 @dataclass(frozen=True, eq=False)
 class Committee:
     """Prior + messages = belief. Without anchors the chunks are independent: one chunk is the

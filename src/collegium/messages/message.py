@@ -34,10 +34,12 @@ import numpy as np
 
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
+from ..numerics.records import record
 
 Array = np.ndarray
 
 
+@record("messages.message/1")
 @dataclass(frozen=True, eq=False)
 class Message:
     """exp(−½ uᵀΛu + hᵀu + c): an unnormalised Gaussian factor over u. Λ may be singular.
@@ -86,6 +88,7 @@ class Message:
         )
 
 
+@record("messages.belief/1")
 @dataclass(frozen=True, eq=False)
 class Belief:
     """N(mean, Λ⁻¹) over u, one mean per output, and log ∫ m(u) du, the log evidence."""

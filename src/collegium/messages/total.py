@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.exact import Exact, TooLarge
+from ..numerics.records import record
 from .message import Message
 
 Array = np.ndarray
 
 
+@record("messages.total/1")
 @dataclass(frozen=True, eq=False)
 class Total:
     """Σ messages about m coordinates, of p outputs."""

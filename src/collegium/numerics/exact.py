@@ -19,6 +19,7 @@ import numpy as np
 
 from . import linalg
 from .compiling import compiled
+from .records import record
 
 Array = np.ndarray
 ZERO, ONE, WORD = np.uint64(0), np.uint64(1), np.uint64(64)
@@ -32,6 +33,7 @@ class TooLarge(ValueError):
     """A term or the value of a sum is not below 2¹²⁶, or not a number."""
 
 
+@record("numerics.exact/1")
 @dataclass(frozen=True, eq=False)
 class Exact:
     """The sums of n sequences of numbers. A record: to add returns a new one."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .records import record
+
 
 def place(id: Any) -> tuple[bool, Any, int]:
     """Where a chunk comes among others: numbers before names, then the parts of one id."""
@@ -18,6 +20,7 @@ def place(id: Any) -> tuple[bool, Any, int]:
     return isinstance(name, str), name, part
 
 
+@record("numerics.tree/1")
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Partial sums of 2ᵏ terms each, largest first."""

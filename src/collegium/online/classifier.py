@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from ..interface.stream import Waiting, grow, waiting
 from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
+from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
 from .arguments import Options, first_rows, repeated, shuffled
@@ -27,9 +28,12 @@ from .watch import Watch, follow
 Array = np.ndarray
 
 
+@record("online.labels/1")
 @dataclass(frozen=True, eq=False)
 class LabelModel:
     """One online GP of two classes, or one a class against the rest."""
+
+    for_streams: ClassVar[tuple[str, ...]] = ("waiting", "watch")
 
     gps: tuple[OnlineGP, ...]
     waiting: Waiting | None

@@ -24,6 +24,7 @@ from ..likelihoods.sites import GAUSSIAN
 from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
+from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
@@ -42,6 +43,7 @@ FORGET_STEP = 0.02
 REMOVALS = ("posterior", "mean")
 
 
+@record("online.rules/1")
 @dataclass(frozen=True)
 class Rules:
     """Which points make the basis, and how fast the past fades."""
@@ -64,6 +66,7 @@ class Rules:
         return max(1, int(np.log1p(-FORGET_STEP) / np.log(self.forgetting)))
 
 
+@record("online.gp/1")
 @dataclass(frozen=True, eq=False)
 class OnlineGP:
     """N(μ, S) over f(Z), after n rows.

@@ -20,6 +20,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.poisson import Poisson
 from ..likelihoods.units import Units
+from ..numerics.records import record
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning
 from .arguments import Options
@@ -55,9 +56,12 @@ class RegressionOptions(Options):
         return cls(**given, counts=counts, noise=noise, noise_start=start)
 
 
+@record("online.model/1")
 @dataclass(frozen=True, eq=False)
 class OnlineModel(Model):
     """An online GP of targets scaled, or of counts, and what it needs to go on."""
+
+    for_streams = ("waiting", "watch")
 
     gp: OnlineGP
     targets: Scaling  # how y is scaled

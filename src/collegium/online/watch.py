@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.records import record
 from ..rows.partition import evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
@@ -37,6 +38,7 @@ GROWN = 0.25
 MEMORY, LONGEST = 2.0, 4
 
 
+@record("online.latest/1")
 @dataclass(frozen=True, eq=False)
 class Latest:
     """The last rows of a stream where the past fades, and an even sample of them."""
@@ -55,6 +57,7 @@ class Latest:
         return self.kept.take(evenly_spaced(n, self.size))
 
 
+@record("online.watch/1")
 @dataclass(frozen=True, eq=False)
 class Watch:
     """A sample of the stream, and how well the rows of the present window were foreseen."""

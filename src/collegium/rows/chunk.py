@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.records import record
+
 Array = np.ndarray
 
 
+@record("rows.chunk/1", rows="X")
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Rows in memory. Anything with `id`, `n` and `load() -> X, y, w` can take its place."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.records import record
 from ..numerics.tree import place
 from .chunk import Chunk
 
@@ -29,6 +30,7 @@ def digest(chunks: Iterable[Chunk]) -> str:
     return found.hexdigest()
 
 
+@record("rows.receipt/1")
 @dataclass(frozen=True)
 class Receipt:
     """What is remembered of a chunk whose rows were not kept."""
@@ -38,6 +40,7 @@ class Receipt:
     anchors: int  # that were known when it was added
 
 
+@record("rows.chunk_ids/1")
 @dataclass(frozen=True)
 class ChunkIds:
     """The ids of all chunks of a model; receipts of those that were given and not kept."""
@@ -132,6 +135,7 @@ def _ranges(parts: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+@record("rows.owners/1")
 @dataclass(frozen=True, eq=False)
 class Owners:
     """The chunk id that each of some rows came with."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
+from ..numerics.records import record
 
 Array = np.ndarray
 
@@ -23,6 +24,7 @@ def column_scales(X: Array) -> Array:
     return np.maximum(np.where(sd <= 1e-14, size, scale), 1e-150)
 
 
+@record("rows.metric/1")
 @dataclass(frozen=True, eq=False)
 class Metric:
     """s = (x − origin)·weights: distances in s are those of a kernel, up to one factor."""

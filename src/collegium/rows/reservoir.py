@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.records import record
 from .rows import Rows
 
 Array = np.ndarray
@@ -13,6 +14,7 @@ Array = np.ndarray
 SEED = 0x5265736572766F69
 
 
+@record("rows.reservoir/1")
 @dataclass(frozen=True, eq=False)
 class Reservoir:
     """The rows with the smallest of one random key a row: a sample without replacement.

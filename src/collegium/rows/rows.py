@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numerics.records import record
 from ..numerics.tiles import by_tiles
 
 Array = np.ndarray
 
 
+@record("rows.rows/1", rows="X")
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows with targets and weights."""
@@ -38,6 +40,7 @@ class Rows:
         return noise / self.w
 
 
+@record("rows.sites/1", rows="X")
 @dataclass(frozen=True, eq=False)
 class SiteRows:
     """Rows with Gaussian sites: log p(y | f) ≈ log p(y | f̂) + g(f − f̂) − ½W(f − f̂)²."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.records import record
 from .distinct import first_of_equals
 from .ids import Owners
 from .metric import column_scales
@@ -74,6 +75,7 @@ def capped(w: Array) -> Array:
     return np.minimum(w, level[np.argmax(level >= ranked[1 : k.size + 1])])
 
 
+@record("rows.balance/1")
 @dataclass(frozen=True)
 class Balance:
     """min(wᵃ/unit, most): the weights by which hyperparameters are learnt.
@@ -144,6 +146,7 @@ def for_learning(rows: Rows, *, noisy: bool = True) -> Rows:
     return Rows(rows.X, rows.y, capped(w))
 
 
+@record("rows.scaling/1")
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """y = centre + scale · (scaled targets), one centre and one scale per output."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..numerics.records import record
 from .absorbing import (
     NARROWEST_BARS,
     OUTSIDE,
@@ -21,6 +22,7 @@ from .loops import Prior, Settings
 Array = np.ndarray
 
 
+@record("rvc.rules/1")
 @dataclass(frozen=True)
 class StreamRules:
     """How a committee learns from rows, adds and drops experts, and forgets."""
@@ -44,6 +46,7 @@ class Answer(NamedTuple):
     slope_variance: Array  # (n, d)
 
 
+@record("rvc.committee/1")
 @dataclass(frozen=True, eq=False)
 class LocalCommittee:
     """Experts, and a scale of their error bars that is adapted to 95 % coverage.

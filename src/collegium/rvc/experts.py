@@ -20,9 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..numerics.records import record
+
 Array = np.ndarray
 
 
+@record("rvc.assumptions/1")
 @dataclass(frozen=True, eq=False)
 class Assumptions:
     """The prior of all experts of a committee; X and y are scaled to variance one."""
@@ -62,6 +65,7 @@ class ExpertArrays(NamedTuple):
     times: Array
 
 
+@record("rvc.experts/1")
 @dataclass(frozen=True, eq=False)
 class Experts:
     """Experts in arrays of M entries: the first `size` are in use, the others are free.

@@ -14,6 +14,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..numerics import memory
+from ..numerics.records import record
 from ..rows.distinct import first_of_equals
 from ..rows.metric import column_scales
 from ..rows.reservoir import Reservoir
@@ -38,6 +39,7 @@ SAMPLE = 400
 LOOK, GROWN = 250, 1.5
 
 
+@record("rvc.inputs/1")
 @dataclass(frozen=True, eq=False)
 class InputScaling:
     """x = centre + scale · (scaled x)."""
@@ -155,9 +157,12 @@ def _numbers(values) -> Array:
         return np.empty(())
 
 
+@record("rvc.stream/1")
 @dataclass(frozen=True, eq=False)
 class RVCStream(Model):
     """Fitted experts of every output, and the scales of X and y."""
+
+    for_streams = ("waiting", "sample")
 
     inputs: InputScaling
     units: Units

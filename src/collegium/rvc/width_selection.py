@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.records import record
 from .committee import LocalCommittee
 from .experts import Assumptions
 
@@ -32,6 +33,7 @@ ROUNDS = 5
 ENOUGH = 50
 
 
+@record("rvc.widths/1")
 @dataclass(frozen=True, eq=False)
 class WidthSelection:
     """Committees, narrowest first, and the `gain` of each in this round."""

@@ -27,6 +27,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
+from ..numerics.records import record
 from ..rows.chunk import cut
 from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
@@ -38,6 +39,7 @@ Array = np.ndarray
 LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 
 
+@record("sparse.model/1")
 @dataclass(frozen=True, eq=False)
 class SparseModel(Additive, Model):
     """Messages of a method's experts about its anchors."""

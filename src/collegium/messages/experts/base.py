@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...numerics import linalg
+from ...numerics import linalg, records
 from ...numerics.linalg import LOG_2PI
 from ...rows.chunk import Chunk
 from ..basis import Basis, Gradient
@@ -109,6 +109,7 @@ class Expert:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        records.register("expert", cls)
         if "method" not in vars(cls):
             cls.method = ""  # a name is of one class, not of those derived from it
         Expert.registry.append(cls)

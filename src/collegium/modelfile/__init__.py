@@ -1,0 +1,1 @@
+"""Fitted records, in one file that is safe to open."""

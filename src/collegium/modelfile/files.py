@@ -1,0 +1,107 @@
+"""Save an estimator to a file, and make it again: format, versions and what they promise."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+import scipy
+import sklearn
+
+from ..messages.probe import probe
+from ..numerics import records
+from ..numerics.version import __version__
+from .archive import MANIFEST, Layout
+from .errors import ModelFileError
+from .reading import map_file, read_arrays, read_manifest
+from .tree import Reader, Writer
+from .writing import write
+
+FORMAT = "collegium model"
+#: Of the format. A release reads all versions up to its own.
+VERSION = 1
+#: The oldest release that reads what this one writes.
+REQUIRES = "0.1.0"
+RELEASE = re.compile(r"[0-9A-Za-z.+]{1,40}")
+
+
+def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+    """Write an estimator to a file; with rows=False it is refused where rows are inside."""
+    writer = Writer()
+    node = writer.node(estimator, "")
+    if not rows and writer.n_rows:
+        raise ValueError(
+            f"rows=False, but this model answers from {writer.n_rows} rows that it keeps: save it "
+            "with them, or fit one that answers without (n_local=0, or another estimator)"
+        )
+    writer.finish()
+    names = getattr(estimator, "feature_names_in_", None)
+    said = {
+        "format": FORMAT, "version": VERSION, "requires": REQUIRES, "class": node["estimator"],
+        "rows inside": writer.n_rows,
+        "columns": getattr(estimator, "n_features_in_", None),
+        "column names": None if names is None else [str(name) for name in names],
+        "basis": None, "probe": probe(), "versions": versions(),
+        "model": node, "arrays": [one.node() for one in writer.described],
+    }  # fmt: skip
+    text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
+    write(path, text, Layout.of(text, writer.described), writer.arrays)
+
+
+def versions() -> dict[str, str]:
+    """Of all that the numbers of a model depend on."""
+    return {
+        "collegium": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "scipy": scipy.__version__, "scikit-learn": sklearn.__version__,
+        "numba": numba.__version__,
+    }  # fmt: skip
+
+
+def load(
+    path: str | os.PathLike[str], find: Callable[[str], Any], *, mmap: bool, verify: bool,
+    types: Sequence[type] = (),
+) -> Any:  # fmt: skip
+    """Make the estimator of a file; `find(tag)` are the classes of this library."""
+    own = {records.own_tag(one): one for one in types}
+    data = map_file(path)
+    text, said = read_manifest(data)
+    needed = _check_version(said)
+    arrays = read_arrays(data, text, said.get("arrays"), keep_mapped=mmap, verify=verify)
+
+    def unknown(tag: Any) -> str:
+        if type(tag) is str and tag.startswith("own."):
+            name = tag.removeprefix("own.").partition("/")[0]
+            return f"{tag} is not known here: give the class to load(path, types=[{name}])"
+        return f"{tag} is not known to collegium {__version__}: install collegium {needed} or later"
+
+    reader = Reader(arrays, lambda tag: own.get(tag) or find(tag), unknown)
+    try:
+        found = reader.value(said.get("model"), "model")
+    except ModelFileError as error:
+        raise ModelFileError(f"{MANIFEST}: {error}") from error
+    except Exception as error:  # whatever a class says of fields that it does not take
+        raise ModelFileError(f"{MANIFEST}: not a model ({error})") from error
+    if not hasattr(type(found), "_of_file"):
+        raise ModelFileError(f"{MANIFEST}: not a model")
+    return found
+
+
+def _check_version(said: dict[str, Any]) -> str:
+    """The release that is needed; raises where it is later than this one's format."""
+    version, needed = said.get("version"), said.get("requires")
+    if said.get("format") != FORMAT or type(version) is not int or version < 1:
+        raise ModelFileError(f"{MANIFEST}: not one of a collegium model")
+    if type(needed) is not str or RELEASE.fullmatch(needed) is None:
+        raise ModelFileError(f"{MANIFEST}: it does not say what release it requires")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{MANIFEST}: a file of format {version}, and collegium {__version__} reads those up "
+            f"to {VERSION}: install collegium {needed} or later"
+        )
+    return needed

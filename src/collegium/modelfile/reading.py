@@ -1,0 +1,81 @@
+"""Read a file, trusting nothing in it."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import zlib
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .archive import LOCAL, MANIFEST, Layout, manifest_size, name_of
+from .arrays import Described, digest
+from .errors import ModelFileError
+
+Array = np.ndarray
+#: Bytes of a manifest, at most: a hundred thousand arrays have 20 MB.
+LARGEST_MANIFEST = 1 << 29
+
+
+def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
+    """The bytes of a file: changes of them stay in this process."""
+    with open(path, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelFileError(f"{os.fspath(path)} is not a file")
+        if found.st_size == 0:
+            raise ModelFileError("the file is empty")
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+
+def read_manifest(data: mmap.mmap) -> tuple[bytes, dict[str, Any]]:
+    """The manifest, as bytes and as what they say."""
+    length, crc32 = manifest_size(data[: LOCAL.size + len(MANIFEST)], len(data))
+    if length > LARGEST_MANIFEST:
+        raise ModelFileError(f"{MANIFEST}: too large")
+    start = LOCAL.size + len(MANIFEST)
+    text = data[start : start + length]
+    if zlib.crc32(text) != crc32:
+        raise ModelFileError(f"{MANIFEST}: damaged, it differs from its checksum")
+    try:
+        found = json.loads(text.decode("ascii"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{MANIFEST}: not JSON that can be read ({error})") from error
+    if type(found) is not dict:
+        raise ModelFileError(f"{MANIFEST}: not a manifest")
+    return text, found
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def read_arrays(
+    data: mmap.mmap, text: bytes, said: Any, *, keep_mapped: bool, verify: bool
+) -> list[Array]:
+    """The arrays that a manifest describes; `verify` compares their contents with their sha256.
+
+    All other bytes of the file are compared with what they must be in any case.
+    """
+    if type(said) is not list:
+        raise ModelFileError(f"{MANIFEST}: no list of arrays")
+    described = [Described.of(one, name_of(i), len(data)) for i, one in enumerate(said)]
+    if sum(one.n_bytes for one in described) > len(data):
+        raise ModelFileError(f"{MANIFEST}: more bytes are claimed than the file has")
+    layout = Layout.of(text, described)
+    for name, at, expected in layout.between():
+        if data[at : at + len(expected)] != expected:
+            raise ModelFileError(f"{name}: damaged, or the file was cut off")
+    if layout.size != len(data):
+        raise ModelFileError(f"the file has {len(data)} bytes instead of {layout.size}")
+    found = []
+    for i, one in enumerate(described):
+        at = layout.data_at(i)
+        array: Array = np.ndarray(one.shape, one.dtype, data, at, order="F" if one.fortran else "C")
+        if verify and digest(memoryview(data)[at : at + one.n_bytes]) != one.sha256:
+            raise ModelFileError(f"{name_of(i)}: damaged, its contents differ from their sha256")
+        found.append(array if keep_mapped else array.copy(order="K"))
+    return found

@@ -1,0 +1,80 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+import numpy as np
+
+from .archive import Layout
+from .arrays import raw
+
+Array = np.ndarray
+#: Bytes that are written at a time.
+PIECE = 1 << 24
+
+
+def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays: Sequence[Array]):
+    """Write manifest and arrays to a path: afterwards the file is the new one, or as it was."""
+    with replacing(os.fspath(path)) as file:
+        pieces = layout.between()
+        file.write(next(pieces)[2])
+        file.write(manifest)
+        for (_, _, header), array in zip(pieces, arrays):
+            file.write(header)
+            data = raw(array)
+            for start in range(0, len(data), PIECE):
+                file.write(data[start : start + PIECE])
+        file.write(layout.directory)
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of `path` once all of it is on the disk."""
+    path = os.path.realpath(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "give the path of a file, this is a folder", path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "give the path of a file, this is a device", path)
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.part")
+    try:
+        file = open(part, "xb")
+    except OSError as error:
+        raise _told(error, path) from error
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            os.chmod(part, os.stat(path).st_mode & 0o7777)
+        os.replace(part, path)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(part)
+        if isinstance(error, OSError):
+            raise _told(error, path) from error
+        raise
+    _sync_folder(folder)
+
+
+def _told(error: OSError, path: str) -> OSError:
+    """The same error, of the path that was asked for."""
+    said = f"{error.strerror}: nothing was saved, an earlier file is as it was"
+    return OSError(error.errno, said, path)
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the new name on the disk too; some systems cannot be asked for that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
