@@ -54,6 +54,10 @@ def models() -> dict:
         "local": CommitteeRegressor(**given, **chunks).fit(X, np.column_stack([y, -2.0 * y])),
         "anchors": CommitteeRegressor(**given, chunk_size=10, anchors=Select("random", 7),
                                       n_local=0).fit(X, y),
+        "named": CommitteeRegressor(**given, chunk_size=10, anchors=X[::6], n_local=0).partial_fit(
+            X[:25], y[:25], chunk_id="first").partial_fit(X[25:], y[25:], chunk_id=7),
+        "waiting": CommitteeRegressor(**given).partial_fit(
+            X[:25], y[:25], chunk_id="first").partial_fit(X[25:], y[25:]),
         "counts": CommitteeRegressor(**latent, **chunks, likelihood="poisson").fit(X, counts),
         "outliers": CommitteeRegressor(**given, likelihood="student-t").fit(X, y),
         "classes": CommitteeClassifier(**latent, **chunks).fit(X, labels),

@@ -15,6 +15,10 @@ from golden.make import ANSWERS, HERE, answers
 FILES = sorted(HERE.glob("*/*.clg"))
 
 
+#: Models of compiled loops that the probe does not try.
+LOOPS = ("filter", "rvc", "online", "online classes")
+
+
 def test_there_are_some():
     releases = {path.parent for path in FILES}
     assert releases and all((folder / ANSWERS).exists() for folder in releases)
@@ -31,7 +35,7 @@ def test_a_golden_file_answers_as_it_did(path):
     wanted = expected["answers"][path.stem]
     assert set(found) == set(wanted)
     for name, values in wanted.items():
-        if same and said["probe"] == probe():
+        if same and said["probe"] == probe() and path.stem not in LOOPS:
             assert_array_equal(found[name], values)
         else:
             assert_allclose(found[name], values, rtol=1e-10, atol=1e-12)

@@ -47,7 +47,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> 
         "rows inside": writer.n_rows,
         "columns": getattr(estimator, "n_features_in_", None),
         "column names": None if names is None else [str(name) for name in names],
-        "basis": None, "probe": probe(), "versions": versions(),
+        "basis": getattr(getattr(estimator, "model_", None), "basis_id", None),
+        "probe": probe(), "versions": versions(),
         "model": node, "arrays": [one.node() for one in writer.described],
     }  # fmt: skip
     text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
