@@ -99,7 +99,7 @@ def test_the_bound_of_too_many_rows_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning")
-@parametrize_with_checks([NystromRegressor(random_state=0, anchors=40)])
+@parametrize_with_checks([NystromRegressor(kernels.Matern32(), random_state=0, anchors=40)])
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
 
