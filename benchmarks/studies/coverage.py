@@ -43,6 +43,8 @@ MOST_EXACT = 3_000
 FEATURES = 4_000
 QUERIES = 1_000
 DOF = 3.0
+#: Noise below which a draw must have none of its own.
+TINY = 1e-3
 ROOT = Path(__file__).parents[2]
 
 
@@ -150,10 +152,15 @@ def noise_sd(case: Case, X: Array) -> Array:
 def function(case: Case, X: Array, rng) -> Array:
     """f ~ GP(0, K): Lz, or of many rows √(2/F) Σ cos(ωᵀx + b) with F features.
 
-    ω of a Matérn 3/2 is t-distributed with 3 degrees of freedom."""
+    ω of a Matérn 3/2 is t-distributed with 3 degrees of freedom. The jitter of a factor L would be
+    noise beside a tiny one: then QΛ^½z, K = QΛQᵀ."""
     if X.shape[0] <= MOST_EXACT + QUERIES:
+        kernel = case.kernel().for_width(case.d)
         with single_threaded():
-            return case.kernel().for_width(case.d).sample(X, 1, rng)[:, 0]
+            if case.noise > TINY:
+                return kernel.sample(X, 1, rng)[:, 0]
+            values, vectors = np.linalg.eigh(kernel.value(X, X))
+            return vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.normal(size=values.size))
     omega = rng.normal(size=(case.d, FEATURES)) / case.kernel().length_scale[:, None]
     if case.family == "Matern32":
         omega *= np.sqrt(3.0 / rng.chisquare(3.0, FEATURES))
