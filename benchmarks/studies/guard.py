@@ -180,6 +180,10 @@ def _add(send, chunks, zero, engine) -> None:
     engine.sum(send, chunks, zero)
 
 
+def _send(send, chunks) -> list:
+    return [send(chunk) for chunk in chunks]
+
+
 def _multiply(A, times, engine) -> None:
     engine.map(lambda _: [A @ A for _ in range(3)], range(times))
 
@@ -199,10 +203,8 @@ def guard_sums(guard: Guard, kernel: kernels.Kernel, Z: np.ndarray, chunks: list
         if not guard.wants(name):
             continue
         send = partial(Block(0.1).send, Anchors.at(kernel, Z[:m]))
-        messages, total = [send(chunk) for chunk in chunks], Total.zero(m)
-        made = least(lambda: [send(chunk) for chunk in chunks], REPEATS, time.process_time)
-        added = least(lambda: total.plus(messages), REPEATS, time.process_time)
-        share = added / made
+        made = least(partial(_send, send, chunks), REPEATS)
+        share = least(partial(Total.zero(m).plus, _send(send, chunks)), REPEATS) / made
         line = f"{name + ', of a message':34}{share:9.3f}{EXACT:10.2f}"
         guard.judge(name, share <= EXACT, line)
 
