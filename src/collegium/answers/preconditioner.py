@@ -149,7 +149,7 @@ def nearest_before(S: Array, start: int, stop: int, number: int) -> Array:
         return np.arange(start)
     own, before = S[start:stop], partition.blocks(start, WIDTH)
     gaps = np.concatenate([_gaps(own, np.ascontiguousarray(S[part].T)) for part in before])
-    return np.sort(np.argpartition(gaps, number)[:number])
+    return np.flatnonzero(partition.lowest(gaps, number))
 
 
 @leaf

@@ -16,7 +16,7 @@ from ..learning.dof import degrees_of_freedom
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.metric import Metric, column_scales
-from ..rows.partition import chunk_groups
+from ..rows.partition import chunk_groups, lowest
 from ..rows.rows import Rows
 from .arguments import Settings
 
@@ -84,8 +84,7 @@ def around(X: Array, groups: list[Array], rng: np.random.Generator) -> list[Arra
         return groups
     centres = np.array([X[group].mean(axis=0) for group in groups]) / column_scales(X)
     distance = ((centres - centres[rng.integers(len(groups))]) ** 2).sum(axis=1)
-    near = np.argpartition(distance, CHECK_CHUNKS - 1)[:CHECK_CHUNKS]
-    return [groups[i] for i in np.sort(near)]
+    return [groups[i] for i in np.flatnonzero(lowest(distance, CHECK_CHUNKS))]
 
 
 def telling(y: Array) -> int:

@@ -369,8 +369,8 @@ class _Learner:
             distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
             distance[group] = np.inf
             count = min(600, self.n - group.size)
-            around = np.argpartition(distance, count - 1)[:count] if count else np.arange(0)
-            gaps.append((group, np.sort(around)))
+            around = np.flatnonzero(partition.lowest(distance, count))
+            gaps.append((group, around))
         return gaps
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:

@@ -31,14 +31,16 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
             done.append(rows)
             continue
         left = parts // 2
-        low = _lowest(np.round(_along_widest(X[rows]) / unit), rows.size * left // parts)
+        low = lowest(np.round(_along_widest(X[rows]) / unit), rows.size * left // parts)
         waiting.append((rows[~low], parts - left))
         waiting.append((rows[low], left))
     return done
 
 
-def _lowest(values: Array, count: int) -> Array:
+def lowest(values: Array, count: int) -> Array:
     """Which are the lowest `count` values; of equal ones those that come first  (n,)."""
+    if count >= values.size:
+        return np.ones(values.size, dtype=bool)
     limit = np.partition(values, count)[count]
     low = values < limit
     low[np.flatnonzero(values == limit)[: count - np.count_nonzero(low)]] = True

@@ -199,7 +199,7 @@ def _climbed(scores: _Scores, start: int, count: int) -> int:
 
 def _spread(squares: Array, w: Array) -> float:
     """Factor of the variances with which 95 % bars cover 95 % of rows, shrunk towards one."""
-    order = np.argsort(squares)
+    order = np.argsort(squares, kind="stable")
     z, share = np.sqrt(squares[order]), w[order] / w.max()
     total = share.sum()
     # log of the weighted quantile over the normal one, shrunk as if DOUBT rows had shown zero
