@@ -200,13 +200,14 @@ class Local(Predictor):
     metric: Metric
     tree: cKDTree
     k: int
+    lasting: bool = True  # whether it will answer often: then the design of all rows is kept
 
     @classmethod
-    def of(cls, committee: Informed, k: int) -> Local:
+    def of(cls, committee: Informed, k: int, *, lasting: bool = True) -> Local:
         rows = committee.rows()
         metric = Metric.of(committee.basis.kernel, rows.X)
         tree = cKDTree(metric.forward(rows.X))
-        return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]))
+        return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]), lasting)
 
     def with_committee(self, committee: Informed) -> Local:
         """The predictor of another committee of the same rows; it shares the design."""
@@ -216,9 +217,9 @@ class Local(Predictor):
 
     @cached_property
     def design(self) -> Array | None:
-        """Vᵀ of all rows  (n, m); None where it is too large to keep."""
+        """Vᵀ of all rows  (n, m); None where it is too large to keep, or not worth it."""
         n, basis = self.rows.X.shape[0], self.committee.basis
-        if 8 * n * basis.m > DESIGN_BYTES:
+        if not self.lasting or 8 * n * basis.m > DESIGN_BYTES:
             return None
         VT = np.empty((n, basis.m))
         for part in partition.blocks(n, BATCH):

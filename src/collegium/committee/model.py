@@ -14,7 +14,7 @@ from ..answers.transductive import Joint
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
 from ..interface.stream import Waiting
-from ..interface.watching import CHECKED, FEW
+from ..interface.watching import FEW
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale
 from ..laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
@@ -25,6 +25,7 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
+from ..numerics.tiles import TILE
 from ..rows.ids import ChunkIds, Owners
 from ..rows.rows import Prediction, Rows
 from .additive_model import Additive
@@ -49,7 +50,7 @@ class Follows:
     @property
     def few_checked(self) -> int:
         """Rows of a call that are checked at first: few, where raw rows correct predictions."""
-        return FEW if self.n_local else CHECKED
+        return FEW if self.n_local else TILE
 
     @property
     def n_dropped(self) -> int:
@@ -152,7 +153,7 @@ class CommitteeModel(Follows, Additive, Model):
         near = min(self.n_local, WATCHED_NEAR)
         if not (near and self.committee.arrived):
             return Global(self.committee)
-        return Local.of(self.committee.of_last_rows(LAST), near)
+        return Local.of(self.committee.of_last_rows(LAST), near, lasting=False)
 
     def answerer(self, committee: Committee, n_local: int) -> Predictor:
         """Who answers for a committee: its chunks jointly, or its anchors and nearest rows."""
