@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium import CommitteeRegressor, ExpertsRegressor
+from collegium import CommitteeClassifier, CommitteeRegressor, ExpertsRegressor
 from collegium.kernels import RBF, Matern32
 
 RNG = np.random.default_rng(11)
@@ -128,3 +128,15 @@ def test_a_stream_learns_no_more_from_rows_that_it_forgot():
     assert not known() and model.model_.following.sample.rows.w.size == 98
     fed(model, ["s"])
     assert model.model_.following.sample.rows.w.size == 148
+
+
+def test_a_blank_classifier_keeps_its_basis_where_classes_come_in_other_shares():
+    labels = np.where(np.hypot(X[:, 0], X[:, 1]) < 1.4, "in", "out")
+    model = CommitteeClassifier(KERNEL["kernel"], anchors=12, chunk_size=30, random_state=0)
+    start = model.fit(X, labels).blank()
+    one, other, inner = start.blank(), start.blank(), np.flatnonzero(labels == "in")
+    for k in (0, 1):
+        rows = np.r_[inner[30 * k : 30 * k + 30], 60 * k : 60 * k + 10]
+        one.partial_fit(X[rows], labels[rows], chunk_id=k)
+    assert one.basis_id_ == start.basis_id_
+    assert other.merge(one).chunk_ids_ == [0, 1]

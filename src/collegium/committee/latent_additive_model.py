@@ -98,7 +98,7 @@ class LatentAdditive:
             )
             for one in self.committees
         )  # fmt: skip
-        return self._after(none, ChunkIds(), 0, 0.0, following=None)
+        return self._after(none, ChunkIds(), 0, 0.0, following=None, steady=True)
 
     def merged(self, other: Self, engine: Any) -> Self:
         """The model of the chunks of both."""

@@ -192,6 +192,7 @@ class LatentModel(Follows, LatentAdditive, Model):
     ids: ChunkIds
     owners: Owners | None = None  # of rows that wait, where ids were given
     following: Following | None = None  # None: anchors stay as they are
+    steady: bool = False  # a stream learns no hyperparameters anew: others share its basis
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
