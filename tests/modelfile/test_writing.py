@@ -158,3 +158,11 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
     committee().fit(*rows()).save(tmp_path / "m.clg")
     (tmp_path / "plain").write_bytes(b"")
     assert (tmp_path / "m.clg").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_long_name_in_another_alphabet(tmp_path):
+    """80 letters of three bytes: the file that is renamed in the end has a longer name."""
+    path = tmp_path / ("模" * 80)
+    with replacing(str(path)) as file:
+        file.write(b"x")
+    assert path.read_bytes() == b"x"

@@ -135,3 +135,19 @@ def test_zeros_are_appended():
     found = total(np.array([[1.25, -3.0]])).padded(4)
     assert_array_equal(found.value(), [1.25, -3.0, 0.0, 0.0])
     assert found.top.dtype == np.int64
+
+
+def test_words_that_do_not_belong_together_are_refused():
+    """Compiled loops do not look where arrays end: a file that was made on purpose might."""
+    lo, hi, top = (getattr(Exact.zero(6), name) for name in ("lo", "hi", "top"))
+    for words in ((lo, hi[:1], top), (lo, hi, top[:1]), (lo, hi, top.astype(float))):
+        with pytest.raises(ValueError, match="three words"):
+            Exact(*words)
+    found = Exact(lo, hi, top)
+    for values in (np.ones(7), np.ones((4, 4)), np.ones((3, 5))):
+        with pytest.raises(ValueError, match="sums are not|not square"):
+            found.include(values)
+    with pytest.raises(ValueError, match="sums are not"):
+        found + Exact.zero(7)
+    with pytest.raises(ValueError, match="sums are not"):
+        found.symmetric(4)

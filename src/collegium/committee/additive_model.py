@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..likelihoods.units import Units
+from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk
@@ -25,10 +26,17 @@ def basis_id(prior: tuple[Any, ...], Z: Array) -> str:
     return found
 
 
-def begins_alike(a: Array, b: Array) -> bool:
-    """Whether the anchors of one are the first of the other."""
-    m = min(a.shape[0], b.shape[0])
-    return a.shape[1] == b.shape[1] and np.array_equal(a[:m], b[:m])
+def unlike(a: Anchors, b: Anchors) -> list[str]:
+    """What keeps messages about the anchors of one, the first of the other, from being added.
+
+    Anchors that were appended have another factor, in its last digits, than if all had been there
+    at once. Models without anchors send no messages, and are like each other alone.
+    """
+    m = min(a.m, b.m)
+    if not np.array_equal(a.Z[:m], b.Z[:m]) or (m == 0 and a.m != b.m):
+        return ["anchors"]
+    same = np.array_equal(a.factor[:m, :m], b.factor[:m, :m])
+    return [] if same else ["factor of the anchors' covariance"]
 
 
 def of_id(chunk_id: Any) -> Id:
@@ -56,6 +64,7 @@ class Additive:
     n_chunks: int
     total_weight: float
     owners: Owners | None = None
+    targets: Array | None = None
 
     @property
     def alone(self) -> bool:
@@ -71,6 +80,11 @@ class Additive:
         if self.owners is not None:
             return self.owners
         return Owners.of((of_id(chunk.id), chunk.n) for chunk in self.committee.chunks())
+
+    def not_kept(self, ids: Collection[Id]) -> list[Id]:
+        """Those of the ids whose rows were not kept."""
+        kept = {of_id(id) for id, _ in self.committee.arrived}
+        return [] if self.alone else [id for id in ids if id not in kept]
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -114,9 +128,7 @@ class Additive:
             return ["kind of model"]
         own, theirs = self._prior(), other._prior()
         found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
-        if not begins_alike(self.committee.basis.Z, other.committee.basis.Z):
-            found.append("anchors")
-        return found
+        return found or unlike(self.committee.basis, other.committee.basis)
 
     def blank(self) -> Self:
         """The prior alone, on the same basis, whose anchors stay as they are."""
@@ -166,8 +178,10 @@ class Additive:
         rows = self.committee.rows().take(stay)
         committee = self.committee.blank().add([Chunk(0, *rows.fields())], engine, keep=True)
         return self._after(
-            committee, self.ids.without(ids), 1, float(rows.w.sum()), owners=self.owners.take(stay)
-        )
+            committee, self.ids.without(ids), 1, float(rows.w.sum()),
+            owners=self.owners.take(stay),
+            targets=None if self.targets is None else self.targets[stay],
+        )  # fmt: skip
 
     def _after(
         self, committee: Committee, ids: ChunkIds, n_chunks: int, total_weight: float, **more: Any

@@ -226,8 +226,9 @@ class CommitteeClassifier(Classifier):
             self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
             self.class_count_ = self.learnt_count_ = np.zeros_like(count)
         self.class_count_ = self.class_count_ + count
-        again = settings.learn and moved(self.learnt_count_, self.class_count_)
         model = getattr(self, "model_", None)
+        again = settings.learn and moved(self.learnt_count_, self.class_count_)
+        again = again and not (model is not None and model.steady)
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
         kept = None if model is None else kept_rows(model, self.class_weight_)
         more = rows.w.size

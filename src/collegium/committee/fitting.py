@@ -138,6 +138,7 @@ class GaussianSystem:
             learnt_at=draft.learnt_at,
             ids=job.ids(len(draft.groups)),
             owners=job.owners if draft.alone else None,
+            targets=job.rows.y if draft.alone else None,
         )
         if draft.selection is not None:
             model = check_error_bars(job, draft, model)

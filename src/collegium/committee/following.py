@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..messages.basis import Anchors
 from ..messages.evidence import factorised
 from ..messages.growing import badly_seen
 from ..numerics.records import record
-from ..rows.chunk import cut
+from ..rows.chunk import Chunk, cut
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced, some_clusters
 from ..rows.reservoir import Reservoir
@@ -93,6 +94,13 @@ class Following:
     def without(self, count: int) -> Following:
         """After that many anchors were dropped."""
         return replace(self, n_dropped=self.n_dropped + count)
+
+    def without_chunks(self, chunks: Sequence[Chunk]) -> Following:
+        """After chunks were forgotten: the stream learns from none of their rows again."""
+        sample = self.sample
+        for chunk in chunks:
+            sample = sample.without(Rows(*chunk.load()))
+        return replace(self, sample=sample)
 
     def with_rows(self, rows: Rows) -> Following:
         """After further rows, targets as in the sample."""

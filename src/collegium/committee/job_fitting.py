@@ -46,15 +46,17 @@ class Job:
     def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
         """The rows of each chunk, and its id; rows of different owners are kept apart."""
         X, rule = self.rows.X, self.settings.rule
-        points = Metric.of(kernel, X).forward(X)
         if self.owners is None:
-            groups = chunk_groups(points, self.labels, rule, self.chunk_size, self.rng)
+            points = Metric.of(kernel, X).forward(X)
+            rng = self.rng if self.chunk_id is None else named_rng()
+            groups = chunk_groups(points, self.labels, rule, self.chunk_size, rng)
             return groups, list(range(len(groups)))
         groups, ids = [], list[Any]()
         for k, id in enumerate(self.owners.ids):
             own = np.flatnonzero(self.owners.of_row == k)
+            points = Metric.of(kernel, X[own]).forward(X[own])
             size = self.settings.chunk_rows(own.size, streaming=self.streaming)
-            parts = chunk_groups(points[own], None, rule, size, self.rng)
+            parts = chunk_groups(points, None, rule, size, named_rng())
             groups += [own[part] for part in parts]
             ids += [(id, i) for i in range(len(parts))]
         return groups, ids
@@ -84,6 +86,11 @@ class Job:
             return True
         one = len(groups) == 1 if self.owners is None else n <= self.chunk_size
         return one and s.keeps_rows and s.enough() > 0
+
+
+def named_rng() -> np.random.Generator:
+    """For rows with an id: they are cut alike whenever and wherever they come."""
+    return np.random.default_rng(0)
 
 
 def fit_job(

@@ -19,7 +19,7 @@ from ..likelihoods.units import Units
 from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
-from .additive_model import basis_id, begins_alike, of_id
+from .additive_model import basis_id, of_id, unlike
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -56,6 +56,11 @@ class LatentAdditive:
         states = self.committees[0].states
         return Owners.of((of_id(state.id), state.chunk.n) for state in states)
 
+    def not_kept(self, ids: Collection[Id]) -> list[Id]:
+        """Those of the ids whose rows were not kept."""
+        kept = {of_id(state.id) for state in self.committees[0].states}
+        return [] if self.alone else [id for id in ids if id not in kept]
+
     def _prior(self) -> dict[str, Any]:
         first = self.committees[0]
         return {
@@ -81,10 +86,8 @@ class LatentAdditive:
             return ["kind of model"]
         own, theirs = self._prior(), other._prior()
         found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
-        mine, yours = self.committees[0].basis.Z, other.committees[0].basis.Z
-        if mine.shape != yours.shape or not begins_alike(mine, yours):
-            found.append("anchors")
-        return found
+        mine, yours = self.committees[0].basis, other.committees[0].basis
+        return found or (unlike(mine, yours) if mine.m == yours.m else ["anchors"])
 
     def blank(self) -> Self:
         """The prior alone, on the same basis, whose anchors stay as they are."""
@@ -95,7 +98,7 @@ class LatentAdditive:
             )
             for one in self.committees
         )  # fmt: skip
-        return self._after(none, ChunkIds(), 0, 0.0, following=None)
+        return self._after(none, ChunkIds(), 0, 0.0, following=None, steady=True)
 
     def merged(self, other: Self, engine: Any) -> Self:
         """The model of the chunks of both."""

@@ -26,7 +26,8 @@ from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..numerics.tiles import TILE
-from ..rows.ids import ChunkIds, Owners
+from ..rows.chunk import Chunk
+from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Prediction, Rows
 from .additive_model import Additive
 from .following import Following
@@ -86,6 +87,7 @@ class CommitteeModel(Follows, Additive, Model):
     following: Following | None = None  # None: anchors stay as they are
     sweeps: int = 1
     change: float = 0.0
+    targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -114,6 +116,12 @@ class CommitteeModel(Follows, Additive, Model):
     def _as_summed(self) -> dict[str, Any]:
         return {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
 
+    def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
+        left = super().without_chunks(id, chunks, engine)
+        if left.following is None:
+            return left
+        return replace(left, following=left.following.without_chunks(chunks))
+
     @property
     def anchors(self) -> Array:
         return self.committee.basis.Z
@@ -131,7 +139,8 @@ class CommitteeModel(Follows, Additive, Model):
     def rows(self) -> Rows:
         """Those that were kept, in the units of the user."""
         kept = self.committee.rows()
-        return Rows(kept.X, self.scaling.mean(kept.y), kept.w)
+        y = self.scaling.mean(kept.y) if self.targets is None else self.targets
+        return Rows(kept.X, y, kept.w)
 
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
@@ -184,6 +193,7 @@ class LatentModel(Follows, LatentAdditive, Model):
     ids: ChunkIds
     owners: Owners | None = None  # of rows that wait, where ids were given
     following: Following | None = None  # None: anchors stay as they are
+    steady: bool = False  # a stream learns no hyperparameters anew: others share its basis
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]

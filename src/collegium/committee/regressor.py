@@ -333,7 +333,7 @@ class CommitteeRegressor(Regressor):
 
     def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         model, settings = self.model_, self._settings(chosen(self))
-        if model.sizes:
+        if model.sizes and model.ids.receipt(id) is None:
             return super()._chunks_again(id, X, y, sample_weight)
         rows, _ = self._rows(chosen(self), X, y, sample_weight, None, reset=False)
         return chunks_of(stream_job(self, settings, rows, id), model)

@@ -180,11 +180,12 @@ class Estimator(BaseEstimator):
                     raise ValueError(f"chunk_ids={chunk_ids!r}: with X and y, give one id")
                 chunks = self._chunks_again(ids[0], X, y, sample_weight)
                 left = model.without_chunks(ids[0], chunks, self._engine())
-            elif not model.alone and not model.sizes:
-                raise ValueError(
-                    "rows were not kept (n_local=0): give X and y of the chunk to forget it"
-                )
             else:
+                if lost := model.not_kept(ids):
+                    raise ValueError(
+                        f"rows were not kept of the chunks {lost[:5]} (n_local=0): give X and y of "
+                        "one to forget it"
+                    )
                 left = model.without(ids, self._engine())
             self._keep(left, self.stream_)
         self._forgotten()

@@ -42,7 +42,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "give the path of a file, this is a device", path)
     folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.part")
+    part = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.part")
     try:
         file = open(part, "xb")
     except OSError as error:

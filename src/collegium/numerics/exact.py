@@ -42,6 +42,12 @@ class Exact:
     hi: Array  # uint64  (n,)
     top: Array  # int64  (n,)
 
+    def __post_init__(self) -> None:
+        # compiled loops trust these; a model file may say otherwise
+        words = [(one.dtype.str[1:], one.shape) for one in (self.lo, self.hi, self.top)]
+        if words != [(kind, (self.lo.size,)) for kind in ("u8", "u8", "i8")]:
+            raise ValueError("not three words for each sum")
+
     @classmethod
     def zero(cls, n: int) -> Exact:
         return cls(np.zeros(n, np.uint64), np.zeros(n, np.uint64), np.zeros(n, np.int64))
@@ -56,11 +62,13 @@ class Exact:
     def include(self, values: Array) -> None:
         """Add values (n,) in place; of a square matrix (m, m) its lower triangle, row by row."""
         add = _add_triangle if values.ndim == 2 else _add_values
+        self._check(values.size if values.ndim == 1 else triangle(*values.shape))
         if not add(self.lo, self.hi, self.top, values):
             raise TooLarge(REFUSAL)
 
     def __add__(self, other: Exact) -> Exact:
         total = self.copy()
+        self._check(other.n)
         if not _add_words(total.lo, total.hi, total.top, other.lo, other.hi, other.top):
             raise TooLarge(REFUSAL)
         return total
@@ -89,9 +97,21 @@ class Exact:
 
     def symmetric(self, m: int) -> Array:
         """The same as a symmetric matrix (m, m), of which they are the lower triangle."""
+        self._check(triangle(m, m))
         found = np.empty((m, m))
         _unpack(self.value(), found)
         return linalg.mirror(found)
+
+    def _check(self, n: int) -> None:
+        if n != self.n:
+            raise ValueError(f"{self.n} sums are not {n}")
+
+
+def triangle(m: int, n: int) -> int:
+    """Entries of the lower triangle of a matrix (m, m)."""
+    if m != n:
+        raise ValueError(f"a matrix ({m}, {n}) is not square")
+    return m * (m + 1) // 2
 
 
 @compiled(error_model="numpy", inline="always")

@@ -50,3 +50,10 @@ class Reservoir:
         if keys.size > self.size:
             kept = np.sort(np.argpartition(keys, self.size - 1)[: self.size])
         return Reservoir((self.rows + rows.take(lower)).take(kept), keys[kept], self.size, seen)
+
+    def without(self, rows: Rows) -> Reservoir:
+        """The sample without these rows; others that come later fill their places."""
+        gone = {one.tobytes() for one in np.column_stack(rows.fields())}
+        table = np.column_stack(self.rows.fields())
+        stay = np.array([one.tobytes() not in gone for one in table], dtype=bool)
+        return replace(self, rows=self.rows.take(stay), keys=self.keys[stay])
