@@ -203,7 +203,9 @@ def test_rounding_that_makes_the_covariance_indefinite_does_no_harm(
 
     assert np.isfinite(found).all()
     energy = (0.5 * found * (C @ found) - found * y).sum(axis=0)
-    assert (energy < 0.0).all() if max_iter > 1 else (energy <= 0.0).all()
+    assert (energy <= 0.0).all()
+    if max_iter == 20:  # a step that rounding has spoilt is not taken: three may leave w = 0
+        assert (energy < 0.0).all()
 
 
 def test_enough_is_called_before_each_step_and_ends_them(make):
