@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .interface.arguments import yes_or_no
 from .kernels import Leaf
 from .kernels.matern32 import Matern32
 from .modelfile import files
@@ -57,7 +58,15 @@ def load(
     >>> bool(np.array_equal(model.predict(X), again.predict(X)))
     True
     """
+    mmap, verify = yes_or_no(mmap, "mmap"), yes_or_no(verify, "verify")
+    if isinstance(types, str) or not all(isinstance(one, type) for one in _listed(types)):
+        raise ValueError(f"types={types!r}: give a list of classes")
     return files.load(path, _find, mmap=mmap, verify=verify, types=types)
+
+
+def _listed(types: Any) -> Any:
+    """What can be gone through, or something that is no class."""
+    return types if isinstance(types, Sequence) else (None,)
 
 
 def warm_up(*models: Any) -> None:
@@ -82,6 +91,8 @@ def warm_up(*models: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the questions mean nothing
         for model in models or small_models():
+            if not hasattr(model, "model_"):
+                raise ValueError(f"{model!r}: give fitted models of collegium (a file: load it)")
             _ask(model)
 
 

@@ -240,7 +240,7 @@ def test_messages_of_another_basis_are_refused_and_what_differs_is_named(name, c
         model.merge(scaled)
     with pytest.raises(ValueError, match="kind of model"):
         model.merge(blank("fitc"))
-    with pytest.raises(ValueError, match="give a fitted model"):
+    with pytest.raises(ValueError, match="give one fitted model"):
         model.merge(CommitteeRegressor())
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import collegium
+from collegium.kernels import Kernel
 from collegium.modelfile.writing import replacing
 from estimator_cases import committee, queries, rows
 
@@ -166,3 +167,21 @@ def test_a_long_name_in_another_alphabet(tmp_path):
     with replacing(str(path)) as file:
         file.write(b"x")
     assert path.read_bytes() == b"x"
+
+
+def test_wrong_arguments_are_named(two, tmp_path):
+    model = collegium.load(two[0])
+    with pytest.raises(ValueError, match="rows='no'"):
+        model.save(tmp_path / "m.clg", rows="no")
+    with pytest.raises(ValueError, match="verify=1"):
+        collegium.load(two[0], verify=1)
+    for types in (Kernel, "x", [3]):
+        with pytest.raises(ValueError, match="give a list of classes"):
+            collegium.load(two[0], types=types)
+    for bad in ("m.clg", type(model)()):
+        with pytest.raises(ValueError, match="give fitted models"):
+            collegium.warm_up(bad)
+    other = tmp_path / "table.csv"
+    other.write_text("a,b\n" * 50)
+    with pytest.raises(collegium.ModelFileError, match="not a model file of collegium"):
+        collegium.load(other)

@@ -120,17 +120,21 @@ def check_known_ids(chunk_ids: Any, ids: ChunkIds) -> list[Id]:
     found = list(
         dict.fromkeys(_id(one, "chunk_ids") for one in (chunk_ids if several else [chunk_ids]))
     )
+    if not found:
+        raise ValueError(f"chunk_ids={chunk_ids!r}: give at least one id")
     unknown = [id for id in found if id not in ids]
-    if unknown or not found:
-        raise ValueError(f"chunk_ids={chunk_ids!r}: {unknown or 'none'} are not among chunk_ids_")
+    if unknown:
+        some = ids.listed()
+        known = f"{some[:5]}{' …' if len(some) > 5 else ''}"
+        raise ValueError(f"chunk_ids: {unknown[:5]} are not among chunk_ids_, which are {known}")
     return found
 
 
 def _id(value: Any, name: str) -> Id:
     if isinstance(value, str) and 0 < len(value) <= LONGEST_ID:
         return str(value)
-    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)):
-        return whole_number(value, name, least=0)
+    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and int(value) >= 0:
+        return int(value)
     raise ValueError(
         f"{name}={value!r}: give a whole number of at least 0, or a text of 1 to {LONGEST_ID} "
         "characters"

@@ -21,7 +21,7 @@ from ..numerics.interrupts import interrupts
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
 from .answers import Made
-from .arguments import check_known_ids, choose_engine
+from .arguments import check_known_ids, choose_engine, yes_or_no
 from .model import without_rows
 from .progress import Progress
 from .watching import CHECKED, Arrived, StreamCheck
@@ -31,6 +31,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 #: Where a pickle carries the version of this library.
 PICKLED_BY = "_collegium_version"
+#: Of chunks that were not kept and have no receipt.
+UNKNOWN_ROWS = (
+    "they came without chunk_id, or before the basis changed, and cannot be forgotten. Call fit "
+    "without their rows"
+)
 
 
 def adds_up(estimator: Any) -> bool:
@@ -105,7 +110,7 @@ class Estimator(BaseEstimator):
     @available_if(adds_up)
     @all_or_nothing
     def merge(self, other: Any) -> Self:
-        """Add what another model has learnt on the same basis; that one stays as it is.
+        """Add to this model what another has learnt on the same basis; that one stays as it is.
 
         Sums of Gaussian messages are exact: the result is the same to the last bit however chunks
         were shared out, and in any order. With other likelihoods chunks that were kept are
@@ -123,23 +128,25 @@ class Estimator(BaseEstimator):
         """
         mine, theirs = self._additive(), getattr(other, "model_", None)
         if theirs is None:
-            raise ValueError("other: give a fitted model")
+            raise ValueError(
+                f"other is a {type(other).__name__} that is not fitted: give one fitted model"
+            )
+        if mine.alone or getattr(theirs, "alone", False):
+            raise ValueError(
+                "a model whose rows are one exact GP has no anchors to send messages about: learn "
+                "from more rows first, or give anchors"
+            )
         differs = mine.differences(theirs) or self._differs_from(other)
         if differs:
             raise ValueError(
                 f"other has another {', '.join(differs)}: messages add up on one basis only. Begin "
                 "both models from blank() of one model"
             )
-        if mine.alone or theirs.alone:
-            raise ValueError(
-                "a model whose rows are one exact GP has no anchors to send messages about: learn "
-                "from more rows first, or give anchors"
-            )
         both = mine.ids.common(theirs.ids)
         if both:
             raise ValueError(
-                f"both models have the chunks {both[:5]}: these would count twice. Give chunk_id "
-                "in partial_fit, a name of its own for every chunk"
+                f"both models have the chunks {both[:5]}: these would count twice. Was it merged "
+                "before? Else give chunk_id in partial_fit, a name of its own for every chunk"
             )
         with single_threaded():
             self._keep(mine.merged(theirs, self._engine()), self.stream_)
@@ -182,9 +189,10 @@ class Estimator(BaseEstimator):
                 left = model.without_chunks(ids[0], chunks, self._engine())
             else:
                 if lost := model.not_kept(ids):
+                    known = [id for id in lost if model.ids.receipt(id) is not None]
                     raise ValueError(
-                        f"rows were not kept of the chunks {lost[:5]} (n_local=0): give X and y of "
-                        "one to forget it"
+                        f"rows were not kept of the chunks {lost[:5]} (n_local=0): "
+                        + ("give X and y of one to forget it" if known else UNKNOWN_ROWS)
                     )
                 left = model.without(ids, self._engine())
             self._keep(left, self.stream_)
@@ -288,10 +296,12 @@ class Estimator(BaseEstimator):
             By custom it ends with ".clg". A file that is there is replaced once the new one is
             complete; where that fails it stays as it was.
         rows : bool, default=True
-            False: without the rows that only a stream needs, to learn from anew. A model that
-            answers from its rows is refused.
+            False: without rows. The loaded model predicts the same and takes `partial_fit`, but
+            a stream can no longer learn hyperparameters anew. A model that answers from its rows
+            is refused.
         """
         check_is_fitted(self)
+        rows = yes_or_no(rows, "rows")
         files.save(self if rows else self._without_rows(), path, rows=rows)
 
     def _without_rows(self) -> Any:

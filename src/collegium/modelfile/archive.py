@@ -138,15 +138,19 @@ def name_of(i: int) -> str:
     return f"arrays/{i:04d}.npy"
 
 
+#: What a file is that begins in another way.
+NOT_OURS = "not a model file of collegium, or its beginning is damaged"
+
+
 def manifest_size(head: bytes, size: int) -> tuple[int, int]:
     """Length and crc32 of the manifest, from the first bytes of a file of this size."""
     name = MANIFEST.encode()
     if len(head) < LOCAL.size + len(name):
-        raise ModelFileError(f"{MANIFEST}: the file ends within its first header")
+        raise ModelFileError(f"{MANIFEST}: the file ends within its first header: {NOT_OURS}")
     *_, crc32, length, _, _, _ = LOCAL.unpack(head[: LOCAL.size])
     entry = Entry(MANIFEST, 0, length, crc32, aligned=False)
     if head[: len(entry.header)] != entry.header:
-        raise ModelFileError(f"{MANIFEST}: this is not where a model file begins")
+        raise ModelFileError(f"{MANIFEST}: this is not where a model file begins: {NOT_OURS}")
     if entry.start + length > size:
         raise ModelFileError(f"{MANIFEST}: the file ends within it")
     return length, crc32

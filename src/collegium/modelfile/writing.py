@@ -67,6 +67,8 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 def _told(error: OSError, path: str) -> OSError:
     """The same error, of the path that was asked for."""
     said = f"{error.strerror}: nothing was saved, an earlier file is as it was"
+    if error.errno == errno.ENOENT:
+        said = "the folder does not exist, and nothing was saved: make it first (~ is not expanded)"
     return OSError(error.errno, said, path)
 
 
