@@ -1,0 +1,154 @@
+"""g as a weighted sum: whitened bases of c₀, f₁(log sd), f₂(m), f₃(x) and f₄(q)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
+
+from ..kernels import RBF, Matern32
+from ..messages.basis import Anchors
+from ..messages.expansion import Expansion
+from ..numerics.records import record
+from ..rows.distinct import first_of_equals
+from ..rows.partition import evenly_spaced
+from .features import ScaleInputs, Standard
+
+Array = np.ndarray
+#: Points of a grid, most anchors among places, prior standard deviation of c₀.
+GRID, PLACES, LEVEL = 12, 120, 2.0
+#: Which of log sd, m, q have a linear term; means and standard deviations of log variances.
+STRAIGHT = (True, False, True)
+CENTRES, SPREADS = (np.log(0.3), np.log(0.3), -1.2), (1.5, 1.5, 1.0)
+#: The same of the log variance of f₃ and of log c, its length in median distances.
+PLACE, STRETCH = (np.log(0.5), 1.5), (np.log(0.5), 1.0)
+#: Iterations of k-means; rows whose distances are measured.
+ROUNDS, PAIRS = 25, 1000
+LINE = RBF(1.0, 1.0)
+
+
+def clusters(S: Array, most: int) -> Array:
+    """At most so many places by k-means, the same in any order of the rows  (m, d)."""
+    first, where = first_of_equals(S)
+    points, count = S[first], np.bincount(where).astype(float)
+    if points.shape[0] <= most:
+        return points
+    rng = np.random.default_rng(0)
+    centres = points[np.sort(rng.choice(points.shape[0], most, replace=False))]
+    for _ in range(ROUNDS):
+        _, own = cKDTree(centres).query(points)
+        size = np.bincount(own, count, most)
+        sums = [np.bincount(own, count * column, most) for column in points.T]
+        means = np.stack(sums, axis=1) / np.maximum(size, 1e-300)[:, None]
+        new = np.where(size[:, None] > 0.0, means, centres)
+        if (new == centres).all():
+            break
+        centres = new
+    return centres
+
+
+def median_distance(S: Array) -> float:
+    """Of pairs of rows; their mean where most are zero, one where all are."""
+    found = pdist(S[evenly_spaced(S.shape[0], PAIRS)])
+    for value in (np.median(found), found.mean()) if found.size else ():
+        if value > 0.0:
+            return float(value)
+    return 1.0
+
+
+@record("scale.function/1")
+@dataclass(frozen=True, eq=False)
+class ScaleFunction:
+    """g(x) = c₀ + Σⱼ (slopeⱼ tⱼ + Σᵢ k(tⱼ, gridⱼᵢ) bendⱼᵢ) + Σᵢ k₃(x, Zᵢ) weightᵢ."""
+
+    standard: Standard
+    constant: float
+    slopes: Array  # of log sd, m and, where it is known, q  (k,)
+    grids: Array  # (k, GRID)
+    bends: Array  # (k, GRID)
+    Z: Array  # (m, d)
+    length: float
+    weights: Array  # (m,)
+
+    def __call__(self, inputs: ScaleInputs, output: int) -> Array:
+        """g of one output  (n,)."""
+        T = self.standard.forward(inputs.lines(output))
+        g = np.full(T.shape[0], self.constant)
+        for t, slope, grid, bend in zip(T.T, self.slopes, self.grids, self.bends):
+            g += slope * t + Expansion(LINE, grid[:, None], bend[:, None]).at(t[:, None])[:, 0]
+        places = Expansion(Matern32(1.0, self.length), self.Z, self.weights[:, None])
+        return g + places.at(inputs.place)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleBasis:
+    """B(θ) (n, m) at held-out rows, g = Bw with w ~ N(0, I).
+
+    θ = log variances of f₁, f₂ and, where q is known, f₄; log variance of f₃; log c.
+    """
+
+    standard: Standard
+    lines: tuple[Array, ...]  # B of each line at variance one
+    grids: tuple[Anchors, ...]
+    S: Array  # places  (n, d)
+    Z: Array  # (m, d)
+    unit: float  # median distance of places
+
+    @classmethod
+    def of(cls, inputs: ScaleInputs, output: int, weight: Array) -> ScaleBasis:
+        raw = inputs.lines(output)
+        standard = Standard.of(raw, weight)
+        grids, lines = [], []
+        for t, low, high, straight in zip(
+            standard.forward(raw).T, standard.low, standard.high, STRAIGHT
+        ):
+            grid = Anchors.at(LINE, np.linspace(low, high, GRID)[:, None])
+            V = grid.design(t[:, None])
+            grids.append(grid)
+            lines.append(np.vstack([V, t]).T if straight else V.T)
+        Z, unit = clusters(inputs.place, PLACES), median_distance(inputs.place)
+        return cls(standard, tuple(lines), tuple(grids), inputs.place, Z, unit)
+
+    @property
+    def prior(self) -> Array:
+        """Means and standard deviations of θ  (q, 2)."""
+        k = len(self.lines)
+        return np.array([*zip(CENTRES[:k], SPREADS[:k]), PLACE, STRETCH])
+
+    def _places(self, theta: Array) -> Anchors:
+        return Anchors.at(Matern32(np.exp(theta[-2]), np.exp(theta[-1]) * self.unit), self.Z)
+
+    def design(self, theta: Array) -> Array:
+        """B  (n, m)."""
+        parts = [np.exp(0.5 * v) * line for v, line in zip(theta, self.lines)]
+        places = self._places(theta).design(self.S).T
+        return np.hstack([np.full((self.S.shape[0], 1), LEVEL), *parts, places])
+
+    def design_vjp(self, theta: Array, B: Array, B_bar: Array) -> Array:
+        """Σ B̄ ∂B/∂θ  (q,)."""
+        theta_bar, start = np.empty(theta.size), 1
+        for j, line in enumerate(self.lines):
+            here = slice(start, start + line.shape[1])
+            theta_bar[j] = 0.5 * np.vdot(B_bar[:, here], B[:, here])
+            start = here.stop
+        places, V_bar = self._places(theta), np.ascontiguousarray(B_bar[:, start:].T)
+        theta_bar[-2:] = places.finish(places.design_vjp(self.S, B[:, start:].T, V_bar))
+        return theta_bar
+
+    def function(self, theta: Array, w: Array) -> ScaleFunction:
+        """g at any row, from the weights."""
+        slopes, bends, start = [], [], 1
+        for v, line, grid in zip(theta, self.lines, self.grids):
+            own = np.exp(0.5 * v) * w[start : start + line.shape[1]]
+            bends.append(grid.expansion(own[:GRID, None]).weights[:, 0])
+            slopes.append(own[GRID] if own.size > GRID else 0.0)
+            start += line.shape[1]
+        places = self._places(theta)
+        weights = places.kernel.variance * places.expansion(w[start:, None]).weights[:, 0]
+        return ScaleFunction(
+            self.standard, float(LEVEL * w[0]), np.array(slopes),
+            np.array([grid.Z[:, 0] for grid in self.grids]), np.array(bends),
+            self.Z, float(places.kernel.length_scale), weights,
+        )  # fmt: skip

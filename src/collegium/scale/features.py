@@ -1,0 +1,131 @@
+"""What the scale of an error may depend on: predicted sd and mean, place, and nearby errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..numerics.records import record
+from ..rows.nearest import nearest
+from ..rows.partition import distinct
+
+Array = np.ndarray
+#: Training rows around a query whose errors are averaged, and what is added before the log.
+NEAREST, LEAST = 20, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleInputs:
+    """Inputs of g at rows, targets in units where y has variance one.
+
+    Places are x in the metric of the kernel, 1/ℓⱼ² = Σₖ vₖ/ℓₖⱼ² over its terms, up to a factor:
+    `rows.metric.Metric.of(kernel, X).forward(X)`.
+    """
+
+    log_sd: Array  # of predictions of y  (n, p)
+    mean: Array  # m  (n, p)
+    place: Array  # (n, d)
+    near: Array | None  # q, the log of mean squared errors nearby; None: no rows are kept  (n, p)
+
+    @classmethod
+    def of(cls, mean: Array, variance: Array, place: Array, near: Array | None) -> ScaleInputs:
+        """From means (n, p) and variances of y, (n,) where outputs share them, or (n, p)."""
+        wide = variance[:, None] if variance.ndim == 1 else variance
+        log_sd = 0.5 * np.log(np.maximum(wide, 1e-300))
+        return cls(np.broadcast_to(log_sd, mean.shape), mean, place, near)
+
+    def lines(self, output: int) -> Array:
+        """log sd, m and, where it is known, q of one output  (n, 2 or 3)."""
+        parts = [self.log_sd, self.mean] + ([] if self.near is None else [self.near])
+        return np.stack([part[:, output] for part in parts], axis=1)
+
+    def take(self, index: Array) -> ScaleInputs:
+        near = None if self.near is None else self.near[index]
+        return ScaleInputs(self.log_sd[index], self.mean[index], self.place[index], near)
+
+
+@record("scale.standard/1")
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """t = (a − centre)/spread, within the range that held-out rows had."""
+
+    centre: Array  # (k,)
+    spread: Array  # (k,)
+    low: Array  # least t  (k,)
+    high: Array  # (k,)
+
+    @classmethod
+    def of(cls, lines: Array, weight: Array) -> Standard:
+        centre = np.average(lines, axis=0, weights=weight)
+        spread = np.sqrt(np.average((lines - centre) ** 2, axis=0, weights=weight))
+        spread[spread <= 1e-12 * (1.0 + np.abs(centre))] = 1.0  # a constant
+        t = (lines - centre) / spread
+        return cls(centre, spread, t.min(axis=0), t.max(axis=0))
+
+    def forward(self, lines: Array) -> Array:
+        return np.clip((lines - self.centre) / self.spread, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Training rows around queries, equal places as one; the same in any order of the rows.
+
+    A row counts by its weight over the mean weight.
+    """
+
+    tree: cKDTree  # of distinct places
+    count: Array  # of rows at each  (u,)
+    mean: Array  # of their targets  (u, p)
+    scatter: Array  # mean squared deviation from that  (u, p)
+    where: Array  # the place of every row  (n,)
+    y: Array  # (n, p)
+    w: Array  # (n,)
+
+    @classmethod
+    def of(cls, place: Array, y: Array, w: Array | None = None) -> Neighbours:
+        S, where = distinct(place)
+        w = np.ones(where.size) if w is None else w / w.mean()
+        order = np.lexsort((*y.T, w, where))  # so that sums round alike
+        at, own = where[order], w[order, None]
+        count = np.bincount(at, w[order], S.shape[0])
+
+        def average(values: Array) -> Array:
+            columns = [np.bincount(at, one, S.shape[0]) for one in (own * values).T]
+            return np.stack(columns, axis=1) / count[:, None]
+
+        mean = average(y[order])
+        scatter = average((y[order] - mean[at]) ** 2)
+        return cls(cKDTree(S), count, mean, scatter, where, y, w)
+
+    def log_error(self, place: Array, mean: Array, own: Array | None = None) -> Array:
+        """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p).
+
+        With `own`, numbers of training rows, query i is row own[i], which is left out.
+        """
+        k = min(NEAREST + (own is not None), self.count.size)
+        index = nearest(self.tree, place, k)
+        count, centre, scatter = self.count[index], self.mean[index], self.scatter[index]
+        if own is not None:
+            mine = index == self.where[own][:, None]
+            row = np.nonzero(mine)[0]
+            w, y = self.w[own][row], self.y[own][row]
+            count[mine], centre[mine], scatter[mine] = _without(
+                count[mine], centre[mine], scatter[mine], w, y
+            )
+        share = np.clip(NEAREST - (np.cumsum(count, axis=1) - count), 0.0, count)[:, :, None]
+        squares = scatter + (centre - mean[:, None, :]) ** 2
+        total = np.maximum(share.sum(axis=1), 1e-300)
+        return np.log((share * squares).sum(axis=1) / total + LEAST)
+
+
+def _without(count: Array, mean: Array, scatter: Array, w: Array, y: Array):
+    """Count, mean and mean squared deviation without one row of each place."""
+    left = np.where(count - w <= 1e-9 * count, 0.0, count - w)
+    safe = np.where(left > 0.0, left, 1.0)[:, None]
+    before, own = count[:, None], w[:, None]
+    new = mean + own * (mean - y) / safe
+    rest = (before * scatter - own * (y - mean) * (y - new)) / safe
+    gone = left[:, None] == 0.0
+    return left, np.where(gone, mean, new), np.where(gone, 0.0, np.maximum(rest, 0.0))

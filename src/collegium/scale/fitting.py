@@ -1,0 +1,138 @@
+"""Weights of the basis by Fisher scoring, its hyperparameters by the Laplace evidence.
+
+With r = ∂ log p(z | g)/∂g and the expected curvature a = ½ν/(ν + 3) of a row,
+
+    w ← w + A⁻¹(Bᵀr − w)      A = I + a BᵀΩB      evidence = log p(z | Bw) − ½wᵀw − ½ log|A|
+
+A does not depend on w, and the first two terms are stationary at the mode: the gradient of the
+evidence is that at fixed w.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..numerics import linalg
+from .basis import ScaleBasis
+from .density import log_density, nu_slope, slope, squared
+
+Array = np.ndarray
+#: ν = LEAST_NU + e^η, with the mean and standard deviation of η.
+LEAST_NU, NU = 1.2, (np.log(6.0), 1.5)
+#: Steps of Fisher scoring, halvings of one, and the squared length of a step at the mode.
+STEPS, HALVINGS, SMALL = 200, 30, 1e-18
+#: Iterations of L-BFGS, and bounds in prior standard deviations.
+ITERATIONS, WIDEST = 20, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The mode of the weights, and what is needed at it."""
+
+    w: Array  # (m,)
+    g: Array  # Bw  (n,)
+    log_joint: float  # log p(z | w) − ½wᵀw
+    factor: Array  # L, LLᵀ = A  (m, m)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Log evidence and log prior of (θ, η), their gradient, and the mode."""
+
+    value: float
+    gradient: Array  # (q + 1,)
+    mode: Mode
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """Hyperparameters with their mode."""
+
+    theta: Array  # (q,)
+    nu: float
+    B: Array  # (n, m)
+    mode: Mode
+
+
+def curvature(nu: float) -> float:
+    """a = ½ν/(ν + 3), the expected −∂² log p/∂g² of a row."""
+    return 0.5 if np.isinf(nu) else 0.5 * nu / (nu + 3.0)
+
+
+def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None = None) -> Mode:
+    """The weights of largest posterior density; it is log-concave, so there is one mode."""
+    G = linalg.gram((B * np.sqrt(weight)[:, None]).T)
+    L, _ = linalg.cholesky(linalg.add_diagonal(curvature(nu) * G, 1.0), 1.0, overwrite=True)
+
+    def joint(w: Array) -> tuple[float, Array, Array]:
+        g = B @ w
+        zeta = squared(z, g)
+        return float(weight @ log_density(zeta, g, nu)) - 0.5 * float(w @ w), g, zeta
+
+    w = np.zeros(B.shape[1]) if start is None else start
+    value, g, zeta = joint(w)
+    for _ in range(STEPS):
+        gradient = B.T @ (weight * slope(zeta, nu)) - w
+        step = linalg.solve_posdef(L, gradient)
+        for _ in range(HALVINGS):
+            new_value, new_g, new_zeta = joint(w + step)
+            if new_value >= value - 1e-13 * abs(value):
+                break
+            step *= 0.5
+        else:
+            break
+        w, value, g, zeta = w + step, new_value, new_g, new_zeta
+        if step @ step <= SMALL * (1.0 + w @ w):
+            break
+    return Mode(w, g, value, L)
+
+
+def evidence(
+    basis: ScaleBasis, z: Array, weight: Array, parameters: Array, start: Array | None = None
+) -> Evidence:
+    """Of (θ, η), with adjoints: ℓ gives B̄ = rwᵀ, −½ log|A| gives B̄ = −a ΩBA⁻¹."""
+    theta, nu = parameters[:-1], LEAST_NU + np.exp(parameters[-1])
+    B, a = basis.design(theta), curvature(nu)
+    mode = find_mode(B, z, weight, nu, start)
+    zeta = squared(z, mode.g)
+    covariance = linalg.solve_posdef(mode.factor, np.eye(mode.w.size))  # A⁻¹
+    spread = weight[:, None] * (B @ covariance)  # ΩBA⁻¹
+    B_bar = np.outer(weight * slope(zeta, nu), mode.w) - a * spread
+    a_bar = -0.5 * float(np.vdot(spread, B))  # −½ tr(A⁻¹BᵀΩB)
+    nu_bar = float(weight @ nu_slope(zeta, nu)) + a_bar * 1.5 / (nu + 3.0) ** 2
+    gradient = np.append(basis.design_vjp(theta, B, B_bar), nu_bar * (nu - LEAST_NU))
+    centre, sd = prior(basis)
+    away = (parameters - centre) / sd
+    value = mode.log_joint - 0.5 * linalg.log_det(mode.factor) - 0.5 * float(away @ away)
+    return Evidence(value, gradient - away / sd, mode)
+
+
+def prior(basis: ScaleBasis) -> tuple[Array, Array]:
+    """Means and standard deviations of (θ, η)."""
+    centre, sd = np.vstack([basis.prior, NU]).T
+    return centre, sd
+
+
+def learn(basis: ScaleBasis, z: Array, weight: Array) -> Learnt:
+    """Hyperparameters of largest evidence, from the prior's mean; weights at their mode."""
+    centre, sd = prior(basis)
+    best: list[Evidence] = []
+
+    def negative(parameters: Array) -> tuple[float, Array]:
+        start = best[0].mode.w if best else None
+        found = evidence(basis, z, weight, parameters, start)
+        if not best or found.value > best[0].value:
+            best[:] = [found]
+        return -found.value / z.size, -found.gradient / z.size
+
+    bounds = list(zip(centre - WIDEST * sd, centre + WIDEST * sd))
+    result = minimize(
+        negative, centre, jac=True, method="L-BFGS-B", bounds=bounds,
+        options={"maxiter": ITERATIONS, "ftol": 1e-6},
+    )  # fmt: skip
+    theta, nu = result.x[:-1], float(LEAST_NU + np.exp(result.x[-1]))
+    B = basis.design(theta)
+    return Learnt(theta, nu, B, find_mode(B, z, weight, nu, best[0].mode.w))
