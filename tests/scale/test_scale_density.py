@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import reference
-from collegium.scale.density import Margins, log_density, nu_slope, slope, squared
+from collegium.scale.density import Margins, bend, log_density, nu_slope, slope, squared
 
 Z = np.array([-30.0, -1.3, 0.0, 1e-4, 0.7, 4.0, 1500.0])
 G = np.array([0.3, -2.0, -8.0, 1.0, 0.0, -0.5, 2.0])
@@ -20,11 +20,18 @@ def test_log_density_is_that_of_the_t(nu):
 
 @pytest.mark.parametrize("nu", [1.3, 2.7, 9.0])
 def test_slopes_against_differences(nu):
-    for z, g in zip(Z, G):
-        at = np.array([g, nu])
-        found = reference.gradient(lambda a: log_density(squared(z, a[0]), a[0], a[1]), at)
-        zeta = squared(z, g)
-        assert_allclose([slope(zeta, nu), nu_slope(zeta, nu)], found, rtol=1e-7, atol=1e-9)
+    def value(a):
+        return log_density(squared(Z, G + a[0]), G + a[0], nu + a[1])
+
+    found, zeta = reference.gradient(value, np.zeros(2)), squared(Z, G)
+    assert_allclose(slope(zeta, nu), found[:, 0], rtol=1e-7, atol=1e-9)
+    assert_allclose(nu_slope(zeta, nu), found[:, 1], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("nu", [1.3, 9.0, np.inf])
+def test_bend_is_minus_the_slope_of_the_slope(nu):
+    found = reference.gradient(lambda a: slope(squared(Z, G + a[0]), nu), np.zeros(1))[:, 0]
+    assert_allclose(bend(squared(Z, G), nu), -found, rtol=1e-6, atol=1e-9)
 
 
 def test_many_degrees_of_freedom_are_the_normal():

@@ -147,7 +147,7 @@ def slow_joint(w, B, z, weight, nu):
 
 @pytest.mark.parametrize("nu", [2.4, 8.0, np.inf])
 def test_mode_is_the_largest_posterior_density(nu):
-    basis, _, z, weight = make(n=40)
+    basis, _, z, weight = make(n=20)
     B = basis.design(other(basis)[:-1])
     found = find_mode(B, z, weight, nu)
     best = minimize(lambda w: -slow_joint(w, B, z, weight, nu), 0 * found.w, method="L-BFGS-B",
@@ -178,7 +178,7 @@ def test_a_row_of_weight_two_is_that_row_twice():
 @pytest.mark.parametrize("near", [True, False])
 def test_evidence_is_that_of_laplace(near):
     """log p(z | w) − ½wᵀw − ½ log|I + ½ν/(ν + 3) BᵀΩB| + log p(θ), on dense matrices."""
-    basis, _, z, weight = make(n=40, near=near)
+    basis, _, z, weight = make(n=20, near=near)
     at = other(basis)
     nu, B = LEAST_NU + math.exp(at[-1]), basis.design(at[:-1])
     best = minimize(lambda w: -slow_joint(w, B, z, weight, nu), np.zeros(B.shape[1]),
@@ -226,7 +226,7 @@ def test_learning_finds_where_errors_are_large():
 
 def test_one_huge_error_does_not_move_the_others():
     basis, _, z, weight = make(n=300)
-    worse = z.copy()
+    B, worse = basis.design(prior(basis)[0][:-1]), z.copy()
     worse[7] = 1500.0
-    change = learn(basis, worse, weight).mode.g - learn(basis, z, weight).mode.g
-    assert np.median(np.abs(change)) < 0.2
+    change = find_mode(B, worse, weight, 3.0).g - find_mode(B, z, weight, 3.0).g
+    assert np.median(np.abs(change)) < 0.1

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from ..kernels import RBF, Matern32
+from ..kernels.matern32 import Matern32
+from ..kernels.rbf import RBF
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..numerics.records import record
@@ -118,7 +119,8 @@ class ScaleBasis:
         return np.array([*zip(CENTRES[:k], SPREADS[:k]), PLACE, STRETCH])
 
     def _places(self, theta: Array) -> Anchors:
-        return Anchors.at(Matern32(np.exp(theta[-2]), np.exp(theta[-1]) * self.unit), self.Z)
+        kernel = Matern32(float(np.exp(theta[-2])), float(np.exp(theta[-1])) * self.unit)
+        return Anchors.at(kernel, self.Z)
 
     def design(self, theta: Array) -> Array:
         """B  (n, m)."""
@@ -145,10 +147,9 @@ class ScaleBasis:
             bends.append(grid.expansion(own[:GRID, None]).weights[:, 0])
             slopes.append(own[GRID] if own.size > GRID else 0.0)
             start += line.shape[1]
-        places = self._places(theta)
-        weights = places.kernel.variance * places.expansion(w[start:, None]).weights[:, 0]
+        weights = np.exp(theta[-2]) * self._places(theta).expansion(w[start:, None]).weights[:, 0]
         return ScaleFunction(
             self.standard, float(LEVEL * w[0]), np.array(slopes),
             np.array([grid.Z[:, 0] for grid in self.grids]), np.array(bends),
-            self.Z, float(places.kernel.length_scale), weights,
+            self.Z, float(np.exp(theta[-1])) * self.unit, weights,
         )  # fmt: skip

@@ -14,13 +14,13 @@ Array = np.ndarray
 LARGEST = 1e200
 
 
-def squared(z: Array, g: Array) -> Array:
+def squared(z: Array, g: Array | float) -> Array:
     """ζ = z²e^(−g), at most LARGEST."""
     with np.errstate(over="ignore", divide="ignore"):
         return np.exp(np.minimum(2.0 * np.log(np.abs(z)) - g, np.log(LARGEST)))
 
 
-def log_density(zeta: Array, g: Array, nu: float) -> Array:
+def log_density(zeta: Array, g: Array | float, nu: float) -> Array:
     """log t_ν(z; 0, e^(g/2)), ζ = z²e^(−g)."""
     if np.isinf(nu):
         return -0.5 * (LOG_2PI + g + zeta)
@@ -33,6 +33,13 @@ def slope(zeta: Array, nu: float) -> Array:
     if np.isinf(nu):
         return 0.5 * (zeta - 1.0)
     return 0.5 * ((nu + 1.0) * (zeta / (nu + zeta)) - 1.0)
+
+
+def bend(zeta: Array, nu: float) -> Array:
+    """−∂² log t_ν/∂g² = ½(ν + 1)νζ/(ν + ζ)², never negative."""
+    if np.isinf(nu):
+        return 0.5 * zeta
+    return 0.5 * (nu + 1.0) * (nu / (nu + zeta)) * (zeta / (nu + zeta))
 
 
 def nu_slope(zeta: Array, nu: float) -> Array:
@@ -54,8 +61,8 @@ class Margins:
 
     def log_density(self, y: Array) -> Array:
         """log p(y)  (n, p)."""
-        t, g = self._standard(y), np.zeros_like(self.scale)
-        each = [log_density(squared(t[:, k], g[:, k]), 0.0, nu) for k, nu in enumerate(self.nu)]
+        zeta = squared(self._standard(y), 0.0)
+        each = [log_density(zeta[:, k], 0.0, nu) for k, nu in enumerate(self.nu)]
         return np.stack(each, axis=1) - np.log(self.scale)
 
     def cdf(self, y: Array) -> Array:
@@ -66,11 +73,8 @@ class Margins:
     def normal_scores(self, y: Array) -> Array:
         """Φ⁻¹(P(Y ≤ y)), by the nearer tail: N(0, 1) where the density is right  (n, p)."""
         t = self._standard(y)
-        tail = np.where(np.isinf(self.nu), t, -self._to_normal(-np.abs(t)) * np.sign(t))
-        return tail
-
-    def _to_normal(self, t: Array) -> Array:
-        return ndtri(np.maximum(stdtr(self._finite(), t), 1e-300))
+        below = np.maximum(stdtr(self._finite(), -np.abs(t)), 1e-300)
+        return np.where(np.isinf(self.nu), t, -ndtri(below) * np.sign(t))
 
     def quantile(self, probability: Array | float) -> Array:
         """The value that y falls below with this probability  (n, p)."""

@@ -17,13 +17,14 @@ from scipy.optimize import minimize
 
 from ..numerics import linalg
 from .basis import ScaleBasis
-from .density import log_density, nu_slope, slope, squared
+from .density import bend, log_density, nu_slope, slope, squared
 
 Array = np.ndarray
 #: ν = LEAST_NU + e^η, with the mean and standard deviation of η.
 LEAST_NU, NU = 1.2, (np.log(6.0), 1.5)
-#: Steps of Fisher scoring, halvings of one, and the squared length of a step at the mode.
-STEPS, HALVINGS, SMALL = 200, 30, 1e-18
+#: Steps of scoring, of which so many with one matrix; halvings of a step; and the squared length
+#: of a step at the mode.
+STEPS, EACH, HALVINGS, SMALL = 150, 25, 30, 1e-18
 #: Iterations of L-BFGS, and bounds in prior standard deviations.
 ITERATIONS, WIDEST = 20, 4.0
 
@@ -62,10 +63,19 @@ def curvature(nu: float) -> float:
     return 0.5 if np.isinf(nu) else 0.5 * nu / (nu + 3.0)
 
 
+def precision_factor(B: Array, curvatures: Array) -> Array:
+    """L, LLᵀ = I + Bᵀ diag(a) B  (m, m)."""
+    A = linalg.gram((B * np.sqrt(curvatures)[:, None]).T)
+    return linalg.cholesky(linalg.add_diagonal(A, 1.0), 1.0, overwrite=True)[0]
+
+
 def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None = None) -> Mode:
-    """The weights of largest posterior density; it is log-concave, so there is one mode."""
-    G = linalg.gram((B * np.sqrt(weight)[:, None]).T)
-    L, _ = linalg.cholesky(linalg.add_diagonal(curvature(nu) * G, 1.0), 1.0, overwrite=True)
+    """The weights of largest posterior density; it is log-concave, so there is one mode.
+
+    Where the expected curvature is far from the observed one (outliers, and ν large), steps with
+    the latter follow.
+    """
+    L = expected = precision_factor(B, weight * curvature(nu))
 
     def joint(w: Array) -> tuple[float, Array, Array]:
         g = B @ w
@@ -74,7 +84,9 @@ def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None 
 
     w = np.zeros(B.shape[1]) if start is None else start
     value, g, zeta = joint(w)
-    for _ in range(STEPS):
+    for i in range(STEPS):
+        if i and i % EACH == 0:
+            L = precision_factor(B, weight * bend(zeta, nu))
         gradient = B.T @ (weight * slope(zeta, nu)) - w
         step = linalg.solve_posdef(L, gradient)
         for _ in range(HALVINGS):
@@ -87,7 +99,7 @@ def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None 
         w, value, g, zeta = w + step, new_value, new_g, new_zeta
         if step @ step <= SMALL * (1.0 + w @ w):
             break
-    return Mode(w, g, value, L)
+    return Mode(w, g, value, expected)
 
 
 def evidence(

@@ -1,0 +1,48 @@
+"""Whether held-out rows are better for a varying scale, and standard deviations that go with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.records import record
+
+Array = np.ndarray
+#: Gains of a row above this count as this; the mean gain has to exceed LEAST and ERRORS of its
+#: standard errors.
+MOST, LEAST, ERRORS = 2.0, 0.005, 2.0
+#: Values of ρ that are tried.
+SHARES = np.geomspace(1e-4, 1.0, 81)
+
+
+@record("scale.gain/1")
+@dataclass(frozen=True)
+class Gain:
+    """Mean gain of a held-out row in log density, and its standard error."""
+
+    mean: float = 0.0
+    error: float = 0.0
+
+    @classmethod
+    def of(cls, new: Array, old: Array, weight: Array) -> Gain:
+        """Of min(log p_new − log p_old, MOST), so that a few rows do not decide."""
+        each, share = np.minimum(new - old, MOST), weight / weight.sum()
+        mean = float(share @ each)
+        return cls(mean, float(np.sqrt(share**2 @ (each - mean) ** 2)))
+
+    @property
+    def enough(self) -> bool:
+        return self.mean > max(LEAST, ERRORS * self.error)
+
+
+def calibrated(z: Array, g: Array, weight: Array) -> tuple[float, float]:
+    """κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
+
+    For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ).
+    """
+    share = weight / weight.sum()
+    factors = np.exp(g)[:, None] * (1.0 - SHARES) + SHARES  # (n, 81)
+    kappa = np.maximum(share @ (z[:, None] ** 2 / factors), 1e-300)
+    best = int(np.argmin(np.log(kappa) + share @ np.log(factors)))
+    return float(kappa[best]), float(SHARES[best])

@@ -1,0 +1,152 @@
+"""The scale of the error as a fitted model keeps it: one for every output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..numerics.records import record
+from .basis import ScaleBasis, ScaleFunction
+from .decision import Gain, calibrated
+from .degrees import cross_fit
+from .density import Margins, log_density
+from .features import ScaleInputs
+from .fitting import learn
+
+Array = np.ndarray
+#: Fewer held-out rows say nothing about a varying scale.
+FEWEST = 20
+#: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
+#: between values that may be smaller than its resolution.
+TIED, ODD = 0.5, 0.1
+
+
+@record("scale.output/1")
+@dataclass(frozen=True, eq=False)
+class OutputScale:
+    """(y − m)/sd ~ t_ν(0, e^(g/2)) of one output; without g, N(0, 1)."""
+
+    function: ScaleFunction | None  # g; None: zero
+    nu: float
+    kappa: float  # variance of y: κ sd² ((1 − ρ)e^g + ρ)
+    rho: float
+    least: float  # floor of the scale of y
+    gain: Gain  # of held-out rows, whether it was enough or not
+
+    @classmethod
+    def constant(cls, gain: Gain | None = None) -> OutputScale:
+        return cls(None, np.inf, 1.0, 1.0, 0.0, gain or Gain())
+
+    @classmethod
+    def learn(
+        cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float
+    ) -> OutputScale:
+        """From held-out rows: errors y − m of one output (n,), weights with mean one."""
+        log_sd = inputs.log_sd[:, output]
+        z, least = errors * np.exp(-log_sd), _least(log_sd, floor(resolution))
+        basis = ScaleBasis.of(inputs, output, weight)
+        learnt = learn(basis, z, weight)
+        cross = cross_fit(learnt, z, weight, least)
+        gain = Gain.of(cross.log_density(z), log_density(z**2, 0.0, np.inf), weight)
+        if not gain.enough:
+            return cls.constant(gain)
+        function = basis.function(learnt.theta, learnt.mode.w)
+        function = replace(function, constant=function.constant + cross.offset)
+        kappa, rho = calibrated(z, cross.g, weight)
+        return cls(function, cross.nu, kappa, rho, floor(resolution), gain)
+
+    def log_scale(self, inputs: ScaleInputs, output: int) -> Array:
+        """g  (n,)."""
+        log_sd = inputs.log_sd[:, output]
+        if self.function is None:
+            return np.zeros(log_sd.size)
+        return np.maximum(self.function(inputs, output), _least(log_sd, self.least))
+
+
+@record("scale.scale/1")
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """The distribution of y around predictions: Student's t with a scale for every row."""
+
+    outputs: tuple[OutputScale, ...]
+
+    @classmethod
+    def identity(cls, p: int = 1) -> ErrorScale:
+        """Constant noise: y ~ N(m, sd²) for all outputs."""
+        return cls((OutputScale.constant(),) * p)
+
+    @classmethod
+    def learn(
+        cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
+        resolution: Array | None = None,
+    ) -> ErrorScale:  # fmt: skip
+        """From held-out rows, y (n, p), weights (n,), and the steps in which each y varies (p,).
+
+        The result is the same in any order of the rows.
+        """
+        n, p = y.shape
+        if n < FEWEST:
+            return cls.identity(p)
+        w = np.ones(n) if weight is None else weight / weight.mean()
+        steps = np.zeros(p) if resolution is None else resolution
+        errors = y - inputs.mean
+        order = np.lexsort((*errors.T, w, *inputs.place.T[::-1]))
+        inputs, errors, w = inputs.take(order), errors[order], w[order]
+        return cls(
+            tuple(OutputScale.learn(inputs, k, errors[:, k], w, float(steps[k])) for k in range(p))
+        )
+
+    @property
+    def varies(self) -> bool:
+        """Whether any output has other than constant noise."""
+        return any(one.function is not None for one in self.outputs)
+
+    @property
+    def needs_near(self) -> bool:
+        """Whether `log_scale` reads the errors of nearby rows."""
+        return any(
+            one.function is not None and one.function.slopes.size == 3 for one in self.outputs
+        )
+
+    def log_scale(self, inputs: ScaleInputs) -> Array:
+        """g, the log of the squared scale of (y − m)/sd  (n, p)."""
+        return np.stack([one.log_scale(inputs, k) for k, one in enumerate(self.outputs)], axis=1)
+
+    def predictive(self, inputs: ScaleInputs) -> Margins:
+        """The distribution of y: density, quantiles, draws."""
+        scale = np.exp(inputs.log_sd + 0.5 * self.log_scale(inputs))
+        return Margins(inputs.mean, scale, np.array([one.nu for one in self.outputs]))
+
+    def variance(self, inputs: ScaleInputs) -> Array:
+        """κ sd² ((1 − ρ)e^g + ρ): a variance for a Gaussian around the mean  (n, p)."""
+        kappa, rho = np.array([(one.kappa, one.rho) for one in self.outputs]).T
+        return (
+            kappa
+            * np.exp(2.0 * inputs.log_sd)
+            * ((1.0 - rho) * np.exp(self.log_scale(inputs)) + rho)
+        )
+
+
+def floor(resolution: float) -> float:
+    """Δ/√12, the standard deviation of what rounding to steps of Δ hides."""
+    return resolution / np.sqrt(12.0)
+
+
+def _least(log_sd: Array, least: float) -> Array:
+    """g at which the scale of y is the least  (n,)."""
+    with np.errstate(divide="ignore"):
+        return 2.0 * (np.log(least) - log_sd)
+
+
+def resolution(y: Array) -> Array:
+    """The steps in which each output varies; 0 where fewer than half of the values are tied.
+
+    It is the gap of neighbouring values that a tenth of the gaps are below.
+    """
+    found = np.zeros(y.shape[1])
+    for k, column in enumerate(y.T):
+        values, count = np.unique(column, return_counts=True)
+        if values.size > 1 and count[count > 1].sum() >= TIED * column.size:
+            found[k] = np.quantile(np.diff(values), ODD)
+    return found
