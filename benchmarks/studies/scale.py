@@ -24,7 +24,7 @@ from collegium.engines import Serial
 from collegium.messages.committee import Committee
 from collegium.rows.chunk import cut
 from collegium.rows.metric import Metric
-from collegium.rows.rows import Prediction
+from collegium.rows.rows import Prediction, Rows
 from collegium.scale.density import Margins
 from collegium.scale.features import Neighbours, ScaleInputs
 from collegium.scale.scale import ErrorScale, resolution
@@ -33,40 +33,41 @@ SETS = ["protein", "cal_housing", "powerplant", "kin40k", "wine_red"]
 FOLDS = 10
 
 
-def held_out(model, number: int) -> tuple[np.ndarray, Prediction]:
-    """Row numbers, and predictions of f by the committee of the other rows."""
-    committee, n = model.committee, model.committee.rows().X.shape[0]
-    order = np.random.default_rng(0).permutation(n)
-    parts = [order[:number]] if 5 * number <= n else np.array_split(order, FOLDS)
-    return np.concatenate(parts), Prediction.joined([answered(model, part) for part in parts])
+def make_inputs(model, rows: Rows, X: np.ndarray, found: Prediction) -> ScaleInputs:
+    """Inputs of the scale at X, where rows were learnt from."""
+    metric = Metric.of(model.kernel, model.committee.rows().X)
+    near, place = Neighbours.of(metric.forward(rows.X), rows.y, rows.w), metric.forward(X)
+    q = near.log_error(place, found.mean)
+    return ScaleInputs.of(found.mean, found.variance + model.committee.noise, place, q)
 
 
-def answered(model, held: np.ndarray) -> Prediction:
+def answered(model, held: np.ndarray) -> ScaleInputs:
+    """Inputs at rows, answered by the others. Of a row that stands for copies one is held out."""
     committee, rows = model.committee, model.committee.rows()
+    w = rows.w - np.bincount(held, minlength=rows.w.size)
     starts = np.cumsum([0, *committee.sizes])
-    groups = [np.setdiff1d(np.arange(a, b), held) for a, b in zip(starts, starts[1:])]
-    chunks = cut(*rows.fields(), [group for group in groups if group.size])
+    groups = [np.arange(a, b)[w[a:b] > 0] for a, b in zip(starts, starts[1:])]
+    rest = Rows(rows.X, rows.y, np.where(w > 0, w, 1.0))
     other = Committee.start(model.kernel, committee.noise, committee.basis.Z, rows.y.shape[1])
-    other = other.add(chunks, Serial(), keep=True)
-    return model.answerer(other, model.n_local).predict(rows.X[held], Serial())
+    other = other.add(cut(*rest.fields(), [g for g in groups if g.size]), Serial(), keep=True)
+    found = model.answerer(other, model.n_local).predict(rows.X[held], Serial())
+    return make_inputs(model, rest.take(np.concatenate(groups)), rows.X[held], found)
 
 
-def learn_scale(model, number: int):
-    """The scale, and what makes inputs of it from predictions."""
-    rows, noise = model.committee.rows(), model.committee.noise
-    metric = Metric.of(model.kernel, rows.X)
-    near = Neighbours.of(metric.forward(rows.X), rows.y, rows.w)
-
-    def inputs(X, found: Prediction, own=None) -> ScaleInputs:
-        place = metric.forward(X)
-        q = near.log_error(place, found.mean, own)
-        return ScaleInputs.of(found.mean, found.variance + noise, place, q)
-
-    held, found = held_out(model, number)
+def learn_scale(model, number: int) -> tuple[ErrorScale, int, float]:
+    """The scale, held-out rows, and CPU seconds without those of their answers."""
+    rows = model.committee.rows()
+    copies = np.repeat(np.arange(rows.w.size), rows.w.astype(int))
+    order = np.random.default_rng(0).permutation(copies)
+    parts = [order[:number]] if 5 * number <= order.size else np.array_split(order, FOLDS)
+    each, held = [answered(model, part) for part in parts], np.concatenate(parts)
+    at = ScaleInputs(
+        *(np.concatenate([getattr(one, name) for one in each])
+          for name in ("log_sd", "mean", "place", "near"))
+    )  # fmt: skip
     with Meter() as meter:
-        at = inputs(rows.X[held], found, held)
-        scale = ErrorScale.learn(at, rows.y[held], rows.w[held], resolution(rows.y))
-    return scale, inputs, held.size, meter.cpu
+        scale = ErrorScale.learn(at, rows.y[held], resolution=resolution(rows.y[copies]))
+    return scale, held.size, meter.cpu
 
 
 def thirds(inside: np.ndarray, width: np.ndarray) -> str:
@@ -93,11 +94,11 @@ def run(folder, name: str, most: int, number: int) -> dict:
         estimator = CommitteeRegressor(random_state=0).fit(data.X, data.y)
     model = estimator.model_
     with Meter() as all_of_it:
-        scale, inputs, held, seconds = learn_scale(model, number)
+        scale, held, seconds = learn_scale(model, number)
     found = model.predictor().predict(data.X_test, Serial())
     y = model.units.scaling.forward(data.y_test[:, None])
     with Meter() as ask:
-        at = inputs(data.X_test, found)
+        at = make_inputs(model, model.committee.rows(), data.X_test, found)
         after = scale.predictive(at)
     before = ErrorScale.identity().predictive(at)
     calibrated = Margins(at.mean, np.sqrt(scale.variance(at)), np.array([np.inf]))

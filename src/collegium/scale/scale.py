@@ -42,12 +42,16 @@ class OutputScale:
     def learn(
         cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float
     ) -> OutputScale:
-        """From held-out rows: errors y − m of one output (n,), weights with mean one."""
+        """From held-out rows: errors y − m of one output (n,), weights with mean one.
+
+        Where y has steps of Δ, squared errors are e² + Δ²/12: what they are without rounding.
+        """
         log_sd = inputs.log_sd[:, output]
-        z, least = errors * np.exp(-log_sd), _least(log_sd, floor(resolution))
+        z, blurred = errors * np.exp(-log_sd), np.hypot(errors, floor(resolution))
         basis = ScaleBasis.of(inputs, output, weight)
-        learnt = learn(basis, z, weight)
-        cross = cross_fit(learnt, z, weight, least)
+        learnt = learn(basis, blurred * np.exp(-log_sd), weight)
+        least = _least(log_sd, floor(resolution))
+        cross = cross_fit(learnt, blurred * np.exp(-log_sd), weight, least)
         gain = Gain.of(cross.log_density(z), log_density(z**2, 0.0, np.inf), weight)
         if not gain.enough:
             return cls.constant(gain)
