@@ -108,6 +108,12 @@ def test_calibrated_variance_is_the_most_likely_of_its_kind():
         assert slow(kappa, rho) <= slow(k * kappa, min(r * rho, 1.0))
 
 
+def test_variance_stays_as_it_was_where_there_is_nothing_to_gain():
+    rng = np.random.default_rng(0)
+    z, g = rng.standard_t(5.0, 500) / np.sqrt(5.0 / 3.0), rng.normal(size=500)
+    assert calibrated(z, g, np.ones(500)) == (1.0, 1.0)
+
+
 # --- the record -----------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.records import record
+from .density import log_density, squared
 
 Array = np.ndarray
 #: Gains of a row above this count as this; the mean gain has to exceed LEAST and ERRORS of its
@@ -39,10 +40,15 @@ class Gain:
 def calibrated(z: Array, g: Array, weight: Array) -> tuple[float, float]:
     """κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
 
-    For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ).
+    For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ). Both are one, the variance
+    as it was, where held-out rows do not gain enough.
     """
     share = weight / weight.sum()
     factors = np.exp(g)[:, None] * (1.0 - SHARES) + SHARES  # (n, 81)
     kappa = np.maximum(share @ (z[:, None] ** 2 / factors), 1e-300)
     best = int(np.argmin(np.log(kappa) + share @ np.log(factors)))
+    g_new = np.log(kappa[best] * factors[:, best])
+    new, old = (log_density(squared(z, at), at, np.inf) for at in (g_new, np.zeros_like(g)))
+    if not Gain.of(new, old, weight).enough:
+        return 1.0, 1.0
     return float(kappa[best]), float(SHARES[best])
