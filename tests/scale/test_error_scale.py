@@ -205,6 +205,29 @@ def test_scale_is_not_below_the_resolution_of_y():
     assert_allclose(one.predictive(tiny).scale, 0.6 / np.sqrt(12.0))
 
 
+def test_rounded_targets_have_nearly_the_scale_of_those_before_rounding():
+    inputs, y, w = held_out(1000, strength=3.0)
+    rounded = inputs.mean + np.round((y - inputs.mean) / 0.8) * 0.8
+    assert (rounded == inputs.mean).mean() > 0.5
+    one = ErrorScale.learn(inputs, rounded, w, np.array([0.8])).predictive(inputs)
+    plain = ErrorScale.learn(inputs, y, w).predictive(inputs)
+    ratio = (one.quantile(0.9) - inputs.mean) / (plain.quantile(0.9) - inputs.mean)
+    assert 0.8 < np.median(ratio[plain.scale > 0.5]) < 1.25  # rounding hides little there
+
+
+def test_scale_of_new_rows_is_the_mode_and_the_offset_of_cross_fitted_ones():
+    inputs, y, _ = held_out(200)
+    order = np.lexsort(inputs.place.T[::-1])
+    inputs, y, w = inputs.take(order), y[order], np.ones(200)
+    z = ((y - inputs.mean) / np.exp(inputs.log_sd))[:, 0]
+    found = learn(ScaleBasis.of(inputs, 0, w), z, w)
+    cross = cross_fit(found, z, w, np.full(200, -np.inf))
+    one = ErrorScale.learn(inputs, y)
+    assert one.varies and abs(cross.offset) > 1e-3
+    assert_allclose(one.log_scale(inputs)[:, 0], found.mode.g + cross.offset, atol=1e-6)
+    assert_allclose(one.outputs[0].nu, cross.nu, rtol=1e-6)
+
+
 def test_resolution_is_the_step_of_tied_values_and_zero_without_ties():
     rng = np.random.default_rng(0)
     grades, lengths = rng.integers(3, 9, 200) * 0.5, rng.normal(size=200)

@@ -134,7 +134,7 @@ class ErrorScale:
 
 def floor(resolution: float) -> float:
     """Δ/√12, the standard deviation of what rounding to steps of Δ hides."""
-    return resolution / np.sqrt(12.0)
+    return resolution / float(np.sqrt(12.0))
 
 
 def _least(log_sd: Array, least: float) -> Array:
