@@ -157,6 +157,9 @@ def test_constant_noise_stays_constant(n):
 
 def test_few_rows_say_nothing():
     assert not ErrorScale.learn(*held_out(19)).varies
+    inputs, y, w = held_out(200)
+    assert not ErrorScale.learn(inputs, y, np.where(np.arange(200) < 5, 1e6, w)).varies
+    assert not ErrorScale.learn(inputs.take(np.arange(0)), y[:0]).varies
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -203,6 +206,22 @@ def test_scale_is_not_below_the_resolution_of_y():
     assert one.predictive(inputs).scale.min() >= 0.6 / np.sqrt(12.0) - 1e-12
     tiny = ScaleInputs(inputs.log_sd - 20.0, inputs.mean, inputs.place, inputs.near)
     assert_allclose(one.predictive(tiny).scale, 0.6 / np.sqrt(12.0))
+
+
+def test_densities_are_bounded_where_all_errors_are_zero():
+    inputs, _, w = held_out(60)
+    found = ErrorScale.learn(inputs, inputs.mean.copy(), w).predictive(inputs)
+    share = found.scale / np.exp(inputs.log_sd)
+    assert share.min() >= 0.999e-4 and share.max() < 2e-4
+    assert np.isfinite(found.log_density(inputs.mean)).all()
+
+
+def test_steps_are_no_floor_where_errors_are_far_below_them():
+    inputs, y, w = held_out(300)
+    plain = ErrorScale.learn(inputs, y, w)
+    planned = ErrorScale.learn(inputs, y, w, np.array([100.0]))
+    assert plain.varies
+    assert_array_equal(planned.log_scale(inputs), plain.log_scale(inputs))
 
 
 def test_rounded_targets_have_nearly_the_scale_of_those_before_rounding():

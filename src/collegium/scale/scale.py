@@ -15,11 +15,15 @@ from .features import ScaleInputs
 from .fitting import learn
 
 Array = np.ndarray
-#: Fewer held-out rows say nothing about a varying scale.
+#: Fewer held-out rows, (Σw)²/Σw², say nothing about a varying scale.
 FEWEST = 20
 #: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
 #: between values that may be smaller than its resolution.
 TIED, ODD = 0.5, 0.1
+#: A scale is not below this share of the standard deviation, so that densities are bounded.
+FINEST = 1e-4
+#: The share of errors that show whether y is rounded: of a uniform rest, .45Δ are above it.
+MOST = 0.9
 
 
 @record("scale.output/1")
@@ -46,19 +50,19 @@ class OutputScale:
 
         Where y has steps of Δ, squared errors are e² + Δ²/12: what they are without rounding.
         """
-        log_sd = inputs.log_sd[:, output]
-        z, blurred = errors * np.exp(-log_sd), np.hypot(errors, floor(resolution))
+        log_sd, least = inputs.log_sd[:, output], floor(resolution, errors)
+        bound, z = _least(log_sd, least), errors * np.exp(-log_sd)
+        blurred = np.hypot(z, np.exp(0.5 * bound))
         basis = ScaleBasis.of(inputs, output, weight)
-        learnt = learn(basis, blurred * np.exp(-log_sd), weight)
-        least = _least(log_sd, floor(resolution))
-        cross = cross_fit(learnt, blurred * np.exp(-log_sd), weight, least)
+        learnt = learn(basis, blurred, weight)
+        cross = cross_fit(learnt, blurred, weight, bound)
         gain = Gain.of(cross.log_density(z), log_density(z**2, 0.0, np.inf), weight)
         if not gain.enough:
             return cls.constant(gain)
         function = basis.function(learnt.theta, learnt.mode.w)
         function = replace(function, constant=function.constant + cross.offset)
         kappa, rho = calibrated(z, cross.g, weight)
-        return cls(function, cross.nu, kappa, rho, floor(resolution), gain)
+        return cls(function, cross.nu, kappa, rho, least, gain)
 
     def log_scale(self, inputs: ScaleInputs, output: int) -> Array:
         """g  (n,)."""
@@ -90,9 +94,9 @@ class ErrorScale:
         The result is the same in any order of the rows.
         """
         n, p = y.shape
-        if n < FEWEST:
-            return cls.identity(p)
         w = np.ones(n) if weight is None else weight / weight.mean()
+        if n == 0 or w.sum() ** 2 < FEWEST * (w @ w):
+            return cls.identity(p)
         steps = np.zeros(p) if resolution is None else resolution
         errors = y - inputs.mean
         order = np.lexsort((*errors.T, w, *inputs.place.T[::-1]))
@@ -132,15 +136,20 @@ class ErrorScale:
         )
 
 
-def floor(resolution: float) -> float:
-    """Δ/√12, the standard deviation of what rounding to steps of Δ hides."""
-    return resolution / float(np.sqrt(12.0))
+def floor(resolution: float, errors: Array) -> float:
+    """Δ/√12, the standard deviation of what rounding to steps of Δ hides.
+
+    Zero where most errors are smaller: then y has steps, but is not rounded, as the levels of a
+    planned experiment are not.
+    """
+    hidden = resolution / float(np.sqrt(12.0))
+    return hidden if np.quantile(np.abs(errors), MOST) >= hidden else 0.0
 
 
 def _least(log_sd: Array, least: float) -> Array:
-    """g at which the scale of y is the least  (n,)."""
+    """g at which the scale of y is the least, or FINEST of its standard deviation  (n,)."""
     with np.errstate(divide="ignore"):
-        return 2.0 * (np.log(least) - log_sd)
+        return 2.0 * np.maximum(np.log(least) - log_sd, np.log(FINEST))
 
 
 def resolution(y: Array) -> Array:
