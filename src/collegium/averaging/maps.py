@@ -1,0 +1,85 @@
+"""Three posterior modes: one length scale (τ = 0), and length scales that differ little or much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..learning.optimise import Prior
+from .model import SHARED, Table, prior
+
+Array = np.ndarray
+#: Prior standard deviations of the δ.
+TAUS = (0.0, 1.0, 2.0)
+#: Bins of a column, in which means of y are compared.
+BINS = 8
+MOST_ITERATIONS = 80
+#: L-BFGS stops where a step gains less, in nats a row.
+GAIN = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The most probable θ under one prior."""
+
+    prior: Prior
+    theta: Array  # (q,)
+    value: float  # log p(y | θ) − ½‖(θ − centre)/spread‖²
+
+
+def modes(table: Table) -> list[Mode]:
+    """The modes of τ = 0, 1, 2, in this order; of one column that of τ = 0 alone."""
+    d = table.X.shape[1]
+    same = climb(table, prior(d, TAUS[0]), [prior(d, TAUS[0]).centre])
+    if d == 1:
+        return [same]
+    little, much = (prior(d, tau) for tau in TAUS[1:])
+    equal = np.concatenate([same.theta, np.zeros(d)])
+    unequal = little.centre.copy()
+    unequal[SHARED:] = deltas(table)
+    first = climb(table, little, [equal, little.centre, unequal])
+    return [same, first, climb(table, much, [first.theta])]
+
+
+def climb(table: Table, weak: Prior, starts: Sequence[Array]) -> Mode:
+    """The highest of the modes that L-BFGS finds from the starts, in units of the prior's sd."""
+
+    def negative(z: Array) -> tuple[float, Array]:
+        value, gradient = table.log_posterior(weak.centre + weak.spread * z, weak)
+        return -value / table.y.size, -weak.spread * gradient / table.y.size
+
+    low, high = (weak.low - weak.centre) / weak.spread, (weak.high - weak.centre) / weak.spread
+    found = [
+        minimize(
+            negative, np.clip((theta - weak.centre) / weak.spread, low, high), jac=True,
+            method="L-BFGS-B", bounds=list(zip(low, high)),
+            options={"maxiter": MOST_ITERATIONS, "maxcor": 20, "ftol": GAIN},
+        )
+        for theta in starts
+    ]  # fmt: skip
+    best = min(found, key=lambda result: float(result.fun))
+    return Mode(weak, weak.centre + weak.spread * best.x, -float(best.fun) * table.y.size)
+
+
+def deltas(table: Table) -> Array:
+    """δⱼ = −½ log(ηⱼ² + (BINS − 1)/n), less their mean: short where bins of xⱼ tell y apart  (d,).
+
+    By chance alone ηⱼ² is about (BINS − 1)/n.
+    """
+    ratios = np.array([correlation_ratio(x, table.y, table.w) for x in table.X.T])
+    raw = -0.5 * np.log(ratios + (BINS - 1) / table.y.size)
+    return raw - raw.mean()
+
+
+def correlation_ratio(x: Array, y: Array, w: Array) -> float:
+    """η²: the share of the variance of y that lies between BINS bins of x; equal x share a bin."""
+    edges = np.quantile(x, np.arange(1, BINS) / BINS)
+    number = np.searchsorted(edges, x, side="left")
+    weight = np.bincount(number, w, BINS)
+    off = y - w @ y / w.sum()
+    between = np.bincount(number, w * off, BINS) ** 2 / np.maximum(weight, 1e-300)
+    total = float(w @ off**2)
+    return float(between.sum()) / total if total > 0.0 else 0.0
