@@ -14,26 +14,31 @@ from ..numerics.tiles import by_tiles
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
 from .laplace import laplace
-from .maps import TAUS, modes
+from .maps import modes
 from .mixture import Mixture
 from .model import Factor, Table, covariance, noise_variance, variances
 from .stacking import log_scores, weights
 
 Array = np.ndarray
-#: Points about a mode of so many rows; beyond, some; beyond the last, none.
-POINTS, MANY, MOST = 16, 300, 600
+#: Points about each mode of up to MANY rows, and the fewest of up to MOST rows.
+POINTS, FEWEST, MANY, MOST = 16, 4, 300, 600
+#: Rows a column beyond which the fewest points do as well.
+A_COLUMN = 50
 #: Standardised inputs are clipped there: further out every kernel value is zero.
 FARTHEST = 1e100
 
 
 def points_for(n: int, d: int) -> int:
-    """Points about each mode that n rows deserve; 0 beyond MOST rows: do not average."""
+    """Points about each mode that n rows of d columns deserve; 0 beyond MOST rows: do not average.
+
+    16 up to 300 rows, falling to 4 at 600; 4 where there are more than fifty rows a column.
+    """
     if n > MOST:
         return 0
-    if n <= MANY:
-        return POINTS
-    share = (MOST - n) / (MOST - MANY)
-    return 2 * round((4 + (POINTS - 4) * share) / 2)
+    if n > A_COLUMN * d:
+        return FEWEST
+    share = min(1.0, (MOST - n) / (MOST - MANY))
+    return 2 * round((FEWEST + (POINTS - FEWEST) * share) / 2)
 
 
 @record("averaging.averaged/1")
@@ -76,11 +81,11 @@ class Averaged:
     def _at(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and variance of f under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Kfs = covariance(theta, self.rows.X, Xs)
-        V = solve_lower(factor.L, Kfs)
+        Ksf = covariance(theta, Xs, self.rows.X)
+        V = solve_lower(factor.L, Ksf.T)
         prior = variances(theta, Xs)
-        left = np.maximum(prior - (V**2).sum(axis=0), JITTERS[0] * prior)
-        return Kfs.T @ factor.alpha, left
+        left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
+        return (Ksf @ factor.alpha[:, None])[:, 0], left
 
     def sample(
         self, X: Array, count: int, rng: np.random.Generator, *, noise: bool = True
@@ -112,9 +117,9 @@ class Averaged:
     def _joint(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and covariance of f at all queries under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Kfs = covariance(theta, self.rows.X, Xs)
-        V = solve_lower(factor.L, Kfs)
-        return Kfs.T @ factor.alpha, covariance(theta, Xs) - gram(np.ascontiguousarray(V.T))
+        Ksf = covariance(theta, Xs, self.rows.X)
+        V = solve_lower(factor.L, Ksf.T)
+        return Ksf @ factor.alpha, covariance(theta, Xs) - gram(np.ascontiguousarray(V.T))
 
     def _standardised(self, X: Array) -> Array:
         return standardised(self.inputs, X)
