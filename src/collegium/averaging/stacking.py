@@ -11,7 +11,7 @@ from ..numerics.linalg import LOG_2PI, inverse_posdef
 from .model import Table, noise_variance
 
 Array = np.ndarray
-#: Rows that count as if they had been shared out before any was seen, and the shares of τ = 0, 1, 2.
+#: Rows that count as if shared out before any was seen, and the shares of τ = 0, 1, 2.
 PSEUDO_ROWS, SHARES = 10.0, (0.5, 0.25, 0.25)
 #: A model whose evidence is so many nats below the best is left out.
 FAR_BELOW = 20.0
