@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .maps import Mode
-from .model import NOISE, NOISE_RANGE, Table
+from .model import Table
 
 Array = np.ndarray
 #: Step of the differences, in prior standard deviations.
@@ -30,18 +30,15 @@ class Normal:
         return self.mode.value - 0.5 * float(np.log(self.eigenvalues).sum())
 
     def points(self, count: int, rng: np.random.Generator) -> Array:
-        """count/2 normal draws and their mirror images; no count: the mode  (count, q).
-
-        log σ stays within its bounds.
-        """
+        """count/2 normal draws and their mirror images, within the bounds; of no count the mode
+        (count, q)."""
         mode = self.mode
         if count == 0:
             return mode.theta[None]
         half = rng.standard_normal((count // 2, mode.theta.size)) / np.sqrt(self.eigenvalues)
         steps = mode.prior.spread * (half @ self.directions.T)
         theta = mode.theta + np.concatenate([steps, -steps])
-        theta[:, NOISE] = np.clip(theta[:, NOISE], *NOISE_RANGE)
-        return theta
+        return np.clip(theta, mode.prior.low, mode.prior.high)
 
 
 def laplace(table: Table, mode: Mode) -> Normal:
