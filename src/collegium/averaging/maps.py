@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..learning.optimise import Prior
-from .model import SHARED, Table, prior
+from .model import LENGTH, NOISE, SHARED, Table, prior
 
 Array = np.ndarray
 #: Prior standard deviations of the δ.
@@ -35,15 +35,24 @@ class Mode:
 def modes(table: Table) -> list[Mode]:
     """The modes of τ = 0, 1, 2, in this order; of one column, or of very many, τ = 0 alone."""
     n, d = table.X.shape
-    same = climb(table, prior(d, TAUS[0]), [prior(d, TAUS[0]).centre])
+    equal = prior(d, TAUS[0])
+    same = climb(table, equal, [equal.centre, rough(equal)])
     if d == 1 or work(n, d) > MOST_WORK:
         return [same]
     little, much = (prior(d, tau) for tau in TAUS[1:])
-    equal = np.concatenate([same.theta, np.zeros(d)])
+    without = np.concatenate([same.theta, np.zeros(d)])
     unequal = little.centre.copy()
     unequal[SHARED:] = deltas(table)
-    first = climb(table, little, [equal, little.centre, unequal])
+    first = climb(table, little, [without, little.centre, unequal])
     return [same, first, climb(table, much, [first.theta])]
+
+
+def rough(weak: Prior) -> Array:
+    """The centre but for ℓ and σ two prior standard deviations smaller: where rows recur, there
+    may be a higher mode."""
+    theta = weak.centre.copy()
+    theta[[LENGTH, NOISE]] -= 2.0 * weak.spread[[LENGTH, NOISE]]
+    return theta
 
 
 def work(n: int, d: int) -> float:
