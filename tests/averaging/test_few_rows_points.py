@@ -47,7 +47,8 @@ def test_a_rough_mode_is_found_where_rows_recur():
     """Five rows of sixty were seen twice, with one y each: the higher mode has no noise."""
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(60, 3)), np.repeat([2.0, 1.0], [5, 55])
-    rows = Table(X, X[:, 0] + rng.normal(size=60), w)
+    y = X[:, 0] + rng.normal(size=60)
+    rows = Table(X, (y - y.mean()) / y.std(), w)
     from_centre = climb(rows, prior(3, 0.0), [prior(3, 0.0).centre])
     same = modes(rows)[0]
     assert same.theta[NOISE] < -4.0 and from_centre.theta[NOISE] > -1.0
