@@ -117,9 +117,16 @@ def test_points_have_the_covariance_of_the_normal_and_mirror_each_other():
     assert few.shape == (16, 5)
     middle = 0.5 * (few[:8] + few[8:])
     assert_allclose(middle[:, inside], np.tile(one.mode.theta[inside], (8, 1)), rtol=1e-12)
-    assert few[:, NOISE].min() >= -6.0 and few[:, NOISE].max() <= 1.0
     assert_array_equal(few, one.points(16, np.random.default_rng(3)))
     assert_array_equal(one.points(0, np.random.default_rng(3)), one.mode.theta[None])
+
+
+def test_points_stay_within_the_bounds():
+    one = normal()
+    one.mode.theta[NOISE] = -6.0  # at its bound, as where y has no noise
+    theta = one.points(1_000, np.random.default_rng(0))
+    assert theta[:, NOISE].min() == -6.0 < theta[:, NOISE].max()
+    assert (theta >= one.mode.prior.low).all() and (theta <= one.mode.prior.high).all()
 
 
 def test_the_evidence_of_a_normal_posterior_is_exact():
