@@ -175,3 +175,12 @@ def test_weights_far_apart_have_finite_answers():
     X, y = rows(12)
     model = average(X, y, np.geomspace(1e-9, 1e9, 12))
     assert np.isfinite(model.predict(X).std()).all()
+
+
+def test_a_constant_column_is_measured_by_its_magnitude():
+    X, y = constant_column(*rows(12))
+    scale = np.array([1.0, 1024.0])
+    one, other = average(X, y), average(X * scale, y)
+    found = other.predict(1.1 * X * scale)
+    assert_allclose(found.mean(), one.predict(1.1 * X).mean(), rtol=1e-9)
+    assert_allclose(found.std(), one.predict(1.1 * X).std(), rtol=1e-9)
