@@ -136,7 +136,8 @@ def average(
     """
     given = Rows(X, y.reshape(-1, 1), np.ones(X.shape[0]) if w is None else w)
     rows, _ = merged(given, None, in_order=False)
-    inputs, targets = scaling_of_inputs(rows.X, rows.w), Scaling.of(rows.y, rows.w)
+    # of a constant column the scale is its magnitude
+    inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
     rows = Rows(standardised(inputs, rows.X), targets.forward(rows.y), rows.w)
     table = Table(rows.X, rows.y[:, 0], rows.w)
     count = points_for(*rows.X.shape) if n_points is None else n_points
@@ -155,14 +156,6 @@ def average(
 def _with_deltas(points: Array, d: int) -> Array:
     """θ with δ = 0 where it has none  (k, 4 + d)."""
     return np.pad(points, [(0, 0), (0, 4 + d - points.shape[1])])
-
-
-def scaling_of_inputs(X: Array, w: Array) -> Scaling:
-    """Mean and standard deviation of each column; of a constant one its magnitude."""
-    found = Scaling.of(X, w)
-    size = np.abs(X).max(axis=0)
-    constant = X.max(axis=0) - X.min(axis=0) <= 1e-13 * size
-    return Scaling(found.centre, np.where(constant & (size > 0.0), size, found.scale))
 
 
 def standardised(inputs: Scaling, X: Array) -> Array:
