@@ -14,7 +14,7 @@ ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
     "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "modelfile", "interface",
-    "answers", "learning", "scale", "combining", "laplace", "committee", "sparse", "online",
+    "answers", "learning", "averaging", "scale", "combining", "laplace", "committee", "sparse", "online",
     "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}

@@ -1,0 +1,60 @@
+"""Mixtures of Gaussians: what an averaged model says of each query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp, ndtr, ndtri
+
+from ..numerics.linalg import LOG_2PI
+
+Array = np.ndarray
+#: Halvings of the bracket of a quantile: as many as there are bits in a double.
+HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Σₖ πₖ N(mₖ, vₖ) at each of q queries."""
+
+    means: Array  # m  (q, k)
+    variances: Array  # v  (q, k)
+    shares: Array  # π  (k,)
+
+    def mean(self) -> Array:
+        return self.means @ self.shares
+
+    def variance(self) -> Array:
+        """Σₖ πₖ(vₖ + (mₖ − m̄)²)."""
+        between = (self.means - self.mean()[:, None]) ** 2
+        return (self.variances + between) @ self.shares
+
+    def std(self) -> Array:
+        return np.sqrt(self.variance())
+
+    def log_density(self, y: Array) -> Array:
+        """log p(y), one y a query  (q,)."""
+        z2 = (y[:, None] - self.means) ** 2 / self.variances
+        each = -0.5 * (z2 + np.log(self.variances) + LOG_2PI)
+        return logsumexp(each, b=self.shares, axis=1)
+
+    def cdf(self, y: Array) -> Array:
+        """P(Y ≤ y), one y a query  (q,)."""
+        return ndtr((y[:, None] - self.means) / np.sqrt(self.variances)) @ self.shares
+
+    def quantile(self, p: float) -> Array:
+        """y with P(Y ≤ y) = p, by bisection between the least and the largest of the parts' own."""
+        own = self.means + np.sqrt(self.variances) * ndtri(p)
+        low, high = own.min(axis=1), own.max(axis=1)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            below = self.cdf(middle) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Array:
+        """Draws of each query, independent of the others  (q, count)."""
+        part = rng.choice(self.shares.size, size=count, p=self.shares)
+        z = rng.standard_normal((self.means.shape[0], count))
+        return self.means[:, part] + np.sqrt(self.variances[:, part]) * z

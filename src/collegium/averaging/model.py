@@ -1,0 +1,138 @@
+"""The model of few rows: its kernel, weak priors, and the evidence with its gradient.
+
+θ = (log ℓ, log s_f, log σ, log s_l, δ₁ … δ_d); without the δ there is one length scale for all
+columns. X and y are standardised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..kernels.matern52 import Matern52
+from ..learning.optimise import Prior
+from ..numerics.linalg import (
+    LOG_2PI,
+    add_diagonal,
+    cholesky,
+    inverse_posdef,
+    log_det,
+    solve_posdef,
+)
+
+Array = np.ndarray
+#: Places of log ℓ, log s_f, log σ and log s_l in θ; from SHARED on the δ of the columns.
+LENGTH, SIGNAL, NOISE, SLOPE, SHARED = range(5)
+#: Inputs count up to so many standard deviations in the linear term: else it runs away outside.
+CLIP = 2.5
+#: Least and largest log σ.
+NOISE_RANGE = (-6.0, 1.0)
+#: Prior standard deviations from the centre within which other parameters stay.
+REACH = 6.0
+
+
+def prior(d: int, tau: float) -> Prior:
+    """log ℓ ~ N(½ log d + .7, 1), log s_f ~ N(0, 1), log σ ~ N(−1.5, 1.5²) within [−6, 1],
+    log s_l ~ N(−1, 1.5²), δⱼ ~ N(0, τ²); τ = 0: no δ."""
+    own = d if tau else 0
+    centre = np.concatenate([[0.5 * np.log(d) + 0.7, 0.0, -1.5, -1.0], np.zeros(own)])
+    spread = np.concatenate([[1.0, 1.0, 1.5, 1.5], np.full(own, float(tau))])
+    low, high = centre - REACH * spread, centre + REACH * spread
+    low[NOISE], high[NOISE] = NOISE_RANGE
+    return Prior(centre, spread, low, high)
+
+
+def smooth(theta: Array) -> Matern52:
+    """s_f² Matérn 5/2 with log ℓⱼ = log ℓ + δⱼ."""
+    length = np.exp(theta[LENGTH] + theta[SHARED:]) if theta.size > SHARED else None
+    return Matern52(
+        variance=float(np.exp(2.0 * theta[SIGNAL])),
+        length_scale=float(np.exp(theta[LENGTH])) if length is None else length,
+    )
+
+
+def linear(X: Array, Z: Array) -> Array:
+    """c(x)ᵀc(z)/d, c = x clipped to ±CLIP."""
+    return np.clip(X, -CLIP, CLIP) @ np.clip(Z, -CLIP, CLIP).T / X.shape[1]
+
+
+def covariance(theta: Array, X: Array, Z: Array | None = None) -> Array:
+    """k(x, z) = s_f² Matérn 5/2 + s_l² c(x)ᵀc(z)/d + 1, without noise  (n, m)."""
+    K = smooth(theta).value(X, Z)
+    K += np.exp(2.0 * theta[SLOPE]) * linear(X, X if Z is None else Z)
+    K += 1.0
+    return K
+
+
+def variances(theta: Array, X: Array) -> Array:
+    """k(x, x)  (n,)."""
+    squares = (np.clip(X, -CLIP, CLIP) ** 2).mean(axis=1)
+    return np.exp(2.0 * theta[SIGNAL]) + np.exp(2.0 * theta[SLOPE]) * squares + 1.0
+
+
+def noise_variance(theta: Array) -> float:
+    """σ²."""
+    return float(np.exp(2.0 * theta[NOISE]))
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A = K + σ²/w at one θ, factorised."""
+
+    L: Array  # LLᵀ = A  (n, n)
+    alpha: Array  # A⁻¹y  (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Standardised rows, and what all evaluations share."""
+
+    X: Array  # (n, d)
+    y: Array  # (n,)
+    w: Array  # how often each row counts  (n,)
+
+    @cached_property
+    def gram(self) -> Array:
+        """c(x)ᵀc(x′)/d  (n, n)."""
+        return linear(self.X, self.X)
+
+    def factor(self, theta: Array) -> Factor:
+        K = smooth(theta).value(self.X)
+        K += np.exp(2.0 * theta[SLOPE]) * self.gram
+        K += 1.0
+        scale = float(K.diagonal().max())
+        add_diagonal(K, noise_variance(theta) / self.w)
+        L, _ = cholesky(K, scale, overwrite=True)
+        return Factor(L, solve_posdef(L, self.y))
+
+    def log_evidence(self, theta: Array) -> tuple[float, Array]:
+        """log p(y | X, θ) where row i was seen wᵢ times, and its gradient.
+
+        N(y | f, σ²)ʷ = N(y | f, σ²/w) (2πσ²)^{−(w−1)/2} w^{−½}.
+        """
+        found, noise = self.factor(theta), noise_variance(theta)
+        n, copies = self.y.size, float((self.w - 1.0).sum())
+        value = -0.5 * (self.y @ found.alpha + log_det(found.L) + n * LOG_2PI)
+        value -= 0.5 * (copies * (LOG_2PI + 2.0 * theta[NOISE]) + np.log(self.w).sum())
+        A_bar = inverse_posdef(found.L)  # ½(ααᵀ − A⁻¹), lower triangle
+        A_bar *= -0.5
+        A_bar += np.multiply.outer(0.5 * found.alpha, found.alpha)
+        diagonal = A_bar.diagonal().copy()
+        variance_bar, *length_bars = smooth(theta).vjp(self.X, None, A_bar)
+        # the lower triangle stands for both: entries off the diagonal count twice
+        twice = 2.0 * np.vdot(np.tril(A_bar, -1), self.gram) + diagonal @ self.gram.diagonal()
+        gradient = np.empty_like(theta)
+        gradient[LENGTH] = sum(length_bars)
+        gradient[SIGNAL] = 2.0 * variance_bar
+        gradient[NOISE] = 2.0 * noise * (diagonal @ (1.0 / self.w)) - copies
+        gradient[SLOPE] = 2.0 * np.exp(2.0 * theta[SLOPE]) * twice
+        gradient[SHARED:] = length_bars[: theta.size - SHARED]
+        return float(value), gradient
+
+    def log_posterior(self, theta: Array, prior: Prior) -> tuple[float, Array]:
+        """log p(y | θ) − ½‖(θ − centre)/spread‖², and its gradient."""
+        value, gradient = self.log_evidence(theta)
+        log_prior, prior_gradient = prior.log_density(theta)
+        return value + log_prior, gradient + prior_gradient
