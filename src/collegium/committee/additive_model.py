@@ -39,6 +39,14 @@ def unlike(a: Anchors, b: Anchors) -> list[str]:
     return [] if same else ["factor of the anchors' covariance"]
 
 
+def unlike_priors(model: Any, other: Any) -> list[str]:
+    """What differs between two models, but for their anchors, by the words of users."""
+    if type(model) is not type(other):
+        return ["kind of model"]
+    own, theirs = model._prior(), other._prior()
+    return [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
+
+
 def of_id(chunk_id: Any) -> Id:
     """The id of all parts of a chunk."""
     return chunk_id[0] if isinstance(chunk_id, tuple) else chunk_id
@@ -124,11 +132,7 @@ class Additive:
 
     def differences(self, other: Any) -> list[str]:
         """What keeps the messages of two models from being added."""
-        if type(self) is not type(other):
-            return ["kind of model"]
-        own, theirs = self._prior(), other._prior()
-        found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
-        return found or unlike(self.committee.basis, other.committee.basis)
+        return unlike_priors(self, other) or unlike(self.committee.basis, other.committee.basis)
 
     def blank(self) -> Self:
         """The prior alone, on the same basis, whose anchors stay as they are."""

@@ -16,10 +16,9 @@ from ..interface.stream import Waiting
 from ..laplace.committee import LaplaceCommittee, in_order, settle_together
 from ..laplace.stack import Totals
 from ..likelihoods.units import Units
-from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
-from .additive_model import basis_id, of_id, unlike
+from .additive_model import basis_id, of_id, unlike, unlike_priors
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -82,12 +81,10 @@ class LatentAdditive:
 
     def differences(self, other: Any) -> list[str]:
         """What keeps the messages of two models from being added."""
-        if type(self) is not type(other):
-            return ["kind of model"]
-        own, theirs = self._prior(), other._prior()
-        found = [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
+        if found := unlike_priors(self, other):
+            return found
         mine, yours = self.committees[0].basis, other.committees[0].basis
-        return found or (unlike(mine, yours) if mine.m == yours.m else ["anchors"])
+        return unlike(mine, yours) if mine.m == yours.m else ["anchors"]
 
     def blank(self) -> Self:
         """The prior alone, on the same basis, whose anchors stay as they are."""

@@ -7,7 +7,6 @@ one thread or many, and only log₂ n partial sums are held.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +34,6 @@ class Tree:
             term = sums.pop() + term
             count += counts.pop()
         return Tree((*counts, count), (*sums, term))
-
-    def map(self, f: Callable[[Any], Any]) -> Tree:
-        """f of every partial sum."""
-        return Tree(self.counts, tuple(f(partial) for partial in self.sums))
 
     def total(self, zero: Any) -> Any:
         """zero + Σ terms."""
