@@ -69,10 +69,10 @@ class Settings:
     engine: Any
 
     @classmethod
-    def of(cls, estimator: Any, words: tuple[str, ...] = ("constant",), **fixed: Any) -> Settings:
-        """From an estimator's arguments; `fixed` stand in place of its own. `words`: those that
-        its noise may be."""
+    def of(cls, estimator: Any, **fixed: Any) -> Settings:
+        """From an estimator's arguments; `fixed` stand in place of its own."""
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
+        words = getattr(estimator, "noise_words", ("constant",))
         kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"], words)
         inference = _inference(a["inference"])
         n_local = number_or_auto(a["n_local"], "n_local", least=0)

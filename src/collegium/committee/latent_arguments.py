@@ -87,7 +87,7 @@ def latent_settings(
 def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     """The arguments, those that mean nothing with this likelihood refused."""
     e, name, noisy = estimator, f"likelihood={estimator.likelihood!r}", likelihood.takes_noise
-    if not noisy and not isinstance(e.noise, str):
+    if not (noisy or e.noise is None or isinstance(e.noise, str)):
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(e.learn, str) and e.learn == "anchored":
         raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")

@@ -225,6 +225,7 @@ class CommitteeRegressor(Regressor):
         self.verbose = verbose
 
     sums_messages = True
+    noise_words = NOISES
 
     @all_or_nothing
     def fit(
@@ -351,9 +352,7 @@ class CommitteeRegressor(Regressor):
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
-        if likelihood is None:
-            return Settings.of(self, NOISES)
-        return regression_settings(self, likelihood)
+        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
 
     def _rows(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
         if likelihood is not None:
