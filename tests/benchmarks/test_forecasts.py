@@ -87,7 +87,7 @@ def test_coverage_by_width_and_by_mean():
     found = scores.where(y, forecast)
     assert found["coverage_by_width"] == [0.0, 1.0, 1.0]
     assert found["coverage_by_mean"] == [1.0, 1.0, 0.0]
-    assert found["coverage_by_tenths_of_width"] == [0.0] * 3 + [1.0] * 7
+    assert found["coverage_by_tenths_of_width"] == [0.0] * 3 + [2 / 3] + [1.0] * 6
     same = Forecast(mean, y, y, mean - 0.3, mean + 0.3)  # one width for all, but for rounding
     assert np.ptp(same.upper - same.lower) > 0
     assert scores.where(y, same)["coverage_by_width"] is None
