@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 from matplotlib.transforms import Bbox
 
 from benchmarks.harness.pictures import STYLE, panels, save
@@ -106,6 +106,7 @@ def _widths_panel(axis, results: dict) -> None:
         axis.plot(range(1, 11), shares, style, color=colour, label=words, markersize=4)
     lowest = min(min(results[name]["coverage_by_tenths_of_width"]) for name, *_ in BEFORE_AND_AFTER)
     axis.set(ylim=(min(0.8, lowest - 0.02), 1.005), xticks=(1, 4, 7, 10))
+    axis.yaxis.set_major_locator(MultipleLocator(0.05))
     axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
