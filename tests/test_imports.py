@@ -13,8 +13,8 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "modelfile", "interface",
-    "answers", "learning", "averaging", "scale", "combining", "laplace", "committee", "sparse",
+    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "answers", "learning",
+    "averaging", "scale", "modelfile", "interface", "combining", "laplace", "committee", "sparse",
     "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..averaging.averaged import points_for
 from ..interface.arguments import (
+    LEARN,
     check_square,
     check_verbose,
     choose_engine,
@@ -32,6 +34,8 @@ Array = np.ndarray
 EXACT = 2000
 #: Starts of learning, each of which takes as long as the first.
 MOST_STARTS = 1000
+#: By default a model is averaged where it has no more outputs, and at least so many seconds left.
+AVERAGED_OUTPUTS, AVERAGING_SECONDS = 4, 10.0
 #: What estimators take that lack an argument.
 DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "n_starts": 1, "inference": "inductive",
@@ -52,6 +56,7 @@ class Settings:
     noise_start: float | None  # from white noise in the kernel
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
+    averaging: str  # over hyperparameters: "auto" of few rows, "average", any other not
     inference: Transductive | None  # None: inductive
     combination: str | None  # a rule for whole experts; None: messages add up
     communication: int | None  # rows that all experts of a GRBCM share
@@ -73,7 +78,10 @@ class Settings:
         """From an estimator's arguments; `fixed` stand in place of its own."""
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
         words = getattr(estimator, "noise_words", ("constant",))
-        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"], words)
+        ways = getattr(estimator, "learn_words", LEARN)
+        kernel, noise, start = given_hyperparameters(
+            a["kernel"], a["noise"], a["learn"], words, ways
+        )
         inference = _inference(a["inference"])
         n_local = number_or_auto(a["n_local"], "n_local", least=0)
         if inference is not None and n_local is not None:
@@ -89,6 +97,9 @@ class Settings:
             noise_start=start,
             learn=bool(a["learn"]),
             anchored=isinstance(a["learn"], str) and a["learn"] == "anchored",
+            averaging=a["learn"]
+            if isinstance(a["learn"], str) and a["learn"] != "anchored"
+            else "",
             inference=inference,
             combination=a["combination"],
             communication=number_or_auto(a["communication"], "communication"),
@@ -105,12 +116,22 @@ class Settings:
             memory_limit=bytes_allowed(a["memory_limit"]),
             engine=choose_engine(a["engine"], a["n_jobs"]),
         )
+        if settings.averaging == "average":
+            settings.check_averaging()
         if settings.refine and not settings.can_refine:
             raise ValueError(
                 "refine='cg' needs the default committee and its rows: inference='inductive' and "
                 "n_local above 0"
             )
         return settings
+
+    def averages(self, shape: tuple[int, ...], p: int) -> bool:
+        """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
+        if self.averaging == "average":
+            return True
+        free = self.kernel is None and self.noise is None and p <= AVERAGED_OUTPUTS
+        quick = self.clock.left() > AVERAGING_SECONDS
+        return self.averaging == "auto" and free and quick and points_for(*shape) > 0
 
     @property
     def scale_wanted(self) -> bool:
@@ -124,6 +145,16 @@ class Settings:
     @property
     def transductive(self) -> bool:
         return self.inference is not None
+
+    def check_averaging(self) -> None:
+        """Refuse what learn='average' has no use for."""
+        given = {"kernel": self.kernel, "noise": self.noise, "anchors": self.anchors}
+        named = [name for name, value in given.items() if value is not None]
+        if named or not self.can_refine:
+            raise ValueError(
+                "learn='average' has priors and a kernel of its own and keeps all rows: leave out "
+                + (", ".join(named) or "inference and n_local=0")
+            )
 
     @property
     def query_size(self) -> int | None:

@@ -66,7 +66,8 @@ def latent_settings(
     """The arguments that latent models share with committees; `n_local` by default, `noise`
     where y has some."""
     given = estimator.get_params(deep=False)
-    learn = yes_or_no(given.get("learn", True), "learn")
+    asked = given.get("learn", True)
+    learn = True if isinstance(asked, str) and asked == "auto" else yes_or_no(asked, "learn")
     if not learn and given.get("kernel") is None:
         raise ValueError("learn=False needs a kernel" + " and noise" * noisy)
     if not noisy and given["kernel"] is not None:
@@ -78,7 +79,7 @@ def latent_settings(
             "screening of inference=Transductive(…) means nothing where likelihoods are not "
             "Gaussian: leave it out"
         )
-    settings = Settings.of(estimator, noise=noise)
+    settings = Settings.of(estimator, noise=noise, learn=learn)
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -89,8 +90,8 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     e, name, noisy = estimator, f"likelihood={estimator.likelihood!r}", likelihood.takes_noise
     if not (noisy or e.noise is None or isinstance(e.noise, str)):
         raise ValueError(f"noise means nothing with {name}: leave it out")
-    if isinstance(e.learn, str) and e.learn == "anchored":
-        raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")
+    if isinstance(e.learn, str) and e.learn != "auto":
+        raise ValueError(f"learn={e.learn!r} needs likelihood='gaussian', not {name}")
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.arguments import NOISES, check_chunk_id
-from ..interface.estimator import all_or_nothing, fitted
+from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
 from ..interface.validation import check_exposure, check_outputs, check_rows
@@ -19,6 +19,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .additive_model import owners_with
 from .arguments import Settings
+from .fitted_regressor import Fitted
 from .fitting import GaussianSystem, fit_model
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import (
@@ -35,7 +36,7 @@ from .stream_fitting import add_rows, chunks_of
 Array = np.ndarray
 
 
-class CommitteeRegressor(Regressor):
+class CommitteeRegressor(Fitted, Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -91,10 +92,13 @@ class CommitteeRegressor(Regressor):
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
         learn from.
         "auto": 100 + 50 per input column, at most 400.
-    learn : bool or "anchored", default=True
-        Learn the hyperparameters by the evidence of some clusters of rows, as independent
-        chunks; "anchored": then go on by the evidence of the whole committee with its anchors
-        (all rows; best with `n_local=0`). False: take `kernel` and `noise` as they are.
+    learn : {"auto", "average", "anchored"} or bool, default="auto"
+        True: learn the hyperparameters by the evidence of some clusters of rows, as independent
+        chunks. "anchored": then go on by the evidence of the whole committee with its anchors
+        (all rows; best with `n_local=0`). "average": answers are averaged over hyperparameters,
+        with one length scale for all columns and with one each: for few rows, in `fit` only.
+        "auto": that up to 600 rows, if neither kernel nor noise is given, and else True. False:
+        take `kernel` and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
     refine : None, "cg" or CG, default=None
@@ -195,7 +199,7 @@ class CommitteeRegressor(Regressor):
         noise="auto",
         sweeps="auto",
         n_local="auto",
-        learn=True,
+        learn="auto",
         n_starts=1,
         refine=None,
         time_limit=None,
@@ -226,6 +230,7 @@ class CommitteeRegressor(Regressor):
 
     sums_messages = True
     noise_words = NOISES
+    learn_words = ("auto", "average", "anchored")
 
     @all_or_nothing
     def fit(
@@ -360,37 +365,6 @@ class CommitteeRegressor(Regressor):
             return rows, 1
         check_exposure(exposure, 0, Gaussian())
         return check_rows(self, X, y, sample_weight, reset=reset)
-
-    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
-    noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
-    n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
-    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
-    anchors_ = fitted("anchors", "Array of shape (m, d).")
-    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
-    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
-    basis_id_ = fitted("basis_id", "Hash of kernel, noise, anchors and scaling of y.")
-    chunk_size_ = fitted("chunk_size", "Rows in a chunk, at most.")
-    query_size_ = fitted("query_size", "Query points of one transductive batch; 0: inductive.")
-    residuals_ = fitted("residuals", "Relative residuals of refined means, one an iteration.")
-    n_sweeps_ = fitted("sweeps", "How often chunks were approximated; with Gaussian noise once.")
-    change_ = fitted("change", "By how much messages moved in the last sweep.")
-    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
-    scaling_ = fitted("scaling", "Centre and scale of y.")
-    effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹, from a sample.")
-
-    @property
-    def n_local_(self) -> int:
-        """Nearest rows that correct a prediction; 0 where none do."""
-        check_is_fitted(self)
-        return 0 if self.model_.query_size else self.model_.n_local
-
-    @property
-    def likelihood_(self) -> Scalar:
-        """The likelihood used, where that is not Gaussian noise, in the units of y."""
-        check_is_fitted(self)
-        if self.model_.given is None:
-            raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
-        return self.model_.likelihood_in_units
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
