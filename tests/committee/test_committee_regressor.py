@@ -79,7 +79,7 @@ def test_fractional_weight_is_noise_divided_by_it():
 def test_kernel_and_noise_fed_back_give_the_same_model(variant, p):
     X, y = rows(50, p=p)
     y = y * [1.0, 1e4] if p else y
-    model = committee(variant).fit(X, y)
+    model = committee(variant, noise="constant", learn=True).fit(X, y)
     assert np.size(model.noise_) == (p or 1)
     again = committee(
         variant,
@@ -281,7 +281,7 @@ def test_samples_of_several_outputs_are_independent_and_scaled():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_observation_is_the_function_and_its_noise(variant):
     X, y = rows()
-    model = committee(variant).fit(X, y)
+    model = committee(variant, noise="constant").fit(X, y)
     _, of_f = model.predict(queries(), return_std=True, level="function")
     _, of_y = model.predict(queries(), return_std=True)
     assert_allclose(of_y**2, of_f**2 + model.noise_, rtol=1e-10)

@@ -87,7 +87,7 @@ def test_metric_of_a_sum_of_kernels_weighs_terms_by_variance():
 
 
 def test_standard_values_have_mean_zero_and_variance_one_and_stay_in_range():
-    lines, w = np.random.default_rng(0).normal(3.0, 2.0, (40, 3)), np.arange(1.0, 41.0)
+    lines, w = np.random.default_rng(0).normal(-3.0, 2.0, (40, 3)), np.arange(1.0, 41.0)
     found = Standard.of(lines, w)
     t = found.forward(lines)
     assert_allclose(np.average(t, axis=0, weights=w), 0.0, atol=1e-12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,11 @@ class AveragedPredictor:
     """Means (q, p) and variances (q, p) of f, and the mixtures that they are moments of."""
 
     outputs: tuple[Averaged, ...]
+
+    @classmethod
+    def of(cls, outputs: tuple[Averaged, ...]) -> AveragedPredictor:
+        """What it caches is not kept in the records given."""
+        return cls(tuple(replace(one) for one in outputs))
 
     def mixtures(self, X: Array, *, noise: bool) -> list[Mixture]:
         """Of observations or of functions, one an output."""

@@ -48,20 +48,35 @@ def with_errors(
 
 def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeModel:
     """An exact GP, or one averaged over hyperparameters, with the errors of each row given the
-    others."""
+    others.
+
+    Where every row is left out in turn, the mean at a row tells its y: all rows have a given sum.
+    (If the function is constant nothing else tells means apart.) So the scale sees means that are
+    drawn from the posterior of f.
+    """
     held = evenly_spaced(rows.w.size, ERROR_ROWS)
     metric = Metric.of(model.kernel, rows.X)
     noise: Array | float = model.committee.noise
     before = None
     if model.averaged:
-        own = AveragedPredictor(model.averaged)
+        own = AveragedPredictor.of(model.averaged)
         found, before = own.leave_one_out()
         noise, before = own.noises(), before[held]
     else:
         found = leave_one_out(model.kernel, model.committee.noise, rows)
-    near = neighbours(metric, rows)
-    at = inputs_at(metric, near, rows.X[held], found.take(held), noise, held)
-    return learnt(job, model, rows, held, at, metric, before)
+    found, near = found.take(held), neighbours(metric, rows)
+    drawn = blurred(found)
+    at = inputs_at(metric, near, rows.X[held], drawn, noise, held)
+    moved = rows.y.copy()
+    moved[held] += drawn.mean - found.mean  # errors stay as they are
+    return learnt(job, model, replace(rows, y=moved), held, at, metric, before, of=rows)
+
+
+def blurred(found: Prediction) -> Prediction:
+    """With means drawn from the posterior of f."""
+    variance = found.variance if found.variance.ndim == 2 else found.variance[:, None]
+    z = np.random.default_rng(0).standard_normal(found.mean.shape)
+    return Prediction(found.mean + np.sqrt(variance) * z, found.variance)
 
 
 def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
@@ -79,11 +94,14 @@ def inputs_left_out(
 
 def learnt(
     job: Job, model: CommitteeModel, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
-    before: Array | None = None,
+    before: Array | None = None, of: Rows | None = None,
 ) -> CommitteeModel:  # fmt: skip
-    """The model with the scale that errors at some rows have, if it is worth having."""
-    own, always = rows.take(held), job.settings.scale_always
-    scale = ErrorScale.learn(at, own.y, own.w, resolution(rows.y), before, always=always)
+    """The model with the scale that errors at some rows have, if it is worth having.
+
+    `of`: the rows themselves, where targets were moved with the means.
+    """
+    own, always, steps = rows.take(held), job.settings.scale_always, resolution((of or rows).y)
+    scale = ErrorScale.learn(at, own.y, own.w, steps, before, always=always)
     gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
     job.say(
         f"errors of {held.size} held-out rows: log density + {gains} with a scale of their own"

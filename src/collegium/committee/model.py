@@ -108,6 +108,14 @@ class CommitteeModel(Follows, Additive, Model):
         return None
 
     @property
+    def noise_in_units(self) -> float | Array | None:
+        """Of an averaged model the mean over its parts."""
+        if not self.averaged:
+            return super().noise_in_units
+        each = AveragedPredictor.of(self.averaged).noises() * self.scaling.scale**2
+        return float(each[0]) if each.size == 1 else each
+
+    @property
     def alone(self) -> bool:
         return self.exact
 
@@ -154,7 +162,9 @@ class CommitteeModel(Follows, Additive, Model):
         return self.committee.log_evidence()
 
     def predictor(self) -> Any:
-        own: Any = AveragedPredictor(self.averaged) if self.averaged else self.function_predictor()
+        own: Any = (
+            AveragedPredictor.of(self.averaged) if self.averaged else self.function_predictor()
+        )
         if self.errors is None:
             return own
         rows = self.committee.rows() if self.committee.arrived else None

@@ -14,6 +14,8 @@ from ..rows.partition import distinct
 Array = np.ndarray
 #: Training rows around a query whose errors are averaged, and what is added before the log.
 NEAREST, LEAST = 20, 1e-6
+#: The least spreads of log sd, of m in units of sd, and of q that count.
+LEAST_SPREADS = (0.05, 0.01, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +60,13 @@ class Standard:
 
     @classmethod
     def of(cls, lines: Array, weight: Array) -> Standard:
+        """From lines at held-out rows, log sd the first of them; what varies less than
+        LEAST_SPREADS does not tell rows apart."""
         centre = np.average(lines, axis=0, weights=weight)
         spread = np.sqrt(np.average((lines - centre) ** 2, axis=0, weights=weight))
-        spread[spread <= 1e-12 * (1.0 + np.abs(centre))] = 1.0  # a constant
+        least = np.array(LEAST_SPREADS[: lines.shape[1]])
+        least[1] *= np.exp(centre[0])
+        spread = np.maximum(spread, np.maximum(least, 1e-300))
         t = (lines - centre) / spread
         return cls(centre, spread, t.min(axis=0), t.max(axis=0))
 
