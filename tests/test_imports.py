@@ -14,8 +14,8 @@ ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
     "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "modelfile", "interface",
-    "answers", "learning", "averaging", "scale", "combining", "laplace", "committee", "sparse",
-    "online", "filter", "rvc",
+    "answers", "learning", "averaging", "scale", "transforms", "combining", "laplace", "committee",
+    "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 
