@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,27 +79,55 @@ class Answers:
     def interval(self, coverage: float, level: str) -> tuple[Array, Array]:
         """Quantiles of y, or of E[y | f], with (1 − coverage)/2 beyond each."""
         tail = 0.5 - 0.5 * coverage
+        lower, upper = self.quantiles((tail, 1.0 - tail), level)
+        return lower, upper
+
+    def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
+        """Values that y, or E[y | f], falls below with each probability  (n, p)."""
         found = self._source(level).predict(self.X, self.engine)
-        lower, upper = (self._quantile(found, q, level) for q in (tail, 1.0 - tail))
-        return self._in_units(lower), self._in_units(upper)
+        return [self._in_units(self._quantile(found, q, level)) for q in probabilities]
+
+    def log_density(self, y: Array) -> Array:
+        """log p(y) of observations (n, c), in the units of y  (n, p)."""
+        found = self.predictor.predict(self.X, self.engine)
+        return self._log_densities(found, y) - np.log(self.units.scaling.scale)
+
+    def distribution(self, y: Array) -> Array:
+        """P(Y ≤ y) of observations (n, c)  (n, p)."""
+        return self._distributions(self.predictor.predict(self.X, self.engine), y)
 
     def arrived(self, y: Array) -> Arrived:
         """What observations y (n, c), in the units of the user, say of these answers."""
-        tail, outputs = 0.5 - 0.5 * COVERAGE, []
+        tail = 0.5 - 0.5 * COVERAGE
         found = self.predictor.predict(self.X, self.engine)
+        lower, upper = (self._quantile(found, q, OBSERVATION) for q in (tail, 1.0 - tail))
+        mean, variance = self._through(found, OBSERVATION)
+        seen = np.column_stack([self._seen(y, j)[:, 0] for j in range(mean.shape[1])])
+        density = self._log_densities(found, y) - np.log(self.units.scaling.scale)
+        square = (seen - mean) ** 2 / np.maximum(variance, 1e-300)
+        prior = np.inf if self.kernel is None else self.kernel.diag(self.X)
+        outside = [self._output(found, j)[1] > 0.5 * prior for j in range(mean.shape[1])]
+        missed = ((seen < lower) | (seen > upper)).mean(axis=1)
+        return Arrived(
+            missed, np.full(missed.shape, 2.0 * tail), density.mean(axis=1), square.mean(axis=1),
+            np.mean(outside, axis=0),
+        )  # fmt: skip
+
+    def _log_densities(self, found: Prediction, y: Array) -> Array:
+        """Of what the likelihoods see of y  (n, p)."""
+        each = []
         for j, own in enumerate(self.likelihoods):
             (m, v), seen = self._output(found, j), self._seen(y, j)
-            exposure = seen.shape[1] > 1
-            density = own.log_predictive(seen, found.mean[:, j] if exposure else m, v)
-            mean, variance = own.predict(m, v)
-            lower, upper = own.quantile(tail, m, v), own.quantile(1.0 - tail, m, v)
-            missed = (seen[:, 0] < lower) | (seen[:, 0] > upper)
-            square = (seen[:, 0] - mean) ** 2 / np.maximum(variance, 1e-300)
-            prior = np.inf if self.kernel is None else self.kernel.diag(self.X)
-            scale = self.units.scaling.scale[j]
-            outputs.append((missed, square, v > 0.5 * prior, density - np.log(scale)))
-        missed, square, outside, density = (np.mean(part, axis=0) for part in zip(*outputs))
-        return Arrived(missed, np.full(missed.shape, 2.0 * tail), density, square, outside)
+            exposure = seen.shape[1] > 1  # then m without the shift, which is in its column
+            each.append(own.log_predictive(seen, found.mean[:, j] if exposure else m, v))
+        return np.column_stack(each)
+
+    def _distributions(self, found: Prediction, y: Array) -> Array:
+        each = [
+            own.distribution(self._seen(y, j)[:, 0], *self._output(found, j))
+            for j, own in enumerate(self.likelihoods)
+        ]
+        return np.column_stack(each)
 
     def _seen(self, y: Array, j: int) -> Array:
         """Observations of output j as its likelihood sees them, exposures included  (n, c)."""

@@ -26,6 +26,17 @@ def check_coverage(coverage) -> None:
         raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
 
 
+def check_probabilities(q: Any) -> list[float]:
+    """One probability, or several in one dimension."""
+    try:
+        asked = np.atleast_1d(np.asarray(q, dtype=float))
+    except (TypeError, ValueError):
+        asked = np.empty(0)
+    if asked.ndim != 1 or not asked.size or not ((asked > 0.0) & (asked < 1.0)).all():
+        raise ValueError(f"q={q!r}: give probabilities between 0 and 1")
+    return asked.tolist()
+
+
 def check_level(level, levels: tuple[str, ...]) -> None:
     if not isinstance(level, str) or level not in levels:
         raise ValueError(f"level={level!r}: give one of {levels}")

@@ -14,9 +14,16 @@ from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .answers import LEVELS, Answers
-from .arguments import check_coverage, check_draws, check_level, check_square, whole_number
+from .arguments import (
+    check_coverage,
+    check_draws,
+    check_level,
+    check_probabilities,
+    check_square,
+    whole_number,
+)
 from .estimator import Estimator, all_or_nothing
-from .validation import check_exposure, check_queries, check_rows
+from .validation import check_exposure, check_queries, check_rows, check_targets
 from .watching import Arrived, Progressive, look
 
 Array = np.ndarray
@@ -131,6 +138,66 @@ class Regressor(RegressorMixin, Estimator):
             draws = answers.draws(n_samples, rng, level)
         return draws[:, 0] if self.y_ndim_ == 1 else draws
 
+    def quantile(
+        self,
+        X: ArrayLike,
+        q: Any,
+        *,
+        level: str = "observation",
+        exposure: ArrayLike | None = None,
+    ) -> Array:
+        """The value that y (or the function) falls below with probability q.
+
+        Parameters
+        ----------
+        X, level, exposure : as in `predict`
+        q : float or 1-d array-like, between 0 and 1
+            Its median is `quantile(X, 0.5)`.
+
+        Returns
+        -------
+        quantiles : array of the shape of the mean; with several q, these on a last axis
+        """
+        asked = check_probabilities(q)
+        answers = self._answers(X, level, exposure)
+        with single_threaded():
+            found = [self._shaped(one) for one in answers.quantiles(asked, level)]
+        return found[0] if np.ndim(q) == 0 else np.stack(found, axis=-1)
+
+    def log_density(
+        self, X: ArrayLike, y: ArrayLike, *, exposure: ArrayLike | None = None
+    ) -> Array:
+        """The log of the predictive density at y, in its units; of counts, of their probability.
+
+        Parameters
+        ----------
+        X, exposure : as in `predict`
+        y : array-like of shape (n,) or (n, p)
+
+        Returns
+        -------
+        log_density : array of the shape of y
+        """
+        answers, seen = self._answers_and_targets(X, y, exposure)
+        with single_threaded():
+            return self._shaped(answers.log_density(seen))
+
+    def cdf(self, X: ArrayLike, y: ArrayLike, *, exposure: ArrayLike | None = None) -> Array:
+        """The probability of an observation of y or less: uniform over rows, if answers are right.
+
+        Parameters
+        ----------
+        X, exposure : as in `predict`
+        y : array-like of shape (n,) or (n, p)
+
+        Returns
+        -------
+        probability : array of the shape of y
+        """
+        answers, seen = self._answers_and_targets(X, y, exposure)
+        with single_threaded():
+            return self._shaped(answers.distribution(seen))
+
     def score(
         self,
         X: ArrayLike,
@@ -209,6 +276,12 @@ class Regressor(RegressorMixin, Estimator):
         X, model = check_queries(self, X), self.model_
         e = check_exposure(exposure, X.shape[0], model.likelihoods[0], used=model.units.exposed)
         return self._answers_at(X, model.units.shift + np.log(e))
+
+    def _answers_and_targets(self, X, y, exposure) -> tuple[Any, Array]:
+        """The same, and y (n, p) to compare them with."""
+        answers = self._answers(X, LEVELS[0], exposure)
+        shape = (answers.X.shape[0], self.model_.scaling.scale.size)
+        return answers, check_targets(y, shape)
 
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
         """The same for checked queries; `shift` is added to latent functions. `predictor`: another

@@ -115,5 +115,18 @@ def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) 
     return e
 
 
+def check_targets(y, shape: tuple[int, int]) -> Array:
+    """y to compare answers with, (n, p), finite."""
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers: {error}") from error
+    if y.shape not in ((shape if shape[1] > 1 else shape[:1]), shape):
+        raise ValueError(f"y has shape {y.shape}: give {shape if shape[1] > 1 else shape[:1]}")
+    if not np.isfinite(y).all():
+        raise ValueError("y has NaN or infinite values: drop those rows or repair them")
+    return y.reshape(shape)
+
+
 def check_queries(estimator, X) -> Array:
     return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")

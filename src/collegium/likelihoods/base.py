@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..numerics import records
 from ..rows.scaling import Scaling
@@ -194,6 +194,19 @@ class Scalar(Observation):
         if self.support == "signs":
             return np.where(0.5 - 0.5 * mean >= level, -1.0, 1.0)
         return mean + np.sqrt(variance) * ndtri(level)
+
+    def distribution(self, y: Array, m: Array, v: Array) -> Array:
+        """P(Y ≤ y) of each row, y as f, f ~ N(m, v): the distribution that `quantile` is of."""
+        if self.support == "counts":
+            return counting.distribution(y, m, v, self.mean, self.variance)
+        if self.support == "positive":
+            return positive.distribution(y, m, v, self.mean, self.variance)
+        mean, variance = self.predict(m, v)
+        if self.support == "signs":
+            return np.where(y < -1.0, 0.0, np.where(y < 1.0, 0.5 - 0.5 * mean, 1.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(y == mean, 0.0, (y - mean) / np.sqrt(variance))
+        return ndtr(z)
 
     def draw(self, f: Array, rng: Any) -> Array:
         """A y of each f; of the normal (of counts the negative binomial, of positive y the gamma)

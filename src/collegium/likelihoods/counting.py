@@ -34,12 +34,21 @@ def quantile(level: float, m: Array, v: Array, mean: Moment, variance: Moment) -
     return out.reshape(m.shape)
 
 
-def _search(level: float, r: Array, p: Array) -> Array:
-    weights = np.exp(-0.5 * NODES**2)
-    weights /= weights.sum()
+def distribution(k: Array, m: Array, v: Array, mean: Moment, variance: Moment) -> Array:
+    """P(Y ≤ k) of each row, f ~ N(m, v)."""
+    f = m[:, None] + np.sqrt(np.maximum(v, 0.0))[:, None] * NODES
+    found = _reached(np.maximum(np.floor(k), 0.0), *shapes(mean(f), variance(f)))
+    return np.where(k < 0.0, 0.0, found)
 
+
+def _reached(k: Array, r: Array, p: Array) -> Array:
+    weights = np.exp(-0.5 * NODES**2)
+    return betainc(r, k[:, None] + 1.0, p) @ (weights / weights.sum())
+
+
+def _search(level: float, r: Array, p: Array) -> Array:
     def reached(k: Array, rows: Array) -> Array:
-        return betainc(r[rows], k[:, None] + 1.0, p[rows]) @ weights >= level
+        return _reached(k, r[rows], p[rows]) >= level
 
     low, high = np.full(r.shape[0], -1.0), np.zeros(r.shape[0])
     rows = np.arange(r.shape[0])

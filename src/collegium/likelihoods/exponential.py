@@ -72,6 +72,12 @@ class Exponential(Scalar):
             low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
         return lognormal.rate(m + high)
 
+    def distribution(self, y, m, v):
+        """P(Y ≤ y) = 1 − E[exp(−y e^−f)]."""
+        log_y = np.log(np.maximum(y, np.finfo(float).tiny))
+        none = count_distribution(np.zeros(m.shape), log_y - m, v)
+        return np.where(y <= 0.0, 0.0, 1.0 - none)
+
     def draw(self, f, rng):
         return np.maximum(self.mean(f) * rng.standard_exponential(f.shape), np.finfo(float).tiny)
 

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from ..numerics.linalg import LOG_2PI
 from . import lognormal
 from .base import Scalar
-from .count_quantiles import LARGEST_EXPONENT, count_quantile
+from .count_quantiles import LARGEST_EXPONENT, count_distribution, count_quantile
 from .sites import POISSON
 from .units import log_exposure, log_link_units
 
@@ -78,6 +78,9 @@ class Poisson(Scalar):
 
     def quantile(self, level, m, v):
         return count_quantile(level, m, v)
+
+    def distribution(self, y, m, v):
+        return np.where(y < 0.0, 0.0, count_distribution(np.maximum(np.floor(y), 0.0), m, v))
 
     def draw(self, f, rng):
         return rng.poisson(np.minimum(self.mean(f), LARGEST_COUNT)).astype(float)

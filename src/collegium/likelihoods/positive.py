@@ -37,14 +37,23 @@ def quantile(level: float, m: Array, v: Array, mean: Moment, variance: Moment) -
     return out.reshape(m.shape)
 
 
+def distribution(y: Array, m: Array, v: Array, mean: Moment, variance: Moment) -> Array:
+    """P(Y ≤ y) of each row, f ~ N(m, v)."""
+    f = m[:, None] + np.sqrt(np.maximum(v, 0.0))[:, None] * NODES
+    return _reached(np.maximum(y, 0.0), *shapes(mean(f), variance(f)))
+
+
+def _reached(y: Array, k: Array, scale: Array) -> Array:
+    weights = np.exp(-0.5 * NODES**2)
+    return gammainc(k, y[:, None] / scale) @ (weights / weights.sum())
+
+
 def _search(level: float, k: Array, scale: Array) -> Array:
     """By halving in log y, from a bracket about the middle node that doubles."""
-    weights = np.exp(-0.5 * NODES**2)
-    weights /= weights.sum()
 
     def reached(log_y: Array, rows: Array) -> Array:
         y = np.exp(np.clip(log_y, -690.0, 690.0))
-        return gammainc(k[rows], y[:, None] / scale[rows]) @ weights >= level
+        return _reached(y, k[rows], scale[rows]) >= level
 
     middle = NODES.size // 2
     start, rows = np.log(k[:, middle] * scale[:, middle]), np.arange(k.shape[0])

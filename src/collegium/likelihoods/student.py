@@ -96,14 +96,27 @@ class StudentT(Scalar):
             constant = a * (np.log(a) - 1.0) - gammaln(a)
         return x, constant - a * (np.expm1(x) - x) + np.log(step)
 
+    def _noises(self):
+        """σ²/τ at the nodes, and their weights."""
+        x, log_weights = self._mixture(0.0)
+        kept = log_weights > -50.0
+        weights = np.exp(log_weights[kept])
+        return self.noise * np.exp(-x[kept]), weights / weights.sum()
+
+    def distribution(self, y, m, v):
+        """P(Y ≤ y) = E_τ[Φ((y − m)/√(v + σ²/τ))]."""
+        noises, weights = self._noises()
+        v, out = np.broadcast_to(v, np.shape(m)), np.empty(np.shape(m))
+        for part in np.array_split(np.arange(out.size), 1 + out.size * noises.size // BLOCK):
+            s = np.sqrt(v[part, None] + noises)
+            out[part] = ndtr((y - m)[part, None] / s) @ weights
+        return out
+
     def quantile(self, level, m, v):
         """Of the normal and Student's t added up: P(y > m + q) = E_τ[Φ(−q/√(v + σ²/τ))], which
         is solved for q ≥ 0 by halving; elsewhere by symmetry."""
         m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
-        tail, x = min(level, 1.0 - level), self._mixture(0.0)
-        kept = x[1] > -50.0
-        noises, weights = self.noise * np.exp(-x[0][kept]), np.exp(x[1][kept])
-        weights /= weights.sum()
+        tail, (noises, weights) = min(level, 1.0 - level), self._noises()
         # each of the two exceeds its part with half that probability
         far = -np.sqrt(self.noise) * stdtrit(self.dof, 0.5 * tail)
         high, low = far - np.sqrt(v) * ndtri(0.5 * tail), np.zeros(m.shape)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..interface.answers import OBSERVATION
 from ..interface.watching import Arrived
+from ..numerics.linalg import LOG_2PI
 from .committee import Answer
 from .stream import RVCStream
 
@@ -47,6 +49,19 @@ class RVCAnswers:
         mean, std = self.moments(level)
         z = ndtri(0.5 + 0.5 * coverage)
         return mean - z * std, mean + z * std
+
+    def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
+        mean, std = self.moments(level)
+        return [mean + ndtri(q) * std for q in probabilities]
+
+    def log_density(self, y: Array) -> Array:
+        mean, std = self.moments(OBSERVATION)
+        std = np.maximum(std, 1e-150)
+        return -0.5 * (((y - mean) / std) ** 2 + LOG_2PI) - np.log(std)
+
+    def distribution(self, y: Array) -> Array:
+        mean, std = self.moments(OBSERVATION)
+        return ndtr((y - mean) / np.maximum(std, 1e-150))
 
     def arrived(self, y: Array) -> Arrived:
         """What observations y (n, p), in the units of the user, say of these answers."""
