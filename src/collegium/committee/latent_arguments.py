@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.arguments import number, number_or_auto, one_of, yes_or_no
+from ..interface.arguments import is_auto, number, number_or_auto, one_of, yes_or_no
 from ..interface.options import Sweeps, Transductive
 from ..interface.validation import check_exposure, check_rows, check_weights
 from ..kernels import as_kernel, split_white
@@ -78,7 +78,7 @@ def latent_settings(
             "screening of inference=Transductive(…) means nothing where likelihoods are not "
             "Gaussian: leave it out"
         )
-    settings = Settings.of(estimator, noise=noise)
+    settings = Settings.of(estimator, noise=noise, target_transform=None, input_transform=None)
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -91,6 +91,10 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(e.learn, str) and e.learn == "anchored":
         raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")
+    for argument in ("target_transform", "input_transform"):
+        value = getattr(e, argument)
+        if not (value is None or is_auto(value)):
+            raise ValueError(f"{argument}={value!r} needs likelihood='gaussian', not {name}")
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
     for argument, given in (("refine", settings.refine), ("n_starts", settings.n_starts != 1)):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.arguments import check_chunk_id
-from ..interface.estimator import all_or_nothing, fitted
+from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
 from ..interface.validation import check_exposure, check_outputs, check_rows
@@ -17,9 +17,11 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..transforms.warping import WarpedAnswers
 from .additive_model import owners_with
 from .arguments import Settings
-from .fitting import GaussianSystem, fit_model
+from .attributes_regressor import CommitteeAttributes
+from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import (
     check_latent_rows,
@@ -35,7 +37,7 @@ from .stream_fitting import add_rows, chunks_of
 Array = np.ndarray
 
 
-class CommitteeRegressor(Regressor):
+class CommitteeRegressor(CommitteeAttributes, Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -99,6 +101,13 @@ class CommitteeRegressor(Regressor):
         the rows around them; variances stay the committee's. `fit` only. O(n²) for the
         preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
         `collegium.CG(tol, max_iter)` says when to stop.
+    target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
+        Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
+        intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
+        skewed y the one by which left-out rows are clearly denser, and means as good; None where
+        kernel, noise or anchors are given. Gaussian likelihood only; one for each output.
+    input_transform : {"auto", "rank"} or None, default="auto"
+        Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that
@@ -194,6 +203,8 @@ class CommitteeRegressor(Regressor):
         learn=True,
         n_starts=1,
         refine=None,
+        target_transform="auto",
+        input_transform="auto",
         time_limit=None,
         memory_limit=None,
         engine=None,
@@ -213,6 +224,8 @@ class CommitteeRegressor(Regressor):
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
+        self.target_transform = target_transform
+        self.input_transform = input_transform
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.engine = engine
@@ -343,7 +356,7 @@ class CommitteeRegressor(Regressor):
         job = fit_job(self, settings, rows, **stream)
         with single_threaded():
             if likelihood is None:
-                return fit_model(GaussianSystem(), job)
+                return fit_model(GaussianSystem(), warped(job))
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
@@ -356,36 +369,11 @@ class CommitteeRegressor(Regressor):
         check_exposure(exposure, 0, Gaussian())
         return check_rows(self, X, y, sample_weight, reset=reset)
 
-    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
-    noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
-    n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
-    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
-    anchors_ = fitted("anchors", "Array of shape (m, d).")
-    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
-    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
-    basis_id_ = fitted("basis_id", "Hash of kernel, noise, anchors and scaling of y.")
-    chunk_size_ = fitted("chunk_size", "Rows in a chunk, at most.")
-    query_size_ = fitted("query_size", "Query points of one transductive batch; 0: inductive.")
-    residuals_ = fitted("residuals", "Relative residuals of refined means, one an iteration.")
-    n_sweeps_ = fitted("sweeps", "How often chunks were approximated; with Gaussian noise once.")
-    change_ = fitted("change", "By how much messages moved in the last sweep.")
-    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
-    scaling_ = fitted("scaling", "Centre and scale of y.")
-    effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹, from a sample.")
-
-    @property
-    def n_local_(self) -> int:
-        """Nearest rows that correct a prediction; 0 where none do."""
-        check_is_fitted(self)
-        return 0 if self.model_.query_size else self.model_.n_local
-
-    @property
-    def likelihood_(self) -> Scalar:
-        """The likelihood used, where that is not Gaussian noise, in the units of y."""
-        check_is_fitted(self)
-        if self.model_.given is None:
-            raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
-        return self.model_.likelihood_in_units
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
+        warping = self.model_.warping
+        if warping is None:
+            return super()._answers_at(X, shift, predictor)
+        return WarpedAnswers(super()._answers_at(warping.places(X), shift, predictor), warping)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

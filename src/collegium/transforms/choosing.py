@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..rows.rows import Rows
 from .held_out import Tried, attempt
 from .inputs import InputTransform, skewed, skewness
 from .targets import TargetTransform
+from .warping import Warping
 
 Array = np.ndarray
 #: Rows that candidates are tried on, at most and at least.
@@ -23,14 +23,6 @@ ATOM = 0.05
 #: Gains of a row count up to this, either way; the mean gain has to exceed LEAST and ERRORS of its
 #: standard errors, and the mean squared error may grow by so much.
 MOST, LEAST, ERRORS, WORSE = 2.0, 0.02, 2.0, 1.005
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Transforms of inputs and of every output; None: as they are."""
-
-    inputs: InputTransform | None
-    targets: tuple[TargetTransform | None, ...]
 
 
 def gain(new: Tried, old: Tried, w: Array) -> tuple[float, float]:
@@ -54,20 +46,27 @@ def best(old: Tried, others: Sequence[Tried], w: Array) -> Tried:
     return max(good, key=lambda one: gain(one, old, w)[0], default=old)
 
 
-def kinds_worth_trying(y: Array, w: Array) -> tuple[str, ...]:
-    """Kinds of transforms for targets (n,): none unless they are skewed and nearly continuous."""
+def kinds_worth_trying(y: Array, w: Array, *, more: bool = False) -> tuple[str, ...]:
+    """Kinds of transforms for targets (n,): none unless they are skewed and nearly continuous.
+
+    Where more targets are to come, these may not be positive.
+    """
     _, where = np.unique(y, return_inverse=True)
     atom = np.bincount(where, w).max() / w.sum()
     if y.size < FEWEST or atom > ATOM or abs(skewness(y[:, None], w)[0]) < SKEWED:
         return ()
-    return ("log", "yeo-johnson", "rank") if (y > 0.0).all() else ("yeo-johnson", "rank")
+    return (
+        ("log", "yeo-johnson", "rank") if (y > 0.0).all() and not more else ("yeo-johnson", "rank")
+    )
 
 
 def choose(
     rows: Rows, target: str | None, inputs: str | None, engine: Any,
-    say: Callable[[str], None] = lambda text: None,
-) -> Chosen:  # fmt: skip
+    say: Callable[[str], None] = lambda text: None, *, more: bool = False,
+) -> Warping:  # fmt: skip
     """Transforms for rows in the units of the user: of given kinds, or "auto" by rows left out.
+
+    `more`: whether other rows will come.
 
     Rows are in an order that their values give, and equal ones are merged (`rows.scaling.merged`).
     """
@@ -75,10 +74,10 @@ def choose(
     outputs = [(_of_output(rows, j), _of_output(some, j)) for j in range(rows.y.shape[1])]
     seen, plain = choose_inputs(rows, [part for _, part in outputs], inputs, engine, say)
     each = [
-        choose_target(own, part, target, seen, start, engine, say)
+        choose_target(own, part, target, seen, start, engine, say, more=more)
         for (own, part), start in zip(outputs, plain)
     ]
-    return Chosen(seen, tuple(each))
+    return Warping(seen, tuple(each))
 
 
 def choose_inputs(
@@ -108,7 +107,7 @@ def choose_inputs(
 
 def choose_target(
     rows: Rows, some: Rows, kind: str | None, inputs: InputTransform | None, plain: Tried | None,
-    engine: Any, say: Callable[[str], None],
+    engine: Any, say: Callable[[str], None], *, more: bool = False,
 ) -> TargetTransform | None:  # fmt: skip
     """The transform of one output, of the kind given or by rows left out."""
     y, w = rows.y[:, 0], rows.w
@@ -116,7 +115,7 @@ def choose_target(
         return None
     if kind != "auto":
         return TargetTransform.of(kind, y, w)
-    kinds = kinds_worth_trying(y, w)
+    kinds = kinds_worth_trying(y, w, more=more)
     if not kinds:
         return None
     old = plain or attempt(some, None, inputs, engine)
