@@ -96,6 +96,13 @@ def test_power_is_the_most_likely_one():
     assert abs(most_likely_power(normal[:2], np.ones(2)) - 1.0) < 1.0
 
 
+def test_power_of_few_targets_is_near_one():
+    """Symmetric ones prefer none but that of a line; the prior has its centre there too."""
+    assert_allclose(most_likely_power(np.array([-1.0, 1.0]), np.ones(2)), 1.0, atol=1e-4)
+    few, many = (most_likely_power(np.array([0.0, 1.0, 9.0]), w * np.ones(3)) for w in (1.0, 1e6))
+    assert many < few < 1.0
+
+
 def yeojohnson_inverse(t, power):
     return TargetTransform("yeo-johnson", 0.0, 1.0, power).backward(t)
 
@@ -137,6 +144,15 @@ def test_scores_of_normal_values_are_a_line_inside_and_out():
     y[-1] = 60.0
     one = NormalScores.of(y, np.ones(5000))
     assert one.backward(np.array([5.0]))[0] < 150.0
+
+
+def test_slopes_outside_are_those_of_the_outer_tenth():
+    p = (np.arange(20_000) + 0.5) / 20_000
+    one = NormalScores.of(np.exp(norm.ppf(p)), np.ones(20_000))
+    edge, ends = norm.ppf(0.9), norm.ppf(p[[0, -1]])
+    top = (ends[1] - edge) / (np.exp(ends[1]) - np.exp(edge))
+    low = (ends[0] + edge) / (np.exp(ends[0]) - np.exp(-edge))
+    assert_allclose([one.low / one.unit, one.high / one.unit], [low, top], rtol=0.02)
 
 
 # --- invariances ----------------------------------------------------------------------------------

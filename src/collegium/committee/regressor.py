@@ -131,8 +131,10 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
 
     Attributes
     ----------
-    kernel_, noise_ : the kernel and noise used, in the units of X and y (of counts the kernel is
-        of the log rate, and the noise is None; with "student-t" the noise is σ²).
+    kernel_, noise_ : the kernel and noise used, in the units of X and y, transformed where they
+        are (of counts the kernel is of the log rate, and the noise is None; with "student-t" the
+        noise is σ²).
+    target_transform_, input_transform_ : the kinds of transforms used; None: none.
     likelihood_ : the likelihood used, where that is not "gaussian".
     n_sweeps_, change_ : how often chunks were approximated, and by how much messages moved at
         last.
