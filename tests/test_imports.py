@@ -13,9 +13,9 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "modelfile", "interface",
-    "answers", "learning", "averaging", "scale", "transforms", "combining", "laplace", "committee",
-    "sparse", "online", "filter", "rvc",
+    "numerics", "engines", "kernels", "rows", "messages", "scale", "likelihoods", "modelfile",
+    "interface", "answers", "learning", "averaging", "transforms", "combining", "laplace",
+    "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -14,6 +14,7 @@ from ..interface.arguments import (
     choose_engine,
     given_hyperparameters,
     is_auto,
+    noise_word,
     number_or_auto,
     one_of,
     partition_rule,
@@ -36,7 +37,7 @@ TIME_TO_CHOOSE = 30.0
 MOST_STARTS = 1000
 #: What estimators take that lack an argument.
 DEFAULTS = {
-    "kernel": None, "noise": None, "learn": True, "n_starts": 1, "inference": "inductive",
+    "kernel": None, "noise": "constant", "learn": True, "n_starts": 1, "inference": "inductive",
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
     "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
     "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
@@ -51,6 +52,7 @@ class Settings:
     kernel: Kernel | None  # white noise taken out
     one_column: bool  # the kernel is a covariance in one dimension only
     noise: Array | None  # kept as given  (1,) or (p,)
+    errors: str  # of NOISES: whether their scale may vary
     noise_start: float | None  # from white noise in the kernel
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
@@ -73,10 +75,11 @@ class Settings:
     input_transform: str | None = None
 
     @classmethod
-    def of(cls, estimator: Any, **fixed: Any) -> Settings:
-        """From an estimator's arguments; `fixed` stand in place of its own."""
+    def of(cls, estimator: Any, words: tuple[str, ...] = ("constant",), **fixed: Any) -> Settings:
+        """From an estimator's arguments; `fixed` stand in place of its own. `words`: those that
+        its noise may be."""
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
-        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"])
+        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"], words)
         inference = _inference(a["inference"])
         n_local = number_or_auto(a["n_local"], "n_local", least=0)
         if inference is not None and n_local is not None:
@@ -88,6 +91,7 @@ class Settings:
             kernel=kernel,
             one_column=needs_one_column(a["kernel"]),
             noise=noise,
+            errors=noise_word(a["noise"], words),
             noise_start=start,
             learn=bool(a["learn"]),
             anchored=isinstance(a["learn"], str) and a["learn"] == "anchored",
@@ -125,6 +129,15 @@ class Settings:
         free = self.learn and not given and self.clock.limit >= TIME_TO_CHOOSE
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
         return replace(self, target_transform=found[0], input_transform=found[1])
+
+    @property
+    def scale_wanted(self) -> bool:
+        """Whether the scale of errors may vary: not where the noise is given."""
+        return self.scale_always or (self.errors == "auto" and self.learn and self.noise is None)
+
+    @property
+    def scale_always(self) -> bool:
+        return self.errors == "varying"
 
     @property
     def transductive(self) -> bool:

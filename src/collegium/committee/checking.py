@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ..learning.dof import degrees_of_freedom
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.metric import Metric, column_scales
-from ..rows.partition import chunk_groups, lowest
+from ..rows.partition import chunk_groups, evenly_spaced, lowest
 from ..rows.rows import Rows
 from .arguments import Settings
 
@@ -52,16 +53,21 @@ def check_query_size(
 
 
 def check_bars(
-    model: CommitteeModel, scaled: Rows, groups: list[Array], Z: Array, settings: Settings,
-    rng: np.random.Generator, number: int, more: Callable[[], bool] = lambda: True,
-) -> Correction:  # fmt: skip
-    """Noise and scale by the density of `number` held-out rows; see `calibrate`."""
-    kernel, noise = model.committee.basis.kernel, model.committee.noise
-    if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
-        Z, groups = Z[:0], around(scaled.X, groups, rng)
+    model: CommitteeModel, left: LeftOut, more: Callable[[], bool] = lambda: True
+) -> Correction:
+    """Noise and scale by the density of held-out rows; see `calibrate`."""
     ask = partial(model.answerer, n_local=min(model.n_local, CHECK_LOCAL))
-    answer = left_out(kernel, noise, Z, ask, scaled, groups, settings, rng, number)
-    return calibrate(answer, more=more)
+    return calibrate(partial(left.errors, model.prior_to_check(), ask), more=more)
+
+
+def rows_left_out(
+    model: CommitteeModel, scaled: Rows, groups: list[Array], settings: Settings,
+    rng: np.random.Generator, number: int,
+) -> LeftOut:  # fmt: skip
+    """`number` rows to check a model with."""
+    if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
+        groups = around(scaled.X, groups, rng)
+    return LeftOut.of(scaled, groups, settings, rng, number)
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
@@ -74,8 +80,9 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     )
     ask = partial(Joint.of, size=points, tolerance=settings.screening)
     groups, Z = around(scaled.X, groups, rng), np.empty((0, d))
-    number = held_out_rows(scaled.y)
-    return judge(left_out(kernel, noise, Z, ask, scaled, groups, settings, rng, number))
+    left = LeftOut.of(scaled, groups, settings, rng, held_out_rows(scaled.y))
+    prior = Committee.start(kernel, noise, Z, scaled.y.shape[1])
+    return judge(partial(left.errors, prior, ask))
 
 
 def around(X: Array, groups: list[Array], rng: np.random.Generator) -> list[Array]:
@@ -103,26 +110,49 @@ def held_out_rows(y: Array) -> int:
     return min(telling(y), max(1, y.shape[0] // 10))
 
 
-def left_out(
-    kernel: Kernel, noise: float, Z: Array, ask: Callable[[Committee], Any], scaled: Rows,
-    groups: list[Array], settings: Settings, rng: np.random.Generator, number: int,
-) -> Callable[[float], tuple[Array, Array]]:  # fmt: skip
-    """noise ratio -> errors and variances at `number` of the groups' rows (not above a tenth of
-    these), given the others.
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Rows that committees of the others answer for."""
 
-    `ask` makes the predictor of a committee.
-    """
-    rows = np.sort(np.concatenate(groups))
-    held = np.sort(rng.choice(rows, min(number, max(1, rows.size // 10)), replace=False))
-    out = np.zeros(scaled.X.shape[0], dtype=bool)
-    out[held] = True
-    rest = [kept for group in groups if (kept := group[~out[group]]).size]
-    chunks = cut(*scaled.fields(), rest)
+    rows: Rows  # all, scaled
+    held: Array  # numbers of those left out
+    groups: list[Array]  # numbers of the others, chunk by chunk
+    settings: Settings
 
-    def answer(ratio: float) -> tuple[Array, Array]:
-        committee = Committee.start(kernel, noise * ratio, Z, scaled.y.shape[1])
-        committee = committee.add(chunks, settings.engine, keep=settings.keeps_rows)
-        found = ask(committee).predict(scaled.X[held], settings.engine)
-        return scaled.y[held] - found.mean, found.variance + noise * ratio
+    @classmethod
+    def of(
+        cls, rows: Rows, groups: list[Array], settings: Settings, rng: np.random.Generator,
+        number: int,
+    ) -> LeftOut:  # fmt: skip
+        """Leave out `number` of the groups' rows, not above a tenth of these."""
+        each = np.sort(np.concatenate(groups))
+        held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))
+        out = np.zeros(rows.X.shape[0], dtype=bool)
+        out[held] = True
+        rest = [kept for group in groups if (kept := group[~out[group]]).size]
+        return cls(rows, held, rest, settings)
 
-    return answer
+    def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
+        """Of the other rows, under a prior whose noise is `ratio` times that given."""
+        basis = prior.basis
+        start = Committee.start(
+            basis.kernel, prior.noise * ratio, basis.Z, self.rows.y.shape[1], type(prior.expert)
+        )
+        chunks = cut(*self.rows.fields(), self.groups)
+        return start.add(chunks, self.settings.engine, keep=self.settings.keeps_rows)
+
+    def errors(
+        self, prior: Committee, ask: Callable[[Committee], Any], ratio: float
+    ) -> tuple[Array, Array]:
+        """Errors and variances at the rows left out; `ask` makes the predictor of a committee."""
+        committee = self.committee(prior, ratio)
+        found = ask(committee).predict(self.rows.X[self.held], self.settings.engine)
+        return self.rows.y[self.held] - found.mean, found.variance + committee.noise
+
+    def others(self) -> Rows:
+        return self.rows.take(np.concatenate(self.groups))
+
+    def some(self, number: int) -> LeftOut:
+        """With at most so many of the rows left out; the others stay left out too."""
+        k = evenly_spaced(self.held.size, number)
+        return replace(self, held=self.held[k])

@@ -49,8 +49,9 @@ class ExpertsRegressor(Regressor):
         Rows of an expert. "auto": all of up to 2000 rows, otherwise 500.
     communication : int or "auto"
         "grbcm": rows that all experts share. "auto": as many as an expert has.
-    noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt.
+    noise : "constant", float or array of p, default="constant"
+        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
+        everywhere.
     learn : bool, default=True
         Learn the hyperparameters by the evidence of some clusters of rows. False: take `kernel`
         and `noise` as they are.
@@ -95,7 +96,7 @@ class ExpertsRegressor(Regressor):
         partition="balanced",
         chunk_size="auto",
         communication="auto",
-        noise=None,
+        noise="constant",
         learn=True,
         n_starts=1,
         time_limit=None,

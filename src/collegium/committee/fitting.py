@@ -23,7 +23,15 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from ..transforms.choosing import choose
 from .arguments import Settings
-from .checking import check_bars, check_joint, check_query_size, held_out_rows
+from .checking import (
+    LeftOut,
+    check_bars,
+    check_joint,
+    check_query_size,
+    held_out_rows,
+    rows_left_out,
+)
+from .errors_fitting import with_errors
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -141,21 +149,24 @@ class GaussianSystem:
             owners=job.owners if draft.alone else None,
             **as_they_came(job, alone=draft.alone),
         )
-        if draft.selection is not None:
-            model = check_error_bars(job, draft, model)
+        left = None if draft.selection is None else rows_to_check(job, draft, model)
+        if left is not None:
+            model = check_error_bars(job, draft, model, left)
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
             model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
         committee = model.committee.add(chunks, s.engine, keep=keep)
+        model = replace(model, committee=committee)
         if draft.selection is None:
-            return replace(model, committee=committee)
+            return exact_with_errors(job, draft, model) if draft.alone else model
         job.say("messages added up")
         dof = degrees_of_freedom(model.kernel, committee.noise, draft.rows)
         following = None if keep or s.anchors is not None else Following.of(
             committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learn
         )  # fmt: skip
-        return replace(model, committee=committee, dof=dof, following=following)
+        model = replace(model, dof=dof, following=following)
+        return with_errors(job, model, draft.rows, left)
 
     def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
         """Means on the way to those of the exact GP, where asked for or where there is time."""
@@ -215,27 +226,48 @@ def choose_experts(job: Job, draft: Draft) -> Draft:
     return replace(draft, groups=tuple(groups))
 
 
-def check_error_bars(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
-    """The model with noise and scale as held-out rows ask for, where both may be learnt."""
-    s, kernel, noise = job.settings, draft.kernel, draft.noise
-    learnt = s.learn and s.noise is None and free_scale(kernel)
-    if not (learnt and draft.plan is not None and len(draft.groups) > 1):
-        return model
+def exact_with_errors(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+    """An exact GP with the errors of its rows; in a stream that waits, learnt with the kernel."""
+    n, earlier = draft.rows.w.size, job.earlier
+    if earlier is None or draft.learnt_at == n:
+        return with_errors(job, model, draft.rows, None)
+    return replace(model, errors=earlier.errors)
+
+
+def rows_to_check(job: Job, draft: Draft, model: CommitteeModel) -> LeftOut | None:
+    """Rows to leave out, where noise or errors are learnt by them and there is time."""
+    if draft.plan is None or len(draft.groups) < 2:
+        return None
+    if not (checks_bars(job, draft) or job.settings.scale_wanted):
+        return None
     number = draft.plan.held_out(held_out_rows(draft.rows.y))
     if not number:
         job.say("no time to check the error bars on held-out rows")
+        return None
+    return rows_left_out(model, draft.rows, list(draft.groups), job.settings, job.rng, number)
+
+
+def checks_bars(job: Job, draft: Draft) -> bool:
+    """Whether noise and scale may be learnt."""
+    s = job.settings
+    return s.learn and s.noise is None and free_scale(draft.kernel)
+
+
+def check_error_bars(
+    job: Job, draft: Draft, model: CommitteeModel, left: LeftOut
+) -> CommitteeModel:
+    """The model with noise and scale as held-out rows ask for, where both may be learnt."""
+    if not checks_bars(job, draft):
         return model
+    assert draft.plan is not None
     job.say.task = "checking error bars"
-    bars = check_bars(
-        model, draft.rows, list(draft.groups), draft.Z, s, job.rng, number,
-        partial(draft.plan.goes_on, number),
-    )  # fmt: skip
+    bars = check_bars(model, left, partial(draft.plan.goes_on, left.held.size))
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
     )
     job.say.task = "adding messages"
-    kernel, noise = kernel.scaled(bars.scale), noise * bars.scale * bars.ratio
+    kernel, noise = draft.kernel.scaled(bars.scale), draft.noise * bars.scale * bars.ratio
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 
 

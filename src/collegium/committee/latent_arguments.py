@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.arguments import is_auto, number, number_or_auto, one_of, yes_or_no
+from ..interface.arguments import (
+    is_auto,
+    noise_word,
+    number,
+    number_or_auto,
+    one_of,
+    yes_or_no,
+)
 from ..interface.options import Sweeps, Transductive
 from ..interface.validation import check_exposure, check_rows, check_weights
 from ..kernels import as_kernel, split_white
@@ -87,7 +94,7 @@ def latent_settings(
 def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     """The arguments, those that mean nothing with this likelihood refused."""
     e, name, noisy = estimator, f"likelihood={estimator.likelihood!r}", likelihood.takes_noise
-    if not noisy and e.noise is not None:
+    if not noisy and not isinstance(e.noise, str):
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(e.learn, str) and e.learn == "anchored":
         raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")
@@ -95,6 +102,7 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
         value = getattr(e, argument)
         if not (value is None or is_auto(value)):
             raise ValueError(f"{argument}={value!r} needs likelihood='gaussian', not {name}")
+    noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
     for argument, given in (("refine", settings.refine), ("n_starts", settings.n_starts != 1)):
@@ -111,13 +119,14 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
 
 def _given_noise(e: Any, likelihood: Scalar) -> Any:
     """The noise to keep, by argument or as that of an object that is not to be learnt."""
+    own: Any = "constant" if isinstance(e.noise, str) else e.noise
     fixed = "noise" in likelihood.fixed
-    if fixed and e.noise is not None:
+    if fixed and not isinstance(own, str):
         raise ValueError("noise is given twice: drop it, or the fixed one of likelihood")
     white = e.kernel is not None and split_white(as_kernel(e.kernel))[1] is not None
     if fixed or not (isinstance(e.likelihood, str) or e.learn or white):
-        return likelihood.noise if e.noise is None else e.noise  # type: ignore[attr-defined]
-    return e.noise
+        return likelihood.noise if isinstance(own, str) else own  # type: ignore[attr-defined]
+    return own
 
 
 def check_latent_rows(

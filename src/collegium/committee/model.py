@@ -29,6 +29,7 @@ from ..numerics.tiles import TILE
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Prediction, Rows
+from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
 from .following import Following
@@ -89,6 +90,7 @@ class CommitteeModel(Follows, Additive, Model):
     sweeps: int = 1
     change: float = 0.0
     targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     places: Array | None = None  # their inputs, where these are transformed  (n, d)
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
 
@@ -153,7 +155,15 @@ class CommitteeModel(Follows, Additive, Model):
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
 
-    def predictor(self) -> Predictor:
+    def predictor(self) -> Any:
+        own = self.function_predictor()
+        if self.errors is None:
+            return own
+        rows = self.committee.rows() if self.committee.arrived else None
+        return ErrorPredictor.of(own, self.errors, rows, self.committee.noise)
+
+    def function_predictor(self) -> Predictor:
+        """Who answers for the function f, without its noise."""
         if len(self.committee.sizes) > 1 and self.combination is not None:
             if self.combination == "npae":
                 return NestedKriging.of(self.committee)
@@ -163,14 +173,19 @@ class CommitteeModel(Follows, Additive, Model):
         own = predictor(self.rest, self.n_local)
         return Refined(own, self.kernel, self.committee.rows().X, self.weights)
 
-    def watcher(self) -> Predictor:
+    def watcher(self) -> Any:
         """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
-        if self.committee.no_anchors:
-            return self.predictor()
         near = min(self.n_local, WATCHED_NEAR)
-        if not (near and self.committee.arrived):
-            return Global(self.committee)
+        if self.committee.no_anchors or not (near and self.committee.arrived):
+            return self.predictor()
         return Local.of(self.committee.of_last_rows(LAST), near, lasting=False)
+
+    def prior_to_check(self) -> Committee:
+        """Of committees of some rows, whose answers check the model: a joint one has no anchors."""
+        c = self.committee
+        if not self.query_size:
+            return c
+        return Committee.start(c.basis.kernel, c.noise, c.basis.Z[:0], c.messages.p)
 
     def answerer(self, committee: Committee, n_local: int) -> Predictor:
         """Who answers for a committee: its chunks jointly, or its anchors and nearest rows."""

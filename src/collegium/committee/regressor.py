@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_chunk_id
+from ..interface.arguments import NOISES, check_chunk_id
 from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
@@ -78,9 +78,13 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
         another rule than k-means (see `collegium.selection`). "auto": twice the effective degrees
         of freedom of the rows, between 20 and 200 (500 where n_local=0) and not above a tenth of
         the rows.
-    noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt. Where given it is kept. With an
-        array, outputs j share the kernel in proportion: f_j ~ GP(0, kernel · noise[j]/noise[0]).
+    noise : {"auto", "constant", "varying"}, float or array of p, default="auto"
+        "constant": learnt, and the same everywhere. "varying": errors of y about the means are
+        Student's t with a scale that depends on x, on the predicted mean and standard deviation
+        and on the errors of the nearest rows, learnt from rows held out. "auto": that, where
+        held-out rows are better for it. A number is the noise variance in the units of y squared,
+        and kept; with an array, outputs j share the kernel in proportion:
+        f_j ~ GP(0, kernel · noise[j]/noise[0]).
     sweeps : "auto", int or Sweeps, default="auto"
         With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
         is the Bayesian committee machine. "auto": until no message moves by more than a
@@ -199,7 +203,7 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
         partition="balanced",
         chunk_size="auto",
         anchors="auto",
-        noise=None,
+        noise="auto",
         sweeps="auto",
         n_local="auto",
         learn=True,
@@ -362,7 +366,9 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
-        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
+        if likelihood is None:
+            return Settings.of(self, NOISES)
+        return regression_settings(self, likelihood)
 
     def _rows(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
         if likelihood is not None:

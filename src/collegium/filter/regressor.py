@@ -57,8 +57,9 @@ class RegressionFilter(Regressor):
     density : {"auto", "uniform", "gaussian", "empirical"} or object, default="auto"
         Where inputs are expected, which the projection weighs by: "auto" is a box for splines
         and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
-    noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt. Fixed where given.
+    noise : "constant", float or array of p, default="constant"
+        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
+        everywhere.
     prior_mean : number or function, default=None
         Prior mean of f. None: the mean of y.
     linear : bool, default=True
@@ -148,7 +149,7 @@ class RegressionFilter(Regressor):
         basis="auto",
         n_basis="auto",
         density="auto",
-        noise=None,
+        noise="constant",
         prior_mean=None,
         linear=True,
         learn=True,

@@ -137,7 +137,8 @@ class Answers:
 
     def draws(self, n_samples: int, rng: Any, level: str) -> Array:
         """Functions drawn jointly over the queries, and an observation of each."""
-        f = self._functions(n_samples, rng, level)
+        found, C = self._source(level).joint(self.X, self.engine)
+        f = self._functions(found, C, n_samples, rng)
         each = [
             own.draw(f[:, j], rng) if level == OBSERVATION else own.mean(f[:, j])
             for j, own in enumerate(self.likelihoods)
@@ -170,9 +171,8 @@ class Answers:
         """Mean and variance of the latent function of one output  (n,), (n,)."""
         return found.mean[:, j] + self.shift, _of_output(found.variance, j, ndim=1)
 
-    def _functions(self, n_samples: int, rng: Any, level: str) -> Array:
-        """f = mean + Lz, LLᵀ the covariance  (n, p, n_samples)."""
-        found, C = self._source(level).joint(self.X, self.engine)
+    def _functions(self, found: Prediction, C: Array, n_samples: int, rng: Any) -> Array:
+        """f = mean + Lz, LLᵀ the covariance, which is overwritten  (n, p, n_samples)."""
         n, p = found.mean.shape
         prior = 0.0 if self.kernel is None else float(self.kernel.diag(self.X).max(initial=0.0))
 

@@ -15,6 +15,8 @@ from ..rows.ids import ChunkIds, Id
 from ..rows.partition import RULES
 
 Array = np.ndarray
+#: How the noise may be learnt: varying with x where that is better, never, or always.
+NOISES = ("auto", "constant", "varying")
 #: Arrays of the size of the draws that are held at once while they are made.
 DRAWS = 4.0
 #: Characters of the id of a chunk, at most.
@@ -70,8 +72,12 @@ def check_draws(n_samples, n: int, p: int = 1) -> int:
     return count
 
 
-def given_hyperparameters(given, noise, learn) -> tuple[Kernel | None, Array | None, float | None]:
-    """Kernel without white noise, noise to keep, noise to start from."""
+def given_hyperparameters(
+    given, noise, learn, words: tuple[str, ...] = ("constant",)
+) -> tuple[Kernel | None, Array | None, float | None]:
+    """Kernel without white noise, noise to keep, noise to start from; `words`: what the noise may
+    be where it is not given."""
+    noise_word(noise, words)
     if not (
         isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn == "anchored")
     ):
@@ -181,9 +187,20 @@ def _is_number(value) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
+def noise_word(noise, words: tuple[str, ...] = ("constant",)) -> str:
+    """How the noise is to be learnt; of one that is given: "constant"."""
+    if not isinstance(noise, str):
+        return "constant"
+    if noise in NOISES and noise not in words:
+        raise ValueError(f"noise={noise!r} is not for this model: leave it out, or give a variance")
+    return one_of(noise, "noise", words)
+
+
 def _noise(noise) -> Array | None:
-    if noise is None:
+    if isinstance(noise, str):
         return None
+    if noise is None:
+        raise ValueError("noise=None: give 'constant', which is learnt, or a variance")
     number = np.atleast_1d(np.asarray(noise, dtype=object))
     good = number.ndim == 1 and all(isinstance(v, Real) for v in number)
     values = number.astype(float) if good else np.array([np.nan])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..scale.errors import ErrorPredictor
 from .answers import LEVELS, Answers
 from .arguments import (
     check_coverage,
@@ -23,6 +24,7 @@ from .arguments import (
     whole_number,
 )
 from .estimator import Estimator, all_or_nothing
+from .scaled_answers import ScaledAnswers
 from .validation import check_exposure, check_queries, check_rows, check_targets
 from .watching import Arrived, Progressive, look
 
@@ -287,7 +289,8 @@ class Regressor(RegressorMixin, Estimator):
         """The same for checked queries; `shift` is added to latent functions. `predictor`: another
         than the model's own."""
         model, own = self.model_, predictor or self._predictor()
-        return Answers(
+        kind = ScaledAnswers if isinstance(own, ErrorPredictor) else Answers
+        return kind(
             X, own, model.likelihoods, model.units, self._engine(), shift,
             self._prior_mean(X), model.kernel,
         )  # fmt: skip

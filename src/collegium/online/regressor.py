@@ -43,8 +43,9 @@ class OnlineGPRegressor(Regressor):
         the posterior spread, α²/(Q + C), or least at all, |α|/Q.
     likelihood : {"gaussian", "poisson"}
         Of y given the function. "poisson": y ≥ 0 are counts, the function is their log rate.
-    noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt. Where given it is kept.
+    noise : "constant", float or array of p, default="constant"
+        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
+        everywhere.
     forgetting : float, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that drift. (It is
         done in steps of some rows, together 2 % at most.)
@@ -110,7 +111,7 @@ class OnlineGPRegressor(Regressor):
         novelty=1e-4,
         removal="posterior",
         likelihood="gaussian",
-        noise=None,
+        noise="constant",
         forgetting=1.0,
         learn=True,
         n_sweeps=1,

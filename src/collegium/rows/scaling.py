@@ -82,7 +82,8 @@ class Balance:
 
     The variance of the noise of a row is taken for σ²/wᵃ. With a = 1 weights are precisions; with
     a = 0 they say how much a row matters, and nothing of its noise. Copies of a row have equal
-    targets, and would show none: so `unit` makes the mean weight one.
+    targets, and would show none: so `unit` makes the mean weight one. Small whole numbers are
+    taken for copies, a = 1; of others a is learnt.
     """
 
     power: float  # a
@@ -95,7 +96,8 @@ class Balance:
         if rows.w.size == 0 or rows.w.min() == rows.w.max():
             return cls(1.0, float(rows.w.max(initial=1.0)), MOST_TIMES)
         w = rows.w / rows.w.max()
-        a = noise_power(replace(rows, w=w))
+        copies = rows.w.max() <= MOST_TIMES and (rows.w == np.floor(rows.w)).all()
+        a = 1.0 if copies else noise_power(replace(rows, w=w))
         raised = w**a
         unit = float(raised.mean())
         most = max(MOST_TIMES, float(capped(raised).max()) / unit)

@@ -74,8 +74,11 @@ class ScaleFunction:
     weights: Array  # (m,)
 
     def __call__(self, inputs: ScaleInputs, output: int) -> Array:
-        """g of one output  (n,)."""
-        T = self.standard.forward(inputs.lines(output))
+        """g of one output  (n,); q is taken to be usual where no rows are known."""
+        lines = inputs.lines(output)
+        unknown = self.standard.centre[lines.shape[1] :]
+        lines = np.hstack([lines, np.broadcast_to(unknown, (lines.shape[0], unknown.size))])
+        T = self.standard.forward(lines)
         g = np.full(T.shape[0], self.constant)
         for t, slope, grid, bend in zip(T.T, self.slopes, self.grids, self.bends):
             g += slope * t + Expansion(LINE, grid[:, None], bend[:, None]).at(t[:, None])[:, 0]

@@ -11,8 +11,10 @@ from .density import log_density, nu_slope, slope, squared
 from .fitting import Learnt, find_mode
 
 Array = np.ndarray
-#: Parts of the rows; least ν, so that the variance is finite; ν and offset at most.
-FOLDS, LEAST, MOST, FARTHEST = 5, 2.1, 1000.0, 10.0
+#: Parts of the rows; least ν, so that the mean exists; ν and offset at most.
+FOLDS, LEAST, MOST, FARTHEST = 5, 1.05, 1000.0, 10.0
+#: ν to begin with, where nothing is known of it.
+START = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +68,15 @@ def cross_fit(learnt: Learnt, z: Array, weight: Array, least: Array) -> CrossFit
     g = np.maximum(cross_fitted(learnt, z, weight), least)
     offset, nu = level_and_degrees(z, g, weight, learnt.nu)
     return CrossFit(np.maximum(g + offset, least), offset, nu)
+
+
+def cross_fit_constant(z: Array, weight: Array, least: Array) -> CrossFit:
+    """The same of a scale that does not vary: level and ν of each fold by the other folds, those
+    of all rows for new ones."""
+    zero, fold, g = np.maximum(0.0, least), folds(z.size), np.empty(z.size)
+    offset, nu = level_and_degrees(z, zero, weight, START)
+    for k in range(FOLDS):
+        own, rest = fold == k, fold != k
+        b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], START)
+        g[own] = np.maximum(zero[own] + b, least[own])
+    return CrossFit(g, offset, nu)

@@ -9,7 +9,7 @@ import numpy as np
 from ..numerics.records import record
 from .basis import ScaleBasis, ScaleFunction
 from .decision import Gain, calibrated
-from .degrees import cross_fit
+from .degrees import cross_fit, cross_fit_constant
 from .density import Margins, log_density
 from .features import ScaleInputs
 from .fitting import learn
@@ -31,12 +31,13 @@ MOST = 0.9
 class OutputScale:
     """(y − m)/sd ~ t_ν(0, e^(g/2)) of one output; without g, N(0, 1)."""
 
-    function: ScaleFunction | None  # g; None: zero
+    function: ScaleFunction | None  # g; None: `level` everywhere
     nu: float
     kappa: float  # variance of y: κ sd² ((1 − ρ)e^g + ρ)
     rho: float
     least: float  # floor of the scale of y
     gain: Gain  # of held-out rows, whether it was enough or not
+    level: float = 0.0
 
     @classmethod
     def constant(cls, gain: Gain | None = None) -> OutputScale:
@@ -44,11 +45,15 @@ class OutputScale:
 
     @classmethod
     def learn(
-        cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float
-    ) -> OutputScale:
+        cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float,
+        before: Array | None = None, *, always: bool = False,
+    ) -> OutputScale:  # fmt: skip
         """From held-out rows: errors y − m of one output (n,), weights with mean one.
 
         Where y has steps of Δ, squared errors are e² + Δ²/12: what they are without rounding.
+        A scale that varies is taken if held-out rows gain enough by it, else a constant one with
+        heavy tails if they gain enough by that; `before`: the log densities that they have to gain
+        over, by default of N(0, sd²). `always`: whatever they gain.
         """
         log_sd, least = inputs.log_sd[:, output], floor(resolution, errors)
         bound, z = _least(log_sd, least), errors * np.exp(-log_sd)
@@ -56,20 +61,32 @@ class OutputScale:
         basis = ScaleBasis.of(inputs, output, weight)
         learnt = learn(basis, blurred, weight)
         cross = cross_fit(learnt, blurred, weight, bound)
-        gain = Gain.of(cross.log_density(z), log_density(z**2, 0.0, np.inf), weight)
-        if not gain.enough:
-            return cls.constant(gain)
+        old = log_density(z**2, 0.0, np.inf) if before is None else before + log_sd
+        gain = Gain.of(cross.log_density(z), old, weight)
+        if not (gain.enough or always):
+            cross = cross_fit_constant(blurred, weight, bound)
+            tails = Gain.of(cross.log_density(z), old, weight)
+            if not tails.enough:
+                return cls.constant(gain)
+            kappa, rho = calibrated(z, cross.g, weight)
+            return cls(None, cross.nu, kappa, rho, least, tails, cross.offset)
         function = basis.function(learnt.theta, learnt.mode.w)
         function = replace(function, constant=function.constant + cross.offset)
         kappa, rho = calibrated(z, cross.g, weight)
         return cls(function, cross.nu, kappa, rho, least, gain)
 
+    @property
+    def normal(self) -> bool:
+        """Whether errors are N(0, sd²)."""
+        return self.function is None and np.isinf(self.nu)
+
     def log_scale(self, inputs: ScaleInputs, output: int) -> Array:
         """g  (n,)."""
         log_sd = inputs.log_sd[:, output]
-        if self.function is None:
+        if self.normal:
             return np.zeros(log_sd.size)
-        return np.maximum(self.function(inputs, output), _least(log_sd, self.least))
+        g = self.level if self.function is None else self.function(inputs, output)
+        return np.maximum(g, _least(log_sd, self.least))
 
 
 @record("scale.scale/1")
@@ -87,11 +104,12 @@ class ErrorScale:
     @classmethod
     def learn(
         cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
-        resolution: Array | None = None,
+        resolution: Array | None = None, before: Array | None = None, *, always: bool = False,
     ) -> ErrorScale:  # fmt: skip
         """From held-out rows, y (n, p), weights (n,), and the steps in which each y varies (p,).
 
-        The result is the same in any order of the rows.
+        The result is the same in any order of the rows. `before` (n, p) and `always`: see
+        `OutputScale.learn`.
         """
         n, p = y.shape
         w = np.ones(n) if weight is None else weight / weight.mean()
@@ -101,14 +119,20 @@ class ErrorScale:
         errors = y - inputs.mean
         order = np.lexsort((*errors.T, w, *inputs.place.T[::-1]))
         inputs, errors, w = inputs.take(order), errors[order], w[order]
+        old = [None] * p if before is None else list(before[order].T)
         return cls(
-            tuple(OutputScale.learn(inputs, k, errors[:, k], w, float(steps[k])) for k in range(p))
+            tuple(
+                OutputScale.learn(
+                    inputs, k, errors[:, k], w, float(steps[k]), old[k], always=always
+                )
+                for k in range(p)
+            )
         )
 
     @property
-    def varies(self) -> bool:
-        """Whether any output has other than constant noise."""
-        return any(one.function is not None for one in self.outputs)
+    def normal(self) -> bool:
+        """Whether errors of all outputs are N(0, sd²)."""
+        return all(one.normal for one in self.outputs)
 
     @property
     def needs_near(self) -> bool:

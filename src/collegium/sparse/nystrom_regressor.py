@@ -68,7 +68,7 @@ class NystromRegressor(Regressor):
         kernel=None,
         *,
         anchors="auto",
-        noise=None,
+        noise="constant",
         learn=True,
         engine=None,
         n_jobs=None,

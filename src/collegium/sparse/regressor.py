@@ -45,8 +45,9 @@ class SparseGPRegressor(Regressor):
         "transductive": the queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp
         2002 for "sor" and "dtc", the joint committee machine for "pitc"); rows are kept.
     partition, chunk_size : chunks for "pitc" and "pic", as in `CommitteeRegressor`.
-    noise : float or array of p, default=None
-        Noise variance in the units of y squared; None: learnt.
+    noise : "constant", float or array of p, default="constant"
+        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
+        everywhere.
     learn : bool, default=True
         Learn the hyperparameters: on clusters of rows, then by the method's own evidence on at
         most 8000 rows with 300 anchors. False: take `kernel` and `noise` as they are.
@@ -81,7 +82,7 @@ class SparseGPRegressor(Regressor):
         inference="inductive",
         partition="balanced",
         chunk_size="auto",
-        noise=None,
+        noise="constant",
         learn=True,
         engine=None,
         n_jobs=None,

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.leave_one_out import leave_one_out
 from ..kernels import Kernel
 from ..learning.optimise import Learnt, Scales, maximise
 from ..messages.evidence import factorised
-from ..numerics import linalg
 from ..rows.chunk import cut
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import balanced
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
-from ..scale.features import Neighbours, ScaleInputs
+from ..scale.errors import inputs_at, neighbours
+from ..scale.features import ScaleInputs
 from ..scale.scale import ErrorScale
 from .inputs import InputTransform
 from .moments import warped_moments
@@ -51,11 +52,10 @@ def attempt(
     X = rows.X if inputs is None else inputs.forward(rows.X)
     seen = Rows(X, scaling.forward(t[:, None]), rows.w)
     learnt = learn_quickly(seen, engine, start)
-    mean, variance = leave_one_out(learnt.kernel, learnt.noise, seen)
-    found = around(learnt.kernel, seen, mean, variance)
+    found = around(learnt, seen)
     scale = ErrorScale.learn(found, seen.y, seen.w)
     density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
-    m, sd = centre + unit * mean, unit * np.sqrt(scale.variance(found)[:, 0])
+    m, sd = centre + unit * found.mean[:, 0], unit * np.sqrt(scale.variance(found)[:, 0])
     if target is not None:
         density = density + target.log_slope(y)
         m, _ = warped_moments(target, m, sd)
@@ -75,26 +75,8 @@ def learn_quickly(rows: Rows, engine: Any, start: Learnt | None = None) -> Learn
     )  # fmt: skip
 
 
-def leave_one_out(kernel: Kernel, noise: float, rows: Rows) -> tuple[Array, Array]:
-    """Mean and variance of yᵢ given the other rows  (n,), (n,).
-
-    Rasmussen & Williams eqs 5.10–5.12: without row i, yᵢ − αᵢ/A⁻¹ᵢᵢ is its mean and 1/A⁻¹ᵢᵢ its
-    variance. Of a row that was seen w > 1 times one copy is left out, and the others tell f.
-    """
-    A = linalg.add_diagonal(kernel.value(rows.X, rows.X), rows.psi(noise))
-    L, _ = linalg.cholesky(A, float(kernel.diag(rows.X).max()), overwrite=True)
-    y = rows.y[:, 0]
-    alpha = linalg.solve_posdef(L, rows.y)[:, 0]
-    precision = linalg.inverse_posdef(L).diagonal()
-    off = alpha / precision
-    variance = np.maximum(1.0 / precision - noise / rows.w, 0.0)  # of f, all copies left out
-    shrink = noise / (noise + np.maximum(rows.w - 1.0, 0.0) * variance)
-    return y - shrink * off, noise + shrink * variance
-
-
-def around(kernel: Kernel, rows: Rows, mean: Array, variance: Array) -> ScaleInputs:
-    """What the scale of the error is learnt from, at the rows themselves."""
-    place = Metric.of(kernel, rows.X).forward(rows.X)
-    m = mean[:, None]
-    near = Neighbours.of(place, rows.y, rows.w).log_error(place, m, np.arange(mean.size))
-    return ScaleInputs.of(m, variance, place, near)
+def around(learnt: Learnt, rows: Rows) -> ScaleInputs:
+    """What the scale of the error is learnt from: answers at the rows, each left out."""
+    metric, own = Metric.of(learnt.kernel, rows.X), np.arange(rows.w.size)
+    found = leave_one_out(learnt.kernel, learnt.noise, rows)
+    return inputs_at(metric, neighbours(metric, rows), rows.X, found, learnt.noise, own)

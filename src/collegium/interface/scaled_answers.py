@@ -1,0 +1,78 @@
+"""Answers about y where the scale of its errors varies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rows.rows import Prediction
+from ..scale.density import Margins
+from ..scale.features import ScaleInputs
+from .answers import OBSERVATION, Answers, _of_output
+
+Array = np.ndarray
+
+
+class ScaledAnswers(Answers):
+    """y = m + scale(x) · t_ν; what is known of the function f is as in `Answers`.
+
+    The predictor is a `scale.errors.ErrorPredictor`. Densities, quantiles and draws are those of
+    Student's t; the standard deviation is the one that a Gaussian about the mean would need.
+    Observations at several queries have a Gaussian copula with the correlations of f and noise.
+    """
+
+    def covariance(self, level: str) -> tuple[Array, Array]:
+        mean, C = super().covariance(level)
+        if level != OBSERVATION:
+            return mean, C
+        found = self.predictor.predict(self.X, self.engine)
+        each = [_of_output(found.variance, j, ndim=1) for j in range(mean.shape[1])]
+        plain = np.stack(each, axis=1) + self._noises()
+        now = C.diagonal().T  # (n, p), as it should be
+        ratio = np.sqrt(now / np.maximum(plain * self.units.scaling.scale**2, 1e-300))
+        scaled = C * ratio[:, None, :] * ratio
+        n = np.arange(scaled.shape[0])
+        scaled[n, n] = now
+        return mean, scaled
+
+    def draws(self, n_samples: int, rng: Any, level: str) -> Array:
+        if level != OBSERVATION:
+            return super().draws(n_samples, rng, level)
+        found, C = self.predictor.joint(self.X, self.engine)
+        margins = self._margins(found)
+        variance = found.variance if found.variance.ndim == 2 else found.variance[:, None]
+        sd = np.sqrt(np.maximum(variance + self._noises(), 1e-300))
+        f = self._functions(found, C, n_samples, rng) - found.mean[:, :, None]
+        noisy = f + np.sqrt(self._noises())[:, None] * rng.standard_normal(f.shape)
+        drawn = margins.from_normal(np.moveaxis(noisy / sd[:, :, None], 2, 0))
+        return self._in_units(np.moveaxis(drawn, 0, 2))
+
+    def _through(self, found: Prediction, level: str) -> tuple[Array, Array]:
+        if level != OBSERVATION:
+            return super()._through(found, level)
+        return found.mean, self.predictor.scale.variance(self._inputs(found))
+
+    def _quantile(self, found: Prediction, q: float, level: str) -> Array:
+        if level != OBSERVATION:
+            return super()._quantile(found, q, level)
+        return self._margins(found).quantile(q)
+
+    def _log_densities(self, found: Prediction, y: Array) -> Array:
+        return self._margins(found).log_density(self._all_seen(y))
+
+    def _distributions(self, found: Prediction, y: Array) -> Array:
+        return self._margins(found).cdf(self._all_seen(y))
+
+    def _all_seen(self, y: Array) -> Array:
+        return np.hstack([self._seen(y, j) for j in range(len(self.likelihoods))])
+
+    def _inputs(self, found: Prediction) -> ScaleInputs:
+        return self.predictor.inputs(self.X, found)
+
+    def _margins(self, found: Prediction) -> Margins:
+        return self.predictor.scale.predictive(self._inputs(found))
+
+    def _noises(self) -> Array:
+        """Of each output  (p,)."""
+        return np.array([own.noise for own in self.likelihoods])  # type: ignore[attr-defined]

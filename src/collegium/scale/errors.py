@@ -1,0 +1,81 @@
+"""The errors of a fitted model: their scale, and the metric in which rows are near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..numerics.records import record
+from ..rows.metric import Metric
+from ..rows.rows import Prediction, Rows
+from .features import Neighbours, ScaleInputs
+from .scale import ErrorScale
+
+Array = np.ndarray
+
+
+@record("scale.errors/1")
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The scale of y − m, as a model keeps it; targets in units where y has variance one."""
+
+    scale: ErrorScale
+    metric: Metric
+    learnt_at: int  # rows seen then
+
+    def neighbours(self, rows: Rows | None) -> Neighbours | None:
+        """Of rows that a model kept; None where the scale does not ask for them."""
+        if rows is None or not self.scale.needs_near:
+            return None
+        return neighbours(self.metric, rows)
+
+
+def neighbours(metric: Metric, rows: Rows) -> Neighbours | None:
+    if not rows.w.size:
+        return None
+    return Neighbours.of(metric.forward(rows.X), rows.y, rows.w)
+
+
+def inputs_at(
+    metric: Metric, near: Neighbours | None, X: Array, found: Prediction, noise: float,
+    own: Array | None = None,
+) -> ScaleInputs:  # fmt: skip
+    """What g depends on at queries, of which f is N(found.mean, found.variance).
+
+    `own`: the numbers of the queries among the rows that `near` has, where they are some of them.
+    """
+    place = metric.forward(X)
+    q = None if near is None else near.log_error(place, found.mean, own)
+    return ScaleInputs.of(found.mean, found.variance + noise, place, q)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorPredictor:
+    """A predictor of f that also knows the errors of y around it."""
+
+    own: Any  # a predictor
+    errors: Errors
+    near: Neighbours | None
+    noise: float
+
+    @classmethod
+    def of(cls, own: Any, errors: Errors, rows: Rows | None, noise: float) -> ErrorPredictor:
+        return cls(own, errors, errors.neighbours(rows), noise)
+
+    def mean(self, X: Array, engine: Any) -> Array:
+        return self.own.mean(X, engine)
+
+    def predict(self, X: Array, engine: Any) -> Prediction:
+        return self.own.predict(X, engine)
+
+    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
+        return self.own.joint(X, engine)
+
+    @property
+    def scale(self) -> ErrorScale:
+        return self.errors.scale
+
+    def inputs(self, X: Array, found: Prediction) -> ScaleInputs:
+        return inputs_at(self.errors.metric, self.near, X, found, self.noise)
