@@ -330,7 +330,7 @@ def test_a_waiting_stream_is_the_model_of_its_rows():
 
 
 def test_a_stream_chooses_no_logarithm_by_itself():
-    data, y = table(400, seed=3, noise=0.6)
+    data, y = table(500, seed=1, noise=0.6)
     stream = CommitteeRegressor(random_state=0).partial_fit(data, y)
     assert stream.target_transform_ in ("rank", "yeo-johnson")
     stream.partial_fit(data[:5], np.full(5, -0.1))
