@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
+from scipy.stats import t as student
 from sklearn import clone, config_context
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from collegium.metrics import (
-    GaussianScorer,
+    PredictiveScorer,
     calibration_error,
     coverage,
     coverage_scorer,
@@ -68,6 +69,30 @@ def gp(length_scale=0.7, noise=0.05):
     return GaussianProcessRegressor(
         RBF(length_scale, "fixed") + WhiteKernel(noise, "fixed"), normalize_y=False
     )
+
+
+class Heavy(BayesianRidge):
+    """The mean of a ridge and errors of t_ν about it, with scales that grow along the first input;
+    two outputs are y and −2y. An exposure multiplies all."""
+
+    nu = 2.5
+
+    def fit(self, X, y):
+        self.n_outputs_ = np.ndim(y)
+        return super().fit(X, np.reshape(y, (len(X), -1))[:, 0])
+
+    def margins(self, X, exposure=1.0):
+        mean, scale = super().predict(X), 0.1 * np.exp(0.3 * np.asarray(X)[:, 0])
+        factors = np.array([1.0, -2.0])[: self.n_outputs_] * exposure
+        found = mean[:, None] * factors, scale[:, None] * np.abs(factors)
+        return found if self.n_outputs_ == 2 else (found[0][:, 0], found[1][:, 0])
+
+    def log_density(self, X, y, *, exposure=1.0):
+        return student.logpdf(y, self.nu, *self.margins(X, exposure))
+
+    def quantile(self, X, q, *, exposure=1.0):
+        mean, scale = self.margins(X, exposure)
+        return np.moveaxis([student.ppf(p, self.nu, mean, scale) for p in q], 0, -1)
 
 
 def arguments(metric, forecast):
@@ -290,8 +315,10 @@ def test_crossed_ends_are_refused(metric):
 def test_nominal_coverage_lies_between_0_and_1(level, rows):
     with pytest.raises(ValueError, match="coverage must be"):
         interval_score([0.0], [0.0], [1.0], coverage=level)
-    with pytest.raises(ValueError, match="coverage must be"):
-        replace(coverage_scorer, coverage=level)(gp().fit(*rows), *rows)
+    for scorer in (coverage_scorer, interval_score_scorer):
+        for model in (gp(), Heavy()):
+            with pytest.raises(ValueError, match="coverage must be"):
+                replace(scorer, coverage=level)(model.fit(*rows), *rows)
 
 
 @pytest.mark.parametrize("metric", DENSITY + INTERVAL)
@@ -323,6 +350,55 @@ def test_scorers_are_minus_the_losses_of_the_predictive_distribution(model, rows
         scores["interval_score"], -interval_score(y, lower, upper, sample_weight=weight), rtol=1e-9
     )
     assert all(type(score) is float for score in scores.values())
+
+
+def two(y):
+    return np.column_stack([y, -2.0 * y + 0.3])
+
+
+@pytest.mark.parametrize("outputs", [lambda y: y, two], ids=["one output", "two"])
+def test_scorers_use_the_density_and_the_quantiles_of_a_model(rows, outputs):
+    X, y = rows[0], outputs(rows[1])
+    weight, model = np.arange(60) % 3, Heavy().fit(X[:40], y[:40])
+    mean, scale = model.margins(X, 1.7)
+    given = {"sample_weight": weight, "exposure": 1.7}
+    scores = {name: scorer(model, X, y, **given) for name, scorer in SCORERS.items()}
+    density = np.average(student.logpdf(y, Heavy.nu, mean, scale), axis=0, weights=weight)
+    assert_allclose(scores["nlpd"], density.mean(), rtol=1e-12)
+    lower, upper = student.interval(0.95, Heavy.nu, mean, scale)
+    share = coverage(y, lower, upper, sample_weight=weight, multioutput="raw_values")
+    assert_allclose(scores["coverage"], -np.abs(share - 0.95).mean(), rtol=1e-9)
+    ends = interval_score(y, lower, upper, sample_weight=weight)
+    assert_allclose(scores["interval_score"], -ends, rtol=1e-9)
+    # E|Y − y| − ½E|Y − Y'| by midpoints of probability
+    u = student.ppf((np.arange(2000) + 0.5) / 2000, Heavy.nu)
+    spread = np.abs(np.subtract.outer(u, u)).mean() / 2
+    far = np.abs(((y - mean) / scale)[..., None] - u).mean(axis=-1)
+    ranked = np.average(scale * (far - spread), axis=0, weights=weight).mean()
+    assert_allclose(scores["crps"], -ranked, rtol=2e-3)
+    assert all(type(score) is float for score in scores.values())
+
+
+@pytest.mark.parametrize("z", [0.0, 0.013, -0.6, 1.9, -4.0, 30.0])
+def test_crps_by_quantiles_is_the_closed_form_of_a_normal(z):
+    class Normal(Heavy):
+        def quantile(self, X, q):
+            return norm.ppf(q, 1.0, 0.7)[None]
+
+    score = crps_scorer(Normal(), [[0.0]], [1.0 + 0.7 * z])
+    assert_allclose(-score, crps([1.0 + 0.7 * z], [1.0], [0.7]), rtol=1e-3)
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_searches_and_pipelines_are_scored_by_the_density_of_what_is_in_them(scorer, rows):
+    X, y = rows
+    scaled = StandardScaler().fit(X)
+    expected = scorer(Heavy().fit(scaled.transform(X), y), scaled.transform(X), y)
+    pipeline = make_pipeline(StandardScaler(), Heavy()).fit(X, y)
+    assert_allclose(scorer(pipeline, X, y), expected, rtol=1e-12)
+    assert_allclose(scorer(make_pipeline(pipeline[-1]), scaled.transform(X), y), expected)
+    search = GridSearchCV(pipeline, {"heavy__tol": [1e-3]}, cv=3, scoring=scorer)
+    assert_allclose(search.fit(X, y).score(X, y), expected, rtol=1e-12)
 
 
 def test_coverage_scorer_takes_another_level_and_outputs_do_not_cancel(rows):
@@ -393,7 +469,7 @@ def test_several_scorers_take_weights_without_routing(rows):
 def test_scorers_survive_pickling(scorer, rows):
     copy = pickle.loads(pickle.dumps(scorer))
     model = gp().fit(*rows)
-    assert isinstance(copy, GaussianScorer) and copy == scorer
+    assert isinstance(copy, PredictiveScorer) and copy == scorer
     assert copy(model, *rows) == scorer(model, *rows)
 
 

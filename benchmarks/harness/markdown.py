@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.harness.task import Method
+from benchmarks.harness.task import OURS, Method
 
 
 def lines(columns: Sequence[str], rows: list[list[str]]) -> str:
@@ -15,7 +15,7 @@ def lines(columns: Sequence[str], rows: list[list[str]]) -> str:
 
 def shown(name: str, methods: Mapping[str, Method]) -> str:
     """The name of a method; ours in bold."""
-    return f"**{name}**" if methods[name].group in ("ours", "bare") else name
+    return f"**{name}**" if methods[name].group in OURS else name
 
 
 def unanswered(results: dict[str, dict], methods: Mapping[str, Method]) -> dict[str, str]:
@@ -53,6 +53,16 @@ def training_rows(row: dict, method: Method) -> str:
 def decimals(value: float, digits: int = 3) -> str:
     """With a minus sign, not a hyphen."""
     return f"{value:.{digits}f}".replace("-", "−")
+
+
+def or_dash(row: Mapping, key: str, shown: Callable[..., str]) -> str:
+    """A cell of something that older results, or some methods, do not have."""
+    return "–" if row.get(key) is None else shown(row[key])
+
+
+def percents(shares: Sequence[float]) -> str:
+    """Whole ones."""
+    return " · ".join(f"{100 * share:.0f}" for share in shares)
 
 
 def percent(share: float) -> str:

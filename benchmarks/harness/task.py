@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+#: Groups of methods that are ours.
+OURS = ("ours", "bare", "constant")
+
 
 @dataclass(frozen=True)
 class Method:

@@ -1,6 +1,8 @@
 """One method on one data set, in a process of its own: scores, CPU time, memory, as JSON.
 
-Started by the driver, which sets the number of threads before anything is imported.
+Started by the driver, which sets the number of threads before anything is imported. What a second
+fit of a peer is needed for is added when the rest is stored, and left out where it fails or takes
+too long.
 """
 
 from __future__ import annotations
@@ -9,20 +11,22 @@ import argparse
 import importlib
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks import tasks
-from benchmarks.harness.data import thinned
+from benchmarks.harness.data import Array, thinned
 from benchmarks.harness.meter import Meter, peak_gigabytes
-from benchmarks.harness.task import Method
+from benchmarks.harness.task import OURS, Method
 
 #: Versions that are reported with every result; a method adds its own packages.
 PACKAGES = ("collegium", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def measure(method: Method, options: argparse.Namespace) -> dict:
+def measure(method: Method, options: argparse.Namespace, store: Callable[[dict], None]) -> dict:
     module = importlib.import_module(f"benchmarks.peers.{method.module}")
     split = tasks.part(options.task, "sets").split(options.folder, options.set, options.rows)
     n_all = split.y.size
@@ -31,18 +35,43 @@ def measure(method: Method, options: argparse.Namespace) -> dict:
     split = thinned(split, method.max_rows)
     getattr(module, "warm_up", lambda: None)()
     given = method.arguments | ({} if options.budget is None else {"budget": options.budget})
-    model = module.Model(seed=options.seed, threads=options.threads, **given)
+    make = partial(module.Model, seed=options.seed, threads=options.threads, **given)
+    model = make()
     baseline = peak_gigabytes()
     with Meter() as fit:
         model.fit(split.X, split.y)
     fit = getattr(model, "spent", fit)  # of the last of several fits
     with Meter() as predict:
         answer = model.predict(split.X_test)
-    row = tasks.part(options.task, "scores").of_answer(split, answer)
-    row |= costs(fit, predict, baseline)
+    row = costs(fit, predict, baseline)
+    if hasattr(model, "forecast"):  # not timed: it asks for more than users do
+        answer = model.forecast(split.X_test, split.y_test, answer)
+    scores = tasks.part(options.task, "scores")
+    row = scores.of_answer(split, answer) | row
     row |= {"n_train": getattr(model, "n_rows", split.y.size), "n_available": n_all}
     row |= {"n_test": split.y_test.size, "d": split.X.shape[1], "split": split.rule}
-    return row | {"found": getattr(model, "found", ""), **getattr(model, "facts", {})}
+    row |= {"found": getattr(model, "found", ""), **getattr(model, "facts", {})}
+    if method.group in OURS or not hasattr(scores, "of_peer"):
+        return row
+    store(row)
+    held = getattr(model, "held", None)
+    del model  # before there is a second
+    return row | further(partial(scores.of_peer, split, answer, held, partial(again, make)))
+
+
+def again(make: Callable, X: Array, y: Array, Xs: Array) -> tuple:
+    """What a second fit answers."""
+    model = make()
+    model.fit(X, y)
+    return model.predict(Xs)
+
+
+def further(ask: Callable[[], dict]) -> dict:
+    """Scores that are left out where they fail, memory included."""
+    try:
+        return ask()
+    except Exception as error:
+        return {"t": {"failed": f"{type(error).__name__}: {str(error).strip()[:200]}"}}
 
 
 def costs(fit: Meter, predict: Meter, baseline: float) -> dict:
@@ -56,10 +85,10 @@ def costs(fit: Meter, predict: Meter, baseline: float) -> dict:
     }
 
 
-def outcome(method: Method, options: argparse.Namespace) -> dict:
+def outcome(method: Method, options: argparse.Namespace, store: Callable[[dict], None]) -> dict:
     """What was measured, or why it was not."""
     try:
-        return measure(method, options)
+        return measure(method, options, store)
     except ModuleNotFoundError as error:  # tried again when it may have been installed
         return {"skipped": f"{error.name} is not installed", "missing": True}
     except MemoryError:
@@ -93,10 +122,16 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     method = tasks.plan(options.task).methods[options.method]
-    row = outcome(method, options)
-    row["versions"] = versions(PACKAGES + method.packages)
-    row["configuration"] = asdict(method) | {"seed": options.seed, "threads": options.threads}
-    options.out.write_text(json.dumps(row))
+    facts = {"versions": versions(PACKAGES + method.packages)}
+    facts["configuration"] = asdict(method) | {"seed": options.seed, "threads": options.threads}
+
+    def store(row: dict) -> None:
+        """Written whole, then moved: the process may be stopped at any time."""
+        part = options.out.with_suffix(".part")
+        part.write_text(json.dumps(row | facts))
+        part.replace(options.out)
+
+    store(outcome(method, options, store))
 
 
 if __name__ == "__main__":

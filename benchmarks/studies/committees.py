@@ -17,9 +17,12 @@ import numpy as np
 
 from benchmarks.harness.arguments import data_parser
 from benchmarks.harness.data import Split, load, random_split
+from benchmarks.harness.forecast import Forecast
 from benchmarks.harness.meter import Meter
 from benchmarks.harness.tables import table
 from benchmarks.harness.warm_up import warm_up
+from benchmarks.peers.regression.ours import known
+from benchmarks.tasks.regression.plan import CONSTANT
 from benchmarks.tasks.regression.scores import scores
 from collegium import CommitteeRegressor, ExpertsRegressor, Transductive
 
@@ -46,7 +49,8 @@ def some_rows(folder, name: str, n: int) -> Split:
 
 def learnt_prior(split: Split, **arguments) -> dict:
     """Arguments of a model with the kernel and noise that another has learnt."""
-    learnt = CommitteeRegressor(random_state=0, **arguments).fit(split.X, split.y)
+    given = {**known(CONSTANT), **arguments}
+    learnt = CommitteeRegressor(random_state=0, **given).fit(split.X, split.y)
     return {"kernel": learnt.kernel_, "noise": learnt.noise_, "learn": False, "random_state": 0}
 
 
@@ -59,8 +63,9 @@ def run(split: Split, size: int) -> list[dict]:
             chosen = {**given, "partition": partition, "chunk_size": size}
             with Meter() as meter:
                 model = make(**chosen).fit(split.X, split.y)
-                mean, std = model.predict(split.X_test, return_std=True)
-            row = {"combination": name, "partition": partition, **scores(split.y_test, mean, std)}
+                mean, _ = model.predict(split.X_test, return_std=True)
+            own = Forecast.own(model, split.X_test, split.y_test, mean)
+            row = {"combination": name, "partition": partition, **scores(split.y_test, own)}
             rows.append(row | {"CPU s": round(meter.cpu, 1)})
             print(table(rows[-1:]).splitlines()[1], flush=True)
     return rows
@@ -81,10 +86,8 @@ def query_batches(split: Split, size: int, batch: int = 250) -> list[dict]:
 
 
 def _joint_scores(model: CommitteeRegressor, split: Split, parts: list) -> dict[str, float]:
-    mean, std = np.empty((2, len(split.y_test)))
-    for part in parts:
-        mean[part], std[part] = model.predict(split.X_test[part], return_std=True)
-    return scores(split.y_test, mean, std)
+    told = [Forecast.own(model, split.X_test[part], split.y_test[part]) for part in parts]
+    return scores(split.y_test, Forecast.joined(told, np.concatenate(parts)))
 
 
 def screening(folder, n: int = 200_000) -> list[dict]:

@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.harness import data
 from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.forecast import QUANTILE
 from benchmarks.harness.meter import Meter, peak_gigabytes
 from benchmarks.harness.tables import table
-from benchmarks.tasks.regression.scores import QUANTILE
 from collegium import RVCRegressor
 from collegium.engines import single_threaded
 

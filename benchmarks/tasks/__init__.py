@@ -2,7 +2,8 @@
 
 plan      data sets and methods (standard library only, see `benchmarks.harness.task`)
 sets      split(folder, name, most) -> training and test rows
-scores    of_answer(split, answer) -> scores, by name, of what a peer's `predict` gave
+scores    of_answer(split, answer) -> scores, by name, of what a peer's `predict` gave; of_peer,
+          where there is one: further scores of others than ours, which may fit them again
 render    sections(found) -> the task's part of a page in docs/
 pictures  draw(found, folder) -> the files of a page's pictures
 """

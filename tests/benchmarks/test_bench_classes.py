@@ -100,10 +100,10 @@ def test_the_subset_of_a_gp_waits_for_our_time():
 def test_what_was_missing_is_tried_again(tmp_path, monkeypatch):
     (tmp_path / "bike_hour.npz").touch()
     first = {"LightGBM Poisson": {"skipped": "lightgbm is not installed", "missing": True}}
-    path, methods = tmp_path / "counts" / "bike_hour.json", tasks.plan("counts").methods
+    path, methods = tmp_path / "counts" / "bike_hour_counts.json", tasks.plan("counts").methods
     driver.store(path, first, methods)
     monkeypatch.setattr(driver, "run", lambda what, given, o: {"failed": what[-1]})
-    driver.main([str(tmp_path), "--sets", "bike_hour", "--out", str(tmp_path)])
+    driver.main([str(tmp_path), "--sets", "bike_hour_counts", "--out", str(tmp_path)])
     stored = json.loads(path.read_text())
     assert stored["LightGBM Poisson"]["failed"] == "LightGBM Poisson"
     assert list(stored) == list(methods)

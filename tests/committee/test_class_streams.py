@@ -174,7 +174,7 @@ def test_a_stream_keeps_its_likelihood(size):
     given = {"kernel": kernels.RBF(), "learn": False, "random_state": 0, **size}
     counts = CommitteeRegressor(likelihood="poisson", **given).partial_fit(X, y == "elm")
     for other in ("student-t", "gaussian", observation.Gaussian(0.1)):
-        noise = 0.1 if isinstance(other, str) else None
+        noise = 0.1 if isinstance(other, str) else "constant"
         with pytest.raises(ValueError, match="is not that of earlier calls"):
             counts.set_params(likelihood=other, noise=noise).partial_fit(X, y == "elm")
     normal = CommitteeRegressor(noise=0.1, **given).partial_fit(X, X[:, 0])

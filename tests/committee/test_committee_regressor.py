@@ -40,7 +40,7 @@ ONE_CHUNK = {
     "transductive": {"inference": "transductive", "anchors": queries(4, seed=5)},
     "scikit-learn kernel": {
         "kernel": sk.ConstantKernel(30.0) * sk.Matern([0.7, 1.9], nu=1.5) + sk.WhiteKernel(NOISE),
-        "noise": None,
+        "noise": "auto",
     },
 }
 

@@ -138,18 +138,19 @@ def heavy_tails(n=3000):
 @pytest.mark.parametrize("data", [rows, heavy_tails])
 def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     foreseen, taken = [], []
-    of, left_out = Plan.of, checking.left_out
+    of, errors = Plan.of, checking.LeftOut.errors
 
     def spy_plan(*arguments, held, **more):
         foreseen.append(held)
         return of(*arguments, held=held, **more)
 
-    def spy_check(*arguments):
-        answer = left_out(*arguments)
-        return lambda ratio: [taken.append(len(found := answer(ratio)[0])), found, answer(ratio)][2]
+    def spy_check(self, *arguments):
+        found = errors(self, *arguments)
+        taken.append(len(found[0]))
+        return found
 
     monkeypatch.setattr(fitting.Plan, "of", spy_plan)
-    monkeypatch.setattr(checking, "left_out", spy_check)
+    monkeypatch.setattr(checking.LeftOut, "errors", spy_check)
     X, y = data(1500)
     CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}

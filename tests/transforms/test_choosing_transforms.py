@@ -88,10 +88,10 @@ def test_gain_is_the_mean_of_gains_cut_either_way():
 
 @pytest.mark.parametrize(
     "level, spread, errors, expected",
-    [(0.03, 0.05, 1.0, True), (0.03, 0.2, 1.0, False), (0.015, 0.01, 1.0, False),
-     (0.03, 0.05, 1.004, True), (0.03, 0.05, 1.006, False), (-0.5, 0.1, 0.5, False)],
+    [(0.03, 0.05, 0.9, True), (0.03, 0.2, 0.9, False), (0.015, 0.01, 0.9, False),
+     (0.03, 0.05, 0.985, True), (0.03, 0.05, 0.995, False), (-0.5, 0.1, 0.5, False)],
 )  # fmt: skip
-def test_a_candidate_needs_a_clear_gain_and_means_as_good(level, spread, errors, expected):
+def test_a_candidate_needs_a_clear_gain_and_better_means(level, spread, errors, expected):
     each = level + spread * np.tile([-1.0, 1.0], 50)
     new, old = tried(each, np.full(100, errors)), tried(np.zeros(100))
     assert better(new, old, np.ones(100)) == expected
@@ -99,7 +99,8 @@ def test_a_candidate_needs_a_clear_gain_and_means_as_good(level, spread, errors,
 
 def test_the_largest_gain_is_taken_among_those_that_are_good():
     old, w = tried(np.zeros(100)), np.ones(100)
-    small, large = tried(np.full(100, 0.1)), tried(np.full(100, 0.3))
+    less = np.full(100, 0.9)
+    small, large = tried(np.full(100, 0.1), less), tried(np.full(100, 0.3), less)
     wrong = tried(np.full(100, 0.5), np.full(100, 1.1))
     assert best(old, [small, large, wrong], w) is large
     assert best(old, [wrong], w) is old

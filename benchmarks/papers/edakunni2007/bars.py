@@ -8,9 +8,9 @@ from scipy.stats import spearmanr
 
 from benchmarks.harness import data
 from benchmarks.harness.data import Array
+from benchmarks.harness.forecast import QUANTILE
 from benchmarks.harness.tables import table
 from benchmarks.papers.edakunni2007.setting import COLOURS, GaussianProcess, rvc, save
-from benchmarks.tasks.regression.scores import QUANTILE
 from collegium.metrics import coverage, nlpd
 
 #: Figure 3: range, the gap without rows, noise, rows, centres on a grid.

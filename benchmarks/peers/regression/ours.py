@@ -1,12 +1,13 @@
 """CommitteeRegressor, default but for the arguments in the plan's table."""
 
 from benchmarks.harness import warm_up as small
+from benchmarks.harness.forecast import Forecast
 from collegium import CommitteeRegressor
 
 
 class Model:
     def __init__(self, seed: int, threads: int, **arguments):
-        self.model = CommitteeRegressor(random_state=seed, n_jobs=threads, **arguments)
+        self.model = CommitteeRegressor(random_state=seed, n_jobs=threads, **known(arguments))
 
     def fit(self, X, y):
         self.model.fit(X, y)
@@ -14,6 +15,14 @@ class Model:
 
     def predict(self, Xs):
         return self.model.predict(Xs, return_std=True)
+
+    def forecast(self, Xs, y, answer):
+        return Forecast.own(self.model, Xs, y, mean=answer[0])
+
+
+def known(arguments: dict) -> dict:
+    """Those that the class has."""
+    return {k: v for k, v in arguments.items() if k in CommitteeRegressor().get_params()}
 
 
 def warm_up() -> None:

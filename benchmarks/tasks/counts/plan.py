@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from benchmarks.harness.task import Method, Task
 
-SETS = ("bike_hour",)
+SETS = ("bike_hour_counts",)
+FILES: dict[str, str | None] = {"bike_hour_counts": "bike_hour"}
 METHODS: dict[str, Method] = {
     "collegium, Poisson": Method("counts.ours", {"likelihood": "poisson"}, group="ours"),
     "collegium of the logs": Method("counts.logs", group="ours"),
@@ -15,5 +16,6 @@ TASK = Task(
     "counts",
     SETS,
     METHODS,
+    files=FILES,
     line="deviance {deviance:.2f}  covers {coverage:.1%}  width {width:.1f}",
 )

@@ -1,4 +1,4 @@
-"""Scores of means and standard deviations, as in regression."""
+"""Scores of predictive distributions, as in regression."""
 
 from benchmarks.tasks.regression.scores import of_answer
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/benchmarks.md: accuracy against CPU time."""
+"""The pictures of docs/benchmarks.md: accuracy against CPU time, coverage by predicted width."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 from matplotlib.transforms import Bbox
 
 from benchmarks.harness.pictures import STYLE, panels, save
@@ -23,8 +24,15 @@ PEER_STYLES = {
     "LightGBM": ("#56b4e9", "P"),
 }
 LEGEND = (
-    "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only", *PEER_STYLES
+    "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only",
+    "ours, constant noise", *PEER_STYLES
 )  # fmt: skip
+#: Sets of the picture of coverage, and its two lines: method, words, colour.
+WIDTH_SETS = ("kin40k", "protein", "cal_housing", "bike_hour")
+BEFORE_AND_AFTER = (
+    ("collegium, constant noise", "constant noise", EXACT, "o--"),
+    ("collegium", "default", OURS, "o-"),
+)
 
 
 def draw(found: dict[str, dict], folder: Path) -> list[str]:
@@ -34,6 +42,8 @@ def draw(found: dict[str, dict], folder: Path) -> list[str]:
         if fronts := [name for name in ("kin40k", "protein") if name in found]:
             made.append(save(front(found, fronts), folder / "bench_front.png"))
         made.append(save(overview(found), folder / "bench_overview.png"))
+        if judged := {name: found[name] for name in WIDTH_SETS if _by_width(found.get(name, {}))}:
+            made.append(save(widths(judged), folder / "bench_width.png"))
     return made
 
 
@@ -68,12 +78,45 @@ def overview(found: dict[str, dict]):
     return panels(found, partial(_panel, score="NLPD"), labels, LEGEND, (2.5, 0.6))
 
 
+def widths(found: dict[str, dict]):
+    """Coverage of 95 % intervals by tenths of the rows, in order of predicted width."""
+    labels = (
+        "rows by the width of their interval: tenths, narrowest to widest",
+        "share of y inside the 95 % interval",
+    )
+    order = [words for _, words, _, _ in BEFORE_AND_AFTER]
+    return panels(found, _widths_panel, labels, [*order, "95 % ± chance"], (2.8, 0.6))
+
+
+def _by_width(results: dict) -> bool:
+    return all(
+        results.get(name, {}).get("coverage_by_tenths_of_width") for name, *_ in BEFORE_AND_AFTER
+    )
+
+
+def _widths_panel(axis, results: dict) -> None:
+    n = results[BEFORE_AND_AFTER[0][0]]["n_test"] / 10
+    chance = 2.0 * (0.95 * 0.05 / n) ** 0.5
+    axis.axhspan(
+        0.95 - chance, min(1.0, 0.95 + chance), color="#2a9d3a", alpha=0.18, lw=0,
+        label="95 % ± chance",
+    )  # fmt: skip
+    for name, words, colour, style in BEFORE_AND_AFTER:
+        shares = results[name]["coverage_by_tenths_of_width"]
+        axis.plot(range(1, 11), shares, style, color=colour, label=words, markersize=4)
+    lowest = min(min(results[name]["coverage_by_tenths_of_width"]) for name, *_ in BEFORE_AND_AFTER)
+    axis.set(ylim=(min(0.8, lowest - 0.02), 1.005), xticks=(1, 4, 7, 10))
+    axis.yaxis.set_major_locator(MultipleLocator(0.05))
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+
+
 def _panel(axis, results: dict, score: str) -> None:
     axis.set_xscale("log")
     _group(axis, points(results, score, "exact"), score, LEGEND[1], EXACT, "o--")
     _group(axis, points(results, score, "same"), score, LEGEND[2], SAME, "*")
     _group(axis, points(results, score, "ours"), score, LEGEND[0], OURS, "o-")
     _group(axis, points(results, score, "bare"), score, LEGEND[3], OURS, "x")
+    _group(axis, points(results, score, "constant"), score, LEGEND[4], OURS, "s")
     for name, time, value in points(results, score, "peers"):
         colour, marker = PEER_STYLES.get(name, ("#999999", "x"))
         _group(axis, [(name, time, value)], score, name, colour, marker)
@@ -93,7 +136,7 @@ def _group(axis, group: list, score: str, label: str, colour: str, style: str) -
 
 def _label(axis, results: dict, score: str) -> None:
     """Names next to the points, each in the first free place around its own."""
-    colours = {"ours": OURS, "bare": OURS, "exact": EXACT, "same": SAME}
+    colours = {"ours": OURS, "bare": OURS, "constant": OURS, "exact": EXACT, "same": SAME}
     named = [(group, *p) for group in (*colours, "peers") for p in points(results, score, group)]
     taken = [
         Bbox.from_bounds(x - 5, y - 5, 10, 10)

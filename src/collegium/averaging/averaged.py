@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..numerics.linalg import JITTERS, add_diagonal, cholesky, gram, solve_lower
+from ..numerics.linalg import (
+    JITTERS,
+    add_diagonal,
+    cholesky,
+    gram,
+    inverse_posdef,
+    solve_lower,
+)
 from ..numerics.records import record
 from ..numerics.tiles import by_tiles
 from ..rows.rows import Rows
@@ -87,6 +94,26 @@ class Averaged:
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
         return (Ksf @ factor.alpha[:, None])[:, 0], left
 
+    def leave_one_out(self) -> Mixture:
+        """Of an observation of each row, given the others; of copies all are left out.
+
+        Rasmussen & Williams eqs 5.10–5.12: without row i, yᵢ − αᵢ/A⁻¹ᵢᵢ is its mean and 1/A⁻¹ᵢᵢ,
+        of which σ²/w is noise, its variance.
+        """
+        unit, y, w = float(self.targets.scale[0]), self.rows.y[:, 0], self.rows.w
+        means, variances = [], []
+        for theta, factor in zip(self.theta, self.factors):
+            precision, noise = inverse_posdef(factor.L).diagonal(), noise_variance(theta)
+            means.append(y - factor.alpha / precision)
+            variances.append(np.maximum(1.0 / precision - noise / w, 0.0) + noise)
+        m, v = np.stack(means, axis=1), np.stack(variances, axis=1)
+        return Mixture(self.targets.centre[0] + unit * m, unit**2 * v, self.shares)
+
+    def noise(self) -> float:
+        """Σₖ πₖ σₖ², in the units of y squared."""
+        each = np.array([noise_variance(theta) for theta in self.theta])
+        return float(self.targets.scale[0] ** 2 * (self.shares @ each))
+
     def sample(
         self, X: Array, count: int, rng: np.random.Generator, *, noise: bool = True
     ) -> Array:
@@ -123,6 +150,14 @@ class Averaged:
 
     def _standardised(self, X: Array) -> Array:
         return standardised(self.inputs, X)
+
+
+def average_rows(rows: Rows, learning: Rows, seed: int = 0) -> tuple[Averaged, ...]:
+    """One model an output of rows that are merged and sorted; hyperparameters by the weights of
+    the same rows for learning, answers by their own."""
+    count = points_for(*rows.X.shape) or FEWEST
+    found = [average(learning.X, y, learning.w, n_points=count, seed=seed) for y in learning.y.T]
+    return tuple(replace(one, rows=replace(one.rows, w=rows.w)) for one in found)
 
 
 def average(

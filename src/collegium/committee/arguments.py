@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..averaging.averaged import points_for
 from ..interface.arguments import (
+    LEARN,
     check_square,
     check_verbose,
     choose_engine,
@@ -35,6 +37,8 @@ EXACT = 2000
 TIME_TO_CHOOSE = 30.0
 #: Starts of learning, each of which takes as long as the first.
 MOST_STARTS = 1000
+#: By default a model is averaged where it has no more outputs, and at least so many seconds left.
+AVERAGED_OUTPUTS, AVERAGING_SECONDS = 4, 10.0
 #: What estimators take that lack an argument.
 DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "n_starts": 1, "inference": "inductive",
@@ -56,6 +60,7 @@ class Settings:
     noise_start: float | None  # from white noise in the kernel
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
+    averaging: str  # over hyperparameters: "auto" of few rows, "average", any other not
     inference: Transductive | None  # None: inductive
     combination: str | None  # a rule for whole experts; None: messages add up
     communication: int | None  # rows that all experts of a GRBCM share
@@ -75,11 +80,14 @@ class Settings:
     input_transform: str | None = None
 
     @classmethod
-    def of(cls, estimator: Any, words: tuple[str, ...] = ("constant",), **fixed: Any) -> Settings:
-        """From an estimator's arguments; `fixed` stand in place of its own. `words`: those that
-        its noise may be."""
+    def of(cls, estimator: Any, **fixed: Any) -> Settings:
+        """From an estimator's arguments; `fixed` stand in place of its own."""
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
-        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], a["learn"], words)
+        words = getattr(estimator, "noise_words", ("constant",))
+        ways = getattr(estimator, "learn_words", LEARN)
+        kernel, noise, start = given_hyperparameters(
+            a["kernel"], a["noise"], a["learn"], words, ways
+        )
         inference = _inference(a["inference"])
         n_local = number_or_auto(a["n_local"], "n_local", least=0)
         if inference is not None and n_local is not None:
@@ -95,6 +103,9 @@ class Settings:
             noise_start=start,
             learn=bool(a["learn"]),
             anchored=isinstance(a["learn"], str) and a["learn"] == "anchored",
+            averaging=a["learn"]
+            if isinstance(a["learn"], str) and a["learn"] != "anchored"
+            else "",
             inference=inference,
             combination=a["combination"],
             communication=number_or_auto(a["communication"], "communication"),
@@ -112,6 +123,8 @@ class Settings:
             engine=choose_engine(a["engine"], a["n_jobs"]),
         )
         settings = settings.with_transforms(a["target_transform"], a["input_transform"])
+        if settings.averaging == "average":
+            settings.check_averaging()
         if settings.refine and not settings.can_refine:
             raise ValueError(
                 "refine='cg' needs the default committee and its rows: inference='inductive' and "
@@ -130,6 +143,14 @@ class Settings:
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
         return replace(self, target_transform=found[0], input_transform=found[1])
 
+    def averages(self, shape: tuple[int, ...], p: int) -> bool:
+        """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
+        if self.averaging == "average":
+            return True
+        free = self.kernel is None and self.noise is None and p <= AVERAGED_OUTPUTS
+        quick = self.clock.left() > AVERAGING_SECONDS
+        return self.averaging == "auto" and free and quick and points_for(*shape) > 0
+
     @property
     def scale_wanted(self) -> bool:
         """Whether the scale of errors may vary: not where the noise is given."""
@@ -142,6 +163,16 @@ class Settings:
     @property
     def transductive(self) -> bool:
         return self.inference is not None
+
+    def check_averaging(self) -> None:
+        """Refuse what learn='average' has no use for."""
+        given = {"kernel": self.kernel, "noise": self.noise, "anchors": self.anchors}
+        named = [name for name, value in given.items() if value is not None]
+        if named or not self.can_refine:
+            raise ValueError(
+                "learn='average' has priors and a kernel of its own and keeps all rows: leave out "
+                + (", ".join(named) or "inference and n_local=0")
+            )
 
     @property
     def query_size(self) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..answers.leave_one_out import leave_one_out
+from ..averaging.predictor import AveragedPredictor
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
@@ -36,18 +37,31 @@ def with_errors(
         return model
     job.say.task = "learning the scale of errors"
     if model.exact:
-        held = evenly_spaced(rows.w.size, ERROR_ROWS)
-        metric = Metric.of(model.kernel, rows.X)
-        found = leave_one_out(model.kernel, model.committee.noise, rows).take(held)
-        near = neighbours(metric, rows)
-        at = inputs_at(metric, near, rows.X[held], found, model.committee.noise, held)
-    elif left is None or (model.query_size and model.n_chunks > CHECK_CHUNKS):
+        return exact_with_errors(job, model, rows)
+    if left is None or (model.query_size and model.n_chunks > CHECK_CHUNKS):
         return model
+    metric = Metric.of(model.kernel, left.others().X)
+    left = left.some(ERROR_ROWS)
+    at = inputs_left_out(model, left, metric, answers_left_out(model, left))
+    return learnt(job, model, rows, left.held, at, metric)
+
+
+def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeModel:
+    """An exact GP, or one averaged over hyperparameters, with the errors of each row given the
+    others."""
+    held = evenly_spaced(rows.w.size, ERROR_ROWS)
+    metric = Metric.of(model.kernel, rows.X)
+    noise: Array | float = model.committee.noise
+    before = None
+    if model.averaged:
+        own = AveragedPredictor(model.averaged)
+        found, before = own.leave_one_out()
+        noise, before = own.noises(), before[held]
     else:
-        metric = Metric.of(model.kernel, left.others().X)
-        left = left.some(ERROR_ROWS)
-        at, held = inputs_left_out(model, left, metric, answers_left_out(model, left)), left.held
-    return learnt(job, model, rows, held, at, metric)
+        found = leave_one_out(model.kernel, model.committee.noise, rows)
+    near = neighbours(metric, rows)
+    at = inputs_at(metric, near, rows.X[held], found.take(held), noise, held)
+    return learnt(job, model, rows, held, at, metric, before)
 
 
 def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..answers.conjugate_gradients import refined, with_targets
+from ..averaging.averaged import average_rows
 from ..interface.options import CG
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
@@ -20,7 +21,7 @@ from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.rows import Rows
-from ..rows.scaling import Scaling, for_learning
+from ..rows.scaling import Scaling, for_learning, merged
 from ..transforms.choosing import choose
 from .arguments import Settings
 from .checking import (
@@ -159,7 +160,7 @@ class GaussianSystem:
         committee = model.committee.add(chunks, s.engine, keep=keep)
         model = replace(model, committee=committee)
         if draft.selection is None:
-            return exact_with_errors(job, draft, model) if draft.alone else model
+            return exact_model(job, draft, model) if draft.alone else model
         job.say("messages added up")
         dof = degrees_of_freedom(model.kernel, committee.noise, draft.rows)
         following = None if keep or s.anchors is not None else Following.of(
@@ -226,11 +227,19 @@ def choose_experts(job: Job, draft: Draft) -> Draft:
     return replace(draft, groups=tuple(groups))
 
 
-def exact_with_errors(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
-    """An exact GP with the errors of its rows; in a stream that waits, learnt with the kernel."""
-    n, earlier = draft.rows.w.size, job.earlier
-    if earlier is None or draft.learnt_at == n:
-        return with_errors(job, model, draft.rows, None)
+def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+    """An exact GP with the errors of its rows; of few rows averaged over hyperparameters.
+
+    In a stream that waits, errors are learnt with the kernel."""
+    rows, earlier = draft.rows, job.earlier
+    if not job.streaming and job.settings.averages(rows.X.shape, rows.y.shape[1]):
+        job.say.task = "averaging over hyperparameters"
+        own, _ = merged(rows, None, in_order=False)
+        model = replace(model, averaged=average_rows(own, for_learning(own), seed=0))
+        job.say(f"averaged over {sum(len(one.shares) for one in model.averaged)} kernels")
+        rows = own
+    if earlier is None or draft.learnt_at == rows.w.size:
+        return with_errors(job, model, rows, None)
     return replace(model, errors=earlier.errors)
 
 

@@ -73,7 +73,8 @@ def latent_settings(
     """The arguments that latent models share with committees; `n_local` by default, `noise`
     where y has some."""
     given = estimator.get_params(deep=False)
-    learn = yes_or_no(given.get("learn", True), "learn")
+    asked = given.get("learn", True)
+    learn = True if isinstance(asked, str) and asked == "auto" else yes_or_no(asked, "learn")
     if not learn and given.get("kernel") is None:
         raise ValueError("learn=False needs a kernel" + " and noise" * noisy)
     if not noisy and given["kernel"] is not None:
@@ -85,7 +86,9 @@ def latent_settings(
             "screening of inference=Transductive(…) means nothing where likelihoods are not "
             "Gaussian: leave it out"
         )
-    settings = Settings.of(estimator, noise=noise, target_transform=None, input_transform=None)
+    settings = Settings.of(
+        estimator, noise=noise, learn=learn, target_transform=None, input_transform=None
+    )
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -94,10 +97,10 @@ def latent_settings(
 def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     """The arguments, those that mean nothing with this likelihood refused."""
     e, name, noisy = estimator, f"likelihood={estimator.likelihood!r}", likelihood.takes_noise
-    if not noisy and not isinstance(e.noise, str):
+    if not (noisy or e.noise is None or isinstance(e.noise, str)):
         raise ValueError(f"noise means nothing with {name}: leave it out")
-    if isinstance(e.learn, str) and e.learn == "anchored":
-        raise ValueError(f"learn='anchored' needs likelihood='gaussian', not {name}")
+    if isinstance(e.learn, str) and e.learn != "auto":
+        raise ValueError(f"learn={e.learn!r} needs likelihood='gaussian', not {name}")
     for argument in ("target_transform", "input_transform"):
         value = getattr(e, argument)
         if not (value is None or is_auto(value)):

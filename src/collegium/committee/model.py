@@ -11,6 +11,8 @@ import numpy as np
 from ..answers.conjugate_gradients import Refined
 from ..answers.predictors import Global, Local, Predictor, predictor
 from ..answers.transductive import Joint
+from ..averaging.averaged import Averaged
+from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
 from ..interface.stream import Waiting
@@ -91,6 +93,7 @@ class CommitteeModel(Follows, Additive, Model):
     change: float = 0.0
     targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    averaged: tuple[Averaged, ...] = ()  # one an output, in place of the exact GP
     places: Array | None = None  # their inputs, where these are transformed  (n, d)
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
 
@@ -119,7 +122,10 @@ class CommitteeModel(Follows, Additive, Model):
         return {"following": None}
 
     def _as_summed(self) -> dict[str, Any]:
-        return {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
+        plain = {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
+        if not self.averaged:
+            return plain
+        return {**plain, "averaged": (), "errors": None}
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
         left = super().without_chunks(id, chunks, engine)
@@ -156,11 +162,12 @@ class CommitteeModel(Follows, Additive, Model):
         return self.committee.log_evidence()
 
     def predictor(self) -> Any:
-        own = self.function_predictor()
+        own: Any = AveragedPredictor(self.averaged) if self.averaged else self.function_predictor()
         if self.errors is None:
             return own
         rows = self.committee.rows() if self.committee.arrived else None
-        return ErrorPredictor.of(own, self.errors, rows, self.committee.noise)
+        noise = own.noises() if self.averaged else self.committee.noise
+        return ErrorPredictor.of(own, self.errors, rows, noise)
 
     def function_predictor(self) -> Predictor:
         """Who answers for the function f, without its noise."""

@@ -20,7 +20,7 @@ from ..rows.rows import Rows
 from ..transforms.warping import WarpedAnswers
 from .additive_model import owners_with
 from .arguments import Settings
-from .attributes_regressor import CommitteeAttributes
+from .fitted_regressor import Fitted
 from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import (
@@ -37,7 +37,7 @@ from .stream_fitting import add_rows, chunks_of
 Array = np.ndarray
 
 
-class CommitteeRegressor(CommitteeAttributes, Regressor):
+class CommitteeRegressor(Fitted, Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -93,10 +93,13 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
         learn from.
         "auto": 100 + 50 per input column, at most 400.
-    learn : bool or "anchored", default=True
-        Learn the hyperparameters by the evidence of some clusters of rows, as independent
-        chunks; "anchored": then go on by the evidence of the whole committee with its anchors
-        (all rows; best with `n_local=0`). False: take `kernel` and `noise` as they are.
+    learn : {"auto", "average", "anchored"} or bool, default="auto"
+        True: learn the hyperparameters by the evidence of some clusters of rows, as independent
+        chunks. "anchored": then go on by the evidence of the whole committee with its anchors
+        (all rows; best with `n_local=0`). "average": answers are averaged over hyperparameters,
+        with one length scale for all columns and with one each: for few rows, in `fit` only.
+        "auto": that up to 600 rows, if neither kernel nor noise is given, and else True. False:
+        take `kernel` and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
     refine : None, "cg" or CG, default=None
@@ -108,7 +111,7 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
     target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
-        skewed y the one by which left-out rows are clearly denser, and means as good; None where
+        skewed y the one by which left-out rows are clearly denser, and means better; None where
         kernel, noise or anchors are given. Gaussian likelihood only; one for each output.
     input_transform : {"auto", "rank"} or None, default="auto"
         Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
@@ -206,7 +209,7 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
         noise="auto",
         sweeps="auto",
         n_local="auto",
-        learn=True,
+        learn="auto",
         n_starts=1,
         refine=None,
         target_transform="auto",
@@ -240,6 +243,8 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
         self.verbose = verbose
 
     sums_messages = True
+    noise_words = NOISES
+    learn_words = ("auto", "average", "anchored")
 
     @all_or_nothing
     def fit(
@@ -366,9 +371,7 @@ class CommitteeRegressor(CommitteeAttributes, Regressor):
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
-        if likelihood is None:
-            return Settings.of(self, NOISES)
-        return regression_settings(self, likelihood)
+        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
 
     def _rows(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
         if likelihood is not None:

@@ -17,6 +17,8 @@ from ..rows.partition import RULES
 Array = np.ndarray
 #: How the noise may be learnt: varying with x where that is better, never, or always.
 NOISES = ("auto", "constant", "varying")
+#: Ways to learn, beside True and False.
+LEARN = ("anchored",)
 #: Arrays of the size of the draws that are held at once while they are made.
 DRAWS = 4.0
 #: Characters of the id of a chunk, at most.
@@ -73,15 +75,13 @@ def check_draws(n_samples, n: int, p: int = 1) -> int:
 
 
 def given_hyperparameters(
-    given, noise, learn, words: tuple[str, ...] = ("constant",)
+    given, noise, learn, words: tuple[str, ...] = ("constant",), ways: tuple[str, ...] = LEARN
 ) -> tuple[Kernel | None, Array | None, float | None]:
     """Kernel without white noise, noise to keep, noise to start from; `words`: what the noise may
-    be where it is not given."""
+    be where it is not given; `ways`: how to learn, beside True and False."""
     noise_word(noise, words)
-    if not (
-        isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn == "anchored")
-    ):
-        raise ValueError(f"learn={learn!r}: give True, False or 'anchored'")
+    if not (isinstance(learn, (bool, np.bool_)) or (isinstance(learn, str) and learn in ways)):
+        raise ValueError(f"learn={learn!r}: give True, False or one of {ways}")
     kernel = None if given is None else as_kernel(given)
     values, start = _noise(noise), None
     if kernel is not None:

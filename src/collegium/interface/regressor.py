@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..averaging.predictor import AveragedPredictor
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
@@ -23,12 +24,17 @@ from .arguments import (
     check_square,
     whole_number,
 )
+from .averaged_answers import AveragedAnswers
 from .estimator import Estimator, all_or_nothing
 from .scaled_answers import ScaledAnswers
 from .validation import check_exposure, check_queries, check_rows, check_targets
 from .watching import Arrived, Progressive, look
 
 Array = np.ndarray
+#: Answers of predictors that know more than mean and variance of f.
+KINDS: dict[type, type[Answers]] = {
+    ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
+}  # fmt: skip
 #: Rows of a new stream that `progressive` learns from before it predicts.
 FIRST_BATCH = 10
 
@@ -289,7 +295,7 @@ class Regressor(RegressorMixin, Estimator):
         """The same for checked queries; `shift` is added to latent functions. `predictor`: another
         than the model's own."""
         model, own = self.model_, predictor or self._predictor()
-        kind = ScaledAnswers if isinstance(own, ErrorPredictor) else Answers
+        kind = KINDS.get(type(own), Answers)
         return kind(
             X, own, model.likelihoods, model.units, self._engine(), shift,
             self._prior_mean(X), model.kernel,

@@ -75,4 +75,4 @@ class ScaledAnswers(Answers):
 
     def _noises(self) -> Array:
         """Of each output  (p,)."""
-        return np.array([own.noise for own in self.likelihoods])  # type: ignore[attr-defined]
+        return np.broadcast_to(self.predictor.noise, len(self.likelihoods))

@@ -46,7 +46,7 @@ class RegressionOptions(Options):
         if not isinstance(e.likelihood, str) or e.likelihood not in LIKELIHOODS:
             raise ValueError(f"likelihood={e.likelihood!r}: give one of {LIKELIHOODS}")
         counts, noise, start, kernel = e.likelihood == "poisson", None, None, plain.kernel
-        if counts and not isinstance(e.noise, str):
+        if counts and not (e.noise is None or isinstance(e.noise, str)):
             raise ValueError("noise means nothing with likelihood='poisson': leave it out")
         if counts and not plain.learn and kernel is None:
             raise ValueError("learn=False needs a kernel")

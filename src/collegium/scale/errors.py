@@ -39,7 +39,7 @@ def neighbours(metric: Metric, rows: Rows) -> Neighbours | None:
 
 
 def inputs_at(
-    metric: Metric, near: Neighbours | None, X: Array, found: Prediction, noise: float,
+    metric: Metric, near: Neighbours | None, X: Array, found: Prediction, noise: Array | float,
     own: Array | None = None,
 ) -> ScaleInputs:  # fmt: skip
     """What g depends on at queries, of which f is N(found.mean, found.variance).
@@ -58,10 +58,12 @@ class ErrorPredictor:
     own: Any  # a predictor
     errors: Errors
     near: Neighbours | None
-    noise: float
+    noise: Array | float  # one number, or one an output
 
     @classmethod
-    def of(cls, own: Any, errors: Errors, rows: Rows | None, noise: float) -> ErrorPredictor:
+    def of(
+        cls, own: Any, errors: Errors, rows: Rows | None, noise: Array | float
+    ) -> ErrorPredictor:
         return cls(own, errors, errors.neighbours(rows), noise)
 
     def mean(self, X: Array, engine: Any) -> Array:

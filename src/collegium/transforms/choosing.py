@@ -21,8 +21,9 @@ SKEWED = 0.75
 #: The largest share of rows that may have one value of y: its density is not known.
 ATOM = 0.05
 #: Gains of a row count up to this, either way; the mean gain has to exceed LEAST and ERRORS of its
-#: standard errors, and the mean squared error may grow by so much.
-MOST, LEAST, ERRORS, WORSE = 2.0, 0.02, 2.0, 1.005
+#: standard errors, and the mean squared error has to be below this share of that without: all rows
+#: tell more than some do, and what some hardly show can be a tenth of the error then.
+MOST, LEAST, ERRORS, SMALLER = 2.0, 0.02, 2.0, 0.99
 
 
 def gain(new: Tried, old: Tried, w: Array) -> tuple[float, float]:
@@ -33,11 +34,11 @@ def gain(new: Tried, old: Tried, w: Array) -> tuple[float, float]:
 
 
 def better(new: Tried, old: Tried, w: Array) -> bool:
-    """Whether log densities gain enough, and means are as good."""
+    """Whether log densities gain enough, and means are better."""
     mean, error = gain(new, old, w)
     if not mean > max(LEAST, ERRORS * error):
         return False
-    return bool(w @ new.squared_error <= WORSE * (w @ old.squared_error))
+    return bool(w @ new.squared_error <= SMALLER * (w @ old.squared_error))
 
 
 def best(old: Tried, others: Sequence[Tried], w: Array) -> Tried:

@@ -1,4 +1,4 @@
-"""What a fitted CommitteeRegressor tells of itself."""
+"""What is read from a fitted committee."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..interface.estimator import fitted
 from ..likelihoods.base import Scalar
 
 
-class CommitteeAttributes:
-    """Attributes of a fitted committee, read from its model."""
+class Fitted:
+    """Attributes of CommitteeRegressor that read `model_`."""
 
     model_: Any
 

@@ -1,0 +1,54 @@
+"""Predicts outputs by averaged models, one each, as predictors of committees do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..rows.rows import Prediction
+from .averaged import Averaged
+from .mixture import Mixture
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedPredictor:
+    """Means (q, p) and variances (q, p) of f, and the mixtures that they are moments of."""
+
+    outputs: tuple[Averaged, ...]
+
+    def mixtures(self, X: Array, *, noise: bool) -> list[Mixture]:
+        """Of observations or of functions, one an output."""
+        return [one.predict(X, noise=noise) for one in self.outputs]
+
+    def predict(self, X: Array, engine: Any = None) -> Prediction:
+        return _moments(self.mixtures(X, noise=False))
+
+    def mean(self, X: Array, engine: Any = None) -> Array:
+        return self.predict(X).mean
+
+    def joint(self, X: Array, engine: Any = None) -> tuple[Prediction, Array]:
+        """The same, and covariances  (q, q, p)."""
+        found = self.predict(X)
+        return found, np.stack([one.covariance(X, noise=False) for one in self.outputs], axis=-1)
+
+    def noises(self) -> Array:
+        """Mean noise of each output  (p,)."""
+        return np.array([one.noise() for one in self.outputs])
+
+    def leave_one_out(self) -> tuple[Prediction, Array]:
+        """Moments of f at each row given the others, and the log density of its y  (n, p)."""
+        found = [one.leave_one_out() for one in self.outputs]
+        targets = [one.targets.mean(one.rows.y)[:, 0] for one in self.outputs]
+        density = [one.log_density(y) for one, y in zip(found, targets)]
+        moments = _moments(found)
+        variance = np.maximum(moments.variance - self.noises(), 0.0)
+        return Prediction(moments.mean, variance), np.stack(density, axis=1)
+
+
+def _moments(mixtures: list[Mixture]) -> Prediction:
+    mean = np.stack([one.mean() for one in mixtures], axis=1)
+    return Prediction(mean, np.stack([one.variance() for one in mixtures], axis=1))
