@@ -15,7 +15,7 @@ CORE_TYPES = ["Haswell", "SkylakeX", "Zen", "Sandybridge", "Nehalem", "Prescott"
 GENERIC = "numba-generic"
 ROOMS = [
     "numerics", "kernels", "rows", "messages", "likelihoods", "answers", "learning", "scale",
-    "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
+    "transforms", "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
 ]  # fmt: skip
 HERE = Path(__file__).parent
 

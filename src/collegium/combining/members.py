@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..transforms.warping import Warping
 from . import pointwise
 from .joint import Gaussian, bayesian, independent
 from .linearised import linearised
@@ -189,6 +190,9 @@ def own(estimator, X: Array, weight: float) -> list[Member] | None:
         return None
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, level="function"))
     centre, scale = estimator.scaling_.centre, estimator.scaling_.scale
+    warping = getattr(estimator.model_, "warping", None)
+    if warping is not None:
+        return _transformed(estimator, X, mean, covariances, warping)
     K = estimator.kernel_.value(np.asarray(X, dtype=float))
     noise = np.broadcast_to(estimator.noise_, centre.shape)
     return [
@@ -198,6 +202,29 @@ def own(estimator, X: Array, weight: float) -> list[Member] | None:
             float(noise[j]),
         )
         for j in range(centre.size)
+    ]
+
+
+def _transformed(
+    estimator, X: Array, mean: Array, covariances: Sequence[Array], warping: Warping
+) -> list[Member]:
+    """The same where X or y are transformed: priors are taken back as answers are, and the noise
+    is what an observation varies more than the function, on average over the queries."""
+    scaling = estimator.scaling_
+    K = estimator.kernel_.value(warping.places(np.asarray(X, dtype=float)))
+    sd = np.sqrt(K.diagonal())[:, None] * (scaling.scale / scaling.scale[0])
+    before, spread = warping.moments(np.broadcast_to(scaling.centre, sd.shape), sd)
+    ratio = spread / np.sqrt(K.diagonal())[:, None]
+    both = (estimator.predict(X, return_std=True, level=one)[1] for one in estimator.levels[:2])
+    y_sd, f_sd = (one.reshape(mean.shape) for one in both)
+    noise = np.maximum(y_sd**2 - f_sd**2, 0.0).mean(axis=0)
+    return [
+        Member(
+            Gaussian(mean[:, j], covariances[j]),
+            Gaussian(before[:, j], K * np.outer(ratio[:, j], ratio[:, j])),
+            float(noise[j]),
+        )
+        for j in range(mean.shape[1])
     ]
 
 

@@ -14,6 +14,7 @@ from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners, digest
+from ..transforms.warping import Warping
 
 Array = np.ndarray
 
@@ -44,7 +45,11 @@ def unlike_priors(model: Any, other: Any) -> list[str]:
     if type(model) is not type(other):
         return ["kind of model"]
     own, theirs = model._prior(), other._prior()
-    return [name for name in own if fingerprint(own[name]) != fingerprint(theirs[name])]
+    return [
+        name
+        for name in {**own, **theirs}
+        if fingerprint(own.get(name)) != fingerprint(theirs.get(name))
+    ]
 
 
 def of_id(chunk_id: Any) -> Id:
@@ -73,6 +78,8 @@ class Additive:
     total_weight: float
     owners: Owners | None = None
     targets: Array | None = None
+    places: Array | None = None
+    warping: Warping | None = None
 
     @property
     def alone(self) -> bool:
@@ -115,12 +122,13 @@ class Additive:
     def _prior(self) -> dict[str, Any]:
         """All that messages of one basis agree on, but for the anchors; by the words of users."""
         c, scaling = self.committee, self.units.scaling
-        return {
+        own = {
             "kernel": c.basis.kernel,
             "noise": c.noise,
             "kind of expert": type(c.expert).__name__,
             "scaling of y": scaling,
         }
+        return own if self.warping is None else {**own, "transform of X or y": self.warping}
 
     @property
     def chunk_ids(self) -> list[Id]:
@@ -185,6 +193,7 @@ class Additive:
             committee, self.ids.without(ids), 1, float(rows.w.sum()),
             owners=self.owners.take(stay),
             targets=None if self.targets is None else self.targets[stay],
+            places=None if self.places is None else self.places[stay],
         )  # fmt: skip
 
     def _after(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -28,10 +28,13 @@ from ..interface.options import CG, Select, Transductive
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..numerics.clock import Clock
+from ..transforms.targets import KINDS
 
 Array = np.ndarray
 #: Up to this many rows are one chunk by default: the exact GP.
 EXACT = 2000
+#: Seconds that a fit may take, at least, if transforms are to be chosen: that takes about two.
+TIME_TO_CHOOSE = 30.0
 #: Starts of learning, each of which takes as long as the first.
 MOST_STARTS = 1000
 #: By default a model is averaged where it has no more outputs, and at least so many seconds left.
@@ -42,6 +45,7 @@ DEFAULTS = {
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
     "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
     "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
+    "target_transform": None, "input_transform": None,
 }  # fmt: skip
 
 
@@ -72,6 +76,8 @@ class Settings:
     clock: Clock  # started when the arguments were read
     memory_limit: float  # bytes
     engine: Any
+    target_transform: str | None = None  # "auto", a kind or None
+    input_transform: str | None = None
 
     @classmethod
     def of(cls, estimator: Any, **fixed: Any) -> Settings:
@@ -116,6 +122,7 @@ class Settings:
             memory_limit=bytes_allowed(a["memory_limit"]),
             engine=choose_engine(a["engine"], a["n_jobs"]),
         )
+        settings = settings.with_transforms(a["target_transform"], a["input_transform"])
         if settings.averaging == "average":
             settings.check_averaging()
         if settings.refine and not settings.can_refine:
@@ -124,6 +131,17 @@ class Settings:
                 "n_local above 0"
             )
         return settings
+
+    def with_transforms(self, target: Any, inputs: Any) -> Settings:
+        """ "auto" is None where kernel, noise or anchors are given, or little time."""
+        if target is not None:
+            one_of(target, "target_transform", ("auto", *KINDS))
+        if inputs is not None:
+            one_of(inputs, "input_transform", ("auto", "rank"))
+        given = self.kernel is not None or self.noise is not None or self.anchors is not None
+        free = self.learn and not given and self.clock.limit >= TIME_TO_CHOOSE
+        found = [None if one == "auto" and not free else one for one in (target, inputs)]
+        return replace(self, target_transform=found[0], input_transform=found[1])
 
     def averages(self, shape: tuple[int, ...], p: int) -> bool:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""

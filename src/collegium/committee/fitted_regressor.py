@@ -45,3 +45,19 @@ class Fitted:
         if self.model_.given is None:
             raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
         return self.model_.likelihood_in_units
+
+    @property
+    def target_transform_(self) -> Any:
+        """The kind of transform of y, None where there is none; of several outputs, one each."""
+        check_is_fitted(self)
+        warping = self.model_.warping
+        if warping is not None:
+            return warping.target_kinds
+        p = self.model_.scaling.scale.size
+        return None if p == 1 else (None,) * p
+
+    @property
+    def input_transform_(self) -> Any:
+        """The kind of transform of each column of X; None: all are as they came."""
+        check_is_fitted(self)
+        return None if self.model_.warping is None else self.model_.warping.input_kinds

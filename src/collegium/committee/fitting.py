@@ -22,6 +22,7 @@ from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning, merged
+from ..transforms.choosing import choose
 from .arguments import Settings
 from .checking import (
     LeftOut,
@@ -147,7 +148,7 @@ class GaussianSystem:
             learnt_at=draft.learnt_at,
             ids=job.ids(len(draft.groups)),
             owners=job.owners if draft.alone else None,
-            targets=job.rows.y if draft.alone else None,
+            **as_they_came(job, alone=draft.alone),
         )
         left = None if draft.selection is None else rows_to_check(job, draft, model)
         if left is not None:
@@ -332,8 +333,7 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
     if not s.learn:
         return draft
     unit = 1.0 / float(draft.units.scaling.scale[0] ** 2)
-    growth = 1.25 if n < 300 else 2.0  # of a waiting stream, before it is learnt from again
-    if earlier is not None and n < min(growth * earlier.learnt_at, s.enough()):
+    if still_good(job):
         change = float(earlier.scaling.scale[0] ** 2) * unit
         old = earlier.committee
         own = old.noise * change if draft.noise is None else draft.noise
@@ -351,6 +351,41 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
     return replace(draft, kernel=found.kernel, noise=found.noise, learnt_at=n)
+
+
+def still_good(job: Job) -> bool:
+    """Whether a waiting stream has grown too little to learn hyperparameters anew."""
+    n, earlier = job.rows.X.shape[0], job.earlier
+    growth = 1.25 if n < 300 else 2.0
+    return earlier is not None and n < min(growth * earlier.learnt_at, job.settings.enough())
+
+
+def warped(job: Job) -> Job:
+    """The job with rows transformed, where that was asked for or rows left out gain by it."""
+    s = job.settings
+    if s.target_transform is None and s.input_transform is None:
+        return job
+    if s.learn and still_good(job):
+        return job.seen_by(job.earlier)
+    job.say.task = "choosing transforms"
+    found = choose(
+        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming
+    )
+    if not found.any:
+        return job
+    if s.anchors is not None:
+        job = replace(job, settings=replace(s, anchors=found.places(s.anchors)))
+    return replace(job, rows=found.rows(job.rows), warping=found, came=job.rows)
+
+
+def as_they_came(job: Job, *, alone: bool) -> dict[str, Any]:
+    """The transforms, and rows of an exact GP before them: more rows may ask for others."""
+    found: dict[str, Any] = {"warping": job.warping}
+    if not alone:
+        return found
+    came = job.came or job.rows
+    moved = job.warping is not None and job.warping.inputs is not None
+    return {**found, "targets": came.y, "places": came.X if moved else None}
 
 
 def free_scale(kernel: Kernel) -> bool:

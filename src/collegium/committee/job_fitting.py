@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..rows.metric import Metric
 from ..rows.partition import chunk_groups
 from ..rows.rows import Rows
 from ..rows.scaling import merged, merged_apart
+from ..transforms.warping import Warping
 from .arguments import Settings
 
 Array = np.ndarray
@@ -25,7 +26,7 @@ Array = np.ndarray
 class Job:
     """What is to be fitted, and how."""
 
-    rows: Rows  # in the units of the user, equal ones merged
+    rows: Rows  # in the units of the user or transformed, equal ones merged
     labels: Array | None  # numbers of the rows' chunks, where these are given
     settings: Settings
     rng: np.random.Generator
@@ -34,6 +35,8 @@ class Job:
     earlier: Any = None  # the model of the same stream, some rows ago
     chunk_id: Id | None = None  # of all rows, where it is given
     owners: Owners | None = None  # the ids that rows of a waiting stream came with
+    warping: Warping | None = None  # by which rows were transformed; None: they were not
+    came: Rows | None = None  # rows before that
 
     @property
     def chunk_size(self) -> int:
@@ -78,6 +81,14 @@ class Job:
         chunks = cut(*rows.fields(), groups, [(self.chunk_id, i) for i in range(len(groups))])
         ids = ids + ChunkIds.of([self.chunk_id])
         return chunks, ids if receipt_of is None else ids.with_receipts(chunks, receipt_of)
+
+    def seen_by(self, model: Any) -> Job:
+        """With rows transformed as those of the model were."""
+        if model.warping is None:
+            return self
+        return replace(
+            self, rows=model.warping.rows(self.rows), warping=model.warping, came=self.rows
+        )
 
     def alone(self, groups: list[Array]) -> bool:
         """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""

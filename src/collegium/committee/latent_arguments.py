@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.arguments import noise_word, number, number_or_auto, one_of, yes_or_no
+from ..interface.arguments import (
+    is_auto,
+    noise_word,
+    number,
+    number_or_auto,
+    one_of,
+    yes_or_no,
+)
 from ..interface.options import Sweeps, Transductive
 from ..interface.validation import check_exposure, check_rows, check_weights
 from ..kernels import as_kernel, split_white
@@ -79,7 +86,9 @@ def latent_settings(
             "screening of inference=Transductive(…) means nothing where likelihoods are not "
             "Gaussian: leave it out"
         )
-    settings = Settings.of(estimator, noise=noise, learn=learn)
+    settings = Settings.of(
+        estimator, noise=noise, learn=learn, target_transform=None, input_transform=None
+    )
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -92,6 +101,10 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(e.learn, str) and e.learn != "auto":
         raise ValueError(f"learn={e.learn!r} needs likelihood='gaussian', not {name}")
+    for argument in ("target_transform", "input_transform"):
+        value = getattr(e, argument)
+        if not (value is None or is_auto(value)):
+            raise ValueError(f"{argument}={value!r} needs likelihood='gaussian', not {name}")
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)

@@ -32,6 +32,7 @@ from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Prediction, Rows
 from ..scale.errors import ErrorPredictor, Errors
+from ..transforms.warping import Warping
 from .additive_model import Additive
 from .following import Following
 from .latent_additive_model import LatentAdditive
@@ -93,6 +94,8 @@ class CommitteeModel(Follows, Additive, Model):
     targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     averaged: tuple[Averaged, ...] = ()  # one an output, in place of the exact GP
+    places: Array | None = None  # their inputs, where these are transformed  (n, d)
+    warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -140,7 +143,9 @@ class CommitteeModel(Follows, Additive, Model):
 
     @property
     def anchors(self) -> Array:
-        return self.committee.basis.Z
+        """In the units of X."""
+        Z, warping = self.committee.basis.Z, self.warping
+        return Z if warping is None or warping.inputs is None else warping.inputs.backward(Z)
 
     @property
     def waiting(self) -> Waiting | None:
@@ -155,8 +160,11 @@ class CommitteeModel(Follows, Additive, Model):
     def rows(self) -> Rows:
         """Those that were kept, in the units of the user."""
         kept = self.committee.rows()
-        y = self.scaling.mean(kept.y) if self.targets is None else self.targets
-        return Rows(kept.X, y, kept.w)
+        found = Rows(kept.X, self.scaling.mean(kept.y), kept.w)
+        if self.warping is not None:
+            found = self.warping.rows_in_units(found)
+        X = found.X if self.places is None else self.places
+        return Rows(X, found.y if self.targets is None else self.targets, kept.w)
 
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
@@ -225,6 +233,7 @@ class LatentModel(Follows, LatentAdditive, Model):
     ids: ChunkIds
     owners: Owners | None = None  # of rows that wait, where ids were given
     following: Following | None = None  # None: anchors stay as they are
+    warping: ClassVar[None] = None  # likelihoods see y as it is
     steady: bool = False  # a stream learns no hyperparameters anew: others share its basis
 
     @property

@@ -17,10 +17,11 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..transforms.warping import WarpedAnswers
 from .additive_model import owners_with
 from .arguments import Settings
 from .fitted_regressor import Fitted
-from .fitting import GaussianSystem, fit_model
+from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import (
     check_latent_rows,
@@ -107,6 +108,13 @@ class CommitteeRegressor(Fitted, Regressor):
         the rows around them; variances stay the committee's. `fit` only. O(n²) for the
         preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
         `collegium.CG(tol, max_iter)` says when to stop.
+    target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
+        Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
+        intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
+        skewed y the one by which left-out rows are clearly denser, and means better; None where
+        kernel, noise or anchors are given. Gaussian likelihood only; one for each output.
+    input_transform : {"auto", "rank"} or None, default="auto"
+        Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that
@@ -130,8 +138,10 @@ class CommitteeRegressor(Fitted, Regressor):
 
     Attributes
     ----------
-    kernel_, noise_ : the kernel and noise used, in the units of X and y (of counts the kernel is
-        of the log rate, and the noise is None; with "student-t" the noise is σ²).
+    kernel_, noise_ : the kernel and noise used, in the units of X and y, transformed where they
+        are (of counts the kernel is of the log rate, and the noise is None; with "student-t" the
+        noise is σ²).
+    target_transform_, input_transform_ : the kinds of transforms used; None: none.
     likelihood_ : the likelihood used, where that is not "gaussian".
     n_sweeps_, change_ : how often chunks were approximated, and by how much messages moved at
         last.
@@ -202,6 +212,8 @@ class CommitteeRegressor(Fitted, Regressor):
         learn="auto",
         n_starts=1,
         refine=None,
+        target_transform="auto",
+        input_transform="auto",
         time_limit=None,
         memory_limit=None,
         engine=None,
@@ -221,6 +233,8 @@ class CommitteeRegressor(Fitted, Regressor):
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
+        self.target_transform = target_transform
+        self.input_transform = input_transform
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.engine = engine
@@ -353,7 +367,7 @@ class CommitteeRegressor(Fitted, Regressor):
         job = fit_job(self, settings, rows, **stream)
         with single_threaded():
             if likelihood is None:
-                return fit_model(GaussianSystem(), job)
+                return fit_model(GaussianSystem(), warped(job))
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
     def _settings(self, likelihood: Scalar | None) -> Settings:
@@ -365,6 +379,12 @@ class CommitteeRegressor(Fitted, Regressor):
             return rows, 1
         check_exposure(exposure, 0, Gaussian())
         return check_rows(self, X, y, sample_weight, reset=reset)
+
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
+        warping = self.model_.warping
+        if warping is None:
+            return super()._answers_at(X, shift, predictor)
+        return WarpedAnswers(super()._answers_at(warping.places(X), shift, predictor), warping)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

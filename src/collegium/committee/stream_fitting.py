@@ -20,6 +20,7 @@ from .model import CommitteeModel
 
 def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
     """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
+    job = job.seen_by(model)
     committee, following, rows = model.committee, model.following, job.rows
     scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
     if following is not None:
@@ -44,6 +45,7 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
 
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
     """The chunks that `add_rows` cuts rows into."""
+    job = job.seen_by(model)
     rows = Rows(job.rows.X, model.scaling.forward(job.rows.y), job.rows.w)
     return job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
 

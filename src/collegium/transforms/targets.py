@@ -1,0 +1,138 @@
+"""Monotone transforms of a target: logarithm, Yeo and Johnson's powers, normal scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import boxcox1p
+
+from ..numerics.records import record
+from ..rows.scaling import Scaling
+from .scores import LARGEST, NormalScores
+
+Array = np.ndarray
+KINDS = ("log", "yeo-johnson", "rank")
+#: Exponents beyond these are cut, so that numbers stay finite.
+FARTHEST = 700.0
+#: λ is learnt within these: the range of the transform is the whole line there, so that densities
+#: add up to one. Prior standard deviation of λ about one.
+POWERS, SPREAD = (0.0, 2.0), 1.0
+
+
+@record("transforms.target/1")
+@dataclass(frozen=True, eq=False)
+class TargetTransform:
+    """t = T(y) of one output, increasing.
+
+    "log": log y. "yeo-johnson": with z = (y − centre)/scale, ((1 + z)^λ − 1)/λ for z ≥ 0 and
+    −((1 − z)^(2 − λ) − 1)/(2 − λ) below (Yeo and Johnson 2000). "rank": `NormalScores`.
+    """
+
+    kind: str
+    centre: float = 0.0
+    scale: float = 1.0
+    power: float = 1.0  # λ
+    scores: NormalScores | None = None
+
+    @classmethod
+    def of(cls, kind: str, y: Array, w: Array) -> TargetTransform:
+        """From targets (n,) that were seen w times; the same in any order of them."""
+        if kind == "log":
+            check_positive(y)
+            return cls(kind)
+        if kind == "rank":
+            return cls(kind, scores=NormalScores.of(y, w))
+        if kind != "yeo-johnson":
+            raise ValueError(f"a target transform is one of {KINDS}, not {kind!r}")
+        order = np.lexsort((w, y))
+        y, w = y[order], w[order]
+        scaling = Scaling.robust(y[:, None], w)
+        one = cls(kind, float(scaling.centre[0]), float(scaling.scale[0]))
+        return replace(one, power=most_likely_power(one._standard(y), w))
+
+    def forward(self, y: Array) -> Array:
+        """T(y)."""
+        if self.kind == "log":
+            check_positive(y)
+            return np.log(y)
+        if self.scores is not None:
+            return self.scores.forward(y)
+        return yeo_johnson(self._standard(y), self.power)
+
+    def backward(self, t: Array) -> Array:
+        """T⁻¹(t), finite for all finite t; beyond the range of T a bound."""
+        if self.kind == "log":
+            return np.exp(np.clip(t, -FARTHEST, FARTHEST))
+        if self.scores is not None:
+            return self.scores.backward(t)
+        z = np.where(
+            t < 0.0, -_inverse(-t, 2.0 - self.power), _inverse(np.maximum(t, 0.0), self.power)
+        )
+        with np.errstate(over="ignore"):
+            return np.clip(self.centre + self.scale * z, -LARGEST, LARGEST)
+
+    def log_slope(self, y: Array) -> Array:
+        """log dT/dy: what log densities of t gain in the units of y."""
+        if self.kind == "log":
+            check_positive(y)
+            return -np.log(y)
+        if self.scores is not None:
+            return self.scores.log_slope(y)
+        return yeo_johnson_log_slope(self._standard(y), self.power) - np.log(self.scale)
+
+    def _standard(self, y: Array) -> Array:
+        """z = (y − centre)/scale, within ±LARGEST."""
+        with np.errstate(over="ignore"):
+            return np.clip((y - self.centre) / self.scale, -LARGEST, LARGEST)
+
+
+def check_positive(y: Array) -> None:
+    if not (y > 0.0).all():
+        raise ValueError(
+            f"y has a value of {np.min(y):.6g}, which has no logarithm: give "
+            "target_transform=None or 'yeo-johnson' for y that are not all positive"
+        )
+
+
+def yeo_johnson(z: Array, power: float) -> Array:
+    """T of standardised targets, within ±LARGEST."""
+    with np.errstate(over="ignore"):
+        up, down = boxcox1p(np.maximum(z, 0.0), power), boxcox1p(np.maximum(-z, 0.0), 2.0 - power)
+    return np.clip(np.where(z < 0.0, -down, up), -LARGEST, LARGEST)
+
+
+def yeo_johnson_log_slope(z: Array, power: float) -> Array:
+    """(λ − 1) log(1 + |z|) with the sign of z."""
+    return (power - 1.0) * np.log1p(np.abs(z)) * np.where(z < 0.0, -1.0, 1.0)
+
+
+def _inverse(t: Array, power: float) -> Array:
+    """z with ((1 + z)^λ − 1)/λ = t ≥ 0; where λ < 0 and there is none, a large one."""
+    with np.errstate(over="ignore"):
+        if abs(power) < 1e-15:
+            exponent = np.maximum(t, 0.0)
+        else:
+            exponent = np.log1p(np.maximum(power * np.maximum(t, 0.0), -1.0 + 1e-16)) / power
+    return np.expm1(np.minimum(exponent, FARTHEST))
+
+
+def most_likely_power(z: Array, w: Array) -> float:
+    """λ of largest Σw log N(T(z); mean, variance) + Σw log T′(z) + log N(λ; 1, SPREAD²).
+
+    Mean and variance are the most likely ones for each λ.
+    """
+    share, total = w / w.sum(), float(w.sum())
+
+    def negative(power: float) -> float:
+        t = yeo_johnson(z, power)
+        size = float(np.abs(t).max()) or 1.0
+        t = t / size
+        variance = max(float(share @ (t - share @ t) ** 2), 1e-26)
+        value = share @ yeo_johnson_log_slope(z, power) - 0.5 * np.log(variance) - np.log(size)
+        return -float(value) * total + 0.5 * ((power - 1.0) / SPREAD) ** 2
+
+    found = minimize_scalar(negative, bounds=POWERS, method="bounded", options={"xatol": 1e-6})
+    best = min((*POWERS, 1.0, float(found.x)), key=negative)
+    return float(best)

@@ -1,0 +1,139 @@
+"""The transforms that a fitted model keeps, and its answers in the units of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..numerics.records import record
+from ..rows.rows import Rows
+from .inputs import InputTransform
+from .moments import warped_moments
+from .targets import TargetTransform
+
+Array = np.ndarray
+
+
+@record("transforms.warping/1")
+@dataclass(frozen=True, eq=False)
+class Warping:
+    """Transforms of inputs and of every output; None: as they are."""
+
+    inputs: InputTransform | None
+    targets: tuple[TargetTransform | None, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is transformed."""
+        return self.inputs is not None or any(one is not None for one in self.targets)
+
+    @property
+    def target_kinds(self) -> str | tuple[str | None, ...] | None:
+        """Of the one output, or of each."""
+        kinds = tuple(None if one is None else one.kind for one in self.targets)
+        return kinds[0] if len(kinds) == 1 else kinds
+
+    @property
+    def input_kinds(self) -> tuple[str | None, ...] | None:
+        """Of each column; None: all are as they are."""
+        if self.inputs is None:
+            return None
+        return tuple(None if one is None else "rank" for one in self.inputs.columns)
+
+    def rows(self, rows: Rows) -> Rows:
+        """Rows in the units of the user -> as a model sees them."""
+        return Rows(self.places(rows.X), self.forward(rows.y), rows.w)
+
+    def rows_in_units(self, rows: Rows) -> Rows:
+        """The inverse of `rows`, to rounding."""
+        X = rows.X if self.inputs is None else self.inputs.backward(rows.X)
+        return Rows(X, self.backward(rows.y), rows.w)
+
+    def places(self, X: Array) -> Array:
+        """Inputs as kernels see them  (n, d)."""
+        return X if self.inputs is None else self.inputs.forward(X)
+
+    def forward(self, y: Array) -> Array:
+        """T(y), output by output  (n, p)."""
+        return self._each(y, "forward")
+
+    def backward(self, t: Array) -> Array:
+        """T⁻¹(t)  (n, p) or (n, p, n_samples)."""
+        return self._each(t, "backward")
+
+    def log_slope(self, y: Array) -> Array:
+        """log dT/dy  (n, p)."""
+        each = [
+            np.zeros(y.shape[0]) if one is None else one.log_slope(y[:, j])
+            for j, one in enumerate(self.targets)
+        ]
+        return np.stack(each, axis=1)
+
+    def moments(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+        """Means and standard deviations of T⁻¹(t), t ~ N(mean, sd²)  (n, p)."""
+        mean, sd = mean.copy(), sd.copy()
+        for j, one in enumerate(self.targets):
+            if one is not None:
+                mean[:, j], sd[:, j] = warped_moments(one, mean[:, j], sd[:, j])
+        return mean, sd
+
+    def _each(self, values: Array, way: str) -> Array:
+        each = [
+            values[:, j] if one is None else getattr(one, way)(values[:, j])
+            for j, one in enumerate(self.targets)
+        ]
+        return np.stack(each, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class WarpedAnswers:
+    """What is known of y at queries, from answers about t = T(y).
+
+    Quantiles and draws are those of t, taken back; means and standard deviations by quadrature
+    over a normal t. Covariances are those of t, rescaled to the standard deviations of y.
+    """
+
+    inner: Any
+    warping: Warping
+
+    @property
+    def X(self) -> Array:
+        return self.inner.X
+
+    def mean(self, level: str) -> Array:
+        return self.moments(level)[0]
+
+    def moments(self, level: str) -> tuple[Array, Array]:
+        return self.warping.moments(*self.inner.moments(level))
+
+    def covariance(self, level: str) -> tuple[Array, Array]:
+        inner_mean, C = self.inner.covariance(level)
+        inner_sd = np.sqrt(np.maximum(np.einsum("iip->ip", C), 0.0))
+        mean, sd = self.warping.moments(inner_mean, inner_sd)
+        ratio = np.divide(sd, inner_sd, out=np.zeros_like(sd), where=inner_sd > 0.0)
+        return mean, C * ratio[:, None] * ratio[None]
+
+    def interval(self, coverage: float, level: str) -> tuple[Array, Array]:
+        lower, upper = self.inner.interval(coverage, level)
+        return self.warping.backward(lower), self.warping.backward(upper)
+
+    def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
+        found = self.inner.quantiles(probabilities, level)
+        return [self.warping.backward(one) for one in found]
+
+    def log_density(self, y: Array) -> Array:
+        return self.inner.log_density(self.warping.forward(y)) + self.warping.log_slope(y)
+
+    def distribution(self, y: Array) -> Array:
+        return self.inner.distribution(self.warping.forward(y))
+
+    def arrived(self, y: Array) -> Any:
+        found = self.inner.arrived(self.warping.forward(y))
+        slope = self.warping.log_slope(y).mean(axis=1)
+        return replace(found, log_density=found.log_density + slope)
+
+    def draws(self, n_samples: int, rng: Any, level: str) -> Array:
+        return self.warping.backward(self.inner.draws(n_samples, rng, level))

@@ -1,0 +1,375 @@
+"""Transforms of y and X in CommitteeRegressor: answers in the units of the user, and the choice."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+import collegium
+from collegium import CommitteeRegressor
+from collegium.combining.members import member
+from collegium.kernels import Matern32
+from collegium.transforms.moments import warped_moments
+from collegium.transforms.targets import KINDS, TargetTransform
+from collegium.transforms.warping import Warping
+
+KERNEL, NOISE = Matern32(1.1, [0.9, 1.4]), 0.2
+
+
+def table(n=300, seed=0, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    return X, np.exp(np.sin(2.0 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n))
+
+
+def given(**more):
+    """Kernel and noise are given, of transformed y."""
+    arguments = {"learn": False, "noise": NOISE, "random_state": 0, **more}
+    return CommitteeRegressor(KERNEL, **arguments)
+
+
+X, Y = table()
+XS, YS = table(40, seed=1)
+#: One chunk, anchors with rows kept, anchors alone.
+SIZES = {
+    "exact": {},
+    "kept": {"chunk_size": 60, "anchors": 25, "n_local": 30},
+    "anchors": {"chunk_size": 60, "anchors": 25, "n_local": 0},
+}
+
+
+# --- answers are those about transformed y, taken back --------------------------------------------
+
+
+@pytest.fixture(params=KINDS)
+def pair(request):
+    """A model with a transform of y, a model of transformed y, and the transform."""
+    one = TargetTransform.of(request.param, Y, np.ones(Y.size))
+    model = given(target_transform=request.param).fit(X, Y)
+    plain = given(target_transform=None).fit(X, one.forward(Y))
+    return model, plain, one
+
+
+@pytest.mark.parametrize("level", ["observation", "function"])
+def test_moments_are_those_of_a_normal_taken_back(pair, level):
+    model, plain, one = pair
+    mean, sd = model.predict(XS, return_std=True, level=level)
+    m, s = warped_moments(one, *plain.predict(XS, return_std=True, level=level))
+    assert_allclose(mean, m, rtol=1e-7)
+    assert_allclose(sd, s, rtol=1e-6)
+    assert_array_equal(model.predict(XS, level=level), mean)
+
+
+@pytest.mark.parametrize("level", ["observation", "function"])
+def test_intervals_quantiles_and_draws_are_taken_back(pair, level):
+    model, plain, one = pair
+    for a, b in zip(
+        model.predict_interval(XS, level=level), plain.predict_interval(XS, level=level)
+    ):
+        assert_allclose(a, one.backward(b), rtol=1e-7)
+    q = [0.03, 0.5, 0.9]
+    found = model.quantile(XS, q, level=level)
+    assert_allclose(found, one.backward(plain.quantile(XS, q, level=level)), rtol=1e-7)
+    draws = model.sample_y(XS, 3, level=level)
+    assert_allclose(draws, one.backward(plain.sample_y(XS, 3, level=level)), rtol=1e-6)
+
+
+def test_densities_and_probabilities_are_of_y(pair):
+    model, plain, one = pair
+    t = one.forward(YS)
+    assert_allclose(
+        model.log_density(XS, YS), plain.log_density(XS, t) + one.log_slope(YS), atol=1e-7
+    )
+    assert_allclose(model.cdf(XS, YS), plain.cdf(XS, t), atol=1e-9)
+    grid = np.linspace(1e-3, 60.0, 60_001)
+    density = np.exp(model.log_density(np.repeat(XS[:1], grid.size, axis=0), grid))
+    total = np.sum(density) * (grid[1] - grid[0])
+    assert_allclose(
+        total, np.diff(model.cdf(np.repeat(XS[:1], 2, axis=0), grid[[0, -1]]))[0], atol=1e-2
+    )
+
+
+@pytest.mark.parametrize("level", ["observation", "function"])
+def test_covariances_have_the_correlations_of_transformed_y(pair, level):
+    model, plain, _ = pair
+    mean, C = model.predict(XS, return_cov=True, level=level)
+    m, sd = model.predict(XS, return_std=True, level=level)
+    inner = plain.predict(XS, return_cov=True, level=level)[1]
+    s = np.sqrt(inner.diagonal())
+    assert_allclose(mean, m, rtol=1e-9)
+    assert_allclose(C / np.outer(sd, sd), inner / np.outer(s, s), rtol=1e-6, atol=1e-8)
+
+
+def test_logarithm_gives_lognormal_answers():
+    model = given(target_transform="log").fit(X, Y)
+    plain = given(target_transform=None).fit(X, np.log(Y))
+    m, s = plain.predict(XS, return_std=True)
+    assert_allclose(model.predict(XS), np.exp(m + 0.5 * s**2), rtol=1e-8)
+    assert_allclose(model.quantile(XS, 0.1), np.exp(norm.ppf(0.1, m, s)), rtol=1e-8)
+    assert model.predict_interval(XS, 0.9999)[0].min() > 0.0
+
+
+def test_log_refuses_what_has_no_logarithm():
+    with pytest.raises(ValueError, match="target_transform=None or 'yeo-johnson'"):
+        given(target_transform="log").fit(X, Y - 1.0)
+    model = given(target_transform="log").fit(X, Y)
+    with pytest.raises(ValueError, match="y has a value of -1"):
+        model.log_density(XS[:1], [-1.0])
+    stream = given(target_transform="log", **SIZES["kept"]).fit(X, Y)
+    before = stream.predict(XS)
+    with pytest.raises(ValueError, match="no logarithm"):
+        stream.partial_fit(X[:2], [1.0, 0.0])
+    assert_array_equal(stream.predict(XS), before)
+
+
+# --- transforms of inputs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_inputs_are_transformed_first(size):
+    wide, queries = np.exp(2.0 * X), np.exp(2.0 * XS)
+    model = given(target_transform=None, input_transform="rank", **SIZES[size]).fit(wide, Y)
+    assert model.input_transform_ == ("rank", "rank") and model.target_transform_ is None
+    scores = model.model_.warping.inputs
+    plain = given(target_transform=None, input_transform=None, **SIZES[size])
+    plain.fit(scores.forward(wide), Y)
+    for a, b in zip(
+        model.predict(queries, return_std=True),
+        plain.predict(scores.forward(queries), return_std=True),
+    ):
+        assert_allclose(a, b, rtol=1e-9)
+    assert_allclose(scores.forward(model.anchors_), plain.anchors_, atol=1e-9)
+
+
+def test_given_anchors_are_in_the_units_of_x():
+    wide, Z = np.exp(2.0 * X), np.exp(2.0 * X[:30])
+    model = given(input_transform="rank", anchors=Z, chunk_size=60).fit(wide, Y)
+    assert_allclose(model.anchors_, Z, rtol=1e-9)
+
+
+# --- nothing is transformed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_none_is_the_model_without_transforms(size):
+    """`auto` is None where kernel, noise or anchors are given: bitwise."""
+    plain = given(target_transform=None, input_transform=None, **SIZES[size]).fit(X, Y)
+    auto = given(**SIZES[size]).fit(X, Y)
+    assert plain.model_.warping is None and auto.model_.warping is None
+    assert_array_equal(plain.predict(XS), auto.predict(XS))
+    assert plain.basis_id_ == auto.basis_id_
+    assert plain.target_transform_ is None and plain.input_transform_ is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"kernel": KERNEL}, {"noise": 0.1}, {"anchors": X[:20]}, {"time_limit": 10.0}],
+)
+def test_auto_is_none_where_something_is_given(arguments):
+    model = CommitteeRegressor(random_state=0, **arguments)
+    settings = model._settings(None)
+    assert settings.target_transform is None and settings.input_transform is None
+    asked = model.set_params(target_transform="log", input_transform="rank")._settings(None)
+    assert asked.target_transform == "log" and asked.input_transform == "rank"
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [({"target_transform": "sqrt"}, "target_transform='sqrt': give one of"),
+     ({"target_transform": 3}, "target_transform=3"),
+     ({"input_transform": "log"}, "input_transform='log': give one of"),
+     ({"likelihood": "poisson", "target_transform": "log"}, "needs likelihood='gaussian'"),
+     ({"likelihood": "student-t", "input_transform": "rank"}, "needs likelihood='gaussian'")],
+)  # fmt: skip
+def test_what_is_not_known_is_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        CommitteeRegressor(**arguments).fit(X, np.floor(Y) + 1.0)
+
+
+def test_other_likelihoods_see_y_as_it_is():
+    model = CommitteeRegressor(likelihood="exponential", random_state=0).fit(X[:80], Y[:80])
+    assert model.target_transform_ is None and model.input_transform_ is None
+
+
+# --- the choice -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def prices():
+    """A model of lognormal y, chosen by itself."""
+    data = table(700, seed=3, noise=0.6)
+    return CommitteeRegressor(random_state=0).fit(*data), data
+
+
+def test_lognormal_targets_have_right_intervals_everywhere(prices):
+    model, _ = prices
+    assert model.target_transform_ == "log" and model.input_transform_ is None
+    fresh, y = table(3000, seed=4, noise=0.6)
+    lower, upper = model.predict_interval(fresh)
+    assert lower.min() > 0.0
+    inside = (lower <= y) & (y <= upper)
+    for part in np.array_split(inside[np.argsort(model.predict(fresh))], 3):
+        assert 0.91 < part.mean() < 0.99
+    plain = CommitteeRegressor(random_state=0, target_transform=None).fit(*prices[1])
+    assert model.log_density(fresh, y).mean() > plain.log_density(fresh, y).mean() + 0.15
+
+
+def test_order_of_rows_threads_and_repetitions_do_not_matter(prices):
+    model, (X, y) = prices
+    order = np.random.default_rng(0).permutation(y.size)
+    same = CommitteeRegressor(random_state=0, n_jobs=2).fit(X[order], y[order])
+    assert_array_equal(same.predict(XS), model.predict(XS))
+    twice = np.append(np.arange(y.size), np.arange(50))
+    w = np.ones(y.size)
+    w[:50] = 2.0
+    a = CommitteeRegressor(random_state=0).fit(X, y, w)
+    b = CommitteeRegressor(random_state=0).fit(X[twice], y[twice])
+    assert a.target_transform_ == b.target_transform_
+    assert_array_equal(a.predict(XS), b.predict(XS))
+
+
+def test_model_goes_through_files(prices, tmp_path):
+    model, _ = prices
+    model.save(tmp_path / "model.clg")
+    for again in (collegium.load(tmp_path / "model.clg"), pickle.loads(pickle.dumps(model))):
+        assert again.target_transform_ == "log"
+        assert_array_equal(again.predict(XS), model.predict(XS))
+        assert_array_equal(again.log_density(XS, YS), model.log_density(XS, YS))
+
+
+def test_skewed_inputs_are_found(tmp_path):
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(400, 2))
+    y = np.sin(3.0 * u[:, 0]) + u[:, 1] + 0.1 * rng.normal(size=400)
+    wide = np.column_stack([np.exp(2.0 * u[:, 0]), u[:, 1]])
+    model = CommitteeRegressor(random_state=0).fit(wide, y)
+    assert model.input_transform_ == ("rank", None)
+    model.save(tmp_path / "model.clg")
+    assert_array_equal(collegium.load(tmp_path / "model.clg").predict(wide), model.predict(wide))
+
+
+# --- several outputs ------------------------------------------------------------------------------
+
+
+def test_outputs_have_transforms_of_their_own():
+    both = np.column_stack([Y, np.log(Y)])
+    model = given(target_transform="rank").fit(X, both)
+    assert model.target_transform_ == ("rank", "rank")
+    warping = Warping(None, (TargetTransform("log"), None))
+    plain = given(target_transform=None).fit(X, warping.forward(both))
+    mixed = given(target_transform=None).fit(X, warping.forward(both))
+    mixed.model_ = type(mixed.model_)(**{**vars(mixed.model_), "warping": warping})
+    assert mixed.target_transform_ == ("log", None)
+    found, inner = mixed.predict(XS), plain.predict(XS)
+    assert_array_equal(found[:, 1], inner[:, 1])
+    lower, upper = mixed.predict_interval(XS)
+    assert_allclose(np.log(upper[:, 0]), plain.predict_interval(XS)[1][:, 0], rtol=1e-9)
+    assert mixed.predict(XS, return_cov=True)[1].shape == (40, 40, 2)
+    assert mixed.sample_y(XS, 4).shape == (40, 2, 4) and lower.shape == (40, 2)
+    fresh = np.column_stack([YS, np.log(YS)])
+    density = mixed.log_density(XS, fresh)
+    assert_allclose(density[:, 1], plain.log_density(XS, np.log(fresh[:, [0, 0]]))[:, 1])
+
+
+# --- as a member of a committee of estimators -----------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["yeo-johnson", "log"])
+def test_priors_and_noises_of_members_are_taken_back(kind):
+    """Of a line they are those without a transform."""
+    model = given(target_transform=kind, input_transform="rank").fit(X, Y)
+    if kind == "yeo-johnson":
+        plain = given(target_transform=None, input_transform="rank").fit(X, Y)
+        line = TargetTransform(kind, 0.0, 1.0, 1.0)
+        own = vars(plain.model_)
+        model.model_ = type(plain.model_)(
+            **{**own, "warping": Warping(plain.model_.warping.inputs, (line,))}
+        )
+        (one,), (two,) = member(model, XS), member(plain, XS)
+        assert_allclose(one.prior.covariance, two.prior.covariance, rtol=1e-9)
+        assert_allclose(one.noise, two.noise, rtol=1e-6)
+        assert_allclose(one.prior.mean, two.prior.mean)
+        K = KERNEL.value(model.model_.warping.places(XS))
+        assert_allclose(two.prior.covariance, K)
+        return
+    (one,) = member(model, XS)
+    m, v = np.log(Y).mean(), 1.1
+    assert_allclose(one.prior.mean, np.exp(m + 0.5 * v), rtol=1e-6)
+    assert_allclose(one.prior.covariance.diagonal(), np.exp(2 * m + v) * np.expm1(v), rtol=0.02)
+    assert one.noise > 0.0
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", ["kept", "anchors"])
+def test_a_stream_goes_on_with_the_transforms_it_has(size):
+    options = {**SIZES[size], "target_transform": "rank", "input_transform": "rank"}
+    stream = given(**options)
+    for part in np.array_split(np.arange(300), 6):
+        stream.partial_fit(X[part], Y[part])
+    warping = stream.model_.warping
+    assert warping is not None and stream.model_.waiting is None
+    more_X, more_y = table(60, seed=7)
+    stream.partial_fit(more_X, more_y)
+    assert stream.model_.warping is warping
+    plain = given(target_transform=None, input_transform=None, **SIZES[size])
+    assert 0.0 <= stream.stream_.coverage <= 1.0 and np.isfinite(stream.stream_.log_density)
+    assert plain.partial_fit(X, Y).basis_id_ != stream.basis_id_
+
+
+def test_a_waiting_stream_is_the_model_of_its_rows():
+    """Rows wait in the units of the user: transforms are learnt from all of them."""
+    options = {"target_transform": "rank", "input_transform": "rank"}
+    stream, batch = given(**options), given(**options).fit(X, Y)
+    for part in np.array_split(np.arange(300), 4):
+        stream.partial_fit(X[part], Y[part])
+    assert_array_equal(stream.predict(XS), batch.predict(XS))
+
+
+def test_a_stream_chooses_no_logarithm_by_itself():
+    data, y = table(500, seed=1, noise=0.6)
+    stream = CommitteeRegressor(random_state=0).partial_fit(data, y)
+    assert stream.target_transform_ in ("rank", "yeo-johnson")
+    stream.partial_fit(data[:5], np.full(5, -0.1))
+    assert np.isfinite(stream.predict(XS)).all()
+
+
+def test_rows_that_were_kept_come_back_in_the_units_of_the_user():
+    for size in ("exact", "kept"):
+        options = {**SIZES[size], "target_transform": "log", "input_transform": "rank"}
+        rows = given(**options).fit(X, Y).model_.rows()
+        order, back = np.lexsort(X.T), np.lexsort(rows.X.T)
+        assert_allclose(rows.X[back], X[order], rtol=1e-9)
+        assert_allclose(rows.y[back, 0], Y[order], rtol=1e-9)
+
+
+def test_models_with_the_same_transforms_are_merged():
+    options = {**SIZES["kept"], "target_transform": "rank"}
+    model = given(**options).fit(X[:200], Y[:200])
+    one, two = model.blank(), model.blank()
+    one.partial_fit(X[200:250], Y[200:250], chunk_id="a")
+    two.partial_fit(X[250:], Y[250:], chunk_id="b")
+    both = model.blank().partial_fit(X[200:250], Y[200:250], chunk_id="a")
+    both.partial_fit(X[250:], Y[250:], chunk_id="b")
+    assert_array_equal(one.merge(two).predict(XS), both.predict(XS))
+    other = given(**{**options, "target_transform": None}).fit(X[:200], Y[:200])
+    with pytest.raises(ValueError, match="transform of X or y"):
+        model.blank().merge(other.blank())
+
+
+def test_a_chunk_of_an_exact_model_is_forgotten_with_its_rows():
+    options = {"target_transform": "rank", "input_transform": "rank"}
+    stream = given(**options).partial_fit(X[:100], Y[:100], chunk_id="a")
+    stream.partial_fit(X[100:], Y[100:], chunk_id="b")
+    rows = stream.forget("a").model_.rows()
+    assert_allclose(np.sort(rows.y[:, 0]), np.sort(Y[100:]))
+    assert rows.X.shape == (200, 2)
+
+
+def test_relearning_chooses_anew():
+    model = given(target_transform="yeo-johnson", **SIZES["kept"]).fit(X, Y)
+    before = model.predict(XS)
+    assert_allclose(model.relearn().predict(XS), before, rtol=1e-5)
