@@ -21,17 +21,16 @@ SKEWED = 0.75
 #: The largest share of rows that may have one value of y: its density is not known.
 ATOM = 0.05
 #: Gains of a row count up to this, either way; the mean gain has to exceed LEAST and ERRORS of its
-#: standard errors, and so has the fall of the mean squared error.
-MOST, LEAST, ERRORS = 2.0, 0.02, 2.0
+#: standard errors, and the mean squared error has to be below this share of that without: with all
+#: rows it can be a tenth more than some show.
+MOST, LEAST, ERRORS, SMALLER = 2.0, 0.02, 2.0, 0.95
+#: A gain from which on means need not be that much better, but no worse.
+CLEAR = 0.12
 
 
 def gain(new: Tried, old: Tried, w: Array) -> tuple[float, float]:
     """Mean gain of a row in log density, each within ±MOST, and its standard error."""
-    return _mean_and_error(np.clip(new.log_density - old.log_density, -MOST, MOST), w)
-
-
-def _mean_and_error(each: Array, w: Array) -> tuple[float, float]:
-    share = w / w.sum()
+    each, share = np.clip(new.log_density - old.log_density, -MOST, MOST), w / w.sum()
     mean = float(share @ each)
     return mean, float(np.sqrt(share**2 @ (each - mean) ** 2))
 
@@ -39,8 +38,10 @@ def _mean_and_error(each: Array, w: Array) -> tuple[float, float]:
 def better(new: Tried, old: Tried, w: Array) -> bool:
     """Whether log densities gain enough, and means are better."""
     mean, error = gain(new, old, w)
-    fall, doubt = _mean_and_error(old.squared_error - new.squared_error, w)
-    return mean > max(LEAST, ERRORS * error) and fall > ERRORS * doubt
+    if not mean > max(LEAST, ERRORS * error):
+        return False
+    share = 1.0 if mean > CLEAR else SMALLER
+    return bool(w @ new.squared_error <= share * (w @ old.squared_error))
 
 
 def best(old: Tried, others: Sequence[Tried], w: Array) -> Tried:
