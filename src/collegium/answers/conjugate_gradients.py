@@ -97,6 +97,7 @@ class Solution:
     weights: Array  # (n, p)
     rest: Array  # r = y − (K + Ψ)w  (n, p)
     residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
+    precisions: Array | None = None  # (M⁻¹)ᵢᵢ of the rows that were asked for  (h,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,16 +189,23 @@ def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
 def refined(
     committee: Committee, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
+    held: Array | None = None,
 ) -> Solution:  # fmt: skip
-    """Solve for the exact GP's weights of the rows that a committee has kept."""
+    """Solve for the exact GP's weights of the rows that a committee has kept.
+
+    `held`: numbers of rows whose precision given all others is wanted too.
+    """
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
     with single_threaded():
         conditioner = preconditioner(committee, engine)
         say(f"preconditioner of {len(conditioner.parts)} groups")
-        return solve(
+        found = solve(
             system, committee.rows().y, conditioner, engine, tolerance=tolerance,
             max_iter=max_iter, enough=enough, say=say,
         )  # fmt: skip
+        if held is None:
+            return found
+        return replace(found, precisions=conditioner.diagonal(held, engine))
 
 
 def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:

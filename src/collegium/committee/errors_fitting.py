@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..answers.conjugate_gradients import Solution
 from ..answers.leave_one_out import leave_one_out
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
@@ -25,12 +27,36 @@ Array = np.ndarray
 ERROR_ROWS = 1000
 
 
+def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
+    """As queries would be answered at rows left out, by a committee of the others."""
+    predictor = model.answerer(left.committee(model.prior_to_check()), model.n_local)
+    return predictor.predict(left.rows.X[left.held], left.settings.engine)
+
+
+def refined_left_out(
+    model: CommitteeModel, left: LeftOut, found: Solution, order: Array
+) -> Prediction:
+    """As queries would be answered at rows left out, after means were refined.
+
+    With y = (K + Ψ)w + r, the exact GP of all other rows is wrong by wᵢ/((K + Ψ)⁻¹)ᵢᵢ at row i of
+    (K + Ψ)w (Rasmussen & Williams 2006, eq. 5.12), and a committee of others answers for r. The
+    solution has its rows in the `order` given, and a preconditioner's diagonal for rows left out.
+    """
+    assert found.precisions is not None
+    weights, rest = np.empty_like(found.weights), np.empty_like(found.rest)
+    weights[order], rest[order] = found.weights, found.rest
+    own = answers_left_out(model, replace(left, rows=replace(left.rows, y=rest)))
+    wrong = weights[left.held] / found.precisions[:, None]
+    return Prediction((left.rows.y - rest)[left.held] - wrong + own.mean, own.variance)
+
+
 def with_errors(
-    job: Job, model: CommitteeModel, rows: Rows, left: LeftOut | None
-) -> CommitteeModel:
+    job: Job, model: CommitteeModel, rows: Rows, left: LeftOut | None,
+    ask: Callable[[CommitteeModel, LeftOut], Prediction] = answers_left_out,
+) -> CommitteeModel:  # fmt: skip
     """The model of these rows (scaled) with the errors that its answers have at rows left out.
 
-    Of an exact GP every row is left out in turn.
+    Of an exact GP every row is left out in turn; `ask`: who answers for other models.
     """
     if not job.settings.scale_wanted:
         return model
@@ -45,15 +71,8 @@ def with_errors(
         return model
     else:
         metric = Metric.of(model.kernel, left.others().X)
-        left = left.some(ERROR_ROWS)
-        at, held = inputs_left_out(model, left, metric, answers_left_out(model, left)), left.held
+        at, held = inputs_left_out(model, left, metric, ask(model, left)), left.held
     return learnt(job, model, rows, held, at, metric)
-
-
-def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
-    """As queries would be answered at rows left out, by a committee of the others."""
-    predictor = model.answerer(left.committee(model.prior_to_check()), model.n_local)
-    return predictor.predict(left.rows.X[left.held], left.settings.engine)
 
 
 def inputs_left_out(

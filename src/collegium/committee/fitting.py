@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import refined, with_targets
+from ..answers.conjugate_gradients import Solution, refined, with_targets
 from ..interface.options import CG
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
@@ -30,7 +30,7 @@ from .checking import (
     held_out_rows,
     rows_left_out,
 )
-from .errors_fitting import with_errors
+from .errors_fitting import ERROR_ROWS, answers_left_out, refined_left_out, with_errors
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -54,6 +54,7 @@ class Draft:
     selection: Selection | None = None  # the anchors, where there are some
     dof: float = 0.0  # effective degrees of freedom; 0: not estimated
     plan: Plan | None = None
+    left: LeftOut | None = None  # rows to check the model with
 
     @property
     def Z(self) -> Array:
@@ -123,7 +124,8 @@ class GaussianSystem:
         draft = replace(draft, groups=tuple(groups), ids=tuple(ids))
         if job.settings.experts:
             return choose_experts(job, draft)
-        return choose_anchors(job, draft)
+        draft = choose_anchors(job, draft)
+        return replace(draft, left=rows_to_check(job, draft))
 
     def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
         """All messages, after the error bars were checked without some of the rows."""
@@ -148,9 +150,8 @@ class GaussianSystem:
             owners=job.owners if draft.alone else None,
             targets=job.rows.y if draft.alone else None,
         )
-        left = None if draft.selection is None else rows_to_check(job, draft, model)
-        if left is not None:
-            model = check_error_bars(job, draft, model, left)
+        if draft.left is not None:
+            model = check_error_bars(job, draft, model, draft.left)
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
@@ -164,15 +165,22 @@ class GaussianSystem:
         following = None if keep or s.anchors is not None else Following.of(
             committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learn
         )  # fmt: skip
-        model = replace(model, dof=dof, following=following)
-        return with_errors(job, model, draft.rows, left)
+        return replace(model, dof=dof, following=following)
 
     def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
-        """Means on the way to those of the exact GP, where asked for or where there is time."""
+        """Means on the way to those of the exact GP, where asked for or where there is time; and
+        the scale of the errors that means have in the end."""
         if draft.selection is None or draft.plan is None:
             return model
-        plan = draft.plan.with_kernel(model.kernel)
-        return with_weights(job, model, plan) if plan.refines(job.settings, job.say) else model
+        plan, left, ask = draft.plan.with_kernel(model.kernel), None, answers_left_out
+        if draft.left is not None and job.settings.scale_wanted:
+            left = draft.left.some(ERROR_ROWS)
+        if plan.refines(job.settings, job.say):
+            order = np.concatenate(draft.groups)  # of the rows in the committee
+            held = None if left is None else np.argsort(order)[left.held]
+            model, found = with_weights(job, model, plan, held)
+            ask = partial(refined_left_out, found=found, order=order)
+        return with_errors(job, model, draft.rows, left, ask)
 
 
 def choose_anchors(job: Job, draft: Draft) -> Draft:
@@ -233,7 +241,7 @@ def exact_with_errors(job: Job, draft: Draft, model: CommitteeModel) -> Committe
     return replace(model, errors=earlier.errors)
 
 
-def rows_to_check(job: Job, draft: Draft, model: CommitteeModel) -> LeftOut | None:
+def rows_to_check(job: Job, draft: Draft) -> LeftOut | None:
     """Rows to leave out, where noise or errors are learnt by them and there is time."""
     if draft.plan is None or len(draft.groups) < 2:
         return None
@@ -243,7 +251,7 @@ def rows_to_check(job: Job, draft: Draft, model: CommitteeModel) -> LeftOut | No
     if not number:
         job.say("no time to check the error bars on held-out rows")
         return None
-    return rows_left_out(model, draft.rows, list(draft.groups), job.settings, job.rng, number)
+    return rows_left_out(draft.rows, list(draft.groups), job.settings, job.rng, number)
 
 
 def checks_bars(job: Job, draft: Draft) -> bool:
@@ -270,13 +278,18 @@ def check_error_bars(
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 
 
-def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
-    """Means refined towards those of the exact GP by conjugate gradients."""
+def with_weights(
+    job: Job, model: CommitteeModel, plan: Plan, held: Array | None
+) -> tuple[CommitteeModel, Solution]:
+    """Means refined towards those of the exact GP by conjugate gradients.
+
+    `held`: numbers of rows of the committee whose precisions the solution is to have.
+    """
     s = job.settings
     asked = s.refine or CG()
     found = refined(
         model.committee, s.engine, tolerance=asked.tol, max_iter=asked.max_iter,
-        enough=plan.enough, say=job.say,
+        enough=plan.enough, say=job.say, held=held,
     )  # fmt: skip
     if found.residuals[-1] > asked.tol and plan.enough():
         job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
@@ -289,7 +302,8 @@ def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
             stacklevel=2,
         )
     rest = with_targets(model.committee, found.rest, s.engine)
-    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+    model = replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+    return model, found
 
 
 def scaled_draft(rows: Rows, settings: Settings) -> Draft:

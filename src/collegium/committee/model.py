@@ -116,7 +116,14 @@ class CommitteeModel(Follows, Additive, Model):
         return {"following": None}
 
     def _as_summed(self) -> dict[str, Any]:
-        return {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
+        """Errors of refined means are not those of the committee's own."""
+        own = self.errors if self.rest is None else None
+        return {
+            "weights": self.weights[:0],
+            "rest": None,
+            "residuals": np.empty(0),
+            "errors": own,
+        }
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
         left = super().without_chunks(id, chunks, engine)
