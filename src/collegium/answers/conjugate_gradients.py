@@ -97,7 +97,7 @@ class Solution:
     weights: Array  # (n, p)
     rest: Array  # r = y − (K + Ψ)w  (n, p)
     residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
-    precisions: Array | None = None  # (M⁻¹)ᵢᵢ of the rows that were asked for  (h,)
+    precisions: Array | None = None  # about ((K + Ψ)⁻¹)ᵢᵢ, of rows that were asked for  (h,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +128,19 @@ class Iterate:
 def solve(
     system: System, y: Array, conditioner: Any, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, coarse: bool = True,
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None, decide: int | None = None,
 ) -> Solution:  # fmt: skip
     """Preconditioned conjugate gradients for (K + Ψ)w = y, each output a system of its own.
 
-    Starts from w = 0, and stops early once `enough()`, called before each step, is true.
+    Starts from w = 0, and stops early once `enough()`, called before each step, is true. The
+    residuals of the first `decide` outputs say when it is done; by default those of all.
     Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
     residuals of changing precision (Golub & Ye 1999).
     """
     norm = np.maximum(np.sqrt(_dot(y, y)), 1e-300)
 
     def size(r: Array) -> float:
-        return float((np.sqrt(_dot(r, r)) / norm).max())
+        return float((np.sqrt(_dot(r, r)) / norm)[:decide].max())
 
     known = Iterate(np.zeros_like(y), y, np.zeros(y.shape[1]))
     w, r, rounded = known.w, known.r, False  # rounded: single precision was used since `known`
@@ -193,19 +194,34 @@ def refined(
 ) -> Solution:  # fmt: skip
     """Solve for the exact GP's weights of the rows that a committee has kept.
 
-    `held`: numbers of rows whose precision given all others is wanted too.
+    `held`: numbers of rows whose precisions given all others are wanted too.
     """
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
+    y = committee.rows().y
+    asked: dict[str, Any] = {"tolerance": tolerance, "max_iter": max_iter, "enough": enough}
     with single_threaded():
         conditioner = preconditioner(committee, engine)
         say(f"preconditioner of {len(conditioner.parts)} groups")
-        found = solve(
-            system, committee.rows().y, conditioner, engine, tolerance=tolerance,
-            max_iter=max_iter, enough=enough, say=say,
-        )  # fmt: skip
         if held is None:
-            return found
-        return replace(found, precisions=conditioner.diagonal(held, engine))
+            return solve(system, y, conditioner, engine, **asked, say=say)
+        diagonal, p = conditioner.diagonal(held, engine), y.shape[1]
+        v = probe(y.shape[0], held, diagonal)
+        both = solve(system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p)
+    x, r = both.weights[:, p:], both.rest[:, p:]
+    factor = float(_dot(x, v + r)[0]) / held.size  # vᵀA⁻¹v ≥ xᵀv + xᵀ(v − Ax), nearly equal
+    precisions = diagonal * (factor if factor > 0.0 else 1.0)
+    return Solution(both.weights[:, :p], both.rest[:, :p], both.residuals, precisions)
+
+
+def probe(n: int, held: Array, diagonal: Array) -> Array:
+    """v = ±(M⁻¹)ᵢᵢ^(−½) at the rows i held, by random signs, and 0 at others  (n, 1).
+
+    The mean of vᵀA⁻¹v is Σ (A⁻¹)ᵢᵢ/(M⁻¹)ᵢᵢ (Hutchinson 1989). M knows fewer rows around i than
+    A = K + Ψ does: its diagonal is some percent too small, by much the same factor for all rows.
+    """
+    v, signs = np.zeros((n, 1)), np.random.default_rng(0).choice([-1.0, 1.0], held.size)
+    v[held, 0] = signs / np.sqrt(diagonal)
+    return v
 
 
 def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:
