@@ -28,6 +28,7 @@ import numpy as np
 from ..kernels import Kernel
 from ..messages.committee import Committee
 from ..messages.expansion import Expansion
+from ..numerics import linalg
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk
 from ..rows.partition import blocks
@@ -97,7 +98,7 @@ class Solution:
     weights: Array  # (n, p)
     rest: Array  # r = y − (K + Ψ)w  (n, p)
     residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
-    precisions: Array | None = None  # about ((K + Ψ)⁻¹)ᵢᵢ, of rows that were asked for  (h,)
+    left_out: Array | None = None  # errors for (K + Ψ)w of the exact GP of other rows  (h, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +195,7 @@ def refined(
 ) -> Solution:  # fmt: skip
     """Solve for the exact GP's weights of the rows that a committee has kept.
 
-    `held`: numbers of rows whose precisions given all others are wanted too.
+    `held`: numbers of rows, to be answered by the exact GP of all others: see `left_out`.
     """
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
     y = committee.rows().y
@@ -204,24 +205,41 @@ def refined(
         say(f"preconditioner of {len(conditioner.parts)} groups")
         if held is None:
             return solve(system, y, conditioner, engine, **asked, say=say)
-        diagonal, p = conditioner.diagonal(held, engine), y.shape[1]
-        v = probe(y.shape[0], held, diagonal)
+        L, p = block_factor(conditioner, held, engine), y.shape[1]
+        v = probe(L, held, y.shape[0])
         both = solve(system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p)
-    x, r = both.weights[:, p:], both.rest[:, p:]
-    factor = float(_dot(x, v + r)[0]) / held.size  # vᵀA⁻¹v ≥ xᵀv + xᵀ(v − Ax), nearly equal
-    precisions = diagonal * (factor if factor > 0.0 else 1.0)
-    return Solution(both.weights[:, :p], both.rest[:, :p], both.residuals, precisions)
+        found = Solution(both.weights[:, :p], both.rest[:, :p], both.residuals)
+        x, r = both.weights[:, p:], both.rest[:, p:]
+        return replace(found, left_out=left_out(L, found.weights[held], float(_dot(x, v + r)[0])))
 
 
-def probe(n: int, held: Array, diagonal: Array) -> Array:
-    """v = ±(M⁻¹)ᵢᵢ^(−½) at the rows i held, by random signs, and 0 at others  (n, 1).
+def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array:
+    """Factor of (M⁻¹)_HH  (h, h)."""
+    block = conditioner.block(held, engine)
+    return linalg.cholesky(block, float(block.diagonal().max()), overwrite=True)[0]
 
-    The mean of vᵀA⁻¹v is Σ (A⁻¹)ᵢᵢ/(M⁻¹)ᵢᵢ (Hutchinson 1989). M knows fewer rows around i than
-    A = K + Ψ does: its diagonal is some percent too small, by much the same factor for all rows.
+
+def probe(L: Array, held: Array, n: int) -> Array:
+    """v_H = L⁻ᵀε with random signs ε, LLᵀ = (M⁻¹)_HH, and 0 at other rows  (n, 1).
+
+    The mean of vᵀ(K + Ψ)⁻¹v is that of the trace of ((K + Ψ)⁻¹)_HH over (M⁻¹)_HH.
     """
-    v, signs = np.zeros((n, 1)), np.random.default_rng(0).choice([-1.0, 1.0], held.size)
-    v[held, 0] = signs / np.sqrt(diagonal)
+    v, signs = np.zeros((n, 1)), np.random.default_rng(0).choice([-1.0, 1.0], (held.size, 1))
+    v[held] = linalg.solve_upper(L, signs)
     return v
+
+
+def left_out(L: Array, w: Array, trace: float) -> Array:
+    """Errors at rows H of the exact GP of all others, for the targets (K + Ψ)w  (h, p):
+
+        (((K + Ψ)⁻¹)_HH)⁻¹ w_H ≈ ((M⁻¹)_HH)⁻¹ w_H h/trace
+
+    (Rasmussen & Williams 2006, eq. 5.12 for one row). M knows fewer rows around H than K + Ψ: its
+    precisions are some percent too small, by much the same factor everywhere. Their mean ratio
+    comes from one random vector (Hutchinson 1989), whose energy after some steps is a lower bound.
+    """
+    factor = trace / L.shape[0] if trace > 0.0 else 1.0
+    return linalg.solve_posdef(L, w) / factor
 
 
 def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:

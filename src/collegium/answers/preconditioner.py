@@ -35,8 +35,6 @@ Array = np.ndarray
 GIVEN = 3
 #: Most bytes for T and L of all groups.
 LARGEST = 2**30
-#: What rounding leaves of a difference, as a share.
-SMALLEST = 1e-7
 #: Rows whose distances from a group are computed at a time.
 WIDTH = 2048
 
@@ -89,14 +87,14 @@ class Part:
         return own, -(self.T.T @ own)
 
     def columns(self, place: Array) -> tuple[Array, Array, Array]:
-        """Columns of G, in the group's rows, of rows i with place[i] ≥ 0: their places (k,), their
-        squared lengths (k,), and Aᵀ times them (m, k)."""
+        """The group's columns g of G at rows i with place[i] ≥ 0: these places (k,), gᵀg (k, k)
+        and Aᵀg (m, k)."""
         own, near = (np.flatnonzero(place[rows] >= 0) for rows in (self.own, self.near))
         chosen = np.zeros((self.own.size, own.size))
         chosen[own, np.arange(own.size)] = 1.0
         white = linalg.solve_lower(self.L, np.hstack([chosen, -self.T[:, near]]))
         at = np.concatenate([place[self.own[own]], place[self.near[near]]])
-        return at, np.einsum("bk,bk->k", white, white), self.A.T @ white
+        return at, white.T @ white, self.A.T @ white
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +129,20 @@ class Preconditioner:
             total[part.near] += near
         return total
 
-    def diagonal(self, rows: Array, engine: Any) -> Array:
-        """(M⁻¹)ᵢᵢ = ‖Geᵢ‖² − eᵢᵀGᵀAΛ⁻¹AᵀGeᵢ of distinct rows i  (k,).
+    def block(self, rows: Array, engine: Any) -> Array:
+        """M⁻¹ between distinct rows  (h, h): GᵀG − GᵀAΛ⁻¹AᵀG.
 
-        A group has a part in it where i is one of its rows B or N.
+        A group has a part in it by those that are among its rows B and N.
         """
         place = np.full(sum(part.own.size for part in self.parts), -1)
         place[rows] = np.arange(rows.size)
-        squares = np.zeros(rows.size)
+        found = np.zeros((rows.size, rows.size))
         AG = np.zeros((self.factor.shape[0], rows.size))  # AᵀG of these columns
         for at, square, own in engine.map(lambda part: part.columns(place), self.parts):
-            squares[at] += square
+            found[np.ix_(at, at)] += square
             AG[:, at] += own
         known = linalg.solve_lower(self.factor, AG)
-        found = squares - np.einsum("mk,mk->k", known, known)
-        return np.maximum(found, SMALLEST * squares)
+        return found - known.T @ known
 
 
 def group_size(n: int) -> int:

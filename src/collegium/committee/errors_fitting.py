@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..answers.conjugate_gradients import Solution
 from ..answers.leave_one_out import leave_one_out
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
@@ -33,21 +32,14 @@ def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
     return predictor.predict(left.rows.X[left.held], left.settings.engine)
 
 
-def refined_left_out(
-    model: CommitteeModel, left: LeftOut, found: Solution, order: Array
-) -> Prediction:
+def refined_left_out(model: CommitteeModel, left: LeftOut, rest: Array, wrong: Array) -> Prediction:
     """As queries would be answered at rows left out, after means were refined.
 
-    With y = (K + Ψ)w + r, the exact GP of all other rows is wrong by wᵢ/((K + Ψ)⁻¹)ᵢᵢ at row i of
-    (K + Ψ)w (Rasmussen & Williams 2006, eq. 5.12), and a committee of others answers for r. The
-    solution has its rows in the `order` given, and a preconditioner's diagonal for rows left out.
+    y = (K + Ψ)w + r: the exact GP of the others answers for (K + Ψ)w, their committee for r.
+    `rest`: r of all rows (n, p); `wrong`: errors of that GP at those left out (n, p).
     """
-    assert found.precisions is not None
-    weights, rest = np.empty_like(found.weights), np.empty_like(found.rest)
-    weights[order], rest[order] = found.weights, found.rest
     own = answers_left_out(model, replace(left, rows=replace(left.rows, y=rest)))
-    wrong = weights[left.held] / found.precisions[:, None]
-    return Prediction((left.rows.y - rest)[left.held] - wrong + own.mean, own.variance)
+    return Prediction((left.rows.y - rest - wrong)[left.held] + own.mean, own.variance)
 
 
 def with_errors(
@@ -71,6 +63,7 @@ def with_errors(
         return model
     else:
         metric = Metric.of(model.kernel, left.others().X)
+        left = left.some(ERROR_ROWS)
         at, held = inputs_left_out(model, left, metric, ask(model, left)), left.held
     return learnt(job, model, rows, held, at, metric)
 

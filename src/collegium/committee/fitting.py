@@ -30,7 +30,7 @@ from .checking import (
     held_out_rows,
     rows_left_out,
 )
-from .errors_fitting import ERROR_ROWS, answers_left_out, refined_left_out, with_errors
+from .errors_fitting import refined_left_out, with_errors
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -172,14 +172,18 @@ class GaussianSystem:
         the scale of the errors that means have in the end."""
         if draft.selection is None or draft.plan is None:
             return model
-        plan, left, ask = draft.plan.with_kernel(model.kernel), None, answers_left_out
-        if draft.left is not None and job.settings.scale_wanted:
-            left = draft.left.some(ERROR_ROWS)
-        if plan.refines(job.settings, job.say):
-            order = np.concatenate(draft.groups)  # of the rows in the committee
-            held = None if left is None else np.argsort(order)[left.held]
-            model, found = with_weights(job, model, plan, held)
-            ask = partial(refined_left_out, found=found, order=order)
+        plan = draft.plan.with_kernel(model.kernel)
+        left = draft.left if job.settings.scale_wanted else None
+        if not plan.refines(job.settings, job.say):
+            return with_errors(job, model, draft.rows, left)
+        order = np.concatenate(draft.groups)  # of the rows in the committee
+        held = None if left is None else np.argsort(order)[left.held]
+        model, found = with_weights(job, model, plan, held)
+        if left is None:
+            return model
+        rest, wrong = np.empty_like(found.rest), np.zeros_like(found.rest)
+        rest[order], wrong[left.held] = found.rest, found.left_out
+        ask = partial(refined_left_out, rest=rest, wrong=wrong)
         return with_errors(job, model, draft.rows, left, ask)
 
 
@@ -283,7 +287,7 @@ def with_weights(
 ) -> tuple[CommitteeModel, Solution]:
     """Means refined towards those of the exact GP by conjugate gradients.
 
-    `held`: numbers of rows of the committee whose precisions the solution is to have.
+    `held`: numbers of rows of the committee that the solution is to leave out, too.
     """
     s = job.settings
     asked = s.refine or CG()
