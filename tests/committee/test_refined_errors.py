@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import reference
-from collegium import CG, CommitteeRegressor
+from collegium import CG, CommitteeRegressor, kernels
 from collegium.committee import errors_fitting
 
 COMMITTEE = {"chunk_size": 60, "anchors": 12, "n_local": 20, "random_state": 0}
@@ -23,7 +22,8 @@ def uneven(n=700, seed=0):
 def learnt():
     """Kernel and noise for all, so that they are learnt once."""
     model = CommitteeRegressor(noise="constant", **COMMITTEE).fit(*uneven())
-    return {"kernel": model.kernel_, "learn": False, "noise": "varying"}
+    kernel = model.kernel_ + kernels.White(model.noise_)
+    return {"kernel": kernel, "learn": False, "noise": "varying"}
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def held(monkeypatch):
 def exact_without(seen):
     """Means of the exact GP of all other rows at the rows held out, line by line."""
     rows, held, c = seen["rows"], seen["held"], seen["model"].committee
-    A = reference.covariance(c.basis.kernel, rows.X) + np.diag(c.noise / rows.w)
+    A = c.basis.kernel.value(rows.X) + np.diag(c.noise / rows.w)
     rest = np.setdiff1d(np.arange(rows.w.size), held)
     return A[np.ix_(held, rest)] @ np.linalg.solve(A[np.ix_(rest, rest)], rows.y[rest])
 
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_rows_are_left_out_by_the_exact_gp_of_all_others(learnt, held, p):
-    """To the few percent that one random vector leaves open."""
+    """Up to what the preconditioner does not know of them."""
     X, y = uneven()
     w = 1.0 + np.arange(y.size) % 3
     Y = y if p == 1 else np.column_stack([y, np.cos(3.0 * X[:, 1])])
@@ -57,7 +57,7 @@ def test_rows_are_left_out_by_the_exact_gp_of_all_others(learnt, held, p):
     model.fit(X, Y, sample_weight=w)
     wanted, y = exact_without(held), held["rows"].y[held["held"]]
     wrong = held["at"].mean - wanted
-    assert np.sqrt(np.mean(wrong**2)) < 0.1 * np.sqrt(np.mean((wanted - y) ** 2))
+    assert np.sqrt(np.mean(wrong**2)) < 0.01 * np.sqrt(np.mean((wanted - y) ** 2))
     assert model.model_.errors is not None
 
 
@@ -86,7 +86,7 @@ def test_an_early_end_leaves_the_answers_of_both(learnt, held):
         return np.sqrt(np.mean((held["at"].mean - exact_without(held)) ** 2))
 
     own, early, late = distance(), distance(refine=CG(tol=0.1)), distance(refine=CG(tol=1e-8))
-    assert early < 0.8 * own and late < 0.8 * own
+    assert early < 0.02 * own and late < 0.02 * own
 
 
 def test_refined_means_have_a_scale_of_their_own_and_it_is_better(learnt):
@@ -96,7 +96,7 @@ def test_refined_means_have_a_scale_of_their_own_and_it_is_better(learnt):
     model = CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(*train)
     constant = CommitteeRegressor(**{**learnt, "noise": "constant"}, **COMMITTEE, refine="cg")
     constant.fit(*train)
-    assert_array_equal(model.predict(X), constant.predict(X))
+    assert_allclose(model.predict(X), constant.predict(X), rtol=1e-5, atol=1e-6)
     assert constant.model_.errors is None
     density = {one: one.log_density(*test).mean() for one in (plain, model, constant)}
     assert density[model] > density[plain] and density[model] > density[constant]
