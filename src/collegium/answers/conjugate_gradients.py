@@ -210,7 +210,8 @@ def refined(
         both = solve(system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p)
         found = Solution(both.weights[:, :p], both.rest[:, :p], both.residuals)
         x, r = both.weights[:, p:], both.rest[:, p:]
-        return replace(found, left_out=left_out(L, found.weights[held], float(_dot(x, v + r)[0])))
+        trace = float(_dot(x, v + r)[0])  # vᵀA⁻¹v ≥ 2xᵀv − xᵀAx for any x, A = K + Ψ
+        return replace(found, left_out=left_out(L, found.weights[held], trace))
 
 
 def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array:
@@ -222,7 +223,7 @@ def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array
 def probe(L: Array, held: Array, n: int) -> Array:
     """v_H = L⁻ᵀε with random signs ε, LLᵀ = (M⁻¹)_HH, and 0 at other rows  (n, 1).
 
-    The mean of vᵀ(K + Ψ)⁻¹v is that of the trace of ((K + Ψ)⁻¹)_HH over (M⁻¹)_HH.
+    The mean of vᵀ(K + Ψ)⁻¹v is tr L⁻¹((K + Ψ)⁻¹)_HH L⁻ᵀ: h where M = K + Ψ.
     """
     v, signs = np.zeros((n, 1)), np.random.default_rng(0).choice([-1.0, 1.0], (held.size, 1))
     v[held] = linalg.solve_upper(L, signs)
@@ -236,7 +237,7 @@ def left_out(L: Array, w: Array, trace: float) -> Array:
 
     (Rasmussen & Williams 2006, eq. 5.12 for one row). M knows fewer rows around H than K + Ψ: its
     precisions are some percent too small, by much the same factor everywhere. Their mean ratio
-    comes from one random vector (Hutchinson 1989), whose energy after some steps is a lower bound.
+    is trace/h, with vᵀ(K + Ψ)⁻¹v of one random vector as the trace (Hutchinson 1989; `probe`).
     """
     factor = trace / L.shape[0] if trace > 0.0 else 1.0
     return linalg.solve_posdef(L, w) / factor
