@@ -436,3 +436,22 @@ def test_single_precision_that_leads_nowhere_is_given_up(smooth):
     model = empty.add(chunks, Serial(), keep=True)
     found = refined(model, Serial(), tolerance=1e-6, max_iter=100)
     assert found.residuals[-1] <= 1e-6
+
+
+def test_rows_left_out_are_answered_by_the_exact_gp_of_the_others():
+    """The preconditioner does not know all rows: without the factor that a random vector gives,
+    errors would be a tenth too large."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(600, 6)), 1.0 + np.arange(600) % 2
+    A = Matern52(length_scale=3.0 * np.ones(6)).value(X) + np.diag(1e-3 / w)
+    y = np.linalg.cholesky(A) @ rng.normal(size=(600, 2))
+    chunks = cut(X, y, w, np.array_split(np.arange(600), 6))
+    empty = Committee.start(Matern52(length_scale=3.0 * np.ones(6)), 1e-3, X[:20], 2)
+    model, held = empty.add(chunks, Serial(), keep=True), rng.permutation(600)[:200]
+    found = refined(model, Serial(), tolerance=1e-8, max_iter=200, held=held)
+    rest = np.setdiff1d(np.arange(600), held)
+    wanted = y[held] - A[np.ix_(held, rest)] @ np.linalg.solve(A[np.ix_(rest, rest)], y[rest])
+    assert found.weights.shape == (600, 2)
+    slope = np.vdot(found.left_out, wanted) / np.vdot(wanted, wanted)
+    assert abs(slope - 1.0) < 0.03
+    assert np.corrcoef(found.left_out.ravel(), wanted.ravel())[0, 1] > 0.95

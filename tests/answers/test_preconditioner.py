@@ -186,3 +186,25 @@ def test_no_more_rows_are_given_than_the_number():
     S = np.arange(6.0, dtype=np.float32)[:, None]
     assert nearest_before(S, 3, 4, 2).tolist() == [1, 2]
     assert nearest_before(S, 2, 4, 2).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("number", [0, 5, 20])
+def test_a_block_is_that_of_the_inverse(make, number):
+    problem = make((30, 15), noise=0.05)
+    groups = groups_of(problem, number, size=7)
+    rows = np.array([40, 3, 17, 4, 29, 0])
+    found = conditioner(problem, groups).block(rows, Serial())
+    wanted = written_out(problem, groups)[np.ix_(rows, rows)]
+    assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("anchors", [0, 6])
+def test_a_block_given_all_rows_before_is_that_of_the_exact_inverse(make, anchors):
+    """Its diagonal: the precision of each row given all others."""
+    problem = make((30, 15), noise=0.05, m=anchors)
+    rows = np.arange(45)[::-3]
+    found = conditioner(problem, groups_of(problem, 45)).block(rows, Serial())
+    wanted = np.linalg.inv(covariance(problem))[np.ix_(rows, rows)]
+    assert_allclose(found, wanted, rtol=1e-4, atol=2e-5 * wanted.max())
+    threads = conditioner(problem, groups_of(problem, 45)).block(rows, Threads(3))
+    assert_array_equal(found, threads)

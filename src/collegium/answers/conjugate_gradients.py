@@ -28,6 +28,7 @@ import numpy as np
 from ..kernels import Kernel
 from ..messages.committee import Committee
 from ..messages.expansion import Expansion
+from ..numerics import linalg
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk
 from ..rows.partition import blocks
@@ -97,6 +98,7 @@ class Solution:
     weights: Array  # (n, p)
     rest: Array  # r = y − (K + Ψ)w  (n, p)
     residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
+    left_out: Array | None = None  # errors for (K + Ψ)w of the exact GP of other rows  (h, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,18 +129,19 @@ class Iterate:
 def solve(
     system: System, y: Array, conditioner: Any, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, coarse: bool = True,
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None, decide: int | None = None,
 ) -> Solution:  # fmt: skip
     """Preconditioned conjugate gradients for (K + Ψ)w = y, each output a system of its own.
 
-    Starts from w = 0, and stops early once `enough()`, called before each step, is true.
+    Starts from w = 0, and stops early once `enough()`, called before each step, is true. The
+    residuals of the first `decide` outputs say when it is done; by default those of all.
     Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
     residuals of changing precision (Golub & Ye 1999).
     """
     norm = np.maximum(np.sqrt(_dot(y, y)), 1e-300)
 
     def size(r: Array) -> float:
-        return float((np.sqrt(_dot(r, r)) / norm).max())
+        return float((np.sqrt(_dot(r, r)) / norm)[:decide].max())
 
     known = Iterate(np.zeros_like(y), y, np.zeros(y.shape[1]))
     w, r, rounded = known.w, known.r, False  # rounded: single precision was used since `known`
@@ -188,16 +191,56 @@ def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
 def refined(
     committee: Committee, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
+    held: Array | None = None,
 ) -> Solution:  # fmt: skip
-    """Solve for the exact GP's weights of the rows that a committee has kept."""
+    """Solve for the exact GP's weights of the rows that a committee has kept.
+
+    `held`: numbers of rows, to be answered by the exact GP of all others: see `left_out`.
+    """
     system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
+    y = committee.rows().y
+    asked: dict[str, Any] = {"tolerance": tolerance, "max_iter": max_iter, "enough": enough}
     with single_threaded():
         conditioner = preconditioner(committee, engine)
         say(f"preconditioner of {len(conditioner.parts)} groups")
-        return solve(
-            system, committee.rows().y, conditioner, engine, tolerance=tolerance,
-            max_iter=max_iter, enough=enough, say=say,
-        )  # fmt: skip
+        if held is None:
+            return solve(system, y, conditioner, engine, **asked, say=say)
+        L, p = block_factor(conditioner, held, engine), y.shape[1]
+        v = probe(L, held, y.shape[0])
+        both = solve(system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p)
+        found = Solution(both.weights[:, :p], both.rest[:, :p], both.residuals)
+        x, r = both.weights[:, p:], both.rest[:, p:]
+        trace = float(_dot(x, v + r)[0])  # vᵀA⁻¹v ≥ 2xᵀv − xᵀAx for any x, A = K + Ψ
+        return replace(found, left_out=left_out(L, found.weights[held], trace))
+
+
+def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array:
+    """Factor of (M⁻¹)_HH  (h, h)."""
+    block = conditioner.block(held, engine)
+    return linalg.cholesky(block, float(block.diagonal().max()), overwrite=True)[0]
+
+
+def probe(L: Array, held: Array, n: int) -> Array:
+    """v_H = L⁻ᵀε with random signs ε, LLᵀ = (M⁻¹)_HH, and 0 at other rows  (n, 1).
+
+    The mean of vᵀ(K + Ψ)⁻¹v is tr L⁻¹((K + Ψ)⁻¹)_HH L⁻ᵀ: h where M = K + Ψ.
+    """
+    v, signs = np.zeros((n, 1)), np.random.default_rng(0).choice([-1.0, 1.0], (held.size, 1))
+    v[held] = linalg.solve_upper(L, signs)
+    return v
+
+
+def left_out(L: Array, w: Array, trace: float) -> Array:
+    """Errors at rows H of the exact GP of all others, for the targets (K + Ψ)w  (h, p):
+
+        (((K + Ψ)⁻¹)_HH)⁻¹ w_H ≈ ((M⁻¹)_HH)⁻¹ w_H h/trace
+
+    (Rasmussen & Williams 2006, eq. 5.12 for one row). M knows fewer rows around H than K + Ψ: its
+    precisions are some percent too small, by much the same factor everywhere. Their mean ratio
+    is trace/h, with vᵀ(K + Ψ)⁻¹v of one random vector as the trace (Hutchinson 1989; `probe`).
+    """
+    factor = trace / L.shape[0] if trace > 0.0 else 1.0
+    return linalg.solve_posdef(L, w) / factor
 
 
 def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:

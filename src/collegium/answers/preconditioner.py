@@ -86,6 +86,16 @@ class Part:
         own = linalg.solve_upper(self.L, white - self.A @ shared, overwrite=True)
         return own, -(self.T.T @ own)
 
+    def columns(self, place: Array) -> tuple[Array, Array, Array]:
+        """The group's columns g of G at rows i with place[i] ≥ 0: these places (k,), gᵀg (k, k)
+        and Aᵀg (m, k)."""
+        own, near = (np.flatnonzero(place[rows] >= 0) for rows in (self.own, self.near))
+        chosen = np.zeros((self.own.size, own.size))
+        chosen[own, np.arange(own.size)] = 1.0
+        white = linalg.solve_lower(self.L, np.hstack([chosen, -self.T[:, near]]))
+        at = np.concatenate([place[self.own[own]], place[self.near[near]]])
+        return at, white.T @ white, self.A.T @ white
+
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
@@ -118,6 +128,21 @@ class Preconditioner:
             total[part.own] += own
             total[part.near] += near
         return total
+
+    def block(self, rows: Array, engine: Any) -> Array:
+        """M⁻¹ between distinct rows  (h, h): GᵀG − GᵀAΛ⁻¹AᵀG.
+
+        A group has a part in it by those that are among its rows B and N.
+        """
+        place = np.full(sum(part.own.size for part in self.parts), -1)
+        place[rows] = np.arange(rows.size)
+        found = np.zeros((rows.size, rows.size))
+        AG = np.zeros((self.factor.shape[0], rows.size))  # AᵀG of these columns
+        for at, square, own in engine.map(lambda part: part.columns(place), self.parts):
+            found[np.ix_(at, at)] += square
+            AG[:, at] += own
+        known = linalg.solve_lower(self.factor, AG)
+        return found - known.T @ known
 
 
 def group_size(n: int) -> int:

@@ -61,11 +61,10 @@ def check_bars(
 
 
 def rows_left_out(
-    model: CommitteeModel, scaled: Rows, groups: list[Array], settings: Settings,
-    rng: np.random.Generator, number: int,
-) -> LeftOut:  # fmt: skip
+    scaled: Rows, groups: list[Array], settings: Settings, rng: np.random.Generator, number: int
+) -> LeftOut:
     """`number` rows to check a model with."""
-    if model.query_size:  # a joint committee needs no anchors, nor all of many chunks
+    if settings.transductive:  # a joint committee needs no anchors, nor all of many chunks
         groups = around(scaled.X, groups, rng)
     return LeftOut.of(scaled, groups, settings, rng, number)
 

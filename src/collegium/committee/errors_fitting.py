@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,29 @@ Array = np.ndarray
 ERROR_ROWS = 1000
 
 
+def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
+    """As queries would be answered at rows left out, by a committee of the others."""
+    predictor = model.answerer(left.committee(model.prior_to_check()), model.n_local)
+    return predictor.predict(left.rows.X[left.held], left.settings.engine)
+
+
+def refined_left_out(model: CommitteeModel, left: LeftOut, rest: Array, wrong: Array) -> Prediction:
+    """As queries would be answered at rows left out, after means were refined.
+
+    y = (K + Ψ)w + r: the exact GP of the others answers for (K + Ψ)w, their committee for r.
+    `rest`: r of all rows (n, p); `wrong`: errors of that GP at those left out (n, p).
+    """
+    own = answers_left_out(model, replace(left, rows=replace(left.rows, y=rest)))
+    return Prediction((left.rows.y - rest - wrong)[left.held] + own.mean, own.variance)
+
+
 def with_errors(
-    job: Job, model: CommitteeModel, rows: Rows, left: LeftOut | None
-) -> CommitteeModel:
+    job: Job, model: CommitteeModel, rows: Rows, left: LeftOut | None,
+    ask: Callable[[CommitteeModel, LeftOut], Prediction] = answers_left_out,
+) -> CommitteeModel:  # fmt: skip
     """The model of these rows (scaled) with the errors that its answers have at rows left out.
 
-    Of an exact GP every row is left out in turn.
+    Of an exact GP every row is left out in turn; `ask`: who answers for other models.
     """
     if not job.settings.scale_wanted:
         return model
@@ -42,7 +60,7 @@ def with_errors(
         return model
     metric = Metric.of(model.kernel, left.others().X)
     left = left.some(ERROR_ROWS)
-    at = inputs_left_out(model, left, metric, answers_left_out(model, left))
+    at = inputs_left_out(model, left, metric, ask(model, left))
     return learnt(job, model, rows, left.held, at, metric)
 
 
@@ -78,12 +96,6 @@ def blurred(found: Prediction) -> Prediction:
     variance = found.variance if found.variance.ndim == 2 else found.variance[:, None]
     z = np.random.default_rng(0).standard_normal(found.mean.shape)
     return Prediction(found.mean + np.sqrt(variance) * z, found.variance)
-
-
-def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
-    """As queries would be answered at rows left out, by a committee of the others."""
-    predictor = model.answerer(left.committee(model.prior_to_check()), model.n_local)
-    return predictor.predict(left.rows.X[left.held], left.settings.engine)
 
 
 def inputs_left_out(

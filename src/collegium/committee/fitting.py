@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import refined, with_targets
+from ..answers.conjugate_gradients import Solution, refined, with_targets
 from ..averaging.averaged import average_rows
 from ..interface.options import CG
 from ..kernels import Kernel, Sum
@@ -32,7 +32,7 @@ from .checking import (
     held_out_rows,
     rows_left_out,
 )
-from .errors_fitting import with_errors
+from .errors_fitting import refined_left_out, with_errors
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -56,6 +56,7 @@ class Draft:
     selection: Selection | None = None  # the anchors, where there are some
     dof: float = 0.0  # effective degrees of freedom; 0: not estimated
     plan: Plan | None = None
+    left: LeftOut | None = None  # rows to check the model with
 
     @property
     def Z(self) -> Array:
@@ -125,7 +126,8 @@ class GaussianSystem:
         draft = replace(draft, groups=tuple(groups), ids=tuple(ids))
         if job.settings.experts:
             return choose_experts(job, draft)
-        return choose_anchors(job, draft)
+        draft = choose_anchors(job, draft)
+        return replace(draft, left=rows_to_check(job, draft))
 
     def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
         """All messages, after the error bars were checked without some of the rows."""
@@ -150,9 +152,8 @@ class GaussianSystem:
             owners=job.owners if draft.alone else None,
             **as_they_came(job, alone=draft.alone),
         )
-        left = None if draft.selection is None else rows_to_check(job, draft, model)
-        if left is not None:
-            model = check_error_bars(job, draft, model, left)
+        if draft.left is not None:
+            model = check_error_bars(job, draft, model, draft.left)
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
@@ -166,15 +167,26 @@ class GaussianSystem:
         following = None if keep or s.anchors is not None else Following.of(
             committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learn
         )  # fmt: skip
-        model = replace(model, dof=dof, following=following)
-        return with_errors(job, model, draft.rows, left)
+        return replace(model, dof=dof, following=following)
 
     def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
-        """Means on the way to those of the exact GP, where asked for or where there is time."""
+        """Means on the way to those of the exact GP, where asked for or where there is time; and
+        the scale of the errors that means have in the end."""
         if draft.selection is None or draft.plan is None:
             return model
         plan = draft.plan.with_kernel(model.kernel)
-        return with_weights(job, model, plan) if plan.refines(job.settings, job.say) else model
+        left = draft.left if job.settings.scale_wanted else None
+        if not plan.refines(job.settings, job.say):
+            return with_errors(job, model, draft.rows, left)
+        order = np.concatenate(draft.groups)  # of the rows in the committee
+        held = None if left is None else np.argsort(order)[left.held]
+        model, found = with_weights(job, model, plan, held)
+        if left is None:
+            return model
+        rest, wrong = np.empty_like(found.rest), np.zeros_like(found.rest)
+        rest[order], wrong[left.held] = found.rest, found.left_out
+        ask = partial(refined_left_out, rest=rest, wrong=wrong)
+        return with_errors(job, model, draft.rows, left, ask)
 
 
 def choose_anchors(job: Job, draft: Draft) -> Draft:
@@ -238,12 +250,12 @@ def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel
         model = replace(model, averaged=average_rows(own, for_learning(own), seed=0))
         job.say(f"averaged over {sum(len(one.shares) for one in model.averaged)} kernels")
         rows = own
-    if earlier is None or draft.learnt_at == rows.w.size:
+    if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:
         return with_errors(job, model, rows, None)
     return replace(model, errors=earlier.errors)
 
 
-def rows_to_check(job: Job, draft: Draft, model: CommitteeModel) -> LeftOut | None:
+def rows_to_check(job: Job, draft: Draft) -> LeftOut | None:
     """Rows to leave out, where noise or errors are learnt by them and there is time."""
     if draft.plan is None or len(draft.groups) < 2:
         return None
@@ -253,7 +265,7 @@ def rows_to_check(job: Job, draft: Draft, model: CommitteeModel) -> LeftOut | No
     if not number:
         job.say("no time to check the error bars on held-out rows")
         return None
-    return rows_left_out(model, draft.rows, list(draft.groups), job.settings, job.rng, number)
+    return rows_left_out(draft.rows, list(draft.groups), job.settings, job.rng, number)
 
 
 def checks_bars(job: Job, draft: Draft) -> bool:
@@ -280,13 +292,18 @@ def check_error_bars(
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 
 
-def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
-    """Means refined towards those of the exact GP by conjugate gradients."""
+def with_weights(
+    job: Job, model: CommitteeModel, plan: Plan, held: Array | None
+) -> tuple[CommitteeModel, Solution]:
+    """Means refined towards those of the exact GP by conjugate gradients.
+
+    `held`: numbers of rows of the committee that the solution is to leave out, too.
+    """
     s = job.settings
     asked = s.refine or CG()
     found = refined(
         model.committee, s.engine, tolerance=asked.tol, max_iter=asked.max_iter,
-        enough=plan.enough, say=job.say,
+        enough=plan.enough, say=job.say, held=held,
     )  # fmt: skip
     if found.residuals[-1] > asked.tol and plan.enough():
         job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
@@ -299,7 +316,8 @@ def with_weights(job: Job, model: CommitteeModel, plan: Plan) -> CommitteeModel:
             stacklevel=2,
         )
     rest = with_targets(model.committee, found.rest, s.engine)
-    return replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+    model = replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
+    return model, found
 
 
 def scaled_draft(rows: Rows, settings: Settings) -> Draft:

@@ -130,10 +130,15 @@ class CommitteeModel(Follows, Additive, Model):
         return {"following": None}
 
     def _as_summed(self) -> dict[str, Any]:
-        plain = {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}
-        if not self.averaged:
-            return plain
-        return {**plain, "averaged": (), "errors": None}
+        """Errors of refined and of averaged means are not those of the committee's own."""
+        own = None if self.averaged or self.rest is not None else self.errors
+        return {
+            "weights": self.weights[:0],
+            "rest": None,
+            "residuals": np.empty(0),
+            "errors": own,
+            "averaged": (),
+        }
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
         left = super().without_chunks(id, chunks, engine)

@@ -17,6 +17,7 @@ from ..numerics.clock import Clock
 from .arguments import Settings
 from .checking import CHECK_LOCAL, HELD_OUT
 from .cost import Speed, committee_bytes, refining_bytes
+from .errors_fitting import ERROR_ROWS
 
 #: From little to much; the usual effort is the last.
 EFFORTS = (
@@ -60,7 +61,7 @@ class Plan:
     passing: float  # and of one without the held-out rows, to check the error bars
     answering: float  # seconds of the answer to one of these
     refining: float  # seconds of a few steps of refining; infinite where it may not be
-    last: float  # of these after the last step
+    last: float  # of these after the last step, with the scale of errors
     product: float  # and in a product of all rows' covariance, which these contain
 
     @classmethod
@@ -91,7 +92,8 @@ class Plan:
             check = CHECKS * (passing + held * answering)
             seconds += min(check, max(clock.limit - seconds, 0.0))
         product = work.product(speed)
-        refining, last = work.refining(speed, m)
+        after = work.errors(speed, m, held)
+        refining, last = (seconds + after for seconds in work.refining(speed, m))
         allowed = settings.can_refine and not (work.exact or streaming)
         if not allowed or work.bytes(m, True) > settings.memory_limit:
             refining = np.inf
@@ -222,6 +224,13 @@ class Work:
         k = min(self.settings.local_rows(self.d), CHECK_LOCAL)
         design = speed.design(self.n, m) if self.settings.keeps_rows else 0.0
         return self.messages(speed, m) + design, speed.answers(1, k, m) / self.jobs
+
+    def errors(self, speed: Speed, m: int, held: int) -> float:
+        """Seconds for the answers at held-out rows that the scale of errors is learnt from."""
+        if self.exact or not self.settings.scale_wanted:
+            return 0.0
+        k, number = self.settings.local_rows(self.d), min(held, ERROR_ROWS)
+        return self.checking(speed, m)[0] + speed.answers(number, k, m) / self.jobs
 
     def product(self, speed: Speed) -> float:
         return speed.product(self.n) / self.jobs
