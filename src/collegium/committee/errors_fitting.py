@@ -11,9 +11,10 @@ from ..answers.leave_one_out import leave_one_out
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
+from ..scale.checked import Checked
 from ..scale.errors import Errors, inputs_at, neighbours
 from ..scale.features import ScaleInputs
-from ..scale.scale import ErrorScale, resolution
+from ..scale.scale import resolution
 from .checking import CHECK_CHUNKS, LeftOut
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def with_errors(
     """
     if not job.settings.scale_wanted:
         return model
+    model = replace(model, errors_at=rows.w.size)
     job.say.task = "learning the scale of errors"
     if model.exact:
         held = evenly_spaced(rows.w.size, ERROR_ROWS)
@@ -47,7 +49,10 @@ def with_errors(
         metric = Metric.of(model.kernel, left.others().X)
         left = left.some(ERROR_ROWS)
         at, held = inputs_left_out(model, left, metric, answers_left_out(model, left)), left.held
-    return learnt(job, model, rows, held, at, metric)
+    model = learnt(job, model, rows, held, at, metric)
+    if model.exact or job.settings.keeps_rows:
+        return model
+    return replace(model, checked=Checked.of(rows.take(held), at))
 
 
 def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
@@ -68,13 +73,8 @@ def learnt(
     before: Array | None = None,
 ) -> CommitteeModel:  # fmt: skip
     """The model with the scale that errors at some rows have, if it is worth having."""
-    own, always = rows.take(held), job.settings.scale_always
-    scale = ErrorScale.learn(at, own.y, own.w, resolution(rows.y), before, always=always)
-    gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
-    job.say(
-        f"errors of {held.size} held-out rows: log density + {gains} with a scale of their own"
-        + (", which is not worth it" if scale.normal else "")
+    always, steps = job.settings.scale_always, resolution(rows.y)
+    errors = Errors.learn(
+        at, rows.take(held), metric, steps, rows.w.size, before, always=always, say=job.say
     )
-    if scale.normal:
-        return model
-    return replace(model, errors=Errors(scale, metric, rows.w.size))
+    return replace(model, errors=errors)

@@ -29,6 +29,7 @@ from ..numerics.tiles import TILE
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Prediction, Rows
+from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from .additive_model import Additive
 from .following import Following
@@ -90,6 +91,10 @@ class CommitteeModel(Follows, Additive, Model):
     change: float = 0.0
     targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    errors_at: int = 0  # rows kept when their scale was last looked for
+    checked: Checked | None = None  # of a stream that keeps no rows
+
+    for_streams = ("following", "checked")
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -113,7 +118,7 @@ class CommitteeModel(Follows, Additive, Model):
         return self.combination == "grbcm"
 
     def _at_rest(self) -> dict[str, Any]:
-        return {"following": None}
+        return {"following": None, "checked": None}
 
     def _as_summed(self) -> dict[str, Any]:
         return {"weights": self.weights[:0], "rest": None, "residuals": np.empty(0)}

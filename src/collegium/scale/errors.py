@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,20 @@ class Errors:
     scale: ErrorScale
     metric: Metric
     learnt_at: int  # rows seen then
+
+    @classmethod
+    def learn(
+        cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array, learnt_at: int,
+        before: Array | None = None, *, always: bool, say: Callable[[str], None],
+    ) -> Errors | None:  # fmt: skip
+        """From held-out rows; None where their scale is not worth having: `ErrorScale.learn`."""
+        scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always)
+        gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
+        say(
+            f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
+            "own" + (", which is not worth it" if scale.normal else "")
+        )
+        return None if scale.normal else cls(scale, metric, learnt_at)
 
     def neighbours(self, rows: Rows | None) -> Neighbours | None:
         """Of rows that a model kept; None where the scale does not ask for them."""
