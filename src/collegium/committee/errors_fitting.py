@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: Rows that a scale is learnt from, at most.
 ERROR_ROWS = 1000
+#: A model with `committee` and `errors`.
+Fitted = TypeVar("Fitted", bound=Any)
 
 
 def with_errors(
@@ -61,17 +63,15 @@ def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
     return predictor.predict(left.rows.X[left.held], left.settings.engine)
 
 
-def inputs_left_out(
-    model: CommitteeModel, left: LeftOut, metric: Metric, found: Prediction
-) -> ScaleInputs:
+def inputs_left_out(model: Any, left: LeftOut, metric: Metric, found: Prediction) -> ScaleInputs:
     near = neighbours(metric, left.others()) if left.settings.keeps_rows else None
     return inputs_at(metric, near, left.rows.X[left.held], found, model.committee.noise)
 
 
 def learnt(
-    job: Job, model: CommitteeModel, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
+    job: Job, model: Fitted, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
     before: Array | None = None,
-) -> CommitteeModel:  # fmt: skip
+) -> Fitted:  # fmt: skip
     """The model with the scale that errors at some rows have, if it is worth having."""
     always, steps = job.settings.scale_always, resolution(rows.y)
     errors = Errors.learn(

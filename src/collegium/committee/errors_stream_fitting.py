@@ -7,40 +7,75 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..answers.predictors import Local
 from ..interface.watching import CHECKED
+from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..scale.checked import Checked
+from ..scale.errors import ErrorPredictor, inputs_at
+from ..scale.features import ScaleInputs
 from .checking import rows_left_out
-from .errors_fitting import ERROR_ROWS, with_errors
+from .errors_fitting import with_errors
 from .job_fitting import Job
 
 if TYPE_CHECKING:
     from .model import CommitteeModel
 
+#: Rows that are left out of those kept when these have doubled, at most.
+STREAM_ROWS = 400
+#: Where rows are kept, so many of a call are predicted first each time that rows grow by GROWN.
+KEPT_CHECKED, GROWN = 16, 0.05
 #: A model with `committee`, `function_predictor()`, `errors` and `checked`.
 Stream = TypeVar("Stream", bound=Any)
+
+
+def checked_first(model: Any, job: Job, scaled: Rows) -> Checked | None:
+    """What a model says of some of the arriving rows, after the earlier ones."""
+    if not (job.settings.scale_wanted and model.total_weight):
+        return model.checked
+    some = scaled.take(evenly_spaced(scaled.w.size, CHECKED))
+    found, noise = model.predictor().predict(some.X, job.settings.engine), model.committee.noise
+    metric = Metric.of(model.kernel, some.X) if model.errors is None else model.errors.metric
+    at = inputs_at(metric, None, some.X, found, noise)
+    return _with(model, some, at)
+
+
+def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
+    """The same where rows are kept, which answers cost more of: a few, and not in every call."""
+    errors, c, before = model.errors, model.committee, sum(model.committee.sizes)
+    grown = _step(before + scaled.w.size) > _step(before)
+    if errors is None or model.query_size or not (job.settings.scale_wanted and before and grown):
+        return model.checked
+    some = scaled.take(evenly_spaced(scaled.w.size, KEPT_CHECKED))
+    own = Local.of(c, model.n_local, lasting=False)
+    answers = ErrorPredictor.of(own, errors, own.rows, c.noise)
+    found = answers.predict(some.X, job.settings.engine)
+    return _with(model, some, answers.inputs(some.X, found))
+
+
+def _with(model: Any, some: Rows, at: ScaleInputs) -> Checked:
+    (_, d), p = some.X.shape, some.y.shape[1]
+    return (model.checked or Checked.start(d, p)).add(some, at, model.errors)
+
+
+def _step(n: int) -> int:
+    """A number that rises each time that n grows by the share GROWN."""
+    return int(np.log(max(n, 1)) / np.log1p(GROWN))
 
 
 def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
     """With the errors at some of the rows kept, answered by the others, once they doubled."""
     sizes = model.committee.sizes
     n = sum(sizes)
-    if not job.settings.scale_wanted or n < 2 * model.errors_at:
+    if not job.settings.scale_wanted:
+        return model
+    model = without_failed_errors(model, job)
+    if n < 2 * model.errors_at:
         return model
     rows, groups = model.committee.rows(), np.split(np.arange(n), np.cumsum(sizes)[:-1])
-    left = rows_left_out(model, rows, groups, job.settings, job.rng, ERROR_ROWS)
-    return with_errors(job, model, rows, left)
-
-
-def checked_first(model: Any, job: Job, scaled: Rows) -> Checked | None:
-    """What a model of which no rows are kept says of arriving rows, after the earlier ones."""
-    s, (n, d), p = job.settings, scaled.X.shape, scaled.y.shape[1]
-    if s.keeps_rows or not (s.scale_wanted and model.total_weight):
-        return model.checked
-    some = scaled.take(evenly_spaced(n, CHECKED))
-    found = model.function_predictor().predict(some.X, s.engine)
-    return (model.checked or Checked.start(d, p)).add(some, found, model.committee.noise)
+    left = rows_left_out(model, rows, groups, job.settings, job.rng, STREAM_ROWS)
+    return replace(with_errors(job, model, rows, left), checked=None)
 
 
 def checked_again(model: Stream, job: Job) -> Stream:
@@ -57,7 +92,20 @@ def checked_again(model: Stream, job: Job) -> Stream:
 def with_checked_errors(model: Stream, job: Job) -> Stream:
     """With the errors at the rows checked, where it is time to learn their scale."""
     own = model.checked
-    if own is None or not (job.settings.scale_wanted and own.due):
+    if own is None or not job.settings.scale_wanted:
+        return model
+    model = without_failed_errors(model, job)
+    own = model.checked
+    if not own.due:
         return model
     errors = own.errors(model.kernel, always=job.settings.scale_always, say=job.say)
     return replace(model, errors=errors, checked=own.learnt())
+
+
+def without_failed_errors(model: Stream, job: Job) -> Stream:
+    """Without a scale that rows checked since are worse for than for none."""
+    own = model.checked
+    if own is None or model.errors is None or not own.failed:
+        return model
+    job.say("the scale of errors no longer holds")
+    return replace(model, errors=None, checked=own.anew())

@@ -16,6 +16,7 @@ from ..rows.scaling import for_learning
 from .errors_stream_fitting import (
     checked_again,
     checked_first,
+    kept_first,
     with_checked_errors,
     with_kept_errors,
 )
@@ -28,11 +29,12 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
     committee, following, rows = model.committee, model.following, job.rows
     scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
-    checked = checked_first(model, job, scaled)
+    keep = job.settings.keeps_rows
+    checked = (kept_first if keep else checked_first)(model, job, scaled)
     if following is not None:
         following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
         committee = committee.with_anchors(Z) if Z.size else committee
-    keep, basis = job.settings.keeps_rows, committee.basis
+    basis = committee.basis
     groups = job.groups(basis.kernel)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None if keep else basis.m)
     committee = committee.add(chunks, job.settings.engine, keep=keep)

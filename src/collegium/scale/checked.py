@@ -19,6 +19,9 @@ Array = np.ndarray
 #: Rows that are kept, the last; a scale is learnt anew once so many have come since, or as many as
 #: had come before, and not from fewer than FIRST.
 KEPT, FIRST = 1000, 200
+#: A scale is given up where the last LOOKED rows have lost by it, by more than ERRORS standard
+#: errors of their mean gain.
+LOOKED, ERRORS = 50, 3.0
 
 
 @record("scale.checked/1")
@@ -32,23 +35,25 @@ class Checked:
     rows: Rows
     mean: Array  # m  (n, p)
     log_sd: Array  # of y  (n, p)
+    gain: Array  # of log density by the scale there was  (n,)
     seen: int  # rows so far, those no longer kept included
     learnt_at: int  # how many there were when a scale was last learnt
 
     @classmethod
     def start(cls, d: int, p: int) -> Checked:
         none = np.empty((0, p))
-        return cls(Rows(np.empty((0, d)), none, np.empty(0)), none, none, 0, 0)
+        return cls(Rows(np.empty((0, d)), none, np.empty(0)), none, none, np.empty(0), 0, 0)
 
     @classmethod
     def of(cls, rows: Rows, at: ScaleInputs) -> Checked:
         """Held-out rows that a scale was just learnt from."""
         none = cls.start(rows.X.shape[1], rows.y.shape[1])
-        return none._with(rows, at).learnt()
+        return none._with(rows, at, np.zeros(rows.w.size)).learnt()
 
-    def add(self, rows: Rows, found: Prediction, noise: float) -> Checked:
-        """After further rows, of which f was N(found.mean, found.variance)."""
-        return self._with(rows, ScaleInputs.of(found.mean, found.variance + noise, rows.X, None))
+    def add(self, rows: Rows, at: ScaleInputs, errors: Errors | None) -> Checked:
+        """After further rows, predicted by what the scale depends on there."""
+        gain = np.zeros(rows.w.size) if errors is None else errors.gains(at, rows.y)
+        return self._with(rows, at, gain)
 
     def answered(self, found: Prediction, noise: float) -> Checked:
         """With other predictions of the same rows, whose scale is to be learnt."""
@@ -57,16 +62,24 @@ class Checked:
 
     def without(self, rows: Rows) -> Checked:
         """Without these rows."""
-        stay = self.rows.not_in(rows)
-        return replace(
-            self, rows=self.rows.take(stay), mean=self.mean[stay], log_sd=self.log_sd[stay]
-        )
+        return self._take(self.rows.not_in(rows))
 
     @property
     def due(self) -> bool:
         """Whether to learn a scale anew."""
         fresh = self.seen - self.learnt_at
         return self.rows.w.size >= FIRST and fresh >= min(self.learnt_at, KEPT)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the scale is worse than none: for the last rows, or for all since it is there."""
+        fresh = self.gain[max(self.gain.size - (self.seen - self.learnt_at), 0) :]
+        return fresh.size >= LOOKED and (_lost(fresh) or _lost(fresh[-LOOKED:]))
+
+    def anew(self) -> Checked:
+        """From the last rows alone: those before were of another time."""
+        own = self._take(slice(-LOOKED, None))
+        return replace(own, seen=own.rows.w.size, learnt_at=0)
 
     def learnt(self) -> Checked:
         return replace(self, learnt_at=self.seen)
@@ -78,12 +91,22 @@ class Checked:
         steps = resolution(rows.y)
         return Errors.learn(at, rows, metric, steps, self.seen, always=always, say=say)
 
-    def _with(self, rows: Rows, at: ScaleInputs) -> Checked:
-        last = slice(-KEPT, None)
+    def _with(self, rows: Rows, at: ScaleInputs, gain: Array) -> Checked:
         return Checked(
-            (self.rows + rows).take(last),
-            np.concatenate([self.mean, at.mean])[last],
-            np.concatenate([self.log_sd, at.log_sd])[last],
+            self.rows + rows,
+            np.concatenate([self.mean, at.mean]),
+            np.concatenate([self.log_sd, at.log_sd]),
+            np.concatenate([self.gain, gain]),
             self.seen + rows.w.size,
             self.learnt_at,
-        )
+        )._take(slice(-KEPT, None))
+
+    def _take(self, index: Array | slice) -> Checked:
+        return replace(
+            self, rows=self.rows.take(index), mean=self.mean[index], log_sd=self.log_sd[index],
+            gain=self.gain[index],
+        )  # fmt: skip
+
+
+def _lost(gain: Array) -> bool:
+    return float(gain.mean()) < -ERRORS * float(gain.std()) / np.sqrt(gain.size)

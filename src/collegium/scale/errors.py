@@ -11,6 +11,7 @@ import numpy as np
 from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
+from .decision import MOST
 from .features import Neighbours, ScaleInputs
 from .scale import ErrorScale
 
@@ -39,6 +40,12 @@ class Errors:
             "own" + (", which is not worth it" if scale.normal else "")
         )
         return None if scale.normal else cls(scale, metric, learnt_at)
+
+    def gains(self, at: ScaleInputs, y: Array) -> Array:
+        """log p(y) beyond that of N(m, sd²), within ±MOST, averaged over outputs  (n,)."""
+        normal = ErrorScale.identity(y.shape[1]).predictive(at).log_density(y)
+        each = self.scale.predictive(at).log_density(y) - normal
+        return np.clip(each, -MOST, MOST).mean(axis=1)
 
     def neighbours(self, rows: Rows | None) -> Neighbours | None:
         """Of rows that a model kept; None where the scale does not ask for them."""
