@@ -35,9 +35,9 @@ def checked_first(model: Any, job: Job, scaled: Rows) -> Checked | None:
     if not (job.settings.scale_wanted and model.total_weight):
         return model.checked
     some = scaled.take(evenly_spaced(scaled.w.size, CHECKED))
-    found, noise = model.predictor().predict(some.X, job.settings.engine), model.committee.noise
+    found = model.function_predictor().predict(some.X, job.settings.engine)
     metric = Metric.of(model.kernel, some.X) if model.errors is None else model.errors.metric
-    at = inputs_at(metric, None, some.X, found, noise)
+    at = inputs_at(metric, None, some.X, found, model.committee.noise)
     return _with(model, some, at)
 
 
