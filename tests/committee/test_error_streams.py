@@ -132,7 +132,7 @@ def test_a_stream_with_rows_learns_a_scale_anew_where_they_doubled(monkeypatch):
 @pytest.mark.filterwarnings("ignore:error bars cover")
 @pytest.mark.parametrize("n_local", [0, 20])
 def test_a_scale_that_rows_lose_by_is_given_up(n_local):
-    model = feed(streaming(n_local=n_local), *noisy(500))
+    model = feed(streaming(n_local=n_local), *noisy(900))
     errors = model.model_.errors
     (own,) = errors.scale.outputs
     lower = replace(own.function, constant=own.function.constant - 6.0)  # errors / 20
