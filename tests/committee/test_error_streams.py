@@ -138,7 +138,7 @@ def test_a_scale_that_rows_lose_by_is_given_up(n_local):
     lower = replace(own.function, constant=own.function.constant - 6.0)  # errors / 20
     wrong = replace(errors, scale=ErrorScale((replace(own, function=lower),)))
     model._keep(replace(model.model_, errors=wrong), model.stream_)
-    feed(model, *noisy(200, seed=1), 50)
+    feed(model, *noisy(200 if n_local else 100, seed=1), 50)
     assert model.model_.errors is None and model.model_.checked.learnt_at == 0
 
 

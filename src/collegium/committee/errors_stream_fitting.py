@@ -49,7 +49,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
         return model.checked
     some = scaled.take(evenly_spaced(scaled.w.size, KEPT_CHECKED))
     own = Local.of(c, model.n_local, lasting=False)
-    answers = ErrorPredictor.of(own, errors, own.rows, c.noise)
+    answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
     return _with(model, some, answers.inputs(some.X, found))
 
