@@ -10,7 +10,7 @@ import collegium
 from collegium import CommitteeRegressor
 from collegium.committee import errors_stream_fitting
 from collegium.kernels import Matern52
-from collegium.rows.rows import Rows
+from collegium.rows.rows import Prediction, Rows
 from collegium.scale.checked import FIRST, KEPT, LOOKED, Checked
 from collegium.scale.errors import Errors
 from collegium.scale.features import ScaleInputs
@@ -111,6 +111,31 @@ def test_a_stream_without_rows_learns_a_scale_and_follows_its_change():
     assert model.model_.checked.rows.w.size <= KEPT
     feed(model, *noisy(2000, seed=1, sign=-1.0))
     assert ratio(model) < 1.0 / 3.0
+
+
+def test_a_scale_is_learnt_at_doublings_of_the_rows_checked_and_not_in_every_call(monkeypatch):
+    seen, own = [], Checked.errors
+
+    def counted(self, kernel, **given):
+        seen.append(self.seen)
+        return own(self, kernel, **given)
+
+    monkeypatch.setattr(Checked, "errors", counted)
+    model = feed(streaming(), *noisy(400))
+    start = model.model_.checked.seen
+    feed(model, *noisy(1100, seed=1))
+    calls = start + 64 * np.arange(1, 12)
+    first = calls[calls >= FIRST][0]
+    assert seen == [first, calls[calls >= 2 * first][0]]
+
+
+def test_rows_that_are_answered_anew_are_learnt_from_at_once():
+    rows, at = inputs(FIRST, p=2)
+    own = Checked.of(rows, at)
+    again = own.answered(Prediction(rows.y + 1.0, np.full(FIRST, 3.0)), 1.0)
+    assert not own.due and again.due
+    np.testing.assert_array_equal(again.mean, rows.y + 1.0)
+    np.testing.assert_allclose(again.log_sd, np.full((FIRST, 2), np.log(2.0)))
 
 
 def test_a_stream_with_rows_learns_a_scale_anew_where_they_doubled(monkeypatch):
