@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,8 @@ from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners, digest
+from ..rows.rows import Rows
+from ..scale.checked import Checked
 from ..transforms.warping import Warping
 
 Array = np.ndarray
@@ -80,6 +83,7 @@ class Additive:
     targets: Array | None = None
     places: Array | None = None
     warping: Warping | None = None
+    checked: Checked | None = None
 
     @property
     def alone(self) -> bool:
@@ -179,8 +183,13 @@ class Additive:
 
     def _less(self, gone: Sequence[Chunk], ids: Collection[Id], committee: Committee) -> Self:
         weight = sum(float(chunk.load()[2].sum()) for chunk in gone)
-        left = self.ids.without(ids)
-        return self._after(committee, left, self.n_chunks - len(gone), self.total_weight - weight)
+        left, more = self.ids.without(ids), {}
+        if self.checked is not None:
+            rows = [Rows(*chunk.load()) for chunk in gone]
+            more["checked"] = reduce(Checked.without, rows, self.checked)
+        return self._after(
+            committee, left, self.n_chunks - len(gone), self.total_weight - weight, **more
+        )
 
     def _without_rows_of(self, ids: Collection[Id], engine: Any) -> Self:
         """The exact GP of the other rows, under the same prior."""

@@ -126,6 +126,26 @@ class LeftOut:
         """Leave out `number` of the groups' rows, not above a tenth of these."""
         each = np.sort(np.concatenate(groups))
         held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))
+        return cls.without(rows, groups, settings, held)
+
+    @classmethod
+    def tenths(
+        cls, rows: Rows, groups: list[Array], settings: Settings, rng: np.random.Generator,
+        number: int,
+    ) -> list[LeftOut]:  # fmt: skip
+        """Leave out tenths of the rows in turn, until `number` or all have been."""
+        n = rows.w.size
+        size = min(number, n // 10)
+        if not size:
+            return []
+        some = rng.permutation(n)[: size * min(10, -(-number // size))]
+        return [
+            cls.without(rows, groups, settings, np.sort(held)) for held in some.reshape(-1, size)
+        ]
+
+    @classmethod
+    def without(cls, rows: Rows, groups: list[Array], settings: Settings, held: Array) -> LeftOut:
+        """Leave out the rows `held`."""
         out = np.zeros(rows.X.shape[0], dtype=bool)
         out[held] = True
         rest = [kept for group in groups if (kept := group[~out[group]]).size]

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..answers.leave_one_out import leave_one_out
+from ..averaging.averaged import average_rows
 from ..averaging.predictor import AveragedPredictor
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
+from ..rows.scaling import for_learning, merged
+from ..scale.checked import Checked
 from ..scale.errors import Errors, inputs_at, neighbours
 from ..scale.features import ScaleInputs
-from ..scale.scale import ErrorScale, resolution
+from ..scale.scale import resolution
 from .checking import CHECK_CHUNKS, LeftOut
 
 if TYPE_CHECKING:
+    from .fitting import Draft
     from .job_fitting import Job
     from .model import CommitteeModel
 
 Array = np.ndarray
 #: Rows that a scale is learnt from, at most.
 ERROR_ROWS = 1000
+#: A model with `committee` and `errors`.
+Fitted = TypeVar("Fitted", bound=Any)
 
 
 def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
@@ -53,6 +59,7 @@ def with_errors(
     """
     if not job.settings.scale_wanted:
         return model
+    model = replace(model, errors_at=rows.w.size)
     job.say.task = "learning the scale of errors"
     if model.exact:
         return exact_with_errors(job, model, rows)
@@ -61,7 +68,26 @@ def with_errors(
     metric = Metric.of(model.kernel, left.others().X)
     left = left.some(ERROR_ROWS)
     at = inputs_left_out(model, left, metric, ask(model, left))
-    return learnt(job, model, rows, left.held, at, metric)
+    model = learnt(job, model, rows, left.held, at, metric)
+    if job.settings.keeps_rows:
+        return model
+    return replace(model, checked=Checked.of(rows.take(left.held), at))
+
+
+def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+    """An exact GP with the errors of its rows; of few rows averaged over hyperparameters.
+
+    In a stream that waits, errors are learnt with the kernel."""
+    rows, earlier = draft.rows, job.earlier
+    if not job.streaming and job.settings.averages(rows.X.shape, rows.y.shape[1]):
+        job.say.task = "averaging over hyperparameters"
+        own, _ = merged(rows, None, in_order=False)
+        model = replace(model, averaged=average_rows(own, for_learning(own), seed=0))
+        job.say(f"averaged over {sum(len(one.shares) for one in model.averaged)} kernels")
+        rows = own
+    if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:
+        return with_errors(job, model, rows, None)
+    return replace(model, errors=earlier.errors)
 
 
 def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeModel:
@@ -98,28 +124,21 @@ def blurred(found: Prediction) -> Prediction:
     return Prediction(found.mean + np.sqrt(variance) * z, found.variance)
 
 
-def inputs_left_out(
-    model: CommitteeModel, left: LeftOut, metric: Metric, found: Prediction
-) -> ScaleInputs:
+def inputs_left_out(model: Any, left: LeftOut, metric: Metric, found: Prediction) -> ScaleInputs:
     near = neighbours(metric, left.others()) if left.settings.keeps_rows else None
     return inputs_at(metric, near, left.rows.X[left.held], found, model.committee.noise)
 
 
 def learnt(
-    job: Job, model: CommitteeModel, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
+    job: Job, model: Fitted, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
     before: Array | None = None, of: Rows | None = None,
-) -> CommitteeModel:  # fmt: skip
+) -> Fitted:  # fmt: skip
     """The model with the scale that errors at some rows have, if it is worth having.
 
     `of`: the rows themselves, where targets were moved with the means.
     """
-    own, always, steps = rows.take(held), job.settings.scale_always, resolution((of or rows).y)
-    scale = ErrorScale.learn(at, own.y, own.w, steps, before, always=always)
-    gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
-    job.say(
-        f"errors of {held.size} held-out rows: log density + {gains} with a scale of their own"
-        + (", which is not worth it" if scale.normal else "")
+    always, steps = job.settings.scale_always, resolution((of or rows).y)
+    errors = Errors.learn(
+        at, rows.take(held), metric, steps, rows.w.size, before, always=always, say=job.say
     )
-    if scale.normal:
-        return model
-    return replace(model, errors=Errors(scale, metric, rows.w.size))
+    return replace(model, errors=errors)

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..answers.conjugate_gradients import Solution, refined, with_targets
-from ..averaging.averaged import average_rows
 from ..interface.options import CG
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
@@ -21,7 +20,7 @@ from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
 from ..rows.rows import Rows
-from ..rows.scaling import Scaling, for_learning, merged
+from ..rows.scaling import Scaling, for_learning
 from ..transforms.choosing import choose
 from .arguments import Settings
 from .checking import (
@@ -32,7 +31,7 @@ from .checking import (
     held_out_rows,
     rows_left_out,
 )
-from .errors_fitting import refined_left_out, with_errors
+from .errors_fitting import exact_model, refined_left_out, with_errors
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -237,22 +236,6 @@ def choose_experts(job: Job, draft: Draft) -> Draft:
         draft = replace(draft, ids=tuple(range(len(groups))))
     job.say(f"{n} rows in {len(groups)} chunks of about {n // len(groups)}: {s.combination}")
     return replace(draft, groups=tuple(groups))
-
-
-def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
-    """An exact GP with the errors of its rows; of few rows averaged over hyperparameters.
-
-    In a stream that waits, errors are learnt with the kernel."""
-    rows, earlier = draft.rows, job.earlier
-    if not job.streaming and job.settings.averages(rows.X.shape, rows.y.shape[1]):
-        job.say.task = "averaging over hyperparameters"
-        own, _ = merged(rows, None, in_order=False)
-        model = replace(model, averaged=average_rows(own, for_learning(own), seed=0))
-        job.say(f"averaged over {sum(len(one.shares) for one in model.averaged)} kernels")
-        rows = own
-    if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:
-        return with_errors(job, model, rows, None)
-    return replace(model, errors=earlier.errors)
 
 
 def rows_to_check(job: Job, draft: Draft) -> LeftOut | None:

@@ -31,6 +31,7 @@ from ..numerics.tiles import TILE
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Prediction, Rows
+from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
@@ -96,6 +97,10 @@ class CommitteeModel(Follows, Additive, Model):
     averaged: tuple[Averaged, ...] = ()  # one an output, in place of the exact GP
     places: Array | None = None  # their inputs, where these are transformed  (n, d)
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
+    errors_at: int = 0  # rows kept when their scale was last looked for
+    checked: Checked | None = None  # of a stream that keeps no rows
+
+    for_streams = ("following", "checked")
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -127,7 +132,7 @@ class CommitteeModel(Follows, Additive, Model):
         return self.combination == "grbcm"
 
     def _at_rest(self) -> dict[str, Any]:
-        return {"following": None}
+        return {"following": None, "checked": None}
 
     def _as_summed(self) -> dict[str, Any]:
         """Errors of refined and of averaged means are not those of the committee's own."""

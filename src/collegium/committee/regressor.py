@@ -51,10 +51,9 @@ class CommitteeRegressor(Fitted, Regressor):
         exponential, chosen by evidence and by the predictive density of chunks and of held-out
         rows (the roughest that is about as good as the best), and where that is better, from
         500 rows on, a sum of two of these; under much noise two Matérns 1/2, where rows that
-        are nearest in some of the columns agree far more than a few hundred rows showed.
-        One length scale per column is learnt,
-        and a variance, from scikit-learn's kernels too; of their bounds only "fixed" counts.
-        White noise added to the kernel is taken as the noise.
+        are nearest in some of the columns agree far more than a few hundred rows showed. One
+        length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
+        their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
     inference : {"inductive", "transductive"} or Transductive, default="inductive"
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them);
@@ -87,12 +86,11 @@ class CommitteeRegressor(Fitted, Regressor):
         f_j ~ GP(0, kernel · noise[j]/noise[0]).
     sweeps : "auto", int or Sweeps, default="auto"
         With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
-        is the Bayesian committee machine. "auto": until no message moves by more than a
-        tolerance; `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
+        is the Bayesian committee machine. "auto": until no message moves by more than a tolerance;
+        `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     n_local : int or "auto"
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
-        learn from.
-        "auto": 100 + 50 per input column, at most 400.
+        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400.
     learn : {"auto", "average", "anchored"} or bool, default="auto"
         True: learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks. "anchored": then go on by the evidence of the whole committee with its anchors
@@ -117,12 +115,11 @@ class CommitteeRegressor(Fitted, Regressor):
         Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
-        "gaussian": learning, and no more than that): gives the best model that
-        fits them, by estimate and with an eye on the clock. Little time: fewer rows to learn
-        from, fewer anchors, fewer rows (or none) to check the error bars with. Time to spare:
-        means refined as by `refine="cg"`, as far as it goes (not in a stream). What passes over
-        all rows once (chunks, messages) is always done, however long it takes; verbose=1 says
-        how long. The result depends on the machine.
+        "gaussian": learning, and no more than that): gives the best model that fits them, by
+        estimate and with an eye on the clock. Little time: fewer rows to learn from, fewer
+        anchors, fewer rows (or none) to check the error bars with. Time to spare: means refined
+        as by `refine="cg"`, as far as it goes (not in a stream). What passes over all rows once
+        is always done; verbose=1 says how long. The result depends on the machine.
     memory_limit : int or str, default=None
         Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what
         the machine has. Fewer anchors are chosen to keep it, and what cannot is refused
@@ -143,28 +140,24 @@ class CommitteeRegressor(Fitted, Regressor):
         noise is σ²).
     target_transform_, input_transform_ : the kinds of transforms used; None: none.
     likelihood_ : the likelihood used, where that is not "gaussian".
-    n_sweeps_, change_ : how often chunks were approximated, and by how much messages moved at
-        last.
+    n_sweeps_, change_ : how often chunks were approximated, and how much messages moved at last.
     anchors_ : array of shape (m, d); none where the model is an exact GP. Transductive: points
         that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
-    n_chunks_ : int
-    chunk_size_, n_local_, query_size_ : the sizes used.
-    residuals_ : array, relative residual of the exact GP's system before each iteration of
-        `refine` and after the last; empty without.
+    n_chunks_, chunk_size_, n_local_, query_size_ : the number of chunks, and the sizes used.
+    residuals_ : array, relative residuals of `refine` before each iteration and after the last.
     stream_ : how well rows of a stream were predicted before they were learnt from: `rows`,
         `checked`, `coverage`, `log_density`, `outside`, and the same of the last few hundred.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
-    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from
-        a sample of at most 1000: what the rows can tell apart. It is how many anchors or query
-        points a committee wants.
+    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
+        sample of at most 1000: how many anchors or query points a committee wants.
 
     Notes
     -----
     Several outputs share the kernel and the ratio of noise to signal; where these differ, give
     each its own model (scikit-learn's `MultiOutputRegressor` gives the means). Weights mean
-    repetition; hyperparameters are learnt with weights of mean one, because equal
-    copies of a row would say that there is no noise.
+    repetition; hyperparameters are learnt with weights of mean one, because equal copies of a row
+    would say that there is no noise.
 
     The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
     learnt by evidence with weak priors, then scaled (and the noise raised) where held-out rows
@@ -177,7 +170,9 @@ class CommitteeRegressor(Fitted, Regressor):
     With `n_local=0` anchors are appended where inputs are new, which is exact; above the budget
     (`anchors`, or 500) the least telling are dropped, and where a sample of 2,000 rows asks for it
     hyperparameters are learnt anew: approximations, since earlier messages stay. Then the order
-    of rows matters. Anchors given as an array stay.
+    of rows matters. Anchors given as an array stay. The scale of errors is learnt anew where rows
+    have doubled (n_local=0: from the last 1,000 that were predicted first) and given up where
+    rows lose by it, so it depends on the order of calls.
 
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
     rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)

@@ -13,6 +13,13 @@ from ..rows.chunk import Chunk, cut
 from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
+from .errors_stream_fitting import (
+    checked_again,
+    checked_first,
+    kept_first,
+    with_checked_errors,
+    with_kept_errors,
+)
 from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -23,10 +30,12 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     job = job.seen_by(model)
     committee, following, rows = model.committee, model.following, job.rows
     scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
+    keep = job.settings.keeps_rows
+    checked = (kept_first if keep else checked_first)(model, job, scaled)
     if following is not None:
         following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
         committee = committee.with_anchors(Z) if Z.size else committee
-    keep, basis = job.settings.keeps_rows, committee.basis
+    basis = committee.basis
     groups = job.groups(basis.kernel)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None if keep else basis.m)
     committee = committee.add(chunks, job.settings.engine, keep=keep)
@@ -34,13 +43,15 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         model,
         committee=committee,
         following=following,
+        checked=checked,
         chunk_size=job.chunk_size,
         **model._as_summed(),  # the committee itself has all rows; refining has not
         ids=ids,
         n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),
     )
-    return model if following is None else followed(model, job, check)
+    model = model if following is None else followed(model, job, check)
+    return with_kept_errors(model, job) if keep else with_checked_errors(model, job)
 
 
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
@@ -77,10 +88,11 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         committee = committee.with_prior(found.kernel, found.noise)
         committee = committee.spread_over(own.missing(committee.basis, found.noise), own.budget)
     own = own.relearnt(committee.basis, committee.noise)
-    return replace(
+    model = replace(
         model, committee=committee, following=own, learnt_at=own.sample.seen,
         ids=model.ids.without_receipts(),
     )  # fmt: skip
+    return checked_again(model, job)
 
 
 def of_sample(own: Following, found: Learnt, job: Job) -> Committee:

@@ -53,7 +53,5 @@ class Reservoir:
 
     def without(self, rows: Rows) -> Reservoir:
         """The sample without these rows; others that come later fill their places."""
-        gone = {one.tobytes() for one in np.column_stack(rows.fields())}
-        table = np.column_stack(self.rows.fields())
-        stay = np.array([one.tobytes() not in gone for one in table], dtype=bool)
+        stay = self.rows.not_in(rows)
         return replace(self, rows=self.rows.take(stay), keys=self.keys[stay])

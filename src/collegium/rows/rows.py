@@ -35,6 +35,12 @@ class Rows:
     def take(self, index: Array | slice) -> Rows:
         return Rows(self.X[index], self.y[index], self.w[index])
 
+    def not_in(self, other: Rows) -> Array:
+        """Whether each row is none of the others, bit by bit  (n,)."""
+        gone = {one.tobytes() for one in np.column_stack(other.fields())}
+        own = np.column_stack(self.fields())
+        return np.array([one.tobytes() not in gone for one in own], dtype=bool)
+
     def psi(self, noise: float) -> Array:
         """σ²/w, the noise variance of each row."""
         return noise / self.w

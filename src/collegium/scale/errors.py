@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
+from .decision import MOST
 from .features import Neighbours, ScaleInputs
 from .scale import ErrorScale
 
@@ -24,6 +26,26 @@ class Errors:
     scale: ErrorScale
     metric: Metric
     learnt_at: int  # rows seen then
+
+    @classmethod
+    def learn(
+        cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array, learnt_at: int,
+        before: Array | None = None, *, always: bool, say: Callable[[str], None],
+    ) -> Errors | None:  # fmt: skip
+        """From held-out rows; None where their scale is not worth having: `ErrorScale.learn`."""
+        scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always)
+        gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
+        say(
+            f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
+            "own" + (", which is not worth it" if scale.normal else "")
+        )
+        return None if scale.normal else cls(scale, metric, learnt_at)
+
+    def gains(self, at: ScaleInputs, y: Array) -> Array:
+        """log p(y) beyond that of N(m, sd²), within ±MOST, averaged over outputs  (n,)."""
+        normal = ErrorScale.identity(y.shape[1]).predictive(at).log_density(y)
+        each = self.scale.predictive(at).log_density(y) - normal
+        return np.clip(each, -MOST, MOST).mean(axis=1)
 
     def neighbours(self, rows: Rows | None) -> Neighbours | None:
         """Of rows that a model kept; None where the scale does not ask for them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,17 @@ class ScaleInputs:
         wide = variance[:, None] if variance.ndim == 1 else variance
         log_sd = 0.5 * np.log(np.maximum(wide, 1e-300))
         return cls(np.broadcast_to(log_sd, mean.shape), mean, place, near)
+
+    @classmethod
+    def joined(cls, parts: Sequence[ScaleInputs]) -> ScaleInputs:
+        """Of several sets of rows."""
+        near = [part.near for part in parts if part.near is not None]
+        return cls(
+            np.concatenate([part.log_sd for part in parts]),
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.place for part in parts]),
+            np.concatenate(near) if near else None,
+        )
 
     def lines(self, output: int) -> Array:
         """log sd, m and, where it is known, q of one output  (n, 2 or 3)."""

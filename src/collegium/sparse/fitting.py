@@ -10,6 +10,9 @@ import numpy as np
 from ..answers.predictors import Global
 from ..answers.transductive import Joint
 from ..committee.additive_model import Additive
+from ..committee.checking import LeftOut
+from ..committee.errors_fitting import ERROR_ROWS, inputs_left_out, learnt
+from ..committee.errors_stream_fitting import checked_first, with_checked_errors
 from ..committee.fitting import (
     Draft,
     anchors_for,
@@ -30,8 +33,12 @@ from ..messages.committee import Committee
 from ..numerics.records import record
 from ..rows.chunk import cut
 from ..rows.ids import ChunkIds
+from ..rows.metric import Metric
 from ..rows.rows import Rows
 from ..rows.scaling import for_learning
+from ..scale.checked import Checked
+from ..scale.errors import ErrorPredictor, Errors
+from ..scale.features import ScaleInputs
 from .methods import METHODS, Method
 
 Array = np.ndarray
@@ -53,6 +60,10 @@ class SparseModel(Additive, Model):
     total_weight: float
     dof: float
     ids: ChunkIds
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    checked: Checked | None = None
+
+    for_streams = ("checked",)
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -70,25 +81,43 @@ class SparseModel(Additive, Model):
         return self.committee.log_evidence()
 
     def predictor(self) -> Any:
-        if self.keeps_rows and not self.committee.arrived:
-            return Global(self.committee)
+        own = self.function_predictor()
+        if self.errors is None:
+            return own
+        rows = self.committee.rows() if self.committee.arrived else None
+        return ErrorPredictor.of(own, self.errors, rows, self.committee.noise)
+
+    def function_predictor(self) -> Any:
+        """Who answers for the function f, without its noise."""
+        return self.answerer(self.committee)
+
+    def answerer(self, committee: Committee) -> Any:
+        """Who answers for a committee of this method."""
+        if self.keeps_rows and not committee.arrived:
+            return Global(committee)
         if self.query_size:
-            return Joint.of(self.committee, self.query_size)
-        return METHODS[self.method].answer(self.committee)
+            return Joint.of(committee, self.query_size)
+        return METHODS[self.method].answer(committee)
+
+    def _at_rest(self) -> dict[str, Any]:
+        return {"checked": None}
 
     def add(self, job: Job) -> SparseModel:
         """The model after more rows, in chunks of their own."""
         m = None if self.keeps_rows else self.committee.basis.m
         rows, settings = job.rows, job.settings
         scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        checked = None if self.query_size else checked_first(self, job, scaled)
         chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.ids, m)
-        return replace(
+        model = replace(
             self,
             ids=ids,
+            checked=checked,
             committee=self.committee.add(chunks, settings.engine, keep=self.keeps_rows),
             n_chunks=self.n_chunks + len(chunks),
             total_weight=self.total_weight + float(rows.w.sum()),
         )
+        return with_checked_errors(model, job)
 
 
 @dataclass(frozen=True)
@@ -140,7 +169,23 @@ class SparseSystem:
         return replace(model, committee=committee)
 
     def finish(self, job: Job, draft: Draft, model: SparseModel) -> SparseModel:
-        return model
+        """With the errors at rows that committees of the others answer for."""
+        rows, s = draft.rows, job.settings
+        if not s.scale_wanted or model.query_size:
+            return model
+        job.say.task = "learning the scale of errors"
+        s = replace(s, n_local=None if model.keeps_rows else 0)
+        parts = LeftOut.tenths(rows, list(draft.groups), s, job.rng, ERROR_ROWS)
+        if not parts:
+            return model
+        metric, each = Metric.of(model.kernel, rows.X), []
+        for left in parts:
+            answers = model.answerer(left.committee(model.committee))
+            found = answers.predict(rows.X[left.held], s.engine)
+            each.append(inputs_left_out(model, left, metric, found))
+        held, at = np.concatenate([left.held for left in parts]), ScaleInputs.joined(each)
+        model = learnt(job, model, rows, held, at, metric)
+        return replace(model, checked=Checked.of(rows.take(held), at))
 
     def _by_own_evidence(self, job: Job, draft: Draft) -> Draft:
         """Hyperparameters by the method's evidence, on some of the rows."""

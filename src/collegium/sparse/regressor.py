@@ -11,7 +11,7 @@ from ..committee.arguments import Settings
 from ..committee.fitting import fit_model
 from ..committee.job_fitting import fit_job, stream_job
 from ..committee.stream_fitting import chunks_of
-from ..interface.arguments import check_chunk_id, one_of, yes_or_no
+from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
@@ -45,9 +45,9 @@ class SparseGPRegressor(Regressor):
         "transductive": the queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp
         2002 for "sor" and "dtc", the joint committee machine for "pitc"); rows are kept.
     partition, chunk_size : chunks for "pitc" and "pic", as in `CommitteeRegressor`.
-    noise : "constant", float or array of p, default="constant"
-        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
-        everywhere.
+    noise : {"auto", "constant", "varying"}, float or array of p, default="auto"
+        As in `CommitteeRegressor`. "constant": learnt, the same everywhere, and that is "auto"
+        with inference="transductive". A number is kept as given.
     learn : bool, default=True
         Learn the hyperparameters: on clusters of rows, then by the method's own evidence on at
         most 8000 rows with 300 anchors. False: take `kernel` and `noise` as they are.
@@ -82,7 +82,7 @@ class SparseGPRegressor(Regressor):
         inference="inductive",
         partition="balanced",
         chunk_size="auto",
-        noise="constant",
+        noise="auto",
         learn=True,
         engine=None,
         n_jobs=None,
@@ -103,6 +103,7 @@ class SparseGPRegressor(Regressor):
         self.verbose = verbose
 
     sums_messages = True
+    noise_words = NOISES
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -176,6 +177,10 @@ class SparseGPRegressor(Regressor):
         settings, asked = Settings.of(self), self.inference
         if isinstance(asked, Transductive) and asked.screening != Transductive().screening:
             raise ValueError("screening means nothing in SparseGPRegressor: leave it out")
+        if settings.transductive and settings.scale_always:
+            raise ValueError(
+                "noise='varying' is not for inference='transductive': give 'auto' or 'constant'"
+            )
         if settings.transductive and self.method not in TRANSDUCTIVE:
             raise ValueError(
                 f"inference='transductive' means nothing with method={self.method!r}: give 'dtc' "
