@@ -147,7 +147,8 @@ class Settings:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
         if self.averaging == "average":
             return True
-        free = self.kernel is None and self.noise is None and p <= AVERAGED_OUTPUTS
+        free = self.kernel is None and self.noise is None and self.can_refine
+        free = free and p <= AVERAGED_OUTPUTS
         quick = self.clock.left() > AVERAGING_SECONDS
         return self.averaging == "auto" and free and quick and points_for(*shape) > 0
 

@@ -65,7 +65,8 @@ def _step(n: int) -> int:
 
 
 def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
-    """With the errors at some of the rows kept, answered by the others, once there are four times as many."""
+    """With the errors at some of the rows kept, answered by the others, once they are four times
+    as many as at the last time."""
     sizes = model.committee.sizes
     n = sum(sizes)
     if not job.settings.scale_wanted:

@@ -11,8 +11,10 @@ from .density import log_density, squared
 
 Array = np.ndarray
 #: Gains of a row above this count as this; the mean gain has to exceed LEAST and ERRORS of its
-#: standard errors.
+#: standard errors, of fewer than FEW rows more of these: they are skewed, and the function that
+#: was fitted has many ways to be wrong between rows.
 MOST, LEAST, ERRORS = 2.0, 0.005, 2.0
+FEW, MORE_ERRORS = 300.0, 3.0
 #: Values of ρ that are tried.
 SHARES = np.geomspace(1e-4, 1.0, 81)
 
@@ -24,17 +26,20 @@ class Gain:
 
     mean: float = 0.0
     error: float = 0.0
+    rows: float = np.inf  # (Σw)²/Σw²
 
     @classmethod
     def of(cls, new: Array, old: Array, weight: Array) -> Gain:
         """Of min(log p_new − log p_old, MOST), so that a few rows do not decide."""
         each, share = np.minimum(new - old, MOST), weight / weight.sum()
         mean = float(share @ each)
-        return cls(mean, float(np.sqrt(share**2 @ (each - mean) ** 2)))
+        error = float(np.sqrt(share**2 @ (each - mean) ** 2))
+        return cls(mean, error, 1.0 / float(share @ share))
 
     @property
     def enough(self) -> bool:
-        return self.mean > max(LEAST, ERRORS * self.error)
+        errors = ERRORS if self.rows >= FEW else MORE_ERRORS
+        return self.mean > max(LEAST, errors * self.error)
 
 
 def calibrated(z: Array, g: Array, weight: Array) -> tuple[float, float]:
