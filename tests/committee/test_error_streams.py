@@ -138,7 +138,7 @@ def test_rows_that_are_answered_anew_are_learnt_from_at_once():
     np.testing.assert_allclose(again.log_sd, np.full((FIRST, 2), np.log(2.0)))
 
 
-def test_a_stream_with_rows_learns_a_scale_anew_where_they_doubled(monkeypatch):
+def test_a_stream_with_rows_learns_a_scale_anew_where_there_are_four_times_as_many(monkeypatch):
     learnt = []
     own = errors_stream_fitting.with_errors
 
@@ -150,7 +150,7 @@ def test_a_stream_with_rows_learns_a_scale_anew_where_they_doubled(monkeypatch):
     model = feed(streaming(n_local=20), *noisy(400))  # from now on with anchors
     assert model.model_.errors_at == 400
     feed(model, *noisy(1300, seed=1), 130)
-    assert learnt == [920]  # the first above 800
+    assert learnt == [1700]  # the first above 1600
     assert model.model_.errors_at == learnt[-1] and ratio(model) > 3.0
 
 
@@ -163,7 +163,7 @@ def test_a_scale_that_rows_lose_by_is_given_up(n_local):
     lower = replace(own.function, constant=own.function.constant - 6.0)  # errors / 20
     wrong = replace(errors, scale=ErrorScale((replace(own, function=lower),)))
     model._keep(replace(model.model_, errors=wrong), model.stream_)
-    feed(model, *noisy(200 if n_local else 100, seed=1), 50)
+    feed(model, *noisy(500 if n_local else 100, seed=1), 50)
     assert model.model_.errors is None and model.model_.checked.learnt_at == 0
 
 

@@ -40,7 +40,9 @@ BAD = {
         np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],
-    "noise": [-1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
+    "target_transform": ["sqrt", 1, True, ["log"]],
+    "input_transform": ["log", 1, True, ["rank"]],
+    "noise": [None, -1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
     "sweeps": [  # 3 and other sound ones mean nothing where messages do not move
         "five", 0, 2.5, None, 3, Sweeps(), Sweeps(schedule="sequence"), Sweeps(tol=0.5),
         *(Sweeps(schedule=word) for word in ("both", None, ["parallel"])),

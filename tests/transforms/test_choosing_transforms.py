@@ -162,7 +162,7 @@ def test_scores_of_skewed_inputs_are_found_where_they_help():
 
 
 def test_outputs_have_transforms_of_their_own():
-    data = rows(300, noise=0.6)
+    data = rows(900, seed=1, noise=0.6)
     both = replace(data, y=np.hstack([np.log(data.y), data.y]))
     found = choose(both, "auto", None, ENGINE)
     assert found.targets[0] is None and found.targets[1].kind == "log"

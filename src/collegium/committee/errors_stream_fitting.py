@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Rows that are left out of those kept when these have doubled, at most.
 STREAM_ROWS = 400
 #: Where rows are kept, so many of a call are predicted first each time that rows grow by GROWN.
-KEPT_CHECKED, GROWN = 16, 0.25
+KEPT_CHECKED, GROWN = 16, 0.1
 #: A model with `committee`, `function_predictor()`, `errors` and `checked`.
 Stream = TypeVar("Stream", bound=Any)
 
