@@ -115,6 +115,10 @@ def test_it_is_for_few_rows_without_kernel_or_noise():
         model_of(X, np.round(np.abs(y)), learn="average", likelihood="poisson")
     with pytest.raises(ValueError, match="learn="):
         model_of(X, y, learn="averaged")
+    with pytest.raises(ValueError, match="for rows in one chunk, and these 60 are 3"):
+        model_of(X, y, learn="average", chunk_size=20)
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        CommitteeRegressor(learn="average").partial_fit(X, y)
 
 
 def test_a_stream_goes_on_with_one_kernel():

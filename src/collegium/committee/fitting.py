@@ -122,6 +122,11 @@ class GaussianSystem:
         if job.alone(groups):
             job.say(f"{n} rows in one chunk: the exact GP")
             return replace(draft, groups=(np.arange(n),), ids=(0,), alone=True)
+        if job.settings.averaging == "average":
+            raise ValueError(
+                f"learn='average' is for rows in one chunk, and these {n} are {len(groups)}: leave "
+                "it out, or give a chunk_size that holds them"
+            )
         draft = replace(draft, groups=tuple(groups), ids=tuple(ids))
         if job.settings.experts:
             return choose_experts(job, draft)

@@ -82,7 +82,7 @@ class CommitteeRegressor(Fitted, Regressor):
         Student's t with a scale that depends on x, on the predicted mean and standard deviation
         and on the errors of the nearest rows, learnt from rows held out. "auto": that, where
         held-out rows are better for it. A number is the noise variance in the units of y squared,
-        and kept; with an array, outputs j share the kernel in proportion:
+        and kept (one number is that of every output); outputs j share the kernel in proportion:
         f_j ~ GP(0, kernel · noise[j]/noise[0]).
     sweeps : "auto", int or Sweeps, default="auto"
         With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
@@ -306,6 +306,8 @@ class CommitteeRegressor(Fitted, Regressor):
         settings = self._settings(likelihood)
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
+        if settings.averaging == "average":
+            raise ValueError("learn='average' needs all rows at once: call fit, or leave it out")
         if model is not None:
             check_same_kind(self, likelihood, exposure)
         rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)

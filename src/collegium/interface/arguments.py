@@ -27,7 +27,7 @@ LONGEST_ID = 200
 
 def check_coverage(coverage) -> None:
     if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
-        raise ValueError(f"coverage={coverage!r}: give a probability between 0 and 1")
+        raise ValueError(f"coverage={coverage!r}: give a probability above 0 and below 1")
 
 
 def check_probabilities(q: Any) -> list[float]:
@@ -37,7 +37,7 @@ def check_probabilities(q: Any) -> list[float]:
     except (TypeError, ValueError):
         asked = np.empty(0)
     if asked.ndim != 1 or not asked.size or not ((asked > 0.0) & (asked < 1.0)).all():
-        raise ValueError(f"q={q!r}: give probabilities between 0 and 1")
+        raise ValueError(f"q={q!r}: give one probability or a list, each above 0 and below 1")
     return asked.tolist()
 
 
@@ -193,14 +193,16 @@ def noise_word(noise, words: tuple[str, ...] = ("constant",)) -> str:
         return "constant"
     if noise in NOISES and noise not in words:
         raise ValueError(f"noise={noise!r} is not for this model: leave it out, or give a variance")
-    return one_of(noise, "noise", words)
+    if noise not in words:
+        raise ValueError(f"noise={noise!r}: give one of {words}, or a variance")
+    return noise
 
 
 def _noise(noise) -> Array | None:
     if isinstance(noise, str):
         return None
     if noise is None:
-        raise ValueError("noise=None: give 'constant', which is learnt, or a variance")
+        raise ValueError("noise=None: leave it out, or give 'constant' (learnt) or a variance")
     number = np.atleast_1d(np.asarray(noise, dtype=object))
     good = number.ndim == 1 and all(isinstance(v, Real) for v in number)
     values = number.astype(float) if good else np.array([np.nan])

@@ -42,11 +42,11 @@ class Gain:
         return self.mean > max(LEAST, errors * self.error)
 
 
-def calibrated(z: Array, g: Array, weight: Array) -> tuple[float, float]:
+def calibrated(z: Array, g: Array, weight: Array, *, always: bool = False) -> tuple[float, float]:
     """κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
 
     For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ). Both are one, the variance
-    as it was, where held-out rows do not gain enough.
+    as it was, where held-out rows do not gain enough, unless it is to be so `always`.
     """
     share = weight / weight.sum()
     factors = np.exp(g)[:, None] * (1.0 - SHARES) + SHARES  # (n, 81)
@@ -54,6 +54,6 @@ def calibrated(z: Array, g: Array, weight: Array) -> tuple[float, float]:
     best = int(np.argmin(np.log(kappa) + share @ np.log(factors)))
     g_new = np.log(kappa[best] * factors[:, best])
     new, old = (log_density(squared(z, at), at, np.inf) for at in (g_new, np.zeros_like(g)))
-    if not Gain.of(new, old, weight).enough:
+    if not (always or Gain.of(new, old, weight).enough):
         return 1.0, 1.0
     return float(kappa[best]), float(SHARES[best])

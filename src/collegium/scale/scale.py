@@ -17,6 +17,9 @@ from .fitting import learn
 Array = np.ndarray
 #: Fewer held-out rows, (Σw)²/Σw², say nothing about a varying scale.
 FEWEST = 20
+#: Gain of all held-out rows in log density, none cut, by which a constant scale with heavy tails is
+#: taken too; under Gaussian noise it is below zero.
+NATS = 10.0
 #: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
 #: between values that may be smaller than its resolution.
 TIED, ODD = 0.5, 0.1
@@ -65,14 +68,16 @@ class OutputScale:
         gain = Gain.of(cross.log_density(z), old, weight)
         if not (gain.enough or always):
             cross = cross_fit_constant(blurred, weight, bound)
-            tails = Gain.of(cross.log_density(z), old, weight)
-            if not tails.enough:
+            new = cross.log_density(z)
+            tails = Gain.of(new, old, weight)
+            # of two numbers a few outliers may decide: it is they that others will be like
+            if not (tails.enough or weight @ (new - old) > NATS):
                 return cls.constant(gain)
             kappa, rho = calibrated(z, cross.g, weight)
             return cls(None, cross.nu, kappa, rho, least, tails, cross.offset)
         function = basis.function(learnt.theta, learnt.mode.w)
         function = replace(function, constant=function.constant + cross.offset)
-        kappa, rho = calibrated(z, cross.g, weight)
+        kappa, rho = calibrated(z, cross.g, weight, always=always)
         return cls(function, cross.nu, kappa, rho, least, gain)
 
     @property
