@@ -308,10 +308,9 @@ def test_deviations_have_the_floor_that_scales_have():
 def test_constant_scale_of_rounded_targets_may_be_above_its_floor():
     rng = np.random.default_rng(0)
     n, step = 400, 0.1
-    inputs = ScaleInputs(np.full((n, 1), np.log(1e-2)), np.zeros((n, 1)), np.zeros((n, 1)), None)
-    y = step * np.round(rng.standard_t(3.0, (n, 1)) / step)
+    y = step * np.round(rng.standard_t(3.0, n) / step)
     bound = np.full(n, 2.0 * np.log(step / np.sqrt(12.0) / 1e-2))
-    z = np.hypot(y[:, 0] / 1e-2, np.exp(0.5 * bound))
+    z = np.hypot(y / 1e-2, np.exp(0.5 * bound))
     found = cross_fit_constant(z, np.ones(n), bound)
     scale = 1e-2 * np.exp(0.5 * np.maximum(found.offset, bound))  # as new rows are answered
     assert_allclose(scale, 1.0, rtol=0.2)
