@@ -221,3 +221,14 @@ def test_a_file_without_rows_has_none_that_were_checked(tmp_path):
     assert other.model_.checked is None
     np.testing.assert_array_equal(other.quantile(Z, 0.9), model.quantile(Z, 0.9))
     assert feed(other, *noisy(300, seed=2)).model_.checked.seen == 3 * 64
+
+
+def test_a_waiting_streams_scale_follows_the_units_of_y():
+    X, y = noisy(300)
+    y = np.round(20.0 * y)
+    model = CommitteeRegressor(random_state=0, target_transform=None).partial_fit(X, y)
+    assert model.model_.errors is not None
+    before, unit = np.subtract(*model.predict_interval(Z)), model.model_.scaling.scale
+    model.partial_fit(np.linspace(50.0, 60.0, 10)[:, None], 3e3 + np.arange(10.0))
+    assert model.model_.scaling.scale > 10.0 * unit
+    np.testing.assert_allclose(np.subtract(*model.predict_interval(Z)), before, rtol=0.05)

@@ -11,7 +11,13 @@ from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
 from collegium.scale.basis import ScaleBasis
 from collegium.scale.decision import Gain, calibrated
-from collegium.scale.degrees import cross_fit, cross_fitted, folds, level_and_degrees
+from collegium.scale.degrees import (
+    cross_fit,
+    cross_fit_constant,
+    cross_fitted,
+    folds,
+    level_and_degrees,
+)
 from collegium.scale.features import ScaleInputs
 from collegium.scale.fitting import find_mode, learn
 from collegium.scale.scale import ErrorScale, resolution
@@ -272,3 +278,40 @@ def test_record_goes_through_a_model_file():
     assert_array_equal(ErrorScale(again.outputs[:1]).log_scale(inputs), one.log_scale(inputs))
     assert [o.nu for o in again.outputs] == [one.outputs[0].nu, np.inf]
     assert again.outputs[0].gain == one.outputs[0].gain
+
+
+# --- other units, and floors ----------------------------------------------------------------------
+
+
+def test_scale_is_the_same_in_other_units_of_y():
+    inputs, y, w = held_out(p=2)
+    scale = ErrorScale.learn(inputs, y, w, np.array([0.0, 0.5]), always=True)
+    ratio, shift = np.array([0.01, 30.0]), np.array([5.0, -2.0])
+    near = inputs.near + 2.0 * np.log(ratio)
+    other = ScaleInputs(
+        inputs.log_sd + np.log(ratio), ratio * inputs.mean + shift, inputs.place, near
+    )
+    moved = scale.moved(ratio, shift)
+    assert_allclose(moved.log_scale(other), scale.log_scale(inputs), atol=1e-9)
+    assert_allclose(moved.variance(other), ratio**2 * scale.variance(inputs), rtol=1e-9)
+    assert np.ptp(scale.log_scale(inputs)[:, 0]) > 0.5
+
+
+def test_deviations_have_the_floor_that_scales_have():
+    inputs, _, w = held_out(n=60)
+    scale = ErrorScale.learn(inputs, inputs.mean.copy(), w)
+    assert not scale.normal
+    sd = np.sqrt(scale.variance(inputs)) / np.exp(inputs.log_sd)
+    assert (sd >= 1e-4 * (1.0 - 1e-9)).all()
+
+
+def test_constant_scale_of_rounded_targets_may_be_above_its_floor():
+    rng = np.random.default_rng(0)
+    n, step = 400, 0.1
+    y = step * np.round(rng.standard_t(3.0, n) / step)
+    bound = np.full(n, 2.0 * np.log(step / np.sqrt(12.0) / 1e-2))
+    z = np.hypot(y / 1e-2, np.exp(0.5 * bound))
+    found = cross_fit_constant(z, np.ones(n), bound)
+    scale = 1e-2 * np.exp(0.5 * np.maximum(found.offset, bound))  # as new rows are answered
+    assert_allclose(scale, 1.0, rtol=0.2)
+    assert_allclose(1e-2 * np.exp(0.5 * found.g), scale, rtol=0.2)

@@ -87,7 +87,9 @@ def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel
         rows = own
     if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:
         return with_errors(job, model, rows, None)
-    return replace(model, errors=earlier.errors)
+    if earlier.errors is None:
+        return model
+    return replace(model, errors=earlier.errors.moved(earlier.scaling, model.scaling))
 
 
 def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeModel:

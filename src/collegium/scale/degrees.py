@@ -71,12 +71,12 @@ def cross_fit(learnt: Learnt, z: Array, weight: Array, least: Array) -> CrossFit
 
 
 def cross_fit_constant(z: Array, weight: Array, least: Array) -> CrossFit:
-    """The same of a scale that does not vary: level and ν of each fold by the other folds, those
-    of all rows for new ones."""
-    zero, fold, g = np.maximum(0.0, least), folds(z.size), np.empty(z.size)
+    """The same of a scale that does not vary: the level of each fold by the other folds; ν, and
+    the level for new rows, by all."""
+    zero, fold, g = np.zeros(z.size), folds(z.size), np.empty(z.size)
     offset, nu = level_and_degrees(z, zero, weight, START)
     for k in range(FOLDS):
         own, rest = fold == k, fold != k
         b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], START)
-        g[own] = np.maximum(zero[own] + b, least[own])
+        g[own] = np.maximum(b, least[own])
     return CrossFit(g, offset, nu)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
+from ..rows.scaling import Scaling
 from .decision import MOST
 from .features import Neighbours, ScaleInputs
 from .scale import ErrorScale
@@ -40,6 +41,11 @@ class Errors:
             "own" + (", which is not worth it" if scale.normal else "")
         )
         return None if scale.normal else cls(scale, metric, learnt_at)
+
+    def moved(self, before: Scaling, after: Scaling) -> Errors:
+        """The same errors, of targets that are scaled otherwise."""
+        shift = (before.centre - after.centre) / after.scale
+        return replace(self, scale=self.scale.moved(before.scale / after.scale, shift))
 
     def gains(self, at: ScaleInputs, y: Array) -> Array:
         """log p(y) beyond that of N(m, sd²), within ±MOST, averaged over outputs  (n,)."""

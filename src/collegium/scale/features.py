@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -81,6 +81,13 @@ class Standard:
         spread = np.maximum(spread, np.maximum(least, 1e-300))
         t = (lines - centre) / spread
         return cls(centre, spread, t.min(axis=0), t.max(axis=0))
+
+    def moved(self, ratio: float, shift: float) -> Standard:
+        """Where targets are ratio·y + shift of what they were: log sd, m and q move with them."""
+        k = self.centre.size
+        add = np.array([np.log(ratio), shift, 2.0 * np.log(ratio)])[:k]
+        times = np.array([1.0, ratio, 1.0])[:k]
+        return replace(self, centre=times * self.centre + add, spread=times * self.spread)
 
     def forward(self, lines: Array) -> Array:
         return np.clip((lines - self.centre) / self.spread, self.low, self.high)

@@ -80,6 +80,13 @@ class OutputScale:
         kappa, rho = calibrated(z, cross.g, weight, always=always)
         return cls(function, cross.nu, kappa, rho, least, gain)
 
+    def moved(self, ratio: float, shift: float) -> OutputScale:
+        """Of targets that are ratio·y + shift of what they were."""
+        own = self.function
+        if own is not None:
+            own = replace(own, standard=own.standard.moved(ratio, shift))
+        return replace(self, function=own, least=ratio * self.least)
+
     @property
     def normal(self) -> bool:
         """Whether errors are N(0, sd²)."""
@@ -134,6 +141,11 @@ class ErrorScale:
             )
         )
 
+    def moved(self, ratio: Array, shift: Array) -> ErrorScale:
+        """Of targets that are ratio·y + shift of what they were, ratio and shift (p,)."""
+        each = zip(self.outputs, ratio, shift)
+        return ErrorScale(tuple(one.moved(float(a), float(b)) for one, a, b in each))
+
     @property
     def normal(self) -> bool:
         """Whether errors of all outputs are N(0, sd²)."""
@@ -156,13 +168,12 @@ class ErrorScale:
         return Margins(inputs.mean, scale, np.array([one.nu for one in self.outputs]))
 
     def variance(self, inputs: ScaleInputs) -> Array:
-        """κ sd² ((1 − ρ)e^g + ρ): a variance for a Gaussian around the mean  (n, p)."""
+        """κ sd² ((1 − ρ)e^g + ρ), not below the least squared scale: a variance for a Gaussian
+        around the mean  (n, p)."""
         kappa, rho = np.array([(one.kappa, one.rho) for one in self.outputs]).T
-        return (
-            kappa
-            * np.exp(2.0 * inputs.log_sd)
-            * ((1.0 - rho) * np.exp(self.log_scale(inputs)) + rho)
-        )
+        least = [_least(s, one.least) for s, one in zip(inputs.log_sd.T, self.outputs)]
+        factor = kappa * ((1.0 - rho) * np.exp(self.log_scale(inputs)) + rho)
+        return np.exp(2.0 * inputs.log_sd) * np.maximum(factor, np.exp(np.stack(least, axis=1)))
 
 
 def floor(resolution: float, errors: Array) -> float:
