@@ -115,13 +115,21 @@ def test_log_refuses_what_has_no_logarithm():
     with pytest.raises(ValueError, match="target_transform=None or 'yeo-johnson'"):
         given(target_transform="log").fit(X, Y - 1.0)
     model = given(target_transform="log").fit(X, Y)
-    with pytest.raises(ValueError, match="y has a value of -1"):
-        model.log_density(XS[:1], [-1.0])
+    assert np.isneginf(model.log_density(XS[:1], [-1.0])[0])
     stream = given(target_transform="log", **SIZES["kept"]).fit(X, Y)
     before = stream.predict(XS)
     with pytest.raises(ValueError, match="no logarithm"):
         stream.partial_fit(X[:2], [1.0, 0.0])
     assert_array_equal(stream.predict(XS), before)
+
+
+def test_y_that_have_no_logarithm_have_probability_zero():
+    model = given(target_transform="log").fit(X, np.stack([Y, Y[::-1]], axis=1))
+    y = np.array([[0.0, 2.0], [-1.0, 0.0]])
+    density, below = model.log_density(XS[:2], y), model.cdf(XS[:2], y)
+    assert_array_equal(np.isneginf(density), y <= 0.0)
+    assert_array_equal(below == 0.0, y <= 0.0)
+    assert_allclose(density[0, 1], model.log_density(XS[:1], [[1.0, 2.0]])[0, 1])
 
 
 # --- transforms of inputs -------------------------------------------------------------------------

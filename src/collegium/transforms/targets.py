@@ -52,6 +52,10 @@ class TargetTransform:
         one = cls(kind, float(scaling.centre[0]), float(scaling.scale[0]))
         return replace(one, power=most_likely_power(one._standard(y), w))
 
+    def within(self, y: Array) -> Array:
+        """Whether T(y) exists: y that are not positive have no logarithm, and probability zero."""
+        return y > 0.0 if self.kind == "log" else np.ones(y.shape, dtype=bool)
+
     def forward(self, y: Array) -> Array:
         """T(y)."""
         if self.kind == "log":

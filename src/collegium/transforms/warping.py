@@ -60,6 +60,14 @@ class Warping:
         """T(y), output by output  (n, p)."""
         return self._each(y, "forward")
 
+    def within(self, y: Array) -> Array:
+        """Whether T(y) exists, output by output; else y is below all that have one  (n, p)."""
+        each = [
+            np.ones(y.shape[0], dtype=bool) if one is None else one.within(y[:, j])
+            for j, one in enumerate(self.targets)
+        ]
+        return np.stack(each, axis=1)
+
     def backward(self, t: Array) -> Array:
         """T⁻¹(t)  (n, p) or (n, p, n_samples)."""
         return self._each(t, "backward")
@@ -125,10 +133,15 @@ class WarpedAnswers:
         return [self.warping.backward(one) for one in found]
 
     def log_density(self, y: Array) -> Array:
-        return self.inner.log_density(self.warping.forward(y)) + self.warping.log_slope(y)
+        within = self.warping.within(y)
+        y = np.where(within, y, 1.0)
+        found = self.inner.log_density(self.warping.forward(y)) + self.warping.log_slope(y)
+        return np.where(within, found, -np.inf)
 
     def distribution(self, y: Array) -> Array:
-        return self.inner.distribution(self.warping.forward(y))
+        within = self.warping.within(y)
+        found = self.inner.distribution(self.warping.forward(np.where(within, y, 1.0)))
+        return np.where(within, found, 0.0)
 
     def arrived(self, y: Array) -> Any:
         found = self.inner.arrived(self.warping.forward(y))
