@@ -1,9 +1,9 @@
 """Write golden files: small models of this release, which every later one must read.
 
-python tests/golden/make.py NAME
+python tests/golden/make.py NAME [MODEL ...]
 
-makes the folder `tests/golden/NAME` (a release, such as 0.1.0) with one file a model and
-`answers.json`: queries and the answers to them. What is there is never written again: a release
+makes the folder `tests/golden/NAME` (a release, such as 0.1.0) with one file a model (all, or those
+named) and `answers.json`: queries and the answers to them. What is there is never written again: a release
 keeps its files, and a change of the format adds a folder.
 """
 
@@ -41,6 +41,13 @@ def data():
     return X[:40], y[:40], counts[:40], labels[:40], X[40:]
 
 
+def uneven():
+    """300 rows whose errors grow with the first column."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (300, 2))
+    return X, X[:, 0] * X[:, 1] + np.exp(X[:, 0]) / 5.0 * rng.normal(size=300)
+
+
 def models() -> dict:
     """Fitted models by name, one of each kind at least."""
     X, y, counts, labels, _ = data()
@@ -70,6 +77,11 @@ def models() -> dict:
         "online": OnlineGPRegressor(**given, budget=12).fit(X, y),
         "online classes": OnlineGPClassifier(**latent, budget=12).fit(X, labels),
         "filter": RegressionFilter(**given, n_basis=9).fit(X, y),
+        "averaged": CommitteeRegressor(noise="constant", random_state=0).fit(X, y + rough),
+        "uneven": CommitteeRegressor(
+            **{**given, "kernel": both + kernels.White(0.1), "noise": "varying"}, **chunks
+        ).fit(*uneven()),
+        "prices": CommitteeRegressor(**given, target_transform="log").fit(X, np.exp(y)),
         "rvc": RVCRegressor(width=0.7, max_experts=4, random_state=0).fit(X, y),
     }  # fmt: skip
 
@@ -87,6 +99,8 @@ def main() -> None:
     folder.mkdir()
     Xs, found = data()[-1], {}
     for name, model in models().items():
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         model.save(folder / f"{name}.clg")
         found[name] = answers(model, Xs)
     text = json.dumps({"queries": Xs.tolist(), "answers": found}, indent=1)
