@@ -78,8 +78,8 @@ def test_lapack_is_called_in_one_place():
 #: One after the other.
 STATEMENTS = {
     "package": "import sys, collegium",
-    "plots": "collegium.plots.plot_prior",
     "sources": "collegium.open",
+    "plots": "collegium.plots.plot_prior",
     "estimator": "from collegium import CommitteeRegressor",
 }
 

@@ -49,7 +49,7 @@ def _is_view(found: Any) -> bool:
 def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
     """Columns of batches or tables of n rows together, in float64; gaps are NaN  (n, k)."""
     pa = library()
-    values, at = np.empty((n, len(names))), 0
+    values, at = np.empty((len(names), n)).T, 0  # columns are written one by one
     for batch in batches:
         rows = slice(at, at + batch.num_rows)
         at = rows.stop
@@ -59,10 +59,7 @@ def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
             column = batch.column(name)
             if not pa.types.is_float16(column.type):  # older releases cannot cast these
                 column = column.cast(pa.float64(), safe=False)
-            flat = column.to_numpy(
-                **({} if hasattr(column, "chunks") else {"zero_copy_only": False})
-            )
-            values[rows, k] = flat
+            values[rows, k] = np.asarray(column)
     if at != n:
         raise ValueError(f"{at} rows where {n} were: the file has changed, open it again")
     return values

@@ -44,7 +44,7 @@ class NpyPiece:
     paths: tuple[str, ...]
 
     def read(self, names: Sequence[str]) -> Array:
-        values, rows = np.empty((self.n, len(names))), slice(self.offset, self.offset + self.n)
+        values, rows = np.empty((len(names), self.n)).T, slice(self.offset, self.offset + self.n)
         for letter, path in zip(LETTERS, self.paths):
             found = _open(path)
             if found.shape[0] < rows.stop:
