@@ -38,7 +38,7 @@ class CsvPiece:
         except ValueError as error:
             self._explain(types)
             raise ValueError(f"{error}: correct the line, or leave the file out") from error
-        return floats([table], names, self.n)
+        return floats(table.to_batches(), names, self.n)
 
     def _table(self, types: dict[str, Any]) -> Any:
         csv = library("pyarrow.csv")

@@ -45,7 +45,8 @@ class PolarsPiece:
     rows: Any
 
     def read(self, names: Sequence[str]) -> Array:
-        return floats([self.rows.select(list(names)).to_arrow()], names, self.n)
+        found = self.rows.select(list(names)).to_arrow()
+        return floats(found.to_batches(), names, self.n)
 
 
 @dataclass(frozen=True, eq=False)
