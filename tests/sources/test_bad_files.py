@@ -101,8 +101,10 @@ def test_categories_and_objects_of_pandas():
             collegium.open(frame, target="y", columns=[name])
 
 
-def test_a_lazy_frame():
-    pl = pytest.importorskip("polars")
+def test_a_lazy_frame_and_a_series():
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="is a Series: give a DataFrame"):
+        collegium.open(pd.Series([1.0]))
     with pytest.raises(ValueError, match=r"LazyFrame: call its collect\(\)"):
         collegium.open(pl.LazyFrame({"a": [1]}))
 
@@ -115,6 +117,16 @@ def test_text_in_the_place_of_a_number(tmp_path):
     place = r"chunk 1 \(.*text.csv, rows 20–39\): column 'y', row 37: 'many' is no number: correct"
     with pytest.raises(ValueError, match=place):
         list(source.rows())
+
+
+@pytest.mark.parametrize("data, why", [
+    (b"a,y\r1,2\r3,4\r", r"lines of .*odd.csv end in \\r alone"),
+    ("ä,y\n1,2\n".encode("latin1"), "odd.csv is no CSV file in UTF-8"),
+])  # fmt: skip
+def test_text_files_of_other_kinds(tmp_path, data, why):
+    (tmp_path / "odd.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=why):
+        collegium.open(tmp_path / "odd.csv", target="y")
 
 
 def test_a_line_with_too_few_values(tmp_path):
@@ -222,6 +234,13 @@ def test_arrays_that_do_not_belong_together(tmp_path):
     np.save(tmp_path / "y.npy", np.ones(4))
     with pytest.raises(ValueError, match="y.npy has 4 rows and .*X.npy 3"):
         collegium.open((tmp_path / "X.npy", tmp_path / "y.npy"))
+
+
+def test_weights_of_two_dimensions(tmp_path):
+    paths = write(tmp_path, "npy")
+    np.save(paths[2], np.ones((97, 2)))
+    with pytest.raises(ValueError, match="w.npy has two dimensions: give one weight a row"):
+        collegium.open(paths)
 
 
 def test_names_that_are_used_twice(tmp_path):

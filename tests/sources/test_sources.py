@@ -186,6 +186,12 @@ def test_numbers_of_all_kinds(tmp_path, kind):
     assert_array_equal(X, np.transpose(expected))
 
 
+def test_columns_of_pandas_may_have_numbers_as_names():
+    pd = pytest.importorskip("pandas")
+    X, y, _ = collegium.open(pd.DataFrame(np.eye(3)), target=2, columns=[1, 0]).head()
+    assert_array_equal(np.column_stack([X, y]), np.eye(3)[:, [1, 0, 2]])
+
+
 def test_pandas_columns_that_can_have_gaps(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "y": [0.5, 1.5, 2.5]})
@@ -218,6 +224,10 @@ def test_csv_of_true_and_false(tmp_path):
 def test_several_targets_of_arrays(tmp_path):
     np.save(tmp_path / "X.npy", np.arange(6.0).reshape(3, 2))
     np.save(tmp_path / "y.npy", np.arange(6).reshape(3, 2))
+    np.save(tmp_path / "w.npy", np.arange(3))
+    source = collegium.open([tuple(tmp_path / f"{name}.npy" for name in "Xyw")], target=["y1"])
+    assert source.columns == ("x0", "x1") and source.weight == "w"
+    assert_array_equal(source.head(3)[1], [[1], [3], [5]])
     source = collegium.open((tmp_path / "X.npy", tmp_path / "y.npy"))
     assert source.target == ("y0", "y1") and source.columns == ("x0", "x1")
     assert_array_equal(source.head(3)[1], np.arange(6.0).reshape(3, 2))

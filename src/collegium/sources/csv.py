@@ -102,13 +102,16 @@ class CsvTable:
         parse = csv.ParseOptions(newlines_in_values=True)
         try:
             names = csv.read_csv(library().BufferReader(lines), None, parse).column_names
-            unique(path, names)
             every = csv.ConvertOptions(column_types=dict.fromkeys(names, library().string()))
             table = csv.read_csv(library().BufferReader(lines), None, parse, every)
-        except library().ArrowInvalid as error:
+        except ValueError as error:
             raise ValueError(
-                f"{path} is no CSV file with a header ({error}): write it again, or leave it out"
+                f"{path} is no CSV file in UTF-8 with a header ({error}): write it again, or leave "
+                "it out"
             ) from error
+        unique(path, names)
+        if table.num_rows > 1:
+            raise ValueError(f"lines of {path} end in \\r alone: write it again with \\n")
         first = {n: table.column(n)[0].as_py() if table.num_rows else "" for n in names}
         return cls(path, {name: _type(value) for name, value in first.items()})
 

@@ -65,6 +65,8 @@ class FrameTable:
                 raise ValueError(f"{file} is a {type(frame).__name__}: call its collect() first")
             schema = frame.head(0).to_arrow().schema
             return cls(file, {field.name: type_of(field.type) for field in schema}, frame)
+        if not hasattr(frame, "columns"):
+            raise ValueError(f"{file} is a {type(frame).__name__}: give a DataFrame")
         unique(file, list(frame.columns))
         types = {name: _pandas_type(kind) for name, kind in frame.dtypes.items()}
         return cls(file, types, frame)

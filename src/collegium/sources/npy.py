@@ -79,6 +79,8 @@ class NpyTable:
                     f"{path} has {found.shape[0]} rows and {paths[0]} {arrays[0].shape[0]}: give "
                     "arrays that belong together"
                 )
+        if len(paths) == 3 and arrays[2].ndim != 1:
+            raise ValueError(f"{paths[2]} has two dimensions: give one weight a row")
         types: dict[str, Type] = {}
         target: tuple[str, ...] = ()
         for letter, found in zip(LETTERS, arrays):

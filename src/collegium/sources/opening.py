@@ -108,16 +108,16 @@ def open(
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    return (names,) if isinstance(names, (str, int)) else tuple(names)  # pandas has numbers, too
 
 
 def _roles(
     table: Table, target: tuple[str, ...] | None, columns: Sequence[str] | None, weight: str | None
 ) -> Roles:
     """Names of inputs, targets and weights; where they are not given, by the first table."""
-    if target is None:
-        target = table.target
-        weight = "w" if weight is None and target and "w" in table.types else weight
+    target = table.target if target is None else target
+    if weight is None and table.target and "w" in table.types and "w" not in (columns or ()):
+        weight = "w"  # of arrays that belong together
     apart = (*target, weight)
     own = [one for one in table.types if one not in apart and one not in table.target]
     inputs = tuple(own) if columns is None else _several(columns)
