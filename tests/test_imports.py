@@ -13,9 +13,9 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "messages", "likelihoods", "answers", "learning",
-    "averaging", "scale", "transforms", "modelfile", "interface", "combining", "laplace",
-    "committee", "sparse", "online", "filter", "rvc",
+    "numerics", "engines", "kernels", "rows", "sources", "messages", "likelihoods", "answers",
+    "learning", "averaging", "scale", "transforms", "modelfile", "interface", "combining",
+    "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 
@@ -57,6 +57,19 @@ def test_only_chosen_libraries_are_imported():
             assert known, f"{path.name} imports {name[0]}"
 
 
+def test_sources_import_little():
+    for path in (ROOT / "sources").glob("*.py"):
+        for name in imported(path):
+            assert name[0] != "collegium" or name[1] in ("numerics", "rows", "sources")
+
+
+def test_pyarrow_is_asked_for_in_one_place():
+    users = [p.name for p in ROOT.rglob("*.py") if 'library("pyarrow' in p.read_text()]
+    assert users and all((ROOT / "sources" / name).exists() for name in users)
+    asked = [p.relative_to(ROOT) for p in ROOT.rglob("*.py") if '"pyarrow"' in p.read_text()]
+    assert asked == [Path("sources", "arrow.py")]
+
+
 def test_lapack_is_called_in_one_place():
     users = [p.name for p in ROOT.rglob("*.py") if "lapack" in p.read_text() and p.stem != "lapack"]
     assert users == ["linalg.py"]
@@ -65,6 +78,7 @@ def test_lapack_is_called_in_one_place():
 #: One after the other.
 STATEMENTS = {
     "package": "import sys, collegium",
+    "sources": "collegium.open",
     "plots": "collegium.plots.plot_prior",
     "estimator": "from collegium import CommitteeRegressor",
 }
@@ -97,6 +111,16 @@ def test_estimators_bring_in_no_other_estimator(modules_after):
 def test_matplotlib_is_imported_when_something_is_drawn_and_not_before(modules_after):
     modules = modules_after["plots"]
     assert "collegium.plots" in modules and "matplotlib" not in modules
+
+
+def test_pyarrow_is_imported_when_a_file_needs_it_and_not_before(modules_after):
+    modules = modules_after["sources"]
+    assert "collegium.sources.opening" in modules
+    assert not modules & {"pyarrow", "pandas", "polars", "sklearn"}
+
+
+def test_importing_all_names_leaves_the_open_of_python_alone():
+    assert "open" not in collegium.__all__ and "open" in dir(collegium)
 
 
 def test_every_public_name_is_there():

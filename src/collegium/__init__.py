@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .online.classifier import OnlineGPClassifier
     from .online.regressor import OnlineGPRegressor
     from .rvc.regressor import RVCRegressor
+    from .sources.opening import open as open
+    from .sources.source import Source
     from .sparse.nystrom_regressor import NystromRegressor
     from .sparse.regressor import SparseGPRegressor
 
@@ -55,6 +57,7 @@ __all__ = [
     "RVCRegressor",
     "RegressionFilter",
     "Select",
+    "Source",
     "SparseGPRegressor",
     "StreamWarning",
     "Sweeps",
@@ -73,7 +76,8 @@ __all__ = [
     "warm_up",
 ]
 #: Where estimators and their options live. They are imported when first asked for: scikit-learn
-#: takes longer to import than everything else.
+#: takes longer to import than everything else. `open` is not in `__all__`: an import of all names
+#: would hide the `open` of Python.
 ESTIMATORS = {
     "CG": "interface.options",
     "CommitteeClassifier": "committee.classifier",
@@ -87,11 +91,13 @@ ESTIMATORS = {
     "RVCRegressor": "rvc.regressor",
     "RegressionFilter": "filter.regressor",
     "Select": "interface.options",
+    "Source": "sources.source",
     "SparseGPRegressor": "sparse.regressor",
     "StreamWarning": "interface.watching",
     "Sweeps": "interface.options",
     "Transductive": "interface.options",
     "load": "deployment",
+    "open": "sources.opening",
     "warm_up": "deployment",
 }
 #: Modules that are imported when first asked for.
@@ -111,4 +117,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *ESTIMATORS})

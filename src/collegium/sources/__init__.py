@@ -1,0 +1,1 @@
+"""Rows in files and frames: a source, its columns and its numbered chunks."""

@@ -1,0 +1,119 @@
+"""What Parquet, Arrow IPC, CSV and polars share: pyarrow, its types, batches cut to any length."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .pieces import BOOLEAN, DATE, DECIMAL, NUMBER, OTHER, TEXT, WHOLE, Type
+
+Array = np.ndarray
+_kept = threading.local()
+
+
+def library(name: str = "pyarrow") -> Any:
+    """pyarrow or a module of it, imported when a file needs it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        message = "this kind of file is read by pyarrow: pip install 'collegium[files]'"
+        raise ImportError(message) from error
+
+
+def type_of(found: Any) -> Type:
+    """The type of an Arrow column. A column of nothing but gaps counts as one of numbers."""
+    types = library().types
+    tests = {
+        BOOLEAN: (types.is_boolean,),
+        WHOLE: (types.is_integer,),
+        NUMBER: (types.is_floating, types.is_null),
+        DECIMAL: (types.is_decimal,),
+        TEXT: (types.is_string, types.is_large_string, types.is_dictionary, _is_view),
+        DATE: (types.is_temporal,),
+    }
+    for kind, several in tests.items():
+        if any(test(found) for test in several):
+            return Type(kind, str(found))
+    return Type(OTHER, str(found))
+
+
+def _is_view(found: Any) -> bool:
+    return str(found) == "string_view"
+
+
+def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
+    """Columns of record batches of n rows together, in float64; gaps are NaN  (n, k)."""
+    double = library().float64()
+    values, at = np.empty((len(names), n)).T, 0  # columns are written one by one
+    for batch in batches:
+        rows = slice(at, at + batch.num_rows)
+        at = rows.stop
+        if at > n:
+            break
+        for k, name in enumerate(names):
+            column = batch.column(name).cast(double, safe=False)
+            if column.null_count:
+                column = column.fill_null(np.nan)
+            # `to_numpy` would import pandas where it is there: a second, and 50 MB.
+            _, data = column.buffers()
+            start = 8 * column.offset
+            values[rows, k] = np.frombuffer(data, np.float64, len(column), start) if data else ()
+    if at != n:
+        raise ValueError(f"{at} rows where {n} were: the file has changed, open it again")
+    return values
+
+
+class Cursor:
+    """Batches of one row group, read in order and cut to any length."""
+
+    def __init__(self, key: Hashable, batches: Iterable[Any]) -> None:
+        self.key, self.at = key, 0
+        self._batches = iter(batches)
+        self._pending: Any = None
+
+    def _next(self, most: int) -> Any:
+        """At most so many further rows; None at the end."""
+        while self._pending is None or not self._pending.num_rows:
+            self._pending = next(self._batches, None)
+            if self._pending is None:
+                return None
+        part = self._pending.slice(0, most)
+        self._pending = self._pending.slice(part.num_rows)
+        self.at += part.num_rows
+        return part
+
+    def take(self, offset: int, n: int) -> list[Any]:
+        """Batches with rows [offset, offset + n), fewer at the end; none before `at`."""
+        while self.at < offset and self._next(offset - self.at) is not None:
+            pass
+        found, stop = [], offset + n
+        while self.at < stop and (part := self._next(stop - self.at)) is not None:
+            found.append(part)
+        return found
+
+
+def take(
+    path: str, group: int, names: Sequence[str], rows: tuple[int, int, int],
+    batches: Callable[[], Iterable[Any]],
+) -> Array:  # fmt: skip
+    """Rows (offset, n) of a group of so many rows, in float64  (n, k).
+
+    Pages are decoded from the start of a group. Each thread keeps the place where it stopped, so
+    that the next piece of the same group goes on from there, in the memory of a few batches.
+    """
+    offset, n, end = rows
+    stat = os.stat(path)
+    key = (os.getpid(), path, stat.st_size, stat.st_mtime_ns, group, tuple(names))
+    cursor = getattr(_kept, "cursor", None)
+    _kept.cursor = None  # an error leaves none behind
+    if cursor is None or cursor.key != key or cursor.at > offset:
+        cursor = Cursor(key, batches())
+    values = floats(cursor.take(offset, n), names, n)
+    if cursor.at < end:
+        _kept.cursor = cursor
+    return values

@@ -1,0 +1,187 @@
+"""CSV files with a header: pieces are runs of lines, found by their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arrow import floats, library
+from .pieces import BOOLEAN, NUMERAL, TEXT, Type, unique
+
+Array = np.ndarray
+#: Bytes that are read at a time.
+BLOCK = 1 << 20
+NEWLINE, RETURN, QUOTE = b'\n\r"'
+
+
+@dataclass(frozen=True, eq=False)
+class CsvPiece:
+    """Lines of a file from byte `start` to byte `stop`, whose first is row `offset`."""
+
+    file: str
+    group: None
+    offset: int
+    n: int
+    start: int
+    stop: int
+    types: dict[str, Type]
+
+    def read(self, names: Sequence[str]) -> Array:
+        pa = library()
+        kinds = {name: self.types[name].kind for name in names}
+        types = {n: pa.bool_() if k == BOOLEAN else pa.float64() for n, k in kinds.items()}
+        try:
+            table = self._table(types)
+        except ValueError as error:
+            self._explain(types)
+            raise ValueError(f"{error}: correct the line, or leave the file out") from error
+        return floats(table.to_batches(), names, self.n)
+
+    def _table(self, types: dict[str, Any]) -> Any:
+        csv = library("pyarrow.csv")
+        with open(self.file, "rb") as file:
+            file.seek(self.start)
+            lines = file.read(self.stop - self.start)
+        return csv.read_csv(
+            library().BufferReader(lines),
+            csv.ReadOptions(
+                use_threads=False, block_size=len(lines) + 1, column_names=list(self.types)
+            ),
+            csv.ParseOptions(newlines_in_values=True),
+            csv.ConvertOptions(column_types=types, include_columns=list(types)),
+        )
+
+    def _explain(self, types: dict[str, Any]) -> None:
+        """Raise a ValueError that names the first value that is no number, if there is one."""
+        text = library().string()
+        table = self._table(dict.fromkeys(types, text))
+        compute = library("pyarrow.compute")
+        for name, type in types.items():
+            column = compute.utf8_trim_whitespace(table.column(name).combine_chunks())
+            row = _first_bad(column, type)
+            if row is not None:
+                raise ValueError(
+                    f"column {name!r}, row {self.offset + row}: {column[row].as_py()!r} is no "
+                    "number: correct it, or leave the row or the column out"
+                )
+
+
+def _first_bad(column: Any, type: Any) -> int | None:
+    """Position of the first value that cannot be cast, by bisection."""
+
+    def fails(low: int, high: int) -> bool:
+        try:
+            column.slice(low, high - low).cast(type)
+        except ValueError:
+            return True
+        return False
+
+    low, high = 0, len(column)
+    if not fails(low, high):
+        return None
+    while high - low > 1:  # the first is in [low, high)
+        middle = (low + high) // 2
+        low, high = (low, middle) if fails(low, middle) else (middle, high)
+    return low
+
+
+@dataclass(frozen=True, eq=False)
+class CsvTable:
+    """A CSV file: its columns, typed by their first values. Rows are counted when it is cut."""
+
+    file: str
+    types: dict[str, Type]
+    target: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, path: str) -> CsvTable:
+        csv, lines = library("pyarrow.csv"), _first_lines(path)
+        parse = csv.ParseOptions(newlines_in_values=True)
+        try:
+            names = csv.read_csv(library().BufferReader(lines), None, parse).column_names
+            every = csv.ConvertOptions(column_types=dict.fromkeys(names, library().string()))
+            table = csv.read_csv(library().BufferReader(lines), None, parse, every)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is no CSV file in UTF-8 with a header ({error}): write it again, or leave "
+                "it out"
+            ) from error
+        unique(path, names)
+        if table.num_rows > 1:
+            raise ValueError(f"lines of {path} end in \\r alone: write it again with \\n")
+        first = {n: table.column(n)[0].as_py() if table.num_rows else "" for n in names}
+        return cls(path, {name: _type(value) for name, value in first.items()})
+
+    def pieces(self, most: int) -> Iterator[CsvPiece]:
+        offset, begin, end, count = 0, 0, 0, 0
+        for starts, stops in _rows(self.file):
+            at = 0
+            while at < starts.size:
+                begin = begin if count else int(starts[at])
+                more = min(most - count, starts.size - at)
+                at, count = at + more, count + more
+                end = int(stops[at - 1])
+                if count == most:
+                    yield CsvPiece(self.file, None, offset, count, begin, end, self.types)
+                    offset, count = offset + count, 0
+        if count:
+            yield CsvPiece(self.file, None, offset, count, begin, end, self.types)
+
+
+def _type(value: str) -> Type:
+    """The type of a column by its first value."""
+    if value.strip().lower() in ("true", "false"):
+        return Type(BOOLEAN, "true or false")
+    try:
+        float(value or "nan")
+    except ValueError:
+        missing = value in library("pyarrow.csv").ConvertOptions().null_values
+        return Type(NUMERAL, "numbers") if missing else Type(TEXT, f"text such as {value!r}")
+    return Type(NUMERAL, "numbers")
+
+
+def _first_lines(path: str) -> bytes:
+    """The header and the first row."""
+    stop, missing = 0, 2
+    for _, stops in _lines(path):
+        if stops.size:
+            stop, missing = int(stops[:missing][-1]), missing - min(missing, stops.size)
+        if not missing:
+            break
+    with open(path, "rb") as file:
+        return file.read(stop)
+
+
+def _rows(path: str) -> Iterator[tuple[Array, Array]]:
+    """Bytes at which rows start and stop, block by block, without the header."""
+    header = True
+    for starts, stops in _lines(path):
+        if header and starts.size:
+            starts, stops, header = starts[1:], stops[1:], False
+        yield starts, stops
+
+
+def _lines(path: str) -> Iterator[tuple[Array, Array]]:
+    """Bytes at which lines that are not blank start and stop; a quoted newline ends none."""
+    rest, done = b"", 0
+    with open(path, "rb") as file:
+        while True:
+            block = file.read(BLOCK)
+            data = rest + (block or b"\n" * bool(rest))
+            if not data:
+                return
+            found = np.frombuffer(data, dtype=np.uint8)
+            ends = np.flatnonzero(found == NEWLINE)
+            if QUOTE in data:
+                ends = ends[np.cumsum(found == QUOTE)[ends] % 2 == 0]
+            if not block and not ends.size:
+                raise ValueError(f"{path} ends inside a quoted value: write it again")
+            starts = np.concatenate(([0], ends[:-1] + 1))[: ends.size]
+            size = ends - starts
+            full = (size > 1) | ((size == 1) & (found[starts] != RETURN))
+            yield starts[full] + done, ends[full] + 1 + done
+            used = int(ends[-1]) + 1 if ends.size else 0
+            rest, done = data[used:] if block else b"", done + used

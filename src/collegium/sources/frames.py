@@ -1,0 +1,87 @@
+"""Frames of pandas and polars: pieces are slices, and a pickled one takes only its rows along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arrow import floats, type_of
+from .pieces import NUMPY_KINDS, TEXT, Type, cut, unique
+
+Array = np.ndarray
+
+
+def library_of(value: Any) -> str:
+    """The name of the library that a value's class is from."""
+    return type(value).__module__.partition(".")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PandasPiece:
+    """A slice of rows of a pandas frame."""
+
+    file: str
+    group: None
+    offset: int
+    n: int
+    rows: Any
+
+    def read(self, names: Sequence[str]) -> Array:
+        columns = [self.rows[name].to_numpy(np.float64, na_value=np.nan) for name in names]
+        return np.column_stack(columns) if columns else np.empty((self.n, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class PolarsPiece:
+    """A slice of rows of a polars frame."""
+
+    file: str
+    group: None
+    offset: int
+    n: int
+    rows: Any
+
+    def read(self, names: Sequence[str]) -> Array:
+        found = self.rows.select(list(names)).to_arrow()
+        return floats(found.to_batches(), names, self.n)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTable:
+    """A frame in memory and the types of its columns."""
+
+    file: str
+    types: dict[str, Type]
+    frame: Any
+    target: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: Any, file: str) -> FrameTable:
+        if library_of(frame) == "polars":
+            if not hasattr(frame, "to_arrow"):
+                raise ValueError(f"{file} is a {type(frame).__name__}: call its collect() first")
+            schema = frame.head(0).to_arrow().schema
+            return cls(file, {field.name: type_of(field.type) for field in schema}, frame)
+        if not hasattr(frame, "columns"):
+            raise ValueError(f"{file} is a {type(frame).__name__}: give a DataFrame")
+        unique(file, list(frame.columns))
+        types = {name: _pandas_type(kind) for name, kind in frame.dtypes.items()}
+        return cls(file, types, frame)
+
+    def pieces(self, most: int) -> Iterator[PandasPiece | PolarsPiece]:
+        polars = library_of(self.frame) == "polars"
+        for offset, n in cut(len(self.frame), most):
+            if polars:
+                rows = self.frame.slice(offset, n)
+                yield PolarsPiece(self.file, None, offset, n, rows)
+            else:
+                rows = self.frame.iloc[offset : offset + n]
+                yield PandasPiece(self.file, None, offset, n, rows)
+
+
+def _pandas_type(dtype: Any) -> Type:
+    """Strings, categories and objects have the kind "O": all of them count as text for now."""
+    return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

@@ -1,0 +1,95 @@
+"""Arrays in `.npy` files, mapped into memory: inputs, targets, and weights where they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pieces import NUMPY_KINDS, OTHER, Type, cut, readable
+
+Array = np.ndarray
+LETTERS = "xyw"
+
+
+def _open(path: str) -> Array:
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"{path} is no whole .npy file of numbers ({error}): write it again with np.save, or "
+            "leave it out"
+        ) from error
+    if found.ndim not in (1, 2):
+        raise ValueError(f"{path} has {found.ndim} dimensions: give arrays of one or two")
+    return found
+
+
+def _names(letter: str, found: Array) -> list[str]:
+    """x0, x1, … of inputs; y, or y0, y1, … of targets; w of weights."""
+    if letter != "x" and found.ndim == 1:
+        return [letter]
+    return [f"{letter}{k}" for k in range(1 if found.ndim == 1 else found.shape[1])]
+
+
+@dataclass(frozen=True, eq=False)
+class NpyPiece:
+    """Rows of arrays that belong together."""
+
+    file: str
+    group: None
+    offset: int
+    n: int
+    paths: tuple[str, ...]
+
+    def read(self, names: Sequence[str]) -> Array:
+        values, rows = np.empty((len(names), self.n)).T, slice(self.offset, self.offset + self.n)
+        for letter, path in zip(LETTERS, self.paths):
+            found = _open(path)
+            if found.shape[0] < rows.stop:
+                raise ValueError(f"{path} has {found.shape[0]} rows: it has changed, open it again")
+            own = _names(letter, found)
+            for k, name in enumerate(names):
+                if name in own:
+                    values[:, k] = (found if found.ndim == 1 else found[:, own.index(name)])[rows]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class NpyTable:
+    """(X.npy, y.npy) or (X.npy, y.npy, w.npy): columns x0, x1, …, y (or y0, y1, …) and w."""
+
+    file: str
+    types: dict[str, Type]
+    target: tuple[str, ...]
+    paths: tuple[str, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, paths: tuple[str, ...]) -> NpyTable:
+        if not 1 <= len(paths) <= 3:
+            raise ValueError(f"{len(paths)} arrays in {paths}: give (X.npy, y.npy[, w.npy])")
+        for path in paths:
+            readable(path)
+        arrays = [_open(path) for path in paths]
+        for path, found in zip(paths, arrays):
+            if found.shape[0] != arrays[0].shape[0]:
+                raise ValueError(
+                    f"{path} has {found.shape[0]} rows and {paths[0]} {arrays[0].shape[0]}: give "
+                    "arrays that belong together"
+                )
+        if len(paths) == 3 and arrays[2].ndim != 1:
+            raise ValueError(f"{paths[2]} has two dimensions: give one weight a row")
+        types: dict[str, Type] = {}
+        target: tuple[str, ...] = ()
+        for letter, found in zip(LETTERS, arrays):
+            own = _names(letter, found)
+            kind = NUMPY_KINDS.get(found.dtype.kind, OTHER)
+            types.update(dict.fromkeys(own, Type(kind, str(found.dtype))))
+            target = tuple(own) if letter == "y" else target
+        return cls(" and ".join(paths), types, target, paths, arrays[0].shape[0])
+
+    def pieces(self, most: int) -> Iterator[NpyPiece]:
+        for offset, n in cut(self.rows, most):
+            yield NpyPiece(self.file, None, offset, n, self.paths)

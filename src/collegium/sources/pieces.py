@@ -1,0 +1,100 @@
+"""What every format has: a table of typed columns that is cut into pieces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+Array = np.ndarray
+BOOLEAN, WHOLE, NUMBER, DECIMAL = "boolean", "whole number", "number", "decimal"
+#: A number written as text: whether it is whole depends on the row.
+NUMERAL = "numeral"
+TEXT, DATE, OTHER = "text", "date or time", "other"
+NUMERIC = (BOOLEAN, WHOLE, NUMBER, DECIMAL, NUMERAL)
+#: Kinds of dtypes of NumPy, and of those of pandas that have one.
+NUMPY_KINDS = {"b": BOOLEAN, "i": WHOLE, "u": WHOLE, "f": NUMBER, "M": DATE, "m": DATE}
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a column: its kind, and what the file calls it."""
+
+    kind: str
+    name: str
+
+    def agrees(self, other: Type) -> bool:
+        """Whether columns of both types may be one. Widths do not matter: all become float64."""
+        if NUMERAL in (self.kind, other.kind):
+            return {self.kind, other.kind} <= {NUMERAL, WHOLE, NUMBER, DECIMAL}
+        return self.kind == other.kind
+
+
+class Piece(Protocol):
+    """A run of rows in one row group; small where the rows are in a file, and it can be pickled."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def group(self) -> int | None: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    def read(self, names: Sequence[str]) -> Array:
+        """These columns in float64; gaps are NaN  (n, k)."""
+        ...
+
+
+class Table(Protocol):
+    """One file or frame whose schema is known."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def types(self) -> Mapping[str, Type]: ...
+    @property
+    def target(self) -> tuple[str, ...]:
+        """Columns that are targets by themselves."""
+        ...
+
+    def pieces(self, most: int) -> Iterator[Piece]:
+        """All rows in order, in pieces of at most `most` rows."""
+        ...
+
+
+class BadChunkError(ValueError):
+    """A chunk cannot be used: says where it is, why, and what can be done."""
+
+
+def cut(rows: int, most: int) -> Iterator[tuple[int, int]]:
+    """(offset, n) of pieces of at most `most` rows."""
+    return ((k, min(most, rows - k)) for k in range(0, rows, most))
+
+
+def unique(file: str, names: Sequence[str]) -> None:
+    """Refuse a table in which a name does not say which column is meant."""
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ValueError(f"{file} has several columns named {twice[0]!r}: rename them")
+
+
+def readable(path: str) -> None:
+    """Raise an OSError or a ValueError with a remedy where a file cannot be read or is empty."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(1)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, "no such file: check the path", path) from None
+    except PermissionError as error:
+        why = "no permission to read it: change its mode or owner, or leave it out"
+        raise PermissionError(error.errno, why, path) from None
+    except IsADirectoryError as error:
+        inside = os.path.join(path, "*.parquet")
+        why = f"a folder: name the files in it, such as {inside!r}"
+        raise IsADirectoryError(error.errno, why, path) from None
+    if not first:
+        raise ValueError(f"{path} is empty (0 bytes): write it again, or leave it out")

@@ -1,0 +1,141 @@
+"""A source of rows: its columns, its chunks, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .pieces import NUMERIC, Piece, Table
+from .reference import Reference
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Rows that were left out: a chunk, or a whole file (`id` and `n` are None)."""
+
+    id: int | None
+    file: str
+    n: int | None
+    reason: str
+
+
+@dataclass(eq=False, repr=False)
+class Source:
+    """Rows in files or frames. `collegium.open` makes one.
+
+    Chunks are numbered runs of at most `chunk_rows` rows of one row group. Where they are cut
+    depends on the files alone, not on how a reader batches them.
+    """
+
+    tables: tuple[Table, ...]
+    columns: tuple[str, ...]  # inputs, in the order of X
+    target: tuple[str, ...]
+    weight: str | None
+    chunk_rows: int
+    on_bad_chunk: str
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        files = self.tables[0].file if len(self.tables) == 1 else f"{len(self.tables)} files"
+        return f"Source({files}, columns={list(self.columns)}, target={list(self.target)})"
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all chunks. Those of CSV files are counted when they are first asked for."""
+        return sum(chunk.n for chunk in self.chunks)
+
+    @cached_property
+    def chunks(self) -> Sequence[Reference]:
+        """References to all rows in order; each can be pickled and loaded anywhere."""
+        found = list(self._references())
+        if not found:
+            names = ", ".join(table.file for table in self.tables)
+            raise ValueError(f"there are no rows in {names}: give a file that has some")
+        return found
+
+    def _references(self) -> Iterator[Reference]:
+        for id, piece in enumerate(self._pieces()):
+            yield Reference(id, piece, self.columns, self.target, self.weight)
+
+    def _pieces(self) -> Iterator[Piece]:
+        for table in self.tables:
+            try:
+                yield from table.pieces(self.chunk_rows)
+            except (ValueError, OSError) as error:
+                self._skip(Skipped(None, table.file, None, str(error)), error)
+
+    def rows(self) -> Iterator[tuple[Reference, Array, Array, Array]]:
+        """Each chunk with its X, y and w, one in memory at a time."""
+        for chunk in self.chunks:
+            try:
+                X, y, w = chunk.load()
+            except (ValueError, OSError) as error:
+                self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
+                continue
+            yield chunk, X, y, w
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Array]:
+        """Columns of the files, inputs by default, one chunk in memory at a time  (n, k)."""
+        names = self.columns if columns is None else tuple(columns)
+        for table in self.tables:
+            check_numbers(table, names)
+        for chunk in self.chunks:
+            try:
+                values = chunk.read(names)
+            except (ValueError, OSError) as error:
+                self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
+                continue
+            yield values
+
+    def head(self, n: int = 5) -> tuple[Array, Array, Array]:
+        """X, y and w of the first n rows; no more chunks are read than that needs."""
+        parts, missing = [], n
+        for chunk in self._references():
+            if missing <= 0:
+                break
+            try:
+                X, y, w = chunk.load()
+            except (ValueError, OSError) as error:
+                self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
+                continue
+            parts.append((X[:missing], y[:missing], w[:missing]))
+            missing -= len(w)
+        if not parts:
+            return np.empty((0, len(self.columns))), np.empty((0, len(self.target))), np.empty(0)
+        X, y, w = (np.concatenate(one) for one in zip(*parts))
+        return X, y, w
+
+    def _skip(self, left_out: Skipped, error: Exception) -> None:
+        """Note what is left out, once, or raise the error."""
+        if self.on_bad_chunk == "raise":
+            raise error
+        if left_out not in self.skipped:
+            self.skipped.append(left_out)
+
+
+def check_numbers(table: Table, names: Sequence[str], like: Table | None = None) -> None:
+    """Refuse columns that a table lacks, that hold no numbers or that changed their type."""
+    for name in names:
+        if name not in table.types:
+            have = ", ".join(repr(one) for one in table.types)
+            other = f", which {like.file} has" if like is not None else ""
+            raise ValueError(
+                f"{table.file} has no column {name!r}{other}; it has {have}: correct the name, or "
+                "leave out the file or the column"
+            )
+        own = table.types[name]
+        if own.kind not in NUMERIC:
+            raise ValueError(
+                f"column {name!r} of {table.file} holds no numbers but {own.name} ({own.kind}): "
+                "write it as a number, or name the columns to use without it: columns=[…]"
+            )
+        if like is not None and not own.agrees(like.types[name]):
+            raise ValueError(
+                f"column {name!r} is {own.name} in {table.file} and {like.types[name].name} in "
+                f"{like.file}: write both with one type, or leave one file out"
+            )
