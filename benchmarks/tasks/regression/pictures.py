@@ -28,7 +28,7 @@ LEGEND = (
     "ours, constant noise", *PEER_STYLES
 )  # fmt: skip
 #: Sets of the picture of coverage, and its two lines: method, words, colour.
-WIDTH_SETS = ("kin40k", "protein", "cal_housing", "bike_hour")
+WIDTH_SETS = ("naval", "protein", "kin40k", "cal_housing")
 BEFORE_AND_AFTER = (
     ("collegium, constant noise", "constant noise", EXACT, "o--"),
     ("collegium", "default", OURS, "o-"),
