@@ -14,8 +14,8 @@ ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
     "numerics", "engines", "kernels", "rows", "store", "messages", "likelihoods", "answers",
-    "learning", "averaging", "scale", "transforms", "modelfile", "interface", "combining", "laplace",
-    "committee", "sparse", "online", "filter", "rvc",
+    "learning", "averaging", "scale", "transforms", "modelfile", "interface", "combining",
+    "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -115,7 +115,7 @@ def _check_values(X: Array, first: int) -> None:
     """Refuse what no box and no distance can be computed of."""
     if X.dtype.kind != "f":
         return
-    bad = ~(np.abs(X) <= X.dtype.type(min(LARGEST, np.finfo(X.dtype).max)))
+    bad = ~(np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)))
     if bad.any():
         i, j = np.argwhere(bad)[0]
         raise ValueError(
