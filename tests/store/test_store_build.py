@@ -29,14 +29,14 @@ def test_splitmix64_gives_its_known_numbers():
     assert splitmix64(state).tolist() == known
 
 
-@pytest.mark.parametrize("count", [5, 900])
-def test_the_sample_is_of_the_smallest_hashes(small, count):
+@pytest.mark.parametrize("k, count", [(70, 5), (2, 900)])
+def test_the_sample_is_of_the_smallest_hashes(small, k, count):
     data = rows(900, 2)
-    sample = HashSample(70)
+    sample = HashSample(k)
     order = np.random.default_rng(0).permutation(count)
     for one in records.pack_blocks(blocks(data, count, order=order)):
         sample.add(one)
-    smallest = np.sort(np.argsort(splitmix64(np.arange(900)))[:70])
+    smallest = np.sort(np.argsort(splitmix64(np.arange(900)))[:k])
     assert_array_equal(sample.records()["id"], smallest)
     assert_array_equal(sample.records()["X"], data[0][smallest])
 
