@@ -46,7 +46,7 @@ def median_planes(X: Array, ids: Array, spread: Array, levels: int) -> Planes:
     parts = {0: np.arange(len(X))}
     for i in range(count):
         rows = parts.pop(i)
-        axis = _widest(X[rows], spread)
+        axis = _widest(X[rows].T, spread)
         left, right = _halves(X[rows, axis], len(rows) // 2)
         # the least of the right half by (value, row number)
         values = X[rows[right], axis]
@@ -59,22 +59,23 @@ def median_planes(X: Array, ids: Array, spread: Array, levels: int) -> Planes:
 def bisect(X: Array, spread: Array, cell_rows: int) -> list[Array]:
     """Cut rows, sorted by row number, into cells of about this many, neighbours side by side."""
     found: list[Array] = []
-    waiting = [(np.arange(len(X)), max(1, round(len(X) / cell_rows)))]
+    columns = np.ascontiguousarray(X.T)  # each on its own: their ranges are quick to compute
+    waiting = [(np.arange(len(X)), columns, max(1, round(len(X) / cell_rows)))]
     while waiting:
-        rows, parts = waiting.pop()
+        rows, columns, parts = waiting.pop()
         if parts == 1:
             found.append(rows)
             continue
-        own = X[rows]
         few = parts // 2
-        left, right = _halves(own[:, _widest(own, spread)], len(rows) * few // parts)
-        waiting += [(rows[right], parts - few), (rows[left], few)]
+        left, right = _halves(columns[_widest(columns, spread)], rows.size * few // parts)
+        for own, count in ((right, parts - few), (left, few)):
+            waiting.append((rows[own], np.take(columns, own, axis=1), count))
     return found
 
 
-def _widest(X: Array, spread: Array) -> int:
-    """The column with the largest range, in units of its spread."""
-    reach = X.max(axis=0).astype(np.float64) - X.min(axis=0).astype(np.float64)
+def _widest(columns: Array, spread: Array) -> int:
+    """The column (d, n) with the largest range, in units of its spread."""
+    reach = columns.max(axis=1).astype(np.float64) - columns.min(axis=1).astype(np.float64)
     return int(np.argmax(np.divide(reach, spread, out=np.zeros_like(reach), where=spread > 0)))
 
 
