@@ -13,9 +13,9 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "sources", "messages", "likelihoods", "answers",
-    "learning", "averaging", "scale", "transforms", "modelfile", "interface", "combining",
-    "laplace", "committee", "sparse", "online", "filter", "rvc",
+    "numerics", "engines", "kernels", "rows", "sources", "store", "messages", "likelihoods",
+    "answers", "learning", "averaging", "scale", "transforms", "modelfile", "interface",
+    "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

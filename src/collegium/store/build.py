@@ -1,0 +1,188 @@
+"""Rows sorted into a segment in bounded memory.
+
+A hash sample gives median planes, one pass routes rows into bucket files, and each bucket is
+bisected alone. What is written depends on rows and their numbers only, not on blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cells import Planes, bisect, median_planes, spreads
+from .records import Block, Schema, gathered, pack_blocks
+from .sample import HashSample
+
+Array = np.ndarray
+#: Bytes of the rows that are sorted in memory at a time.
+BUCKET_BYTES = 32_000_000
+SAMPLE_ROWS, SAMPLE_BYTES = 65_536, 32_000_000
+#: Sampled rows that a plane should have behind it.
+ROWS_A_PLANE = 16
+
+
+class Incoming:
+    """New rows and their hash sample: read once to be sampled, and once more to be routed.
+
+    Blocks that can be read only once (a generator) are kept in a file of records meanwhile.
+    """
+
+    def __init__(self, blocks: Iterable[Block], work: Path, schema: Schema | None = None) -> None:
+        self._blocks = blocks
+        self._spool = work / "spool" if iter(blocks) is blocks else None
+        self.sample: HashSample | None = None
+        self.schema = schema
+        self.first: int | None = None  # the least row number
+        self.next = 0  # one above the largest row number
+        kept = open(self._spool, "wb") if self._spool else None
+        try:
+            for one in pack_blocks(blocks, schema):
+                self._take(one)
+                if kept:
+                    write(kept, one)
+        finally:
+            if kept:
+                kept.close()
+
+    def _take(self, records: Array) -> None:
+        if self.sample is None:
+            size = min(SAMPLE_ROWS, max(256, SAMPLE_BYTES // records.itemsize))
+            self.sample = HashSample(size)
+            self.schema = self.schema or schema_of(records)
+        self.sample.add(records)
+        if len(records):
+            low = int(records["id"][0])
+            self.first = low if self.first is None else min(self.first, low)
+            self.next = max(self.next, int(records["id"][-1]) + 1)
+
+    def records(self) -> Iterator[Array]:
+        """All rows once more."""
+        if self._spool is None:
+            yield from pack_blocks(self._blocks, self.schema)
+        else:
+            assert self.schema is not None
+            yield from _pieces(self._spool, self.schema.dtype)
+
+
+def schema_of(records: Array) -> Schema:
+    return Schema.of(records["X"], records["y"], records["w"])
+
+
+def _pieces(path: Path, dtype: np.dtype) -> Iterator[Array]:
+    step = max(1, BUCKET_BYTES // 4 // dtype.itemsize)
+    with open(path, "rb") as file:
+        while len(found := np.fromfile(file, dtype, step)):
+            yield found
+
+
+def write(file: Any, values: Array) -> None:
+    """Write the bytes of an array; a full disk is an OSError, not a signal."""
+    file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+
+
+def write_segment(
+    work: Path,
+    schema: Schema,
+    sample: HashSample,
+    source: Callable[[], Iterable[Array]],
+    cell_rows: int,
+) -> dict[str, Any]:
+    """Sort the rows of `source`, which `sample` has seen, into work/segment; what to list of it."""
+    chosen = sample.records()
+    n, size = sample.seen, schema.dtype.itemsize
+    levels = max(0, int(np.ceil(np.log2(n * size / BUCKET_BYTES))))
+    levels = min(levels, int(np.log2(max(1, len(chosen) // ROWS_A_PLANE))))
+    spread = spreads(chosen["X"])
+    planes = median_planes(chosen["X"], chosen["id"], spread, levels)
+    if _route(source(), planes, work) != n:
+        raise ValueError("blocks gave other rows when read again: give a generator, or a list")
+    folder = work / "segment"
+    folder.mkdir()
+    cells = _sort_buckets(work, folder, schema, n, 2**levels, (spread, cell_rows))
+    files = {one.name: one.stat().st_size for one in sorted(folder.iterdir())}
+    listed = [planes.axis.tolist(), planes.value.tolist(), planes.id.tolist()]
+    return {"rows": n, "cells": cells, "files": files, "planes": listed}
+
+
+def _route(source: Iterable[Array], planes: Planes, work: Path) -> int:
+    """Append every row to the file of its bucket; how many there were."""
+    count = 0
+    for records in gathered(source):
+        count += len(records)
+        bucket = planes.buckets(records["X"], records["id"])
+        order = np.argsort(bucket, kind="stable")
+        records, bucket = records[order], bucket[order]
+        starts = np.flatnonzero(np.diff(bucket, prepend=-1))
+        for a, b in zip(starts, [*starts[1:], len(records)]):
+            with open(_bucket(work, bucket[a]), "ab") as file:
+                write(file, records[a:b])
+    return count
+
+
+def _bucket(work: Path, k: int) -> Path:
+    return work / f"bucket-{k:05d}"
+
+
+@dataclass
+class _Cells:
+    start: list[Array]
+    low: list[Array]
+    high: list[Array]
+
+
+def _sort_buckets(
+    work: Path, folder: Path, schema: Schema, n: int, buckets: int, cut: tuple[Array, int]
+) -> int:
+    """Write the rows of all buckets cell by cell; the number of cells."""
+    shapes = {"X": (n, schema.d), "y": (n, schema.p), "w": (n,), "id": (n,)}
+    files = {name: open(folder / f"{name}.npy", "wb") for name in shapes}
+    cells, done = _Cells([], [], []), 0
+    try:
+        for name, shape in shapes.items():
+            _write_header(files[name], schema.dtype[name].base, shape)
+        for k in range(buckets):
+            path = _bucket(work, k)
+            if path.exists():
+                records = np.fromfile(path, schema.dtype)
+                done += _sort_bucket(records, done, cells, files, cut)
+                path.unlink()
+        for file in files.values():
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        for file in files.values():
+            file.close()
+    low, high = np.concatenate(cells.low), np.concatenate(cells.high)
+    start = np.concatenate([*cells.start, [n]])
+    with open(folder / "cells.npz", "wb") as boxes:
+        np.savez(boxes, start=start, low=low, high=high)
+        boxes.flush()
+        os.fsync(boxes.fileno())
+    return start.size - 1
+
+
+def _sort_bucket(
+    records: Array, done: int, cells: _Cells, files: dict[str, Any], cut: tuple[Array, int]
+) -> int:
+    """Append one bucket to the files, cell by cell; its number of rows."""
+    records = records[np.argsort(records["id"], kind="stable")]
+    found = bisect(np.ascontiguousarray(records["X"]), *cut)
+    starts = np.cumsum([0, *(len(rows) for rows in found[:-1])])
+    records = records[np.concatenate(found)]
+    for name, file in files.items():
+        write(file, records[name])
+    cells.start.append(done + starts)
+    cells.low.append(np.minimum.reduceat(records["X"], starts, axis=0))
+    cells.high.append(np.maximum.reduceat(records["X"], starts, axis=0))
+    return len(records)
+
+
+def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    descr = np.lib.format.dtype_to_descr(dtype)
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)

@@ -1,0 +1,159 @@
+"""The folder of a store: what is finished, what is not, and what to say when it cannot be.
+
+    rides.rows/  manifest.json  tombstones.npy
+                 segment-000/ X.npy y.npy w.npy id.npy  cells.npz (start, low, high)
+
+Whatever is not listed in the manifest does not count. New segments grow in `unfinished-store`
+and the manifest is renamed in last, so a process that is killed leaves the store as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+FORMAT = "collegium.rows/1"
+MANIFEST, TOMBSTONES, UNFINISHED = "manifest.json", "tombstones.npy", "unfinished-store"
+_SEGMENT = re.compile(r"segment-\d{3,}")
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a store that is there and whole."""
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no row store: build it first", str(path))
+    try:
+        found = json.loads((path / MANIFEST).read_text())
+        known = found["format"]
+    except (FileNotFoundError, NotADirectoryError):
+        why = "its build was not finished" if _is_leftover(path) else "it has no manifest.json"
+        raise ValueError(f"{path} is not a row store ({why}): build it with Store.build") from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path / MANIFEST} is damaged: build the store again") from None
+    if known != FORMAT:
+        raise ValueError(f"{path} has the format {known!r}, not {FORMAT!r}: build it again")
+    for one in found["segments"]:
+        for name, size in one["files"].items():
+            file = path / one["name"] / name
+            if not file.is_file() or file.stat().st_size != size:
+                raise ValueError(f"{file} is missing or cut off: build the store again")
+    return found
+
+
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps({"format": FORMAT, **manifest}, indent=1, sort_keys=True)
+    with replacing(path / MANIFEST) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Any]:
+    """A file to write to, which takes the place of `path` once all of it is on the disk."""
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def write_tombstones(path: Path, ids: Array) -> None:
+    with replacing(path / TOMBSTONES) as file:
+        np.save(file, np.asarray(ids, np.int64))
+
+
+def check_free(path: Path) -> None:
+    """Refuse a path where something is that no killed build has left."""
+    if _is_store(path):
+        said = "is a row store already: open it with Store.open, or delete it first"
+        raise FileExistsError(errno.EEXIST, said, str(path))
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} is a file: choose another path for the row store")
+    if path.exists() and any(path.iterdir()) and not _is_leftover(path):
+        raise ValueError(f"{path} is not a row store and not empty: choose another path")
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        found = json.loads((path / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and str(found.get("format")).startswith("collegium.rows/")
+
+
+def _is_leftover(path: Path) -> bool:
+    """Whether nothing is there but what a build that was killed leaves behind."""
+    if not (path / UNFINISHED).is_dir() or (path / MANIFEST).exists():
+        return False
+    return all(one.name == UNFINISHED or _is_own(one.name) for one in path.iterdir())
+
+
+def _is_own(name: str) -> bool:
+    return name.removesuffix(".part") in (MANIFEST, TOMBSTONES) or bool(_SEGMENT.fullmatch(name))
+
+
+def clear(path: Path) -> None:
+    """Remove what the manifest does not list; what says "unfinished" last."""
+    finished = (path / MANIFEST).exists()
+    listed = {one["name"] for one in read_manifest(path)["segments"]} if finished else set()
+    for one in path.iterdir():
+        if _SEGMENT.fullmatch(one.name) and one.name not in listed:
+            shutil.rmtree(one, ignore_errors=True)
+        elif one.name.endswith(".part") and _is_own(one.name):
+            one.unlink()
+    if not finished:
+        (path / TOMBSTONES).unlink(missing_ok=True)
+    shutil.rmtree(path / UNFINISHED, ignore_errors=True)
+
+
+@contextmanager
+def working(path: Path) -> Iterator[Path]:
+    """A folder to work in; after an error nothing is left of it, nor of a store that was new."""
+    with told(path):
+        there = path.exists()
+        path.mkdir(exist_ok=True)
+        clear(path)
+        try:
+            (path / UNFINISHED).mkdir()
+            yield path / UNFINISHED
+            clear(path)
+        except BaseException:
+            with suppress(OSError, ValueError):
+                clear(path)
+                if not there:
+                    path.rmdir()
+            raise
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Give errors of the system a remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise _told(error, path) from error
+
+
+def _told(error: OSError, path: Path) -> OSError:
+    """The same error with a remedy, where it is of the store and not of the source of rows."""
+    own = error.filename is None or Path(error.filename).is_relative_to(path)
+    if error.errno in _FULL:
+        said = "no space for the row store, nothing was written: free about three times its size"
+    elif error.errno in _FORBIDDEN:
+        said = "no permission to write the row store: choose a path that you may write to"
+    elif error.errno in (errno.ENOENT, errno.ENOTDIR):
+        said = "the folder for the row store does not exist: make it first"
+    else:
+        return error
+    return OSError(error.errno, f"{said} ({error.strerror})", str(path)) if own else error

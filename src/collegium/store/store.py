@@ -1,0 +1,230 @@
+"""The row store: rows on disk in cells, their nearest to a query, rows added and forgotten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..numerics.interrupts import interrupts
+from . import folder
+from .build import Incoming, write_segment
+from .records import LARGEST, Block, Schema
+from .search import search, sort_found
+from .segment import Cell, Segment
+
+Array = np.ndarray
+
+
+class Store:
+    """Rows in a folder, found by their nearness: `Store.build` once, then `Store.open`.
+
+    Positions number the rows in the order they lie on disk; `add` may change them. Row numbers
+    (`ids`) stay. One process may write at a time, any number may read.
+    """
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self._read()
+
+    def _read(self) -> None:
+        self._manifest = folder.read_manifest(self.path)
+        self._tombstones = np.load(self.path / folder.TOMBSTONES)
+        names = [one["name"] for one in self._manifest["segments"]]
+        self._segments = [Segment.open(self.path / name, self._tombstones) for name in names]
+        self._offsets = np.cumsum([0, *(len(one) for one in self._segments)])
+
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> Store:
+        """The store in a folder; rows are mapped into memory, not read."""
+        return cls(path)
+
+    @classmethod
+    def build(
+        cls, path: str | os.PathLike, blocks: Iterable[Block], *, cell_rows: int = 500
+    ) -> Store:
+        """Sort the rows of blocks (X, y, w, number of the first row) into a new folder.
+
+        Memory does not grow with the rows. Blocks are read twice; those of a generator once,
+        and kept on disk meanwhile. X, y and w keep the types of the first block. The files are
+        the same to the last byte however rows are cut into blocks. A build that was killed is
+        started over by the next one at the same path.
+        """
+        if cell_rows < 1:
+            raise ValueError(f"cell_rows={cell_rows}: give a whole number above 0")
+        path = Path(path)
+        folder.check_free(path)
+        with folder.working(path) as work:
+            new = Incoming(blocks, work)
+            if new.sample is None or new.schema is None:
+                raise ValueError("there are no rows: give at least one block that has some")
+            listed = write_segment(work, new.schema, new.sample, new.records, cell_rows)
+            folder.write_tombstones(path, np.empty(0, np.int64))
+            schema = vars(new.schema)
+            manifest = {"schema": schema, "cell_rows": cell_rows, "next_row": new.next}
+            _finish(path, work, {**manifest, "segments": []}, listed)
+        return cls(path)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(**self._manifest["schema"])
+
+    @property
+    def next_row(self) -> int:
+        """The least row number that `add` takes."""
+        return self._manifest["next_row"]
+
+    def __len__(self) -> int:
+        """The number of rows that are not forgotten."""
+        return sum(one.alive for one in self._segments)
+
+    @property
+    def n_segments(self) -> int:
+        return len(self._segments)
+
+    def add(self, blocks: Iterable[Block]) -> None:
+        """Add rows, with numbers above all others, as a segment.
+
+        Segments at its end that are less than twice as large are sorted into it, so there are
+        at most log₂ n of them and a row is written again log n times. Forgotten rows of these
+        are dropped.
+        """
+        segments = self._manifest["segments"]
+        with folder.working(self.path) as work:
+            new = Incoming(blocks, work, self.schema)
+            if new.sample is None or new.first is None:
+                return
+            if new.first < self.next_row:
+                raise ValueError(
+                    f"row number {new.first} is taken: number new rows from {self.next_row} on"
+                )
+            kept = len(segments)
+            while kept and self._segments[kept - 1].alive < 2 * new.sample.seen:
+                kept -= 1
+                for records in self._segments[kept].records():
+                    new.sample.add(records)
+            merged = self._segments[kept:]
+            listed = write_segment(
+                work,
+                self.schema,
+                new.sample,
+                lambda: chain(*(one.records() for one in merged), new.records()),
+                self._manifest["cell_rows"],
+            )
+            manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
+            _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
+            dropped = [one.id[one.dead] for one in merged if one.dead.size]
+            if dropped:
+                left = np.setdiff1d(self._tombstones, np.concatenate(dropped))
+                folder.write_tombstones(self.path, left)
+        self._read()
+
+    def forget(self, ids: Any) -> None:
+        """Never return the rows of these numbers again."""
+        ids = np.unique(np.asarray(ids, np.int64))
+        found = [one.id[_where(one, ids)] for one in self._segments]
+        unknown = np.setdiff1d(ids, np.concatenate(found))
+        if unknown.size:
+            raise ValueError(f"row {unknown[0]} is not in the store, or forgotten already")
+        with folder.told(self.path):
+            folder.write_tombstones(self.path, np.union1d(self._tombstones, ids))
+        self._read()
+
+    def nearest(
+        self, queries: Any, k: int, weights: Any = None, *, most_cells: int | None = None
+    ) -> tuple[Array, Array]:
+        """Positions and squared distances Σ (x − z)² weight of the k nearest rows  (q, k) each.
+
+        Nearest first, of equally near ones the lower row number first; computed in double
+        precision, exact for any weights ≥ 0 (one a column; None: ones). Fewer columns where the
+        store has fewer rows.
+
+        `most_cells` ends the search of each segment after so many cells, the most promising
+        first: rows are then near, not always the nearest. Beyond some ten columns an exact
+        search visits most cells; any set of rows is valid to condition on. Where fewer than k
+        were met, positions are −1 and distances ∞.
+        """
+        z, w = self._check_queries(queries, weights)
+        if k < 1 or (most_cells is not None and most_cells < 1):
+            raise ValueError(f"k={k}, most_cells={most_cells}: give whole numbers above 0")
+        shape = len(z), min(k, len(self))
+        found = (
+            np.empty(shape),
+            np.empty(shape, np.int64),
+            np.empty(shape, np.int64),
+            np.zeros(len(z), np.int64),
+        )
+        most = np.iinfo(np.int64).max if most_cells is None else most_cells
+        if shape[1]:
+            with interrupts():
+                for one, offset in zip(self._segments, self._offsets):
+                    search(z, w, most, one.tree, (one.X, one.id, one.dead), offset, found)
+                sort_found(found)
+        return found[2], found[0]
+
+    def _check_queries(self, queries: Any, weights: Any) -> tuple[Array, Array]:
+        z = np.ascontiguousarray(queries, np.float64)
+        d = self.schema.d
+        w = np.ones(d) if weights is None else np.ascontiguousarray(weights, np.float64)
+        if z.ndim != 2 or z.shape[1] != d:
+            raise ValueError(f"queries have the shape {z.shape}: give (q, {d})")
+        if w.shape != (d,) or not (np.isfinite(w) & (w >= 0)).all():
+            raise ValueError(f"weights: give {d} finite numbers ≥ 0")
+        if not (np.abs(z) <= LARGEST).all():
+            raise ValueError(f"queries are not all finite and below {LARGEST:g}")
+        return z, w
+
+    def take(self, positions: Any) -> tuple[Array, Array, Array]:
+        """X, y and w of rows by their positions, of any shape."""
+        return (
+            self._gather("X", positions),
+            self._gather("y", positions),
+            self._gather("w", positions),
+        )
+
+    def ids(self, positions: Any) -> Array:
+        """Row numbers by positions."""
+        return self._gather("id", positions)
+
+    def _gather(self, name: str, positions: Any) -> Array:
+        positions = np.asarray(positions, np.int64)
+        if positions.size and not 0 <= positions.min() <= positions.max() < self._offsets[-1]:
+            raise IndexError(f"positions are from 0 to {self._offsets[-1] - 1}")
+        owner = np.searchsorted(self._offsets, positions, side="right") - 1
+        parts = [getattr(one, name) for one in self._segments]
+        found = np.empty((*positions.shape, *parts[0].shape[1:]), parts[0].dtype)
+        for k, values in enumerate(parts):
+            own = owner == k
+            found[own] = values[positions[own] - self._offsets[k]]
+        return found
+
+    def chunks(self) -> list[Cell]:
+        """The cells, each with `id`, `n` and `load() -> X, y, w`; small to send elsewhere."""
+        found = []
+        for one in self._segments:
+            for c in range(one.start.size - 1):
+                own = one.cell(c)
+                n = own.stop - own.start if isinstance(own, slice) else own.size
+                if n:
+                    found.append(Cell((one.number, c), n, one))
+        return found
+
+
+def _where(segment: Segment, ids: Array) -> Array:
+    """Positions of the rows of these numbers that are not forgotten."""
+    found = np.isin(segment.id, ids)
+    return np.flatnonzero(found & ~segment.dead if segment.dead.size else found)
+
+
+def _finish(
+    path: Path, work: Path, manifest: dict[str, Any], listed: dict[str, Any], number: int = 0
+) -> None:
+    """Make a sorted segment part of the store, the manifest last."""
+    name = f"segment-{number:03d}"
+    os.rename(work / "segment", path / name)
+    segments = [*manifest["segments"], {"name": name, **listed}]
+    folder.write_manifest(path, {**manifest, "segments": segments})
