@@ -1,5 +1,7 @@
 """Degrees of freedom, the decision, calibrated deviations, and the record that is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -315,3 +317,14 @@ def test_constant_scale_of_rounded_targets_may_be_above_its_floor():
     scale = 1e-2 * np.exp(0.5 * np.maximum(found.offset, bound))  # as new rows are answered
     assert_allclose(scale, 1.0, rtol=0.2)
     assert_allclose(1e-2 * np.exp(0.5 * found.g), scale, rtol=0.2)
+
+
+def test_far_from_all_rows_the_scale_is_that_of_the_model():
+    inputs, y, w = held_out(400)
+    one = ErrorScale.learn(inputs, y, w)
+    most = inputs.log_sd.max()
+    for beyond, share in ((0.0, 1.0), (0.25, 0.5), (0.6, 0.0), (9.0, 0.0)):
+        at = replace(inputs, log_sd=np.full_like(inputs.log_sd, most + beyond))
+        clipped = replace(inputs, log_sd=np.full_like(inputs.log_sd, most))
+        assert_allclose(one.log_scale(at), share * one.log_scale(clipped), atol=1e-9)
+    assert_allclose(one.variance(at), np.exp(2 * at.log_sd), rtol=1e-12)

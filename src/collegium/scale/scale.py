@@ -20,6 +20,8 @@ FEWEST = 20
 #: Gain of all held-out rows in log density, none cut, by which a constant scale with heavy tails is
 #: taken too; under Gaussian noise it is below zero.
 NATS = 10.0
+#: Of the log of a standard deviation beyond those of held-out rows.
+FADES = 0.5
 #: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
 #: between values that may be smaller than its resolution.
 TIED, ODD = 0.5, 0.1
@@ -97,8 +99,19 @@ class OutputScale:
         log_sd = inputs.log_sd[:, output]
         if self.normal:
             return np.zeros(log_sd.size)
-        g = self.level if self.function is None else self.function(inputs, output)
+        if self.function is None:
+            return np.maximum(self.level, _least(log_sd, self.least))
+        g = self.function(inputs, output) * self.known(log_sd)
         return np.maximum(g, _least(log_sd, self.least))
+
+    def known(self, log_sd: Array) -> Array:
+        """1 where held-out rows had as large a standard deviation, falling to 0 over FADES of its
+        log: what they say of places near rows says nothing of places far from all  (n,)."""
+        if self.function is None:
+            return np.ones(log_sd.shape)
+        own = self.function.standard
+        most = own.centre[0] + own.spread[0] * own.high[0]
+        return np.clip(1.0 - (log_sd - most) / FADES, 0.0, 1.0)
 
 
 @record("scale.scale/1")
@@ -172,7 +185,9 @@ class ErrorScale:
         around the mean  (n, p)."""
         kappa, rho = np.array([(one.kappa, one.rho) for one in self.outputs]).T
         least = [_least(s, one.least) for s, one in zip(inputs.log_sd.T, self.outputs)]
-        factor = kappa * ((1.0 - rho) * np.exp(self.log_scale(inputs)) + rho)
+        known = [one.known(log_sd) for log_sd, one in zip(inputs.log_sd.T, self.outputs)]
+        factor = kappa ** np.stack(known, axis=1)
+        factor = factor * ((1.0 - rho) * np.exp(self.log_scale(inputs)) + rho)
         return np.exp(2.0 * inputs.log_sd) * np.maximum(factor, np.exp(np.stack(least, axis=1)))
 
 
