@@ -21,7 +21,7 @@ test test-slow test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-modelfile bench-scale clean
+.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-modelfile clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -45,7 +45,6 @@ help:
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors (ARGS=--quick)"
-	@echo "make bench-scale     a varying scale of the error, before and after (DATA=folder, ARGS=)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
@@ -164,9 +163,6 @@ bench-few: $(VENV)/.installed
 
 bench-modelfile: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.modelfile $(DATA)
-
-bench-scale: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.studies.scale $(DATA) $(ARGS)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard

@@ -7,7 +7,7 @@ from collegium import CommitteeRegressor
 
 class Model:
     def __init__(self, seed: int, threads: int, **arguments):
-        self.model = CommitteeRegressor(random_state=seed, n_jobs=threads, **known(arguments))
+        self.model = CommitteeRegressor(random_state=seed, n_jobs=threads, **arguments)
 
     def fit(self, X, y):
         self.model.fit(X, y)
@@ -18,11 +18,6 @@ class Model:
 
     def forecast(self, Xs, y, answer):
         return Forecast.own(self.model, Xs, y, mean=answer[0])
-
-
-def known(arguments: dict) -> dict:
-    """Those that the class has."""
-    return {k: v for k, v in arguments.items() if k in CommitteeRegressor().get_params()}
 
 
 def warm_up() -> None:

@@ -22,7 +22,7 @@ from .job_fitting import Job
 if TYPE_CHECKING:
     from .model import CommitteeModel
 
-#: Rows that are left out of those kept when these have doubled, at most.
+#: Rows that are left out of those kept when their scale is learnt anew, at most.
 STREAM_ROWS = 400
 #: Where rows are kept, so many of a call are predicted first each time that rows grow by GROWN.
 KEPT_CHECKED, GROWN = 16, 0.1

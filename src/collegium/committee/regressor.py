@@ -171,8 +171,8 @@ class CommitteeRegressor(Fitted, Regressor):
     (`anchors`, or 500) the least telling are dropped, and where a sample of 2,000 rows asks for it
     hyperparameters are learnt anew: approximations, since earlier messages stay. Then the order
     of rows matters. Anchors given as an array stay. The scale of errors is learnt anew where rows
-    have doubled (n_local=0: from the last 1,000 that were predicted first) and given up where
-    rows lose by it, so it depends on the order of calls.
+    are four times as many (n_local=0: from the last 1,000 that were predicted first) and given
+    up where rows lose by it, so it depends on the order of calls.
 
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
     rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)
