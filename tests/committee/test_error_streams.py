@@ -94,7 +94,7 @@ def test_a_scale_has_failed_where_the_last_rows_lose_by_it():
 def test_gains_are_those_of_log_densities():
     rows, at = inputs(300, p=2)
     scale = ErrorScale.learn(at, rows.y * np.exp(rows.X), always=True)
-    errors = Errors(scale, None, 300)
+    errors = Errors(scale, None)
     density = scale.predictive(at).log_density(rows.y)
     normal = -0.5 * (np.log(2.0 * np.pi) + rows.y**2)
     each = np.clip(density - normal, -2.0, 2.0)

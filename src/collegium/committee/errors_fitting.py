@@ -140,7 +140,5 @@ def learnt(
     `of`: the rows themselves, where targets were moved with the means.
     """
     always, steps = job.settings.scale_always, resolution((of or rows).y)
-    errors = Errors.learn(
-        at, rows.take(held), metric, steps, rows.w.size, before, always=always, say=job.say
-    )
+    errors = Errors.learn(at, rows.take(held), metric, steps, before, always=always, say=job.say)
     return replace(model, errors=errors)

@@ -89,7 +89,7 @@ class Checked:
         rows, metric = self.rows, Metric.of(kernel, self.rows.X)
         at = ScaleInputs(self.log_sd, self.mean, metric.forward(rows.X), None)
         steps = resolution(rows.y)
-        return Errors.learn(at, rows, metric, steps, self.seen, always=always, say=say)
+        return Errors.learn(at, rows, metric, steps, always=always, say=say)
 
     def _with(self, rows: Rows, at: ScaleInputs, gain: Array) -> Checked:
         return Checked(

@@ -26,11 +26,10 @@ class Errors:
 
     scale: ErrorScale
     metric: Metric
-    learnt_at: int  # rows seen then
 
     @classmethod
     def learn(
-        cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array, learnt_at: int,
+        cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array,
         before: Array | None = None, *, always: bool, say: Callable[[str], None],
     ) -> Errors | None:  # fmt: skip
         """From held-out rows; None where their scale is not worth having: `ErrorScale.learn`."""
@@ -40,7 +39,7 @@ class Errors:
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
             "own" + (", which is not worth it" if scale.normal else "")
         )
-        return None if scale.normal else cls(scale, metric, learnt_at)
+        return None if scale.normal else cls(scale, metric)
 
     def moved(self, before: Scaling, after: Scaling) -> Errors:
         """The same errors, of targets that are scaled otherwise."""
