@@ -21,7 +21,6 @@ from benchmarks.harness.forecast import Forecast
 from benchmarks.harness.meter import Meter
 from benchmarks.harness.tables import table
 from benchmarks.harness.warm_up import warm_up
-from benchmarks.peers.regression.ours import known
 from benchmarks.tasks.regression.plan import CONSTANT
 from benchmarks.tasks.regression.scores import scores
 from collegium import CommitteeRegressor, ExpertsRegressor, Transductive
@@ -49,7 +48,7 @@ def some_rows(folder, name: str, n: int) -> Split:
 
 def learnt_prior(split: Split, **arguments) -> dict:
     """Arguments of a model with the kernel and noise that another has learnt."""
-    given = {**known(CONSTANT), **arguments}
+    given = {**CONSTANT, **arguments}
     learnt = CommitteeRegressor(random_state=0, **given).fit(split.X, split.y)
     return {"kernel": learnt.kernel_, "noise": learnt.noise_, "learn": False, "random_state": 0}
 

@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.harness.arguments import data_parser
 from benchmarks.harness.meter import Meter, least, peak_gigabytes
 from benchmarks.harness.tables import table
-from benchmarks.peers.regression.ours import known
 from benchmarks.tasks.regression import sets
 from benchmarks.tasks.regression.plan import CONSTANT
 from collegium import CommitteeRegressor, kernels
@@ -22,7 +21,7 @@ SIZES = (10_000, 100_000, 1_500_000)
 def scaling(folder, sizes: list[int]) -> str:
     """CPU seconds of `fit` with one kernel, so that what grows with the rows is all there is."""
     split = sets.split(folder, "chm_simes")
-    first = CommitteeRegressor(random_state=0, **known(CONSTANT))
+    first = CommitteeRegressor(random_state=0, **CONSTANT)
     first.fit(split.X[:20_000], split.y[:20_000])
     rows = []
     for n in sizes:

@@ -4,7 +4,7 @@ Learning is what ours does in `fit` with constant noise, and is counted here too
 """
 
 from benchmarks.peers.regression.exact_gp import ExactGP
-from benchmarks.peers.regression.ours import known, warm_up
+from benchmarks.peers.regression.ours import warm_up
 from benchmarks.tasks.regression.plan import CONSTANT
 from collegium import CommitteeRegressor
 
@@ -13,7 +13,7 @@ __all__ = ["Model", "warm_up"]
 
 class Model:
     def __init__(self, seed: int, threads: int):
-        self.ours = CommitteeRegressor(random_state=seed, n_jobs=threads, **known(CONSTANT))
+        self.ours = CommitteeRegressor(random_state=seed, n_jobs=threads, **CONSTANT)
 
     def fit(self, X, y):
         kernel, noise = self.ours.fit(X, y).kernel_, self.ours.noise_
