@@ -320,7 +320,7 @@ def test_the_local_predictor_asks_so_many_nearest_rows_or_all(k, case):
     committee = Committee.start(case.kernel, case.noise, case.Z, 2)
     committee = committee.add(case.chunks, Serial(), keep=True)
     local, X = Local.of(committee, k), case.rows[0]
-    weights = local.metric.weights
+    weights = local.near.metric.weights
     away = (((case.Xs[:, None] - X) * weights) ** 2).sum(axis=2)
     mean, cov = slow_correction(case, believe(case), np.argsort(away, axis=1)[:, :k])
     found, joint = local.predict(case.Xs, Serial()), local.joint(case.Xs, Serial())

@@ -24,7 +24,7 @@ from ..messages.message import Belief
 from ..numerics import linalg
 from ..rows import partition
 from ..rows.metric import Metric
-from ..rows.nearest import nearest
+from ..rows.nearest import Nearby
 from ..rows.rows import AnyRows, Prediction
 from . import local
 from .local import Shared
@@ -196,18 +196,16 @@ class Local(Predictor):
     """Predicts from the anchors and the k rows nearest to each query."""
 
     committee: Informed
-    rows: AnyRows
-    metric: Metric
-    tree: cKDTree
+    rows: Any  # `take(positions)` -> AnyRows
+    near: Any  # of these rows: `metric` and `nearest(X*, k)`; see `rows.nearest.Nearby`
     k: int
     lasting: bool = True  # whether it will answer often: then the design of all rows is kept
 
     @classmethod
     def of(cls, committee: Informed, k: int, *, lasting: bool = True) -> Local:
         rows = committee.rows()
-        metric = Metric.of(committee.basis.kernel, rows.X)
-        tree = cKDTree(metric.forward(rows.X))
-        return cls(committee, rows, metric, tree, min(k, rows.X.shape[0]), lasting)
+        near = Nearby.of(Metric.of(committee.basis.kernel, rows.X), rows.X)
+        return cls(committee, rows, near, min(k, rows.X.shape[0]), lasting)
 
     def with_committee(self, committee: Informed) -> Local:
         """The predictor of another committee of the same rows; it shares the design."""
@@ -231,7 +229,7 @@ class Local(Predictor):
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
-        neighbours = nearest(self.tree, self.metric.forward(Xs), self.k)
+        neighbours = self.near.nearest(Xs, self.k)
         found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours, self.design)
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
@@ -242,11 +240,11 @@ def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Predi
     first, kinds = answers[0], [one.rows for one in answers]
     c, VT = first.committee, first.design
     size = int(np.clip(BATCH_BYTES // (8 * first.k * max(c.basis.m, 1)), 1, 256))
-    batches = partition.balanced(first.metric.forward(Xs), size, np.random.default_rng(0))
+    batches = partition.balanced(first.near.metric.forward(Xs), size, np.random.default_rng(0))
 
     def answer(batch: Array) -> list[Prediction]:
         X = Xs[batch]
-        neighbours = nearest(first.tree, first.metric.forward(X), first.k)
+        neighbours = first.near.nearest(X, first.k)
         found = local.correct_each(c.basis, c.noise, kinds, X, neighbours, VT)
         return [part.predict(c.basis, one.committee.belief, X) for part, one in zip(found, answers)]
 
