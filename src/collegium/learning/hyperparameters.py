@@ -23,15 +23,14 @@ from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
 from ..numerics.clock import Clock
 from ..numerics.linalg import LOG_2PI
-from ..rows import partition
 from ..rows.chunk import Chunk, cut
 from ..rows.metric import Metric
-from ..rows.nearest import nearest_others
 from ..rows.rows import Rows
 from .calibration import Correction
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
+from .pool import Pool
 
 Array = np.ndarray
 
@@ -100,7 +99,7 @@ class Effort:
 
 
 def learn(
-    rows: Rows,
+    rows: Rows | Pool,
     kernel: Kernel | None,
     noise: float | None,
     rng: np.random.Generator,
@@ -115,12 +114,13 @@ def learn(
 ) -> Learnt:
     """Learn kernel and noise for standardised targets.
 
-    `kernel` gives the family and the start; a given `noise` is kept. `judge` scores a kernel and
-    a noise on held-out rows; if given, the family is chosen by it alone. When the clock runs
-    out, the best so far is returned.
+    `rows`: all of them, or a `Pool` where they are not in memory. `kernel` gives the family and
+    the start; a given `noise` is kept. `judge` scores a kernel and a noise on held-out rows; if
+    given, the family is chosen by it alone. When the clock runs out, the best so far is returned.
     """
-    effort, clock = (effort or Effort()).for_rows(rows.X.shape[0]), clock or Clock()
-    learner = _Learner(rows, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
+    pool = Pool(rows) if isinstance(rows, Rows) else rows
+    effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
+    learner = _Learner(pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
     return learner.run(kernel)
 
 
@@ -148,7 +148,7 @@ def learn_anchored(
 class _Learner:
     """The steps of `learn`."""
 
-    rows: Rows
+    pool: Pool
     noise: float | None
     noise_start: float | None
     rng: np.random.Generator
@@ -160,8 +160,8 @@ class _Learner:
     say: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        self.scales = Scales.of(self.rows.X)
-        self.n, self.d = self.rows.X.shape
+        self.scales = Scales.of(self.pool.sample.X)
+        self.n, self.d = self.pool.sample.X.shape
 
     def run(self, kernel: Kernel | None) -> Learnt:
         """Fit random rows, choose a kernel, then fit clusters in its metric."""
@@ -198,11 +198,11 @@ class _Learner:
         twice as many clusters, somewhat smaller. Families hardly differ; the roughest costs
         least.
         """
-        e, X = self.effort, self.rows.X
+        e, X = self.effort, self.pool.sample.X
         if self.d > MOST_COLUMNS:
             return None
         sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(self.d)]
-        y = self.rows.y[sample]
+        y = self.pool.sample.y[sample]
         before = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
         if before > ENOUGH_AGREEMENT:
             return None
@@ -226,7 +226,7 @@ class _Learner:
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(groups)
         tried = self._tried(rough, chunks)
-        gaps = self._gaps(rough.kernel, groups)
+        gaps = self.pool.around(rough.kernel, groups)
         best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
         if not e.second or self.clock.out():
             return best
@@ -276,7 +276,7 @@ class _Learner:
         hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
         near, scores = self._near(kernel), []
         for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
-            check = near_check(learnt.kernel, learnt.noise, self.rows, *near, self.engine)
+            check = near_check(learnt.kernel, learnt.noise, self.pool.rows, *near, self.engine)
             by_row = -float(check.each.sum(axis=1).mean())
             scores.append(score + by_row)
             self.say(
@@ -289,7 +289,7 @@ class _Learner:
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
         """Log density per row of held-out chunks."""
-        found = gap_density(learnt.kernel, learnt.noise, self.rows, gaps, self.engine)
+        found = gap_density(learnt.kernel, learnt.noise, self.pool.rows, gaps, self.engine)
         return float(found.mean())
 
     def _with_second(
@@ -351,33 +351,15 @@ class _Learner:
         return start if self.noise is None else self.noise
 
     def _cut(self, groups: list[Array]) -> list[Chunk]:
-        return cut(self.rows.X, self.rows.y, self.rows.w, groups)
-
-    def _in_metric(self, kernel: Kernel) -> Array:
-        """X in the kernel's metric."""
-        return Metric.of(kernel, self.rows.X).forward(self.rows.X)
+        return cut(*self.pool.rows.fields(), groups)
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
-        """Some of the balanced clusters in the kernel's metric."""
-        return partition.some_clusters(self._in_metric(kernel), size, count, self.rng)
-
-    def _gaps(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
-        """Each group with the rows around it: those nearest to its centre, without its own."""
-        X = self._in_metric(kernel)
-        gaps = []
-        for group in groups:
-            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
-            distance[group] = np.inf
-            count = min(600, self.n - group.size)
-            around = np.flatnonzero(partition.lowest(distance, count))
-            gaps.append((group, around))
-        return gaps
+        return self.pool.clusters(kernel, size, count, self.rng)
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows to hold out, and for each the rows nearest to it."""
         held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        k = min(self.n - 1, self.effort.near_neighbours)
-        return held_out, nearest_others(self._in_metric(kernel), held_out, k)
+        return held_out, self.pool.near(kernel, held_out, self.effort.near_neighbours)
 
 
 def _value(learnt: Learnt) -> float:
