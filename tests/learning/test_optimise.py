@@ -31,6 +31,7 @@ from collegium.learning.hyperparameters import (
     trivial_value,
 )
 from collegium.learning.optimise import Prior, Scales, maximise
+from collegium.learning.pool import Pool
 from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
 from collegium.rows.chunk import Chunk
@@ -446,7 +447,7 @@ def test_the_roughest_family_wins_only_where_it_costs_little():
 
 def learner(rows):
     return _Learner(
-        rows, None, None, np.random.default_rng(0), Serial(), 1, SMALL.for_rows(rows.X.shape[0]),
+        Pool(rows), None, None, np.random.default_rng(0), Serial(), 1, SMALL.for_rows(rows.X.shape[0]),
         None, Clock(), lambda text: None,
     )  # fmt: skip
 

@@ -216,8 +216,10 @@ class Local(Predictor):
     @cached_property
     def design(self) -> Array | None:
         """Vᵀ of all rows  (n, m); None where it is too large to keep, or not worth it."""
+        if not self.lasting:
+            return None
         n, basis = self.rows.X.shape[0], self.committee.basis
-        if not self.lasting or 8 * n * basis.m > DESIGN_BYTES:
+        if 8 * n * basis.m > DESIGN_BYTES:
             return None
         VT = np.empty((n, basis.m))
         for part in partition.blocks(n, BATCH):

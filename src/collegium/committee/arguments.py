@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -45,7 +46,7 @@ DEFAULTS = {
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
     "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
     "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
-    "target_transform": None, "input_transform": None,
+    "target_transform": None, "input_transform": None, "store": None,
 }  # fmt: skip
 
 
@@ -78,6 +79,7 @@ class Settings:
     engine: Any
     target_transform: str | None = None  # "auto", a kind or None
     input_transform: str | None = None
+    store: str | None = None  # the folder of rows that are not kept in memory
 
     @classmethod
     def of(cls, estimator: Any, **fixed: Any) -> Settings:
@@ -121,8 +123,11 @@ class Settings:
             clock=Clock(seconds_allowed(a["time_limit"])),
             memory_limit=bytes_allowed(a["memory_limit"]),
             engine=choose_engine(a["engine"], a["n_jobs"]),
+            store=store_path(a["store"]),
         )
         settings = settings.with_transforms(a["target_transform"], a["input_transform"])
+        if settings.store is not None:
+            settings = settings.for_store(a)
         if settings.averaging == "average":
             settings.check_averaging()
         if settings.refine and not settings.can_refine:
@@ -142,6 +147,25 @@ class Settings:
         free = self.learn and not given and self.clock.limit >= TIME_TO_CHOOSE
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
         return replace(self, target_transform=found[0], input_transform=found[1])
+
+    def for_store(self, given: dict[str, Any]) -> Settings:
+        """Refuse what needs all rows in memory."""
+        asked = {
+            "inference='transductive'": self.transductive,
+            "refine": self.refine is not None,
+            "learn='anchored'": self.anchored,
+            "learn='average'": self.averaging == "average",
+            "partition": self.rule != "balanced",
+            "input_transform": given["input_transform"] not in (None, "auto"),
+            "combination": self.experts,
+        }
+        named = [name for name, wanted in asked.items() if wanted]
+        if named:
+            raise ValueError(
+                f"{', '.join(named)}: this needs all rows in memory, and store={self.store!r} "
+                "keeps them on disk. Leave one of them out"
+            )
+        return replace(self, input_transform=None)
 
     def averages(self, shape: tuple[int, ...], p: int) -> bool:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
@@ -196,7 +220,8 @@ class Settings:
     @property
     def can_refine(self) -> bool:
         """Whether means may go on to those of the exact GP."""
-        return not self.transductive and not self.experts and self.keeps_rows
+        in_memory = self.keeps_rows and self.store is None
+        return not self.transductive and not self.experts and in_memory
 
     @property
     def experts(self) -> bool:
@@ -265,6 +290,16 @@ class Settings:
         if ready and not self.learn:
             return 0
         return max(self.chunk_size or EXACT, 4 * (self.n_anchors or self.communication or 0))
+
+
+def store_path(value: Any) -> str | None:
+    """A path that means the same from any working directory."""
+    if value is None:
+        return None
+    try:
+        return os.path.abspath(os.fspath(value))
+    except TypeError:
+        raise ValueError(f"store={value!r}: give the path of a folder, or None") from None
 
 
 def anchors_asked(value: Any, rule: str = "kmeans") -> tuple[str, int | None, Array | None]:

@@ -19,6 +19,7 @@ from ..rows.chunk import cut
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import chunk_groups, evenly_spaced, lowest
 from ..rows.rows import Rows
+from ..scale.errors import neighbours
 from .arguments import Settings
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def check_bars(
     model: CommitteeModel, left: LeftOut, more: Callable[[], bool] = lambda: True
 ) -> Correction:
     """Noise and scale by the density of held-out rows; see `calibrate`."""
-    ask = partial(model.answerer, n_local=min(model.n_local, CHECK_LOCAL))
+    ask = partial(left.answerer, model, n_local=min(model.n_local, CHECK_LOCAL))
     return calibrate(partial(left.errors, model.prior_to_check(), ask), more=more)
 
 
@@ -153,12 +154,22 @@ class LeftOut:
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
         """Of the other rows, under a prior whose noise is `ratio` times that given."""
-        basis = prior.basis
-        start = Committee.start(
-            basis.kernel, prior.noise * ratio, basis.Z, self.rows.y.shape[1], type(prior.expert)
-        )
         chunks = cut(*self.rows.fields(), self.groups)
-        return start.add(chunks, self.settings.engine, keep=self.settings.keeps_rows)
+        start, keep = self._start(prior, ratio), self.settings.keeps_rows
+        return start.add(chunks, self.settings.engine, keep=keep)
+
+    def _start(self, prior: Committee, ratio: float) -> Committee:
+        basis, p = prior.basis, self.rows.y.shape[1]
+        noise = prior.noise * ratio
+        return Committee.start(basis.kernel, noise, basis.Z, p, type(prior.expert))
+
+    def answerer(self, model: CommitteeModel, committee: Committee, n_local: int) -> Any:
+        """Who answers for a committee of the other rows."""
+        return model.answerer(committee, n_local)
+
+    def neighbours(self, metric: Metric) -> Any:
+        """Of the other rows, whose errors tell those of queries near them."""
+        return neighbours(metric, self.others())
 
     def errors(
         self, prior: Committee, ask: Callable[[Committee], Any], ratio: float

@@ -16,7 +16,7 @@ from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning, merged
 from ..scale.checked import Checked
-from ..scale.errors import Errors, inputs_at, neighbours
+from ..scale.errors import Errors, inputs_at
 from ..scale.features import ScaleInputs
 from ..scale.scale import resolution
 from .checking import CHECK_CHUNKS, LeftOut
@@ -35,7 +35,8 @@ Fitted = TypeVar("Fitted", bound=Any)
 
 def answers_left_out(model: CommitteeModel, left: LeftOut) -> Prediction:
     """As queries would be answered at rows left out, by a committee of the others."""
-    predictor = model.answerer(left.committee(model.prior_to_check()), model.n_local)
+    committee = left.committee(model.prior_to_check())
+    predictor = left.answerer(model, committee, model.n_local)
     return predictor.predict(left.rows.X[left.held], left.settings.engine)
 
 
@@ -127,7 +128,7 @@ def blurred(found: Prediction) -> Prediction:
 
 
 def inputs_left_out(model: Any, left: LeftOut, metric: Metric, found: Prediction) -> ScaleInputs:
-    near = neighbours(metric, left.others()) if left.settings.keeps_rows else None
+    near = left.neighbours(metric) if left.settings.keeps_rows else None
     return inputs_at(metric, near, left.rows.X[left.held], found, model.committee.noise)
 
 

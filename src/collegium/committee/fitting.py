@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..answers.conjugate_gradients import Solution, refined, with_targets
-from ..interface.options import CG
 from ..kernels import Kernel, Sum
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
+from ..learning.pool import Pool
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut
+from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from ..transforms.choosing import choose
@@ -36,6 +34,7 @@ from .following import Following
 from .job_fitting import Job
 from .model import CommitteeModel
 from .plan import LEARNING_AT_MOST, Plan
+from .refine_fitting import with_weights
 
 Array = np.ndarray
 
@@ -56,6 +55,9 @@ class Draft:
     dof: float = 0.0  # effective degrees of freedom; 0: not estimated
     plan: Plan | None = None
     left: LeftOut | None = None  # rows to check the model with
+    pool: Pool | None = None  # rows to learn from, where they are not in memory
+    kept: Any = None  # these rows on disk
+    cells: tuple[Any, ...] = ()  # their chunks
 
     @property
     def Z(self) -> Array:
@@ -103,8 +105,11 @@ def fit_model(system: System, job: Job) -> Any:
 class GaussianSystem:
     """Gaussian noise: chunks send messages about anchors, or answer as experts of their own."""
 
+    def n_rows(self, job: Job) -> int:
+        return job.rows.X.shape[0]
+
     def scale(self, job: Job) -> Draft:
-        (n, d), p = job.rows.X.shape, job.rows.y.shape[1]
+        n, d, p = self.n_rows(job), job.rows.X.shape[1], job.rows.y.shape[1]
         draft = scaled_draft(job.rows, job.settings)
         plan = Plan.of(
             job.settings, n, d, p, streaming=job.streaming, estimate=bool(job.say.verbose),
@@ -135,27 +140,8 @@ class GaussianSystem:
 
     def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
         """All messages, after the error bars were checked without some of the rows."""
-        s, d, p = job.settings, draft.rows.X.shape[1], draft.rows.y.shape[1]
-        model = CommitteeModel(
-            committee=Committee.start(draft.kernel, draft.noise, draft.Z, p),
-            units=draft.units,
-            chunk_size=job.chunk_size,
-            n_local=s.local_rows(d),
-            query_size=s.query_points(draft.dof if draft.selection is not None else np.inf),
-            screening=s.screening,
-            combination=s.combination,
-            dof=0.0,
-            weights=np.empty((0, p)),
-            rest=None,
-            residuals=np.empty(0),
-            n_chunks=len(draft.groups),
-            total_weight=float(job.rows.w.sum()),
-            exact=draft.alone,
-            learnt_at=draft.learnt_at,
-            ids=job.ids(len(draft.groups)),
-            owners=job.owners if draft.alone else None,
-            **as_they_came(job, alone=draft.alone),
-        )
+        s = job.settings
+        model = blank_model(job, draft, float(job.rows.w.sum()), job.ids(len(draft.groups)))
         if draft.left is not None:
             model = check_error_bars(job, draft, model, draft.left)
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
@@ -191,6 +177,31 @@ class GaussianSystem:
         rest[order], wrong[left.held] = found.rest, found.left_out
         ask = partial(refined_left_out, rest=rest, wrong=wrong)
         return with_errors(job, model, draft.rows, left, ask)
+
+
+def blank_model(job: Job, draft: Draft, weight: float, ids: ChunkIds) -> CommitteeModel:
+    """The prior, before any message, with all that is known of a model."""
+    s, d, p = job.settings, draft.rows.X.shape[1], draft.rows.y.shape[1]
+    return CommitteeModel(
+        committee=Committee.start(draft.kernel, draft.noise, draft.Z, p),
+        units=draft.units,
+        chunk_size=job.chunk_size,
+        n_local=s.local_rows(d),
+        query_size=s.query_points(draft.dof if draft.selection is not None else np.inf),
+        screening=s.screening,
+        combination=s.combination,
+        dof=0.0,
+        weights=np.empty((0, p)),
+        rest=None,
+        residuals=np.empty(0),
+        n_chunks=len(draft.groups),
+        total_weight=weight,
+        exact=draft.alone,
+        learnt_at=draft.learnt_at,
+        ids=ids,
+        owners=job.owners if draft.alone else None,
+        **as_they_came(job, alone=draft.alone),
+    )
 
 
 def choose_anchors(job: Job, draft: Draft) -> Draft:
@@ -280,34 +291,6 @@ def check_error_bars(
     return replace(model, committee=Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1]))
 
 
-def with_weights(
-    job: Job, model: CommitteeModel, plan: Plan, held: Array | None
-) -> tuple[CommitteeModel, Solution]:
-    """Means refined towards those of the exact GP by conjugate gradients.
-
-    `held`: numbers of rows of the committee that the solution is to leave out, too.
-    """
-    s = job.settings
-    asked = s.refine or CG()
-    found = refined(
-        model.committee, s.engine, tolerance=asked.tol, max_iter=asked.max_iter,
-        enough=plan.enough, say=job.say, held=held,
-    )  # fmt: skip
-    if found.residuals[-1] > asked.tol and plan.enough():
-        job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
-    elif s.refine and found.residuals[-1] > asked.tol:
-        warnings.warn(
-            f"refine='cg' stopped after {asked.max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give refine=collegium.CG(tol, max_iter) with a larger "
-            "max_iter or tol, or larger chunks",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    rest = with_targets(model.committee, found.rest, s.engine)
-    model = replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
-    return model, found
-
-
 def scaled_draft(rows: Rows, settings: Settings) -> Draft:
     """Targets centred and scaled; kernel and noise, where given, in the same units."""
     scaling = choose_scaling(rows, settings)
@@ -335,7 +318,8 @@ def choose_scaling(rows: Rows, settings: Any) -> Scaling:
 
 def hyperparameters(job: Job, draft: Draft) -> Draft:
     """Kernel and noise by the evidence of some rows, unless they are given or still good."""
-    s, n, earlier, plan = job.settings, draft.rows.X.shape[0], job.earlier, draft.plan
+    s, earlier, plan = job.settings, job.earlier, draft.plan
+    n = draft.rows.X.shape[0] if draft.pool is None else draft.pool.n
     if not s.learn:
         return draft
     unit = 1.0 / float(draft.units.scaling.scale[0] ** 2)
@@ -351,7 +335,7 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
     if s.transductive and s.chunk_rows(n) < n and not hurried:
         judged = partial(check_joint, draft.rows, s)
     found = learn(
-        for_learning(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
+        draft.pool or for_learning(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
         n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say,
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -37,6 +37,7 @@ from ..transforms.warping import Warping
 from .additive_model import Additive
 from .following import Following
 from .latent_additive_model import LatentAdditive
+from .stored_rows import OnDisk, Stored, without_stored
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -99,6 +100,7 @@ class CommitteeModel(Follows, Additive, Model):
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
     errors_at: int = 0  # rows kept when their scale was last looked for
     checked: Checked | None = None  # of a stream that keeps no rows
+    stored: Stored | None = None  # where its rows are, if these are not in memory
 
     for_streams = ("following", "checked")
 
@@ -132,7 +134,7 @@ class CommitteeModel(Follows, Additive, Model):
         return self.combination == "grbcm"
 
     def _at_rest(self) -> dict[str, Any]:
-        return {"following": None, "checked": None}
+        return {"following": None, "checked": None, "stored": None}
 
     def _as_summed(self) -> dict[str, Any]:
         """Errors of refined and of averaged means are not those of the committee's own."""
@@ -150,6 +152,27 @@ class CommitteeModel(Follows, Additive, Model):
         if left.following is None:
             return left
         return replace(left, following=left.following.without_chunks(chunks))
+
+    def on_disk(self) -> OnDisk:
+        """The rows that are not in memory, as this model sees them."""
+        assert self.stored is not None
+        return OnDisk(self.stored.open(), self.scaling, self.warping, self.stored.metric)
+
+    def merged(self, other: Any, engine: Any) -> CommitteeModel:
+        if self.stored is not None or other.stored is not None:
+            raise ValueError(
+                "rows of a store are not moved into another: put together models that keep no rows "
+                "(n_local=0), or partial_fit one with the rows of the other"
+            )
+        return super().merged(other, engine)
+
+    def not_kept(self, ids: Collection[Id]) -> list[Id]:
+        return super().not_kept(ids) if self.stored is None else []
+
+    def without(self, ids: Collection[Id], engine: Any) -> CommitteeModel:
+        if self.stored is None:
+            return super().without(ids, engine)
+        return without_stored(self, ids, engine)
 
     @property
     def anchors(self) -> Array:
@@ -185,8 +208,11 @@ class CommitteeModel(Follows, Additive, Model):
         )
         if self.errors is None:
             return own
-        rows = self.committee.rows() if self.committee.arrived else None
         noise = own.noises() if self.averaged else self.committee.noise
+        if self.stored is not None:
+            near = replace(self.on_disk(), metric=self.errors.metric) if self.n_local else None
+            return ErrorPredictor(own, self.errors, near, noise)
+        rows = self.committee.rows() if self.committee.arrived else None
         return ErrorPredictor.of(own, self.errors, rows, noise)
 
     def function_predictor(self) -> Predictor:
@@ -195,6 +221,8 @@ class CommitteeModel(Follows, Additive, Model):
             if self.combination == "npae":
                 return NestedKriging.of(self.committee)
             return ExpertsPredictor.of(self.committee, self.combination)
+        if self.stored is not None and self.n_local:
+            return self.on_disk().local(self.committee, self.n_local)
         if self.rest is None:
             return self.answerer(self.committee, self.n_local)
         own = predictor(self.rest, self.n_local)

@@ -210,9 +210,11 @@ class Work:
         return self._committee(m, self.jobs) + (more if refine else 0)
 
     def _committee(self, m: int, jobs: int) -> int:
-        keep = self.settings.keeps_rows
+        in_memory = self.settings.store is None
+        keep = self.settings.keeps_rows and in_memory
         design = 0 if self.exact or not keep else min(8 * self.n * m, DESIGN_BYTES)
-        return design + committee_bytes(self.n, self.d, self.p, self.chunk, m, jobs, keep=keep)
+        n = self.n if in_memory else 0
+        return design + committee_bytes(n, self.d, self.p, self.chunk, m, jobs, keep=keep)
 
     def messages(self, speed: Speed, m: int) -> float:
         return 0.0 if self.exact else speed.messages(self.n, self.chunk, m) / self.jobs

@@ -12,32 +12,26 @@ from ..interface.arguments import NOISES, check_chunk_id
 from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
-from ..interface.validation import check_exposure, check_outputs, check_rows
-from ..likelihoods.base import Scalar
+from ..interface.tables import as_source, needed
+from ..interface.validation import check_exposure, check_outputs
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..sources.source import Source
 from ..transforms.warping import WarpedAnswers
 from .additive_model import owners_with
-from .arguments import Settings
 from .fitted_regressor import Fitted
-from .fitting import GaussianSystem, fit_model, warped
-from .job_fitting import fit_job, stream_job
-from .latent_arguments import (
-    check_latent_rows,
-    check_same_kind,
-    chosen,
-    regression_settings,
-    sweeps_asked,
-)
-from .latent_fitting import fit_regression
+from .job_fitting import stream_job
+from .latent_arguments import check_same_kind, chosen
 from .latent_stream_fitting import add_regression_rows
+from .rows_regressor import FromRows
+from .stored_fitting import add_stored_rows
 from .stream_fitting import add_rows, chunks_of
 
 Array = np.ndarray
 
 
-class CommitteeRegressor(Fitted, Regressor):
+class CommitteeRegressor(Fitted, FromRows, Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -113,6 +107,9 @@ class CommitteeRegressor(Fitted, Regressor):
         kernel, noise or anchors are given. Gaussian likelihood only; one for each output.
     input_transform : {"auto", "rank"} or None, default="auto"
         Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
+    store : path, default=None
+        A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
+        model from then on, which finds the nearest rows there. See docs/files.md.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that fits them, by
@@ -211,6 +208,7 @@ class CommitteeRegressor(Fitted, Regressor):
         input_transform="auto",
         time_limit=None,
         memory_limit=None,
+        store=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -232,6 +230,7 @@ class CommitteeRegressor(Fitted, Regressor):
         self.input_transform = input_transform
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.store = store
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -244,9 +243,9 @@ class CommitteeRegressor(Fitted, Regressor):
     @all_or_nothing
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        X: ArrayLike | Source,
+        y: ArrayLike | str | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         exposure: ArrayLike | None = None,
     ) -> Self:
@@ -254,8 +253,8 @@ class CommitteeRegressor(Fitted, Regressor):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, p)
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
         exposure : float or array-like of shape (n,), default=None
@@ -267,9 +266,12 @@ class CommitteeRegressor(Fitted, Regressor):
         """
         likelihood = chosen(self)
         settings = self._settings(likelihood)
-        rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
-        labels = settings.labels(rows.X.shape[0])
-        self._keep(self._made_of(settings, rows, likelihood, labels=labels))
+        source = as_source(X, y, sample_weight)
+        if source is None:
+            self._fit_rows(settings, likelihood, X, needed(y), sample_weight, exposure)
+        else:
+            check_exposure(exposure, 0, Gaussian())
+            self._fit_source(source, settings, likelihood)
         return self
 
     @all_or_nothing
@@ -323,8 +325,11 @@ class CommitteeRegressor(Fitted, Regressor):
             return self._made_of(settings, rows, likelihood, **stream)
 
         def absorb(model: Any, rows: Rows) -> Any:
+            job = stream_job(self, settings, rows, chunk_id)
+            if getattr(model, "stored", None) is not None:
+                return add_stored_rows(model, job)
             add = add_rows if likelihood is None else add_regression_rows
-            return add(model, stream_job(self, settings, rows, chunk_id), check)
+            return add(model, job, check)
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb), check)
@@ -341,6 +346,9 @@ class CommitteeRegressor(Fitted, Regressor):
         check_is_fitted(self)
         model = self.model_
         likelihood, sizes = model.given, model.sizes
+        if getattr(model, "stored", None) is not None:
+            self._keep(self._relearnt_on_disk(self._settings(likelihood)))
+            return self
         if not sizes:
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
@@ -358,24 +366,6 @@ class CommitteeRegressor(Fitted, Regressor):
             return super()._chunks_again(id, X, y, sample_weight)
         rows, _ = self._rows(chosen(self), X, y, sample_weight, None, reset=False)
         return chunks_of(stream_job(self, settings, rows, id), model)
-
-    def _made_of(self, settings, rows: Rows, likelihood, **stream: Any) -> Any:
-        """The model of rows."""
-        job = fit_job(self, settings, rows, **stream)
-        with single_threaded():
-            if likelihood is None:
-                return fit_model(GaussianSystem(), warped(job))
-            return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
-
-    def _settings(self, likelihood: Scalar | None) -> Settings:
-        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
-
-    def _rows(self, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
-        if likelihood is not None:
-            rows = check_latent_rows(self, likelihood, X, y, sample_weight, exposure, reset=reset)
-            return rows, 1
-        check_exposure(exposure, 0, Gaussian())
-        return check_rows(self, X, y, sample_weight, reset=reset)
 
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
         warping = self.model_.warping

@@ -66,7 +66,7 @@ def neighbours(metric: Metric, rows: Rows) -> Neighbours | None:
 
 
 def inputs_at(
-    metric: Metric, near: Neighbours | None, X: Array, found: Prediction, noise: Array | float,
+    metric: Metric, near: Any, X: Array, found: Prediction, noise: Array | float,
     own: Array | None = None,
 ) -> ScaleInputs:  # fmt: skip
     """What g depends on at queries, of which f is N(found.mean, found.variance).
@@ -84,7 +84,7 @@ class ErrorPredictor:
 
     own: Any  # a predictor
     errors: Errors
-    near: Neighbours | None
+    near: Any  # `Neighbours`, or who finds these elsewhere; None: the scale does not ask for them
     noise: Array | float  # one number, or one an output
 
     @classmethod

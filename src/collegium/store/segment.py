@@ -94,6 +94,12 @@ class Cell:
     id: tuple[int, int]  # numbers of the segment and of the cell
     n: int
     segment: Segment
+    number: int  # among the cells of all segments
+
+    @property
+    def ids(self) -> Array:
+        """The numbers of its rows."""
+        return np.asarray(self.segment.id[self.segment.cell(self.id[1])])
 
     def load(self) -> tuple[Array, Array, Array]:
         own, rows = self.segment.cell(self.id[1]), self.segment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 from ..numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, write_segment
-from .records import LARGEST, Block, Schema
+from .records import LARGEST, SLICE_BYTES, Block, Schema
+from .sample import splitmix64
 from .search import search, sort_found
 from .segment import Cell, Segment
 
@@ -45,14 +47,15 @@ class Store:
 
     @classmethod
     def build(
-        cls, path: str | os.PathLike, blocks: Iterable[Block], *, cell_rows: int = 500
-    ) -> Store:
+        cls, path: str | os.PathLike, blocks: Iterable[Block], *, cell_rows: int = 500,
+        origin: str = "",
+    ) -> Store:  # fmt: skip
         """Sort the rows of blocks (X, y, w, number of the first row) into a new folder.
 
         Memory does not grow with the rows. Blocks are read twice; those of a generator once,
         and kept on disk meanwhile. X, y and w keep the types of the first block. The files are
         the same to the last byte however rows are cut into blocks. A build that was killed is
-        started over by the next one at the same path.
+        started over by the next one at the same path. `origin` says where the rows came from.
         """
         if cell_rows < 1:
             raise ValueError(f"cell_rows={cell_rows}: give a whole number above 0")
@@ -66,6 +69,7 @@ class Store:
             folder.write_tombstones(path, np.empty(0, np.int64))
             schema = vars(new.schema)
             manifest = {"schema": schema, "cell_rows": cell_rows, "next_row": new.next}
+            manifest["origin"] = origin
             _finish(path, work, {**manifest, "segments": []}, listed)
         return cls(path)
 
@@ -78,6 +82,53 @@ class Store:
         """The least row number that `add` takes."""
         return self._manifest["next_row"]
 
+    @property
+    def origin(self) -> str:
+        """Where its first rows came from, as `build` was told."""
+        return self._manifest.get("origin", "")
+
+    @property
+    def cell_rows(self) -> int:
+        """Rows of a cell, at most."""
+        return self._manifest["cell_rows"]
+
+    def without(self, ids: Any = (), *, from_row: int | None = None) -> Store:
+        """The same rows but for some numbers, and those from one number on; nothing is written."""
+        view, ids = copy(self), np.asarray(ids, np.int64)
+        view._tombstones = np.union1d(self._tombstones, ids)
+        gone = [view._tombstones]
+        if from_row is not None and from_row < self.next_row:
+            gone += [one.id[one.id >= from_row] for one in self._segments]
+        dead = np.unique(np.concatenate(gone)) if len(gone) > 1 else gone[0]
+        view._segments = [Segment.open(one.path, dead) for one in self._segments]
+        return view
+
+    def sample(self, k: int) -> Array:
+        """Positions of the k rows with the smallest hashes of their numbers, by number  (k,)."""
+        keys, found, ids = (np.empty(0, t) for t in (np.uint64, np.int64, np.int64))
+        for one, offset in zip(self._segments, self._offsets):
+            step = SLICE_BYTES // 8
+            for a in range(0, len(one), step):
+                own = np.asarray(one.id[a : a + step])
+                alive = ~one.dead[a : a + step] if one.dead.size else np.ones(own.size, np.bool_)
+                at = np.flatnonzero(alive)
+                keys = np.concatenate([keys, splitmix64(own[at])])
+                found = np.concatenate([found, offset + a + at])
+                ids = np.concatenate([ids, own[at]])
+                if keys.size > k:
+                    least = np.argpartition(keys, k - 1)[:k]
+                    keys, found, ids = keys[least], found[least], ids[least]
+        return found[np.argsort(ids)]
+
+    def total_weight(self) -> float:
+        """Of all rows that are not forgotten."""
+        step, total = SLICE_BYTES // 8, 0.0
+        for one in self._segments:
+            for a in range(0, len(one), step):
+                w = np.asarray(one.w[a : a + step], np.float64)
+                total += float(w[~one.dead[a : a + step]].sum() if one.dead.size else w.sum())
+        return total
+
     def __len__(self) -> int:
         """The number of rows that are not forgotten."""
         return sum(one.alive for one in self._segments)
@@ -86,12 +137,12 @@ class Store:
     def n_segments(self) -> int:
         return len(self._segments)
 
-    def add(self, blocks: Iterable[Block]) -> None:
+    def add(self, blocks: Iterable[Block], *, keep: int = 0) -> None:
         """Add rows, with numbers above all others, as a segment.
 
         Segments at its end that are less than twice as large are sorted into it, so there are
         at most log₂ n of them and a row is written again log n times. Forgotten rows of these
-        are dropped.
+        are dropped. The first `keep` segments and their cells stay as they are.
         """
         segments = self._manifest["segments"]
         with folder.working(self.path) as work:
@@ -103,7 +154,7 @@ class Store:
                     f"row number {new.first} is taken: number new rows from {self.next_row} on"
                 )
             kept = len(segments)
-            while kept and self._segments[kept - 1].alive < 2 * new.sample.seen:
+            while kept > keep and self._segments[kept - 1].alive < 2 * new.sample.seen:
                 kept -= 1
                 for records in self._segments[kept].records():
                     new.sample.add(records)
@@ -186,6 +237,16 @@ class Store:
             self._gather("w", positions),
         )
 
+    def positions(self, first: int, last: int) -> Array:
+        """Of the rows with numbers in [first, last) that are not forgotten, by number."""
+        found, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for one, offset in zip(self._segments, self._offsets):
+            at = np.flatnonzero((one.id >= first) & (one.id < last))
+            at = at[~one.dead[at]] if one.dead.size else at
+            found.append(offset + at)
+            ids.append(one.id[at])
+        return np.concatenate(found)[np.argsort(np.concatenate(ids))]
+
     def ids(self, positions: Any) -> Array:
         """Row numbers by positions."""
         return self._gather("id", positions)
@@ -204,14 +265,21 @@ class Store:
 
     def chunks(self) -> list[Cell]:
         """The cells, each with `id`, `n` and `load() -> X, y, w`; small to send elsewhere."""
-        found = []
+        found, before = [], 0
         for one in self._segments:
-            for c in range(one.start.size - 1):
+            cells = one.start.size - 1
+            for c in range(cells):
                 own = one.cell(c)
                 n = own.stop - own.start if isinstance(own, slice) else own.size
                 if n:
-                    found.append(Cell((one.number, c), n, one))
+                    found.append(Cell((one.number, c), n, one, before + c))
+            before += cells
         return found
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all segments, those whose rows are forgotten too."""
+        return sum(one.start.size - 1 for one in self._segments)
 
 
 def _where(segment: Segment, ids: Array) -> Array:

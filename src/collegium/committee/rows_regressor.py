@@ -1,0 +1,102 @@
+"""From rows in arrays, files or a store to the model of CommitteeRegressor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..interface.tables import (
+    Blocks,
+    arrays_of,
+    fits_memory,
+    origin_of,
+    refuse_without_store,
+    told_columns,
+)
+from ..interface.validation import check_exposure, check_rows
+from ..likelihoods.base import Scalar
+from ..likelihoods.gaussian import Gaussian
+from ..numerics.fingerprint import fingerprint
+from ..numerics.threads import single_threaded
+from ..rows.rows import Rows
+from ..sources.source import Skipped, Source
+from ..store.store import Store
+from .arguments import Settings
+from .fitting import GaussianSystem, fit_model, warped
+from .job_fitting import fit_job
+from .latent_arguments import check_latent_rows, regression_settings, sweeps_asked
+from .latent_fitting import fit_regression
+from .stored_fitting import filled_store, fit_stored
+
+
+class FromRows:
+    """Rows in arrays, in a `Source`, or in a store -> `model_`."""
+
+    skipped_: list[Skipped]
+
+    def _fit_source(self: Any, source: Source, settings: Settings, given: Scalar | None) -> None:
+        """The model of the rows of a source."""
+        n = source.n_rows
+        small = n <= settings.chunk_rows(n)
+        if settings.store is not None and not small:
+            if given is not None:
+                raise ValueError(
+                    f"store is for likelihood='gaussian': {given!r} needs all rows in memory"
+                )
+            self.y_ndim_ = 1 if len(source.target) == 1 else 2
+            store = filled_store(
+                settings, Blocks(source, self._say()), n, origin_of(source), self._say()
+            )
+            self._keep(fit_stored(self, settings, store))
+        else:
+            if not (small or fits_memory(source, settings.memory_limit)):
+                refuse_without_store(source, settings.memory_limit)
+            self._fit_rows(settings, given, *arrays_of(source), None)
+        told_columns(self, source)
+        self.skipped_ = list(source.skipped)
+
+    def _stored_of(self: Any, settings: Settings, rows: Rows) -> Any:
+        """The model of rows in memory that are to be kept on disk."""
+        rows = rows.take(rows.w > 0)
+        origin = fingerprint(*rows.fields())
+        blocks = [(*rows.fields(), 0)]
+        store = filled_store(settings, blocks, rows.w.size, origin, self._say())
+        return fit_stored(self, settings, store)
+
+    def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
+        stored = self.model_.stored
+        store = Store.open(stored.path)
+        if store.next_row != stored.next_row:
+            raise ValueError(
+                f"{stored.path} has rows that this model has not learnt from: relearn the model "
+                "that has, or fit again"
+            )
+        return fit_stored(self, replace(settings, store=stored.path), store)
+
+    def _fit_rows(self: Any, settings, likelihood, X, y, sample_weight, exposure) -> None:
+        rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
+        labels = settings.labels(rows.X.shape[0])
+        self._keep(self._made_of(settings, rows, likelihood, labels=labels))
+
+    def _made_of(self: Any, settings, rows: Rows, likelihood, **stream: Any) -> Any:
+        """The model of rows."""
+        if settings.store is not None:
+            n, waits = rows.w.size, stream.get("streaming") and rows.w.size < settings.enough()
+            if likelihood is None and not waits and n > settings.chunk_rows(n):
+                return self._stored_of(settings, rows)
+            settings = replace(settings, store=None)
+        job = fit_job(self, settings, rows, **stream)
+        with single_threaded():
+            if likelihood is None:
+                return fit_model(GaussianSystem(), warped(job))
+            return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
+
+    def _settings(self: Any, likelihood: Scalar | None) -> Settings:
+        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
+
+    def _rows(self: Any, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
+        if likelihood is not None:
+            rows = check_latent_rows(self, likelihood, X, y, sample_weight, exposure, reset=reset)
+            return rows, 1
+        check_exposure(exposure, 0, Gaussian())
+        return check_rows(self, X, y, sample_weight, reset=reset)

@@ -1,0 +1,167 @@
+"""Fitting a committee to rows on disk: a sample is scaled and chooses anchors, cells are chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..interface.validation import generator
+from ..learning.dof import degrees_of_freedom
+from ..numerics.threads import single_threaded
+from ..rows.ids import ChunkIds
+from ..rows.metric import Metric
+from ..rows.rows import Rows
+from ..store.folder import MANIFEST
+from ..store.records import Block
+from ..store.store import Store
+from .arguments import Settings
+from .checking import held_out_rows
+from .errors_fitting import with_errors
+from .fitting import (
+    Draft,
+    GaussianSystem,
+    anchors_for,
+    blank_model,
+    check_error_bars,
+    checks_bars,
+    fit_model,
+    warped,
+)
+from .job_fitting import Job
+from .model import CommitteeModel
+from .stored_checking import StoredLeftOut
+from .stored_learning import StoredPool
+from .stored_rows import OnDisk, Stored
+
+Array = np.ndarray
+#: Rows that stand for all where y is scaled, a transform or anchors are chosen, and from which
+#: clusters and held-out rows are taken.
+SAMPLE = 20_000
+
+
+@dataclass(frozen=True)
+class StoredSystem(GaussianSystem):
+    """Gaussian noise, rows in a store. The job has a sample of them."""
+
+    store: Store
+    positions: Array  # of the sample
+
+    def n_rows(self, job: Job) -> int:
+        return len(self.store)
+
+    def scale(self, job: Job) -> Draft:
+        draft = super().scale(job)
+        kept = OnDisk(self.store, draft.units.scaling, job.warping, _unit_metric(draft.rows.X))
+        return replace(draft, pool=StoredPool(kept, self.positions, draft.rows), kept=kept)
+
+    def choose(self, job: Job, draft: Draft) -> Draft:
+        s, n = job.settings, len(self.store)
+        rows = draft.rows
+        for_all = replace(rows, w=rows.w * (n / rows.w.size))  # each row stands for so many
+        dof = degrees_of_freedom(draft.kernel, draft.noise, for_all)
+        job.say(f"about {dof:.0f} effective degrees of freedom")
+        assert draft.plan is not None
+        most = min(n, draft.plan.most_anchors, rows.w.size)
+        m = min(s.anchor_count(n, dof), most)
+        selection = anchors_for(job, replace(draft, rows=for_all), m)
+        cells = draft.kept.cells()
+        draft = replace(draft, selection=selection, dof=dof, cells=tuple(cells))
+        job.say(f"{n} rows in {len(cells)} cells on disk, {len(draft.Z)} anchors")
+        return replace(draft, left=self._rows_to_check(job, draft))
+
+    def _rows_to_check(self, job: Job, draft: Draft) -> StoredLeftOut | None:
+        assert draft.plan is not None
+        if not (checks_bars(job, draft) or job.settings.scale_wanted):
+            return None
+        number = draft.plan.held_out(held_out_rows(draft.rows.y))
+        if not number:
+            job.say("no time to check the error bars on held-out rows")
+            return None
+        return StoredLeftOut.of_store(draft.kept, self.positions, draft.rows, job.settings, number)
+
+    def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
+        model = blank_model(
+            job, draft, self.store.total_weight(), ChunkIds.numbered(self.store.n_cells)
+        )
+        model = replace(model, n_chunks=len(draft.cells), chunk_size=self.store.cell_rows)
+        if draft.left is not None:
+            model = check_error_bars(job, draft, model, draft.left)
+        committee = model.committee.add(draft.cells, job.settings.engine, keep=False)
+        job.say("messages added up")
+        metric = Metric.of(model.kernel, draft.rows.X)
+        store = self.store
+        stored = Stored(str(store.path), store.next_row, store.n_segments, metric)
+        return replace(model, committee=committee, stored=stored, dof=draft.dof)
+
+    def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
+        if draft.left is None:
+            return model
+        return with_errors(job, model, draft.left.rows, draft.left)
+
+
+def fit_stored(estimator: Any, settings: Settings, store: Store) -> CommitteeModel:
+    """The model of the rows of a store."""
+    positions = store.sample(SAMPLE)
+    sample = Rows(*(np.asarray(part, np.float64) for part in store.take(positions)))
+    rng = generator(estimator.random_state)
+    job = Job(sample, None, settings, rng, estimator._say())
+    with single_threaded():
+        return fit_model(StoredSystem(store, positions), warped(job))
+
+
+def filled_store(
+    settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Any
+) -> Store:
+    """The store that settings name, with the rows of these blocks.
+
+    Rows that an earlier call has sorted already are used as they are.
+    """
+    path = Path(settings.store or "")
+    if (path / MANIFEST).exists():
+        store = Store.open(path)
+        if not origin or store.origin != origin or store.n_segments > 1:
+            raise ValueError(
+                f"store={str(path)!r} holds other rows than these: give another path, or delete "
+                "that folder first"
+            )
+        say(f"{len(store)} rows are in {path} already")
+        return store
+    say.task = "sorting rows into cells"
+    return Store.build(path, blocks, cell_rows=settings.chunk_rows(n), origin=origin)
+
+
+def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
+    """The model after more rows, which the store takes up; messages are of chunks of their own."""
+    assert model.stored is not None
+    own, came = model.stored, job.rows
+    job = job.seen_by(model)
+    scaled = Rows(job.rows.X, model.scaling.forward(job.rows.y), job.rows.w)
+    groups = job.groups(model.kernel)
+    order = np.concatenate(groups)
+    chunks, ids = job.more_chunks(groups, scaled, model.ids, None)
+    store = Store.open(own.path)
+    if store.next_row != own.next_row:
+        raise ValueError(
+            f"{own.path} has rows that this model has not learnt from: another model has added "
+            "to it. Go on with that one, or fit again"
+        )
+    runs, first = list(own.runs), own.next_row
+    for chunk in chunks:
+        runs.append((chunk.id, first, chunk.n))
+        first += chunk.n
+    committee = model.committee.add(chunks, job.settings.engine, keep=False)
+    rows = came.take(order)
+    store.add([(rows.X, rows.y, rows.w, own.next_row)], keep=own.segments)
+    return replace(
+        model, committee=committee, ids=ids, n_chunks=model.n_chunks + len(chunks),
+        total_weight=model.total_weight + float(rows.w.sum()),
+        stored=replace(own, next_row=first, runs=tuple(runs)),
+    )  # fmt: skip
+
+
+def _unit_metric(X: Array) -> Metric:
+    return Metric(X.mean(axis=0), np.ones(X.shape[1]))

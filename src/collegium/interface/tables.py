@@ -1,0 +1,117 @@
+"""Rows that come as a `Source`, or as a frame with the name of its target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..numerics import memory
+from ..numerics.fingerprint import fingerprint
+from ..sources.opening import open as open_source
+from ..sources.source import Source
+from ..store.records import Block
+from .validation import LARGEST_WEIGHT, check_range
+
+Array = np.ndarray
+#: Rows are read into memory where so many copies of them fit into this share of it.
+COPIES, SHARE = 6, 0.25
+
+
+def as_source(X: Any, y: Any, sample_weight: Any = None) -> Source | None:
+    """The source that X is, or that y names the target of; None: X and y are arrays."""
+    if isinstance(X, Source):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "a Source has y and weights inside: leave out y and sample_weight, and name the "
+                "columns in collegium.open(…, target=…, weight=…)"
+            )
+        if not X.target:
+            raise ValueError("the Source has no target: collegium.open(…, target='column')")
+        return X
+    named = isinstance(y, str) or (
+        isinstance(y, list) and bool(y) and all(isinstance(one, str) for one in y)
+        and hasattr(X, "columns") and set(y) <= set(X.columns)
+    )  # fmt: skip
+    if not named:
+        return None
+    if isinstance(sample_weight, str) or sample_weight is None:
+        return open_source(X, target=y, weight=sample_weight)
+    raise ValueError("with the name of a column for y, give the name of one for sample_weight too")
+
+
+def needed(y: Any) -> Any:
+    """y of arrays, which is not left out."""
+    if y is None:
+        raise ValueError("y is missing: give targets, or a collegium.Source that has them inside")
+    return y
+
+
+def told_columns(estimator: Any, source: Source) -> None:
+    """Note the columns of X, as scikit-learn does for a frame."""
+    estimator.n_features_in_ = len(source.columns)
+    if all(isinstance(name, str) for name in source.columns) and not source.tables[0].target:
+        estimator.feature_names_in_ = np.array(source.columns, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def arrays_of(source: Source) -> tuple[Array, Array, Array | None]:
+    """X, y and weights of all rows; y has one dimension where there is one target."""
+    parts = [rows for _, *rows in source.rows()]
+    if not parts:
+        raise ValueError(f"no chunk of {source!r} can be used: see its `skipped`")
+    X, y, w = (np.concatenate(part) for part in zip(*parts))
+    return X, y[:, 0] if len(source.target) == 1 else y, None if source.weight is None else w
+
+
+def fits_memory(source: Source, limit: float) -> bool:
+    """Whether a fit may read all rows into memory."""
+    return COPIES * size_of(source) <= SHARE * limit
+
+
+def size_of(source: Source) -> int:
+    """Bytes of all rows."""
+    return 8 * source.n_rows * (len(source.columns) + len(source.target) + 1)
+
+
+def refuse_without_store(source: Source, limit: float) -> None:
+    raise ValueError(
+        f"{source.n_rows} rows take {memory.in_words(size_of(source))}, of which a fit makes "
+        f"copies, and memory_limit is {memory.in_words(int(limit))}: give store='some.rows', a "
+        "folder to keep them in, or a larger memory_limit"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Rows of a source for a store, one chunk in memory at a time; as often as asked for."""
+
+    source: Source
+    say: Any
+
+    def __iter__(self) -> Iterator[Block]:
+        first, count = 0, self.say.counting(lambda chunk: None, len(self.source.chunks))
+        for chunk, X, y, w in self.source.rows():
+            check_range(X, f"X of {chunk.where}")
+            check_range(y, f"y of {chunk.where}")
+            if w.max() > LARGEST_WEIGHT:
+                raise ValueError(f"weights of {chunk.where} are beyond {LARGEST_WEIGHT:.0e}")
+            used = w > 0
+            yield X[used], y[used], w[used], first
+            first += int(used.sum())
+            count(chunk)
+
+
+def origin_of(source: Source) -> str:
+    """A hash of what a source reads; "" where that is in memory, and may change."""
+    paths = [path for table in source.tables for path in getattr(table, "paths", (table.file,))]
+    if not all(os.path.isfile(path) for path in paths):
+        return ""
+    stats = [os.stat(path) for path in paths]
+    stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
+    roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
+    return fingerprint(stamps, *roles)
