@@ -73,7 +73,7 @@ def test_compiled_loops_take_few_arguments():
 
 
 def test_committee_regressor_has_few_arguments():
-    assert len(collegium.CommitteeRegressor().get_params()) <= 20
+    assert len(collegium.CommitteeRegressor().get_params()) <= 24
 
 
 def test_only_what_meets_users_knows_the_interface():

@@ -447,8 +447,8 @@ def test_the_roughest_family_wins_only_where_it_costs_little():
 
 def learner(rows):
     return _Learner(
-        Pool(rows), None, None, np.random.default_rng(0), Serial(), 1, SMALL.for_rows(rows.X.shape[0]),
-        None, Clock(), lambda text: None,
+        Pool(rows), None, None, np.random.default_rng(0), Serial(), 1,
+        SMALL.for_rows(rows.X.shape[0]), None, Clock(), lambda text: None,
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ class Settings:
         )
         settings = settings.with_transforms(a["target_transform"], a["input_transform"])
         if settings.store is not None:
-            settings = settings.for_store(a)
+            settings.check_store()
         if settings.averaging == "average":
             settings.check_averaging()
         if settings.refine and not settings.can_refine:
@@ -148,7 +148,7 @@ class Settings:
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
         return replace(self, target_transform=found[0], input_transform=found[1])
 
-    def for_store(self, given: dict[str, Any]) -> Settings:
+    def check_store(self) -> None:
         """Refuse what needs all rows in memory."""
         asked = {
             "inference='transductive'": self.transductive,
@@ -156,7 +156,6 @@ class Settings:
             "learn='anchored'": self.anchored,
             "learn='average'": self.averaging == "average",
             "partition": self.rule != "balanced",
-            "input_transform": given["input_transform"] not in (None, "auto"),
             "combination": self.experts,
         }
         named = [name for name, wanted in asked.items() if wanted]
@@ -165,7 +164,6 @@ class Settings:
                 f"{', '.join(named)}: this needs all rows in memory, and store={self.store!r} "
                 "keeps them on disk. Leave one of them out"
             )
-        return replace(self, input_transform=None)
 
     def averages(self, shape: tuple[int, ...], p: int) -> bool:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""

@@ -26,7 +26,7 @@ from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job
 from .latent_arguments import check_latent_rows, regression_settings, sweeps_asked
 from .latent_fitting import fit_regression
-from .stored_fitting import filled_store, fit_stored
+from .stored_fitting import fit_stored, store_and_fit
 
 
 class FromRows:
@@ -44,10 +44,8 @@ class FromRows:
                     f"store is for likelihood='gaussian': {given!r} needs all rows in memory"
                 )
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
-            store = filled_store(
-                settings, Blocks(source, self._say()), n, origin_of(source), self._say()
-            )
-            self._keep(fit_stored(self, settings, store))
+            blocks = Blocks(source, self._say())
+            self._keep(store_and_fit(self, settings, blocks, n, origin_of(source)))
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_without_store(source, settings.memory_limit)
@@ -60,8 +58,7 @@ class FromRows:
         rows = rows.take(rows.w > 0)
         origin = fingerprint(*rows.fields())
         blocks = [(*rows.fields(), 0)]
-        store = filled_store(settings, blocks, rows.w.size, origin, self._say())
-        return fit_stored(self, settings, store)
+        return store_and_fit(self, settings, blocks, rows.w.size, origin)
 
     def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
         stored = self.model_.stored
@@ -71,7 +68,7 @@ class FromRows:
                 f"{stored.path} has rows that this model has not learnt from: relearn the model "
                 "that has, or fit again"
             )
-        return fit_stored(self, replace(settings, store=stored.path), store)
+        return fit_stored(self, replace(settings, store=stored.path), store, self.model_.warping)
 
     def _fit_rows(self: Any, settings, likelihood, X, y, sample_weight, exposure) -> None:
         rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,19 @@ import numpy as np
 
 from ..interface.validation import generator
 from ..learning.dof import degrees_of_freedom
+from ..numerics.fingerprint import fingerprint
 from ..numerics.threads import single_threaded
 from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
 from ..rows.rows import Rows
+from ..rows.scaling import merged
 from ..store.folder import MANIFEST
-from ..store.records import Block
+from ..store.records import Block, pack_blocks
+from ..store.sample import HashSample
 from ..store.store import Store
+from ..transforms.choosing import choose
+from ..transforms.inputs import InputTransform
+from ..transforms.warping import Warping
 from .arguments import Settings
 from .checking import held_out_rows
 from .errors_fitting import with_errors
@@ -29,7 +35,6 @@ from .fitting import (
     check_error_bars,
     checks_bars,
     fit_model,
-    warped,
 )
 from .job_fitting import Job
 from .model import CommitteeModel
@@ -103,14 +108,64 @@ class StoredSystem(GaussianSystem):
         return with_errors(job, model, draft.left.rows, draft.left)
 
 
-def fit_stored(estimator: Any, settings: Settings, store: Store) -> CommitteeModel:
-    """The model of the rows of a store."""
+def store_and_fit(
+    estimator: Any, settings: Settings, blocks: Iterable[Block], n: int, origin: str
+) -> CommitteeModel:
+    """The model of n rows in blocks, which are sorted into a store first.
+
+    Blocks are read again and again. `origin` tells them from others; "": nothing does.
+    """
+    warping = None
+    if settings.target_transform is not None or settings.input_transform is not None:
+        warping = chosen_transforms(settings, blocks, estimator._say())
+    places = None if warping is None else warping.inputs
+    if places is not None:
+        origin = origin and fingerprint(origin, places)
+        blocks = Placed(blocks, places)
+    store = filled_store(settings, blocks, n, origin, estimator._say())
+    return fit_stored(estimator, settings, store, warping)
+
+
+def fit_stored(
+    estimator: Any, settings: Settings, store: Store, warping: Warping | None
+) -> CommitteeModel:
+    """The model of the rows of a store, whose inputs are transformed already."""
     positions = store.sample(SAMPLE)
-    sample = Rows(*(np.asarray(part, np.float64) for part in store.take(positions)))
-    rng = generator(estimator.random_state)
-    job = Job(sample, None, settings, rng, estimator._say())
+    X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
+    sample = Rows(X, y if warping is None else warping.forward(y), w)
+    job = Job(
+        sample, None, settings, generator(estimator.random_state), estimator._say(),
+        warping=warping,
+    )  # fmt: skip
     with single_threaded():
-        return fit_model(StoredSystem(store, positions), warped(job))
+        return fit_model(StoredSystem(store, positions), job)
+
+
+def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Any) -> Warping | None:
+    """Transforms by a sample of the rows; None: they stay as they are."""
+    say.task = "choosing transforms"
+    sample = HashSample(SAMPLE)
+    for records in pack_blocks(blocks):
+        sample.add(records)
+    found = sample.records()
+    rows = Rows(*(np.asarray(found[name], np.float64) for name in "Xyw"))
+    rows, _ = merged(rows, None, in_order=False)
+    warping = choose(
+        rows, settings.target_transform, settings.input_transform, settings.engine, say, more=True
+    )
+    return warping if warping.any else None
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Blocks whose inputs are transformed."""
+
+    blocks: Iterable[Block]
+    inputs: InputTransform
+
+    def __iter__(self) -> Iterator[Block]:
+        for X, y, w, first in self.blocks:
+            yield self.inputs.forward(np.asarray(X, np.float64)), y, w, first
 
 
 def filled_store(
@@ -137,7 +192,7 @@ def filled_store(
 def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
     """The model after more rows, which the store takes up; messages are of chunks of their own."""
     assert model.stored is not None
-    own, came = model.stored, job.rows
+    own, targets = model.stored, job.rows.y
     job = job.seen_by(model)
     scaled = Rows(job.rows.X, model.scaling.forward(job.rows.y), job.rows.w)
     groups = job.groups(model.kernel)
@@ -154,8 +209,8 @@ def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
         runs.append((chunk.id, first, chunk.n))
         first += chunk.n
     committee = model.committee.add(chunks, job.settings.engine, keep=False)
-    rows = came.take(order)
-    store.add([(rows.X, rows.y, rows.w, own.next_row)], keep=own.segments)
+    rows = job.rows.take(order)
+    store.add([(rows.X, targets[order], rows.w, own.next_row)], keep=own.segments)
     return replace(
         model, committee=committee, ids=ids, n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),

@@ -73,10 +73,9 @@ class Seen:
 
 
 def seen(X: Array, y: Array, w: Array, scaling: Scaling, warping: Warping | None) -> Rows:
-    """Rows of a store as a model sees them."""
-    rows = Rows(*(np.asarray(part, np.float64) for part in (X, y, w)))
-    rows = rows if warping is None else warping.rows(rows)
-    return replace(rows, y=scaling.forward(rows.y))
+    """Rows of a store as a model sees them: inputs were transformed before they were stored."""
+    X, y, w = (np.asarray(part, np.float64) for part in (X, y, w))
+    return Rows(X, scaling.forward(y if warping is None else warping.forward(y)), w)
 
 
 @dataclass(frozen=True, eq=False)

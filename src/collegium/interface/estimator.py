@@ -313,6 +313,8 @@ class Estimator(BaseEstimator):
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments and fitted attributes, as a model file stores them."""
         params, state = self.get_params(deep=False), self.__getstate__()
+        paths = {name: os.fspath(v) for name, v in params.items() if isinstance(v, os.PathLike)}
+        params = {**params, **paths}
         state.pop(PICKLED_BY)
         return params, {name: value for name, value in state.items() if name not in params}
 
