@@ -132,3 +132,29 @@ def test_half_precision_and_truth_values_are_widened(tmp_path):
     store = Store.build(tmp_path / "rows", [(X, X[:, 0] > 9, None, 0)])
     stored = store.take([0])
     assert [a.dtype for a in stored] == [np.float32, np.uint8, np.float64]
+
+
+@pytest.mark.parametrize("cell_rows, bucket", [(20, 10**7), (7, 4000)])
+def test_equal_rows_are_merged_however_they_come(tmp_path, monkeypatch, cell_rows, bucket):
+    """Many ties in X alone, copies of whole rows, several buckets: weights add up."""
+    monkeypatch.setattr(build, "BUCKET_BYTES", bucket)
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(3, size=(900, 2)) / 2, rng.integers(4, size=(900, 1)) * 1.0
+    X[5], X[6] = 0.0, -0.0
+    w = 1.0 + rng.integers(3, size=900)
+    stores = [
+        Store.build(tmp_path / str(k), blocks((X, y, w), k, order=order), cell_rows=cell_rows,
+                    merge=True)
+        for k, order in ((1, None), (5, (3, 0, 4, 1, 2)))
+    ]  # fmt: skip
+    table = np.column_stack([X + 0.0, y])
+    rows, first, number = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    number = number.ravel()
+    for store in stores:
+        assert len(store) == len(rows) and store.total_weight() == w.sum()
+        every = np.arange(len(store))
+        found = np.column_stack([*store.take(every)[:2]])
+        order = np.lexsort(found.T[::-1])
+        assert_array_equal(found[order], rows)
+        assert_array_equal(store.take(every)[2][order], np.bincount(number, w))
+        assert_array_equal(store.ids(every)[order], first)

@@ -186,7 +186,8 @@ def filled_store(
         say(f"{len(store)} rows are in {path} already")
         return store
     say.task = "sorting rows into cells"
-    return Store.build(path, blocks, cell_rows=settings.chunk_rows(n), origin=origin)
+    size = settings.chunk_rows(n)
+    return Store.build(path, blocks, cell_rows=size, origin=origin, merge=True)
 
 
 def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:

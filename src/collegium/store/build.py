@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
 from .records import Block, Schema, gathered, pack_blocks
-from .sample import HashSample
+from .sample import HashSample, splitmix64
 
 Array = np.ndarray
 #: Bytes of the rows that are sorted in memory at a time.
@@ -91,30 +92,62 @@ def write_segment(
     sample: HashSample,
     source: Callable[[], Iterable[Array]],
     cell_rows: int,
+    *,
+    merge: bool = False,
 ) -> dict[str, Any]:
-    """Sort the rows of `source`, which `sample` has seen, into work/segment; what to list of it."""
+    """Sort the rows of `source`, which `sample` has seen, into work/segment; what to list of it.
+
+    With `merge` equal rows become one, which has the weight of all of them.
+    """
+    tie = values_hash if merge else numbers
     chosen = sample.records()
+    chosen = chosen[np.argsort(tie(chosen), kind="stable")]
     n, size = sample.seen, schema.dtype.itemsize
     levels = max(0, int(np.ceil(np.log2(n * size / BUCKET_BYTES))))
     levels = min(levels, int(np.log2(max(1, len(chosen) // ROWS_A_PLANE))))
     spread = spreads(chosen["X"])
-    planes = median_planes(chosen["X"], chosen["id"], spread, levels)
-    if _route(source(), planes, work) != n:
+    planes = median_planes(chosen["X"], tie(chosen), spread, levels)
+    if _route(source(), planes, work, tie) != n:
         raise ValueError("blocks gave other rows when read again: give a generator, or a list")
     folder = work / "segment"
     folder.mkdir()
-    cells = _sort_buckets(work, folder, schema, n, 2**levels, (spread, cell_rows))
+    cells, n = _sort_buckets(work, folder, schema, n, 2**levels, (spread, cell_rows), merge)
     files = {one.name: one.stat().st_size for one in sorted(folder.iterdir())}
     listed = [planes.axis.tolist(), planes.value.tolist(), planes.id.tolist()]
     return {"rows": n, "cells": cells, "files": files, "planes": listed}
 
 
-def _route(source: Iterable[Array], planes: Planes, work: Path) -> int:
+def numbers(records: Array) -> Array:
+    """Row numbers, by which ties are broken."""
+    return records["id"]
+
+
+def values_hash(records: Array) -> Array:
+    """The same for rows of equal X and y, and else hardly ever  (n,)."""
+    found = np.zeros(len(records), np.uint64)
+    for name in ("X", "y"):
+        for column in np.asarray(records[name], np.float64).T:
+            found = splitmix64(found ^ (column + 0.0).view(np.uint64))  # −0 is 0
+    return found.view(np.int64)
+
+
+def merged(records: Array) -> Array:
+    """Equal rows as one, with the weight of all of them and the least of their numbers."""
+    table = np.column_stack([records["X"], records["y"]]).astype(np.float64)
+    first, number = first_of_equals(table)
+    found = records[first]
+    found["w"] = np.bincount(number, records["w"])
+    return found[np.argsort(found["id"])]
+
+
+def _route(
+    source: Iterable[Array], planes: Planes, work: Path, tie: Callable[[Array], Array]
+) -> int:
     """Append every row to the file of its bucket; how many there were."""
     count = 0
     for records in gathered(source):
         count += len(records)
-        bucket = planes.buckets(records["X"], records["id"])
+        bucket = planes.buckets(records["X"], tie(records))
         order = np.argsort(bucket, kind="stable")
         records, bucket = records[order], bucket[order]
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
@@ -136,9 +169,10 @@ class _Cells:
 
 
 def _sort_buckets(
-    work: Path, folder: Path, schema: Schema, n: int, buckets: int, cut: tuple[Array, int]
-) -> int:
-    """Write the rows of all buckets cell by cell; the number of cells."""
+    work: Path, folder: Path, schema: Schema, n: int, buckets: int, cut: tuple[Array, int],
+    merge: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """Write the rows of all buckets cell by cell; the numbers of cells and of rows."""
     shapes = {"X": (n, schema.d), "y": (n, schema.p), "w": (n,), "id": (n,)}
     files = {name: open(folder / f"{name}.npy", "wb") for name in shapes}
     cells, done = _Cells([], [], []), 0
@@ -149,28 +183,33 @@ def _sort_buckets(
             path = _bucket(work, k)
             if path.exists():
                 records = np.fromfile(path, schema.dtype)
+                records = records[np.argsort(records["id"], kind="stable")]
+                records = merged(records) if merge else records
                 done += _sort_bucket(records, done, cells, files, cut)
                 path.unlink()
-        for file in files.values():
+        for name, file in files.items():
+            if done < n:
+                length = _write_header(file, schema.dtype[name].base, shapes[name])
+                shape = done, *shapes[name][1:]
+                assert _write_header(file, schema.dtype[name].base, shape) == length
             file.flush()
             os.fsync(file.fileno())
     finally:
         for file in files.values():
             file.close()
     low, high = np.concatenate(cells.low), np.concatenate(cells.high)
-    start = np.concatenate([*cells.start, [n]])
+    start = np.concatenate([*cells.start, [done]])
     with open(folder / "cells.npz", "wb") as boxes:
         np.savez(boxes, start=start, low=low, high=high)
         boxes.flush()
         os.fsync(boxes.fileno())
-    return start.size - 1
+    return start.size - 1, done
 
 
 def _sort_bucket(
     records: Array, done: int, cells: _Cells, files: dict[str, Any], cut: tuple[Array, int]
 ) -> int:
-    """Append one bucket to the files, cell by cell; its number of rows."""
-    records = records[np.argsort(records["id"], kind="stable")]
+    """Append one bucket, rows by number, to the files, cell by cell; its number of rows."""
     found = bisect(np.ascontiguousarray(records["X"]), *cut)
     starts = np.cumsum([0, *(len(rows) for rows in found[:-1])])
     records = records[np.concatenate(found)]
@@ -182,7 +221,10 @@ def _sort_bucket(
     return len(records)
 
 
-def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """The length of what is written; padded, it does not depend on the digits of n."""
+    file.seek(0)
     descr = np.lib.format.dtype_to_descr(dtype)
     header = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
+    return file.tell()

@@ -1,7 +1,8 @@
 """Planes and cells: rows bisected at medians, axis by axis, ties broken by row number.
 
 Rows are compared by (value, row number), so that every median cuts in two halves of known sizes
-however many values are equal, and the halves do not depend on the order in which rows came.
+however many values are equal, and the halves do not depend on the order in which rows came. Where
+equal rows are to meet in one bucket, a hash of their values takes the place of row numbers.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Store:
     @classmethod
     def build(
         cls, path: str | os.PathLike, blocks: Iterable[Block], *, cell_rows: int = 500,
-        origin: str = "",
+        origin: str = "", merge: bool = False,
     ) -> Store:  # fmt: skip
         """Sort the rows of blocks (X, y, w, number of the first row) into a new folder.
 
@@ -56,6 +56,7 @@ class Store:
         and kept on disk meanwhile. X, y and w keep the types of the first block. The files are
         the same to the last byte however rows are cut into blocks. A build that was killed is
         started over by the next one at the same path. `origin` says where the rows came from.
+        With `merge` equal rows become one, which has the weight of all of them.
         """
         if cell_rows < 1:
             raise ValueError(f"cell_rows={cell_rows}: give a whole number above 0")
@@ -65,7 +66,9 @@ class Store:
             new = Incoming(blocks, work)
             if new.sample is None or new.schema is None:
                 raise ValueError("there are no rows: give at least one block that has some")
-            listed = write_segment(work, new.schema, new.sample, new.records, cell_rows)
+            listed = write_segment(
+                work, new.schema, new.sample, new.records, cell_rows, merge=merge
+            )
             folder.write_tombstones(path, np.empty(0, np.int64))
             schema = vars(new.schema)
             manifest = {"schema": schema, "cell_rows": cell_rows, "next_row": new.next}
