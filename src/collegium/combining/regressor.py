@@ -17,6 +17,7 @@ from ..interface.answers import Answers
 from ..interface.arguments import check_square, partition_rule, whole_number
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
+from ..interface.tables import reads_sources
 from ..interface.validation import check_queries, check_rows, generator
 from ..learning import anchors as selection
 from ..numerics.threads import single_threaded
@@ -137,13 +138,14 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         return self
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Deal the rows to the members and train each on its own.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, p)
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
             Several outputs: where all members take them.
         sample_weight : array-like of shape (n,), default=None
             Passed on to the members, which must take it.

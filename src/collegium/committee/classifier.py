@@ -14,6 +14,7 @@ from ..interface.arguments import check_chunk_id
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
+from ..interface.tables import reads_sources
 from ..interface.validation import check_queries
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
@@ -154,13 +155,14 @@ class CommitteeClassifier(Classifier):
     sums_messages = True
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,), labels
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,), or the name of a column of the frame X, labels
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
 

@@ -12,7 +12,7 @@ from ..interface.arguments import NOISES, check_chunk_id
 from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
-from ..interface.tables import as_source, needed
+from ..interface.tables import as_source
 from ..interface.validation import check_exposure, check_outputs
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
@@ -268,7 +268,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         settings = self._settings(likelihood)
         source = as_source(X, y, sample_weight)
         if source is None:
-            self._fit_rows(settings, likelihood, X, needed(y), sample_weight, exposure)
+            self._fit_rows(settings, likelihood, X, y, sample_weight, exposure)
         else:
             check_exposure(exposure, 0, Gaussian())
             self._fit_source(source, settings, likelihood)

@@ -10,7 +10,7 @@ from ..interface.tables import (
     arrays_of,
     fits_memory,
     origin_of,
-    refuse_without_store,
+    refuse_beyond_memory,
     told_columns,
 )
 from ..interface.validation import check_exposure, check_rows
@@ -48,7 +48,7 @@ class FromRows:
             self._keep(store_and_fit(self, settings, blocks, n, origin_of(source)))
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
-                refuse_without_store(source, settings.memory_limit)
+                refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
             self._fit_rows(settings, given, *arrays_of(source), None)
         told_columns(self, source)
         self.skipped_ = list(source.skipped)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
@@ -10,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
+from .answers_file import KnownColumns, write_answers
 from .arguments import whole_number
 from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights
@@ -35,6 +40,36 @@ class Classifier(ClassifierMixin, Estimator):
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_to(
+        self, data: Any, path: str | os.PathLike[str], *, keep: Sequence[str] = ()
+    ) -> int:
+        """Predict the rows of files and write labels and probabilities to another.
+
+        Parameters
+        ----------
+        data : path, glob, frame, a list of these, or a `Source`
+            Queries. Of named columns those that the model was fitted to are taken.
+        path : path
+            Parquet, Arrow IPC or CSV, by its ending. It is there once it is complete.
+        keep : list of str, default=()
+            Columns of `data` to copy: numbers that say which row is which.
+
+        Returns
+        -------
+        n : int
+            The number of rows. Columns are "label" and, for each class, "probability_" and its
+            name.
+        """
+        check_is_fitted(self)
+
+        def ask(X: Array) -> dict[str, Array]:
+            probability = self.predict_proba(X.view(KnownColumns))
+            label = self.classes_[probability.argmax(axis=1)]
+            each = dict(zip(self.classes_, np.ascontiguousarray(probability.T)))
+            return {"label": label, **{f"probability_{name}": p for name, p in each.items()}}
+
+        return write_answers(self, data, path, keep, ask)
 
     @all_or_nothing
     def progressive(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..scale.errors import ErrorPredictor
 from .answers import LEVELS, Answers
+from .answers_file import by_output, write_answers
 from .arguments import (
     check_coverage,
     check_draws,
@@ -115,6 +118,53 @@ class Regressor(RegressorMixin, Estimator):
         with single_threaded():
             lower, upper = answers.interval(coverage, level)
         return self._shaped(lower), self._shaped(upper)
+
+    def predict_to(
+        self,
+        data: Any,
+        path: str | os.PathLike[str],
+        *,
+        return_std: bool = True,
+        interval: float | None = None,
+        keep: Sequence[str] = (),
+    ) -> int:
+        """Predict the rows of files and write the answers to another; memory stays bounded.
+
+        Parameters
+        ----------
+        data : path, glob, frame, a list of these, or a `Source`
+            Queries. Of named columns those that the model was fitted to are taken.
+        path : path
+            Parquet, Arrow IPC or CSV, by its ending. It is there once it is complete.
+        return_std : bool, default=True
+            Write the column "std" beside "mean".
+        interval : float, default=None
+            Write "lower" and "upper" of the interval that holds y with this probability.
+        keep : list of str, default=()
+            Columns of `data` to copy: numbers that say which row is which.
+
+        Returns
+        -------
+        n : int
+            The number of rows. Several outputs have columns "mean_0", "mean_1", and so on.
+        """
+        check_is_fitted(self)
+        if interval is not None:
+            check_coverage(interval)
+
+        def ask(X: Array) -> dict[str, Array]:
+            with single_threaded():
+                answers = self._answers_at(X, np.full(len(X), self.model_.units.shift))
+                if return_std:
+                    parts = dict(zip(("mean", "std"), answers.moments("observation")))
+                else:
+                    parts = {"mean": answers.mean("observation")}
+                if interval is not None:
+                    parts |= zip(("lower", "upper"), answers.interval(interval, "observation"))
+            each = (by_output(name, self._shaped(found)) for name, found in parts.items())
+            return {name: column for columns in each for name, column in columns.items()}
+
+        return write_answers(self, data, path, keep, ask)
 
     def sample_y(
         self,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from ..numerics.fingerprint import fingerprint
 from ..sources.opening import open as open_source
 from ..sources.source import Source
 from ..store.records import Block
+from .limits import bytes_allowed
 from .validation import LARGEST_WEIGHT, check_range
 
 Array = np.ndarray
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Rows are read into memory where so many copies of them fit into this share of it.
 COPIES, SHARE = 6, 0.25
 
@@ -43,11 +46,23 @@ def as_source(X: Any, y: Any, sample_weight: Any = None) -> Source | None:
     raise ValueError("with the name of a column for y, give the name of one for sample_weight too")
 
 
-def needed(y: Any) -> Any:
-    """y of arrays, which is not left out."""
-    if y is None:
-        raise ValueError("y is missing: give targets, or a collegium.Source that has them inside")
-    return y
+def reads_sources(fit: Fit) -> Fit:
+    """A `fit` of arrays that also takes a source, whose rows it reads into memory."""
+
+    @wraps(fit)
+    def attempt(self, X, y=None, sample_weight=None, **more):
+        source = as_source(X, y, sample_weight)
+        if source is None:
+            return fit(self, X, y, sample_weight, **more)
+        limit = bytes_allowed(getattr(self, "memory_limit", None))
+        if not fits_memory(source, limit):
+            refuse_beyond_memory(source, limit, "take CommitteeRegressor(store='some.rows')")
+        fit(self, *arrays_of(source), **more)
+        told_columns(self, source)
+        self.skipped_ = list(source.skipped)
+        return self
+
+    return cast(Fit, attempt)
 
 
 def told_columns(estimator: Any, source: Source) -> None:
@@ -78,11 +93,11 @@ def size_of(source: Source) -> int:
     return 8 * source.n_rows * (len(source.columns) + len(source.target) + 1)
 
 
-def refuse_without_store(source: Source, limit: float) -> None:
+def refuse_beyond_memory(source: Source, limit: float, remedy: str) -> None:
     raise ValueError(
         f"{source.n_rows} rows take {memory.in_words(size_of(source))}, of which a fit makes "
-        f"copies, and memory_limit is {memory.in_words(int(limit))}: give store='some.rows', a "
-        "folder to keep them in, or a larger memory_limit"
+        f"copies, and memory_limit is {memory.in_words(int(limit))}: {remedy}, which keeps rows on "
+        "disk, or give a larger memory_limit"
     )
 
 

@@ -12,6 +12,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from ..likelihoods.base import Scalar
 from ..rows.rows import Rows
 from ..rows.scaling import LARGEST, Scaling
+from ..sources.source import Source
+from .answers_file import KnownColumns, queries
 
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
@@ -129,4 +131,8 @@ def check_targets(y, shape: tuple[int, int]) -> Array:
 
 
 def check_queries(estimator, X) -> Array:
+    if isinstance(X, Source):
+        return queries(estimator, X)
+    if isinstance(X, KnownColumns):
+        return X.view(np.ndarray)
     return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from ..interface.classifier import Classifier, signs
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.progress import Progress
 from ..interface.stream import Waiting, grow, waiting
+from ..interface.tables import reads_sources
 from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
@@ -226,13 +227,14 @@ class OnlineGPClassifier(Classifier):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,), labels
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,), or the name of a column of the frame X, labels
         sample_weight : array-like of shape (n,), default=None
             Whole numbers: a weight w means w equal rows.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
@@ -11,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
+from ..interface.tables import reads_sources
 from ..interface.validation import check_outputs, check_rows, generator
 from ..likelihoods.poisson import Poisson
 from ..numerics.threads import single_threaded
@@ -133,13 +134,14 @@ class OnlineGPRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, p); counts: (n,)
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X; counts: (n,)
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
 

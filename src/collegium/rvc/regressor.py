@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
+from ..interface.tables import reads_sources
 from ..interface.validation import (
     check_outputs,
     check_queries,
@@ -155,13 +156,14 @@ class RVCRegressor(Regressor):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows; earlier rows are forgotten.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, p)
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
 

@@ -85,12 +85,17 @@ class Source:
         for table in self.tables:
             check_numbers(table, names)
         for chunk in self.chunks:
-            try:
-                values = chunk.read(names)
-            except (ValueError, OSError) as error:
-                self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
-                continue
-            yield values
+            values = self.read(chunk, names)
+            if values is not None:
+                yield values
+
+    def read(self, chunk: Reference, columns: Sequence[str]) -> Array | None:
+        """Columns of one chunk (n, k); None where it is left out."""
+        try:
+            return chunk.read(columns)
+        except (ValueError, OSError) as error:
+            self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
+            return None
 
     def head(self, n: int = 5) -> tuple[Array, Array, Array]:
         """X, y and w of the first n rows; no more chunks are read than that needs."""

@@ -15,6 +15,7 @@ from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
+from ..interface.tables import reads_sources
 from ..interface.validation import check_outputs, check_rows
 from ..numerics.threads import single_threaded
 from .fitting import SparseSystem
@@ -106,13 +107,14 @@ class SparseGPRegressor(Regressor):
     noise_words = NOISES
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, p)
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
 

@@ -1,0 +1,74 @@
+"""Columns of numbers written to a file, part by part; the file is there once it is whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from .arrow import library
+
+Array = np.ndarray
+#: Takes columns by name, of equal lengths.
+Write = Callable[[Mapping[str, Array]], None]
+
+
+def _parquet(schema: Any, file: Any) -> Any:
+    return library("pyarrow.parquet").ParquetWriter(file, schema)
+
+
+def _ipc(schema: Any, file: Any) -> Any:
+    return library("pyarrow.ipc").new_file(file, schema)
+
+
+def _csv(schema: Any, file: Any) -> Any:
+    return library("pyarrow.csv").CSVWriter(file, schema)
+
+
+WRITERS = {".parquet": _parquet, ".pq": _parquet, ".arrow": _ipc, ".feather": _ipc, ".csv": _csv}
+
+
+def check_writable(path: str | os.PathLike[str]) -> str:
+    """The path of a file of a known kind in a folder that is there."""
+    found = os.fspath(path)
+    if os.path.splitext(found)[1] not in WRITERS:
+        raise ValueError(f"{found}: give a path that ends with one of {', '.join(WRITERS)}")
+    folder = os.path.dirname(os.path.abspath(found))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "no such folder: make it first", folder)
+    return found
+
+
+@contextmanager
+def columns_to(path: str | os.PathLike[str]) -> Iterator[Write]:
+    """Write columns to a file, which takes the place of `path` when the block ends without error.
+
+    The first part says which columns there are.
+    """
+    path = check_writable(path)
+    part, make = path + ".part", WRITERS[os.path.splitext(path)[1]]
+    pa, writer = library(), None
+
+    def write(columns: Mapping[str, Array]) -> None:
+        nonlocal writer
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        if writer is None:
+            writer = make(table.schema, part)
+        writer.write_table(table)
+
+    try:
+        yield write
+        if writer is None:
+            raise ValueError("there are no rows to write")
+        writer.close()
+        os.replace(part, path)
+    except BaseException:
+        with suppress(Exception):
+            if writer is not None:
+                writer.close()
+        with suppress(OSError):
+            os.unlink(part)
+        raise
