@@ -57,6 +57,7 @@ BAD = {
     ],
     "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
     "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
+    "store": [3.0, [1], object()],
     "engine": ["threads", 4, Serial, object()],
     "n_jobs": [0, 1.5, "all", True, [2]],
     "verbose": ["loud", -1, 0.5, None, "auto"],

@@ -174,16 +174,14 @@ class RVCRegressor(Regressor):
         options = RVCOptions.of(self)
         rows, self.y_ndim_ = self._checked(X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
-        in_order = options.rules.forgetting < 1.0
-        rng = generator(self.random_state)
+        in_order, rng = options.rules.forgetting < 1.0, generator(self.random_state)
         rows, _ = merged_rows(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
         say = self._say()
         announce(absorb_rows, say)
         with single_threaded():
-            stream = fitted_stream(rows, options, say)
-        self._keep(replace(stream, n_seen=n))
+            self._keep(replace(fitted_stream(rows, options, say), n_seen=n))
         return self
 
     @all_or_nothing
