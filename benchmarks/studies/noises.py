@@ -92,7 +92,8 @@ def run(kind: str, n_sets: int, sizes: list[int]) -> None:
 
 def line(label: str, losses: Array, learnt: int | None) -> dict:
     return {
-        "rows": label, "sets": losses.size, "with a scale or tails": "" if learnt is None else learnt,
+        "rows": label, "sets": losses.size,
+        "with a scale or tails": "" if learnt is None else learnt,
         "mean loss": float(losses.mean()), "median": float(np.median(losses)),
         "largest": float(losses.max()), "above .05": int((losses > 0.05).sum()),
     }  # fmt: skip
