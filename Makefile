@@ -21,7 +21,7 @@ test test-slow test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-modelfile clean
+.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-modelfile clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -46,6 +46,7 @@ help:
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors (ARGS=--quick)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
+	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
@@ -160,6 +161,9 @@ bench-coverage: $(VENV)/.installed
 
 bench-few: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.few_rows $(DATA) $(if $(SETS),--sets $(SETS)) $(ARGS)
+
+bench-noise: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.noises $(ARGS)
 
 bench-modelfile: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.modelfile $(DATA)

@@ -13,6 +13,7 @@ import collegium
 from collegium import CommitteeRegressor, kernels
 from collegium.averaging.averaged import average
 from collegium.averaging.predictor import AveragedPredictor
+from collegium.averaging.unseen import as_unseen
 
 PLAIN = {"target_transform": None, "input_transform": None, "random_state": 0, "noise": "constant"}
 
@@ -66,8 +67,9 @@ def test_rows_left_out_are_answered_by_the_others_at_the_same_hyperparameters():
         want = other.predict(x)
         assert_allclose(found.means[i], want.means[0], rtol=1e-7)
         assert_allclose(found.variances[i], want.variances[0], rtol=1e-7)
-    moments, density = AveragedPredictor.of((own,)).leave_one_out()
-    assert_allclose(density[:, 0], found.log_density(own.targets.mean(rows.y)[:, 0]), rtol=1e-9)
+    moments, moved, density = AveragedPredictor.of((own,)).leave_one_out()
+    want = as_unseen(found, own.targets.mean(rows.y)[:, 0])
+    assert_allclose(np.stack([moved[:, 0], density[:, 0]]), want, rtol=1e-9)
     assert_allclose(moments.variance[:, 0] + own.noise(), found.variance(), rtol=1e-9)
 
 

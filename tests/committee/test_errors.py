@@ -18,7 +18,7 @@ WAYS = {
     "anchors only": {"chunk_size": 200, "anchors": 25, "n_local": 0},
     "exact": {"learn": True},
 }
-KERNEL = kernels.RBF(4.0, [1.5, 3.0])
+KERNEL, KERNEL_OF_ONE = kernels.RBF(4.0, [1.5, 3.0]), kernels.RBF(4.0, 1.5)
 
 
 def noise_sd(X):
@@ -171,3 +171,15 @@ def test_a_blank_model_answers_without_rows():
     mean, std = blank.predict(X[:5], return_std=True)
     assert np.isfinite(mean).all() and (std > 0).all()
     assert np.isfinite(blank.log_density(X[:5], y[:5])).all()
+
+
+def test_ranks_hide_heavy_tails_so_errors_have_them():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 1))
+    y = X[:, 0] + 0.1 * rng.normal(size=80)
+    given = {**PLAIN, "learn": True, "kernel": KERNEL_OF_ONE, "target_transform": "rank"}
+    model = CommitteeRegressor(**given).fit(X, y)
+    far = model.log_density(np.zeros((1, 1)), [1e4])
+    assert far > -500.0  # a normal score there has −10⁸
+    given = {**given, "target_transform": None}
+    assert CommitteeRegressor(**given).fit(X, y).model_.errors is None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -19,10 +19,12 @@ from collegium.scale.degrees import (
     cross_fitted,
     folds,
     level_and_degrees,
+    most_degrees,
 )
+from collegium.scale.density import log_density, squared
 from collegium.scale.features import ScaleInputs
 from collegium.scale.fitting import find_mode, learn
-from collegium.scale.scale import ErrorScale, resolution
+from collegium.scale.scale import FEW_NATS, ErrorScale, resolution
 
 
 def held_out(n=400, p=1, seed=0, strength=1.5, nu=4.0, near=True):
@@ -75,6 +77,38 @@ def test_degrees_of_freedom_leave_a_mean():
     assert_allclose(level_and_degrees(z, np.zeros(400), np.ones(400), 1.5)[1], 1.05)
     z = np.random.default_rng(0).normal(size=400)
     assert level_and_degrees(z, np.zeros(400), np.ones(400), 1.5)[1] > 15.0
+
+
+def loss_of_normal_rows(nu):
+    """KL(N(0, 1) ‖ t_ν) with the best scale, by sums over a grid."""
+    z = np.linspace(-12.0, 12.0, 20_001)
+    share = np.exp(-0.5 * z**2)
+    share /= share.sum()
+
+    def cross_entropy(b):
+        return -share @ log_density(squared(z, b), b, nu)
+
+    least = minimize_scalar(cross_entropy, bounds=(-0.5, 0.5), method="bounded").fun
+    return least + share @ log_density(z**2, 0.0, np.inf)
+
+
+def test_normal_rows_lose_a_quarter_of_a_nat_by_the_most_degrees_of_freedom():
+    for n in (300, 3000):
+        nu = most_degrees(np.full(n, 2.0))
+        assert_allclose(n * loss_of_normal_rows(nu), 0.25, rtol=0.15)
+    rng = np.random.default_rng(1)
+    _, nu = level_and_degrees(rng.uniform(-1.0, 1.0, 75), np.zeros(75), np.ones(75), 6.0)
+    assert_allclose(nu, 15.0, rtol=1e-6)
+
+
+def test_few_rows_have_heavy_tails_unless_they_lose():
+    at, y = held_out(80, strength=0.0, nu=np.inf)[:2]
+    assert ErrorScale.learn(at, y).normal
+    (one,) = ErrorScale.learn(at, y, nats=FEW_NATS).outputs
+    assert one.function is None and one.nu <= np.sqrt(240.0) + 1e-9
+    within = at.mean + np.exp(at.log_sd) * np.sign(y - at.mean)  # no tails at all
+    right = norm.logpdf(within, at.mean, np.exp(at.log_sd)) + 1.0
+    assert ErrorScale.learn(at, within, before=right, nats=FEW_NATS).normal
 
 
 def test_cross_fit_is_not_below_the_floor():

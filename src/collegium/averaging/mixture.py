@@ -35,9 +35,12 @@ class Mixture:
 
     def log_density(self, y: Array) -> Array:
         """log p(y), one y a query  (q,)."""
+        return logsumexp(self.log_densities(y), b=self.shares, axis=1)
+
+    def log_densities(self, y: Array) -> Array:
+        """log N(y; mₖ, vₖ), one y a query  (q, k)."""
         z2 = (y[:, None] - self.means) ** 2 / self.variances
-        each = -0.5 * (z2 + np.log(self.variances) + LOG_2PI)
-        return logsumexp(each, b=self.shares, axis=1)
+        return -0.5 * (z2 + np.log(self.variances) + LOG_2PI)
 
     def cdf(self, y: Array) -> Array:
         """P(Y ≤ y), one y a query  (q,)."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..rows.rows import Prediction
 from .averaged import Averaged
 from .mixture import Mixture
+from .unseen import as_unseen
 
 Array = np.ndarray
 
@@ -44,14 +45,16 @@ class AveragedPredictor:
         """Mean noise of each output  (p,)."""
         return np.array([one.noise() for one in self.outputs])
 
-    def leave_one_out(self) -> tuple[Prediction, Array]:
-        """Moments of f at each row given the others, and the log density of its y  (n, p)."""
+    def leave_one_out(self) -> tuple[Prediction, Array, Array]:
+        """Moments of f at each row given the others, its y as one that hyperparameters have not
+        seen either (`as_unseen`), and the log density of that  (n, p)."""
         found = [one.leave_one_out() for one in self.outputs]
         targets = [one.targets.mean(one.rows.y)[:, 0] for one in self.outputs]
-        density = [one.log_density(y) for one, y in zip(found, targets)]
+        unseen = [as_unseen(one, y) for one, y in zip(found, targets)]
         moments = _moments(found)
         variance = np.maximum(moments.variance - self.noises(), 0.0)
-        return Prediction(moments.mean, variance), np.stack(density, axis=1)
+        y, density = (np.stack(each, axis=1) for each in zip(*unseen))
+        return Prediction(moments.mean, variance), y, density
 
 
 def _moments(mixtures: list[Mixture]) -> Prediction:

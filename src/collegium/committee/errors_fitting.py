@@ -18,7 +18,7 @@ from ..rows.scaling import for_learning, merged
 from ..scale.checked import Checked
 from ..scale.errors import Errors, inputs_at
 from ..scale.features import ScaleInputs
-from ..scale.scale import resolution
+from ..scale.scale import FEW_NATS, NATS, resolution
 from .checking import CHECK_CHUNKS, LeftOut
 
 if TYPE_CHECKING:
@@ -105,17 +105,16 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
     held = evenly_spaced(rows.w.size, ERROR_ROWS)
     metric = Metric.of(model.kernel, rows.X)
     noise: Array | float = model.committee.noise
-    before = None
+    moved, before = rows.y.copy(), None
     if model.averaged:
         own = AveragedPredictor.of(model.averaged)
-        found, before = own.leave_one_out()
+        found, moved, before = own.leave_one_out()
         noise, before = own.noises(), before[held]
     else:
         found = leave_one_out(model.kernel, model.committee.noise, rows)
     found = found.take(held)
     drawn = blurred(found)
     at = inputs_at(metric, None, rows.X[held], drawn, noise)
-    moved = rows.y.copy()
     moved[held] += drawn.mean - found.mean  # errors stay as they are
     return learnt(job, model, replace(rows, y=moved), held, at, metric, before, of=rows)
 
@@ -141,5 +140,17 @@ def learnt(
     `of`: the rows themselves, where targets were moved with the means.
     """
     always, steps = job.settings.scale_always, resolution((of or rows).y)
-    errors = Errors.learn(at, rows.take(held), metric, steps, before, always=always, say=job.say)
+    errors = Errors.learn(
+        at, rows.take(held), metric, steps, before, always=always, say=job.say,
+        nats=nats_for_tails(model),
+    )  # fmt: skip
     return replace(model, errors=errors)
+
+
+def nats_for_tails(model: Any) -> float:
+    """The gain from which on errors have heavy tails; none is asked of targets that are seen by
+    their ranks: whatever their tails are, those of ranks are normal."""
+    warping = getattr(model, "warping", None)
+    if warping is not None and any(one and one.kind == "rank" for one in warping.targets):
+        return -np.inf
+    return FEW_NATS if getattr(model, "averaged", ()) else NATS

@@ -12,6 +12,7 @@ from ..interface.watching import CHECKED
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
+from ..scale import checked
 from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, inputs_at
 from ..scale.features import ScaleInputs
@@ -71,7 +72,7 @@ def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
     n = sum(sizes)
     if not job.settings.scale_wanted:
         return model
-    model = without_failed_errors(model, job)
+    model = checked.without_failed_errors(model, job.say)
     if n < 4 * model.errors_at:
         return model
     rows, groups = model.committee.rows(), np.split(np.arange(n), np.cumsum(sizes)[:-1])
@@ -92,21 +93,6 @@ def checked_again(model: Stream, job: Job) -> Stream:
 
 def with_checked_errors(model: Stream, job: Job) -> Stream:
     """With the errors at the rows checked, where it is time to learn their scale."""
-    own = model.checked
-    if own is None or not job.settings.scale_wanted:
+    if model.checked is None or not job.settings.scale_wanted:
         return model
-    model = without_failed_errors(model, job)
-    own = model.checked
-    if not own.due:
-        return model
-    errors = own.errors(model.kernel, always=job.settings.scale_always, say=job.say)
-    return replace(model, errors=errors, checked=own.learnt())
-
-
-def without_failed_errors(model: Stream, job: Job) -> Stream:
-    """Without a scale that rows checked since are worse for than for none."""
-    own = model.checked
-    if own is None or model.errors is None or not own.failed:
-        return model
-    job.say("the scale of errors no longer holds")
-    return replace(model, errors=None, checked=own.anew())
+    return checked.with_checked_errors(model, always=job.settings.scale_always, say=job.say)

@@ -44,9 +44,12 @@ class OnlineGPRegressor(Regressor):
         the posterior spread, α²/(Q + C), or least at all, |α|/Q.
     likelihood : {"gaussian", "poisson"}
         Of y given the function. "poisson": y ≥ 0 are counts, the function is their log rate.
-    noise : "constant", float or array of p, default="constant"
+    noise : {"constant", "auto", "varying"}, float or array of p, default="constant"
         Noise variance in the units of y squared, kept as given; "constant": learnt, the same
-        everywhere.
+        everywhere. "auto": the noise is learnt, and errors of y are Student's t with a scale that
+        depends on x and on the predicted mean and deviation, learnt from the last 1,000 rows,
+        which were predicted before they were learnt from; where these gain by it, and given up
+        where later ones lose. "varying": the scale, whatever they gain.
     forgetting : float, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that drift. (It is
         done in steps of some rows, together 2 % at most.)

@@ -10,10 +10,11 @@ import numpy as np
 from ..committee.fitting import choose_scaling
 from ..committee.following import gain
 from ..engines import engine_for
-from ..interface.arguments import given_hyperparameters
+from ..interface.arguments import given_hyperparameters, noise_word
 from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
+from ..interface.watching import CHECKED
 from ..kernels import Kernel
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Scalar
@@ -21,15 +22,19 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.poisson import Poisson
 from ..likelihoods.units import Units
 from ..numerics.records import record
+from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning
+from ..scale.checked import Checked, with_checked_errors
+from ..scale.errors import ErrorPredictor, Errors
+from ..scale.features import ScaleInputs
 from .arguments import Options
 from .gp import OnlineGP
 from .learning import default_kernel, search
 from .watch import Watch, follow
 
 Array = np.ndarray
-LIKELIHOODS = ("gaussian", "poisson")
+LIKELIHOODS, NOISES = ("gaussian", "poisson"), ("constant", "auto", "varying")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,7 @@ class RegressionOptions(Options):
     counts: bool
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None  # from white noise in the kernel
+    errors: str | None  # "auto" or "varying": the scale of errors is learnt; else it is constant
 
     @classmethod
     def of(cls, estimator) -> RegressionOptions:
@@ -51,9 +57,11 @@ class RegressionOptions(Options):
         if counts and not plain.learn and kernel is None:
             raise ValueError("learn=False needs a kernel")
         if not counts:
-            kernel, noise, start = given_hyperparameters(e.kernel, e.noise, plain.learn)
+            kernel, noise, start = given_hyperparameters(e.kernel, e.noise, plain.learn, NOISES)
+        word = noise_word(e.noise, NOISES) if noise is None and not counts else None
         given = {**vars(plain), "kernel": kernel}
-        return cls(**given, counts=counts, noise=noise, noise_start=start)
+        errors = None if word == "constant" else word
+        return cls(**given, counts=counts, noise=noise, noise_start=start, errors=errors)
 
 
 @record("online.model/1")
@@ -61,7 +69,7 @@ class RegressionOptions(Options):
 class OnlineModel(Model):
     """An online GP of targets scaled, or of counts, and what it needs to go on."""
 
-    for_streams = ("waiting", "watch")
+    for_streams = ("waiting", "watch", "checked")
 
     gp: OnlineGP
     targets: Scaling  # how y is scaled
@@ -71,6 +79,9 @@ class OnlineModel(Model):
     n_seen: int
     total_weight: float
     watch: Watch | None  # None: hyperparameters stay as they are
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
+    always: bool = False  # whether there is a scale whatever rows gain by it
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -87,8 +98,11 @@ class OnlineModel(Model):
     def log_evidence(self) -> Array:
         return self.gp.log_evidence
 
-    def predictor(self) -> OnlinePredictor:
-        return OnlinePredictor(self.gp)
+    def predictor(self) -> OnlinePredictor | ErrorPredictor:
+        own, likelihood = OnlinePredictor(self.gp), self.gp.likelihood
+        if self.errors is None or not isinstance(likelihood, Gaussian):
+            return own
+        return ErrorPredictor.of(own, self.errors, None, likelihood.noise)
 
     @property
     def n_rows(self) -> int:
@@ -100,16 +114,22 @@ class OnlineModel(Model):
 
     def with_rows(self, rows: Rows) -> OnlineModel:
         """After rows of a stream, one by one in their order, in the units of the user."""
-        return self.absorbed(rows) if self.watch is None else follow(self, rows)
+        model = self._looked_at(rows)
+        model = model.absorbed(rows) if self.watch is None else follow(model, rows)
+        return model if model.checked is None else model.with_errors()
 
     def fitted(self, rows: Rows, n_sweeps: int) -> OnlineModel:
         """After all rows of one `fit`, which hyperparameters were learnt from."""
-        gp = self.gp.sweep(rows.X, self.targets.forward(rows.y), rows.w, n_sweeps)
-        watch = self.watch
+        y = self.targets.forward(rows.y)
+        gp, watch = self.gp.sweep(rows.X, y, rows.w, n_sweeps), self.watch
         if watch is not None:
             watch = replace(watch, sample=watch.sample.add(rows), learnt_at=gp.n_rows)
         weight = self.total_weight + float(rows.w.sum())
-        return replace(self, gp=gp, total_weight=weight, watch=watch)
+        model = replace(self, gp=gp, total_weight=weight, watch=watch)
+        if self.checked is None:
+            return model
+        checked = self._checked(replace(rows, y=y), self.gp.add(rows.X, y, rows.w)[1])
+        return replace(model, checked=checked).with_errors()
 
     def absorbed(self, rows: Rows) -> OnlineModel:
         """After rows, with the hyperparameters of now."""
@@ -121,6 +141,27 @@ class OnlineModel(Model):
             watch = watch.after(rows, 0.5 * ((y - mean) ** 2 / variance - 1.0).mean(axis=1))
         weight = self.total_weight + float(rows.w.sum())
         return replace(self, gp=gp, total_weight=weight, watch=watch)
+
+    def _looked_at(self, rows: Rows) -> OnlineModel:
+        """With some of the rows checked, as they are predicted before any of them is learnt from:
+        so far ahead as a user asks who learns after every call."""
+        if self.checked is None or not self.n_rows:
+            return self
+        some = rows.take(evenly_spaced(rows.w.size, CHECKED))
+        scaled = replace(some, y=self.targets.forward(some.y))
+        return replace(self, checked=self._checked(scaled, self.gp.predict(some.X)))
+
+    def _checked(self, scaled: Rows, before: Prediction) -> Checked:
+        """With rows that were predicted before they were learnt from."""
+        assert self.checked is not None
+        mean, variance = self._expected(before, scaled.w)
+        place = scaled.X if self.errors is None else self.errors.metric.forward(scaled.X)
+        at = ScaleInputs.of(mean, variance, place, None)
+        return self.checked.add(scaled, at, self.errors)
+
+    def with_errors(self) -> OnlineModel:
+        """With a scale of the errors of the last rows, where it is time to learn it."""
+        return with_checked_errors(self, always=self.always, say=lambda text: None)
 
     def _expected(self, before: Prediction, w: Array) -> tuple[Array, Array]:
         """Mean and variance of y, by what was expected of f; y is the mean of w rows."""
@@ -137,7 +178,12 @@ class OnlineModel(Model):
         kernel, likelihood = self._learnt(rows)
         gp, watch = self.gp.with_prior(kernel, likelihood), self.watch.relearnt(self.n_rows)
         rules = replace(gp.rules, novelty=novelty_for(self.novelty, kernel, likelihood, rows.X))
-        return replace(self, gp=replace(gp, rules=rules), watch=watch)
+        model, checked = replace(self, gp=replace(gp, rules=rules), watch=watch), self.checked
+        if checked is None or not isinstance(likelihood, Gaussian):
+            return model
+        # these rows were learnt from, but they are few among all
+        found = model.gp.predict(checked.rows.X)
+        return replace(model, checked=checked.answered(found, likelihood.noise))
 
     def gain(self) -> float:
         """What a few steps of learning would gain, in log evidence per row of the sample."""
@@ -225,7 +271,11 @@ def begin(
     rules = replace(options.rules, novelty=novelty_for(novelty, kernel, likelihood, first.X))
     gp = OnlineGP.start(kernel, likelihood, d, p, rules)
     keep, watch = options.noise is not None, options.watch(d, p)
-    return OnlineModel(gp, scaling, novelty, keep, None, 0, 0.0, watch)
+    checked = None if options.errors is None else Checked.start(d, p)
+    always = options.errors == "varying"
+    return OnlineModel(
+        gp, scaling, novelty, keep, None, 0, 0.0, watch, checked=checked, always=always
+    )
 
 
 def novelty_for(given: float, kernel: Kernel, likelihood: Scalar, X: Array) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -106,6 +107,26 @@ class Checked:
             self, rows=self.rows.take(index), mean=self.mean[index], log_sd=self.log_sd[index],
             gain=self.gain[index],
         )  # fmt: skip
+
+
+def with_checked_errors(model: Any, *, always: bool, say: Callable[[str], None]) -> Any:
+    """A model with `kernel`, `errors` and `checked`, with the errors at the rows checked where it
+    is time to learn their scale."""
+    model = without_failed_errors(model, say)
+    own = model.checked
+    if not own.due:
+        return model
+    errors = own.errors(model.kernel, always=always, say=say)
+    return replace(model, errors=errors, checked=own.learnt())
+
+
+def without_failed_errors(model: Any, say: Callable[[str], None]) -> Any:
+    """Without a scale that rows checked since are worse for than for none."""
+    own = model.checked
+    if own is None or model.errors is None or not own.failed:
+        return model
+    say("the scale of errors no longer holds")
+    return replace(model, errors=None, checked=own.anew())
 
 
 def _lost(gain: Array) -> bool:

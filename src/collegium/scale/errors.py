@@ -14,7 +14,7 @@ from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling
 from .decision import MOST
 from .features import Neighbours, ScaleInputs
-from .scale import ErrorScale
+from .scale import NATS, ErrorScale
 
 Array = np.ndarray
 
@@ -31,9 +31,10 @@ class Errors:
     def learn(
         cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array,
         before: Array | None = None, *, always: bool, say: Callable[[str], None],
+        nats: float = NATS,
     ) -> Errors | None:  # fmt: skip
         """From held-out rows; None where their scale is not worth having: `ErrorScale.learn`."""
-        scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always)
+        scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always, nats=nats)
         gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "

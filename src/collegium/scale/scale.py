@@ -18,8 +18,9 @@ Array = np.ndarray
 #: Fewer held-out rows, (Σw)²/Σw², say nothing about a varying scale.
 FEWEST = 20
 #: Gain of all held-out rows in log density, none cut, by which a constant scale with heavy tails is
-#: taken too; under Gaussian noise it is below zero.
-NATS = 10.0
+#: taken too; under Gaussian noise it is above that once in some thousand times. And of few rows,
+#: which may not show how heavy tails are: it is taken unless they clearly lose.
+NATS, FEW_NATS = 5.0, -1.0
 #: Of the log of a standard deviation beyond those of held-out rows.
 FADES = 0.5
 #: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
@@ -51,14 +52,14 @@ class OutputScale:
     @classmethod
     def learn(
         cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float,
-        before: Array | None = None, *, always: bool = False,
+        before: Array | None = None, *, always: bool = False, nats: float = NATS,
     ) -> OutputScale:  # fmt: skip
         """From held-out rows: errors y − m of one output (n,), weights with mean one.
 
         Where y has steps of Δ, squared errors are e² + Δ²/12: what they are without rounding.
         A scale that varies is taken if held-out rows gain enough by it, else a constant one with
         heavy tails if they gain enough by that; `before`: the log densities that they have to gain
-        over, by default of N(0, sd²). `always`: whatever they gain.
+        over, by default of N(0, sd²). `always`: whatever they gain; `nats`: see NATS.
         """
         log_sd, least = inputs.log_sd[:, output], floor(resolution, errors)
         bound, z = _least(log_sd, least), errors * np.exp(-log_sd)
@@ -73,7 +74,7 @@ class OutputScale:
             new = cross.log_density(z)
             tails = Gain.of(new, old, weight)
             # of two numbers a few outliers may decide: it is they that others will be like
-            if not (tails.enough or weight @ (new - old) > NATS):
+            if not (tails.enough or weight @ (new - old) > nats):
                 return cls.constant(gain)
             kappa, rho = calibrated(z, cross.g, weight)
             return cls(None, cross.nu, kappa, rho, least, tails, cross.offset)
@@ -130,10 +131,11 @@ class ErrorScale:
     def learn(
         cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
         resolution: Array | None = None, before: Array | None = None, *, always: bool = False,
+        nats: float = NATS,
     ) -> ErrorScale:  # fmt: skip
         """From held-out rows, y (n, p), weights (n,), and the steps in which each y varies (p,).
 
-        The result is the same in any order of the rows. `before` (n, p) and `always`: see
+        The result is the same in any order of the rows. `before` (n, p), `always`, `nats`: see
         `OutputScale.learn`.
         """
         n, p = y.shape
@@ -148,7 +150,7 @@ class ErrorScale:
         return cls(
             tuple(
                 OutputScale.learn(
-                    inputs, k, errors[:, k], w, float(steps[k]), old[k], always=always
+                    inputs, k, errors[:, k], w, float(steps[k]), old[k], always=always, nats=nats
                 )
                 for k in range(p)
             )
