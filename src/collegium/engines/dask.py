@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ from .tasks import Report, report
 
 #: Seconds between two looks at who is there, and without any worker before work is given up.
 LOOK, PATIENCE = 5.0, 120.0
+NOBODY = f"the Dask cluster has had no worker for {PATIENCE:.0f} s: start some, or restart it"
 
 
 class DaskEngine(Remote):
@@ -68,7 +68,7 @@ class DaskEngine(Remote):
         start = time.monotonic()
         while not (found := sum(client.nthreads().values())):
             if time.monotonic() - start > PATIENCE:
-                raise WorkersLost(f"the Dask cluster has had no worker for {PATIENCE:.0f} s")
+                raise WorkersLost(NOBODY)
             time.sleep(0.1)
         return found
 
@@ -78,33 +78,30 @@ class DaskEngine(Remote):
             warnings.filterwarnings("ignore", message="Sending large graph")
             return self._client().submit(function, *args, key=key, pure=False)
 
+    def done(self, future: Any) -> bool:
+        return future.status == "finished"
+
     def wait(self, future: Any) -> None:
-        distributed = library("distributed", "dask")
         seen = time.monotonic()
-        while True:
+        while not future.done():
             try:
-                distributed.wait(future, timeout=LOOK)
-                break
+                library("distributed", "dask").wait(future, timeout=LOOK)
             except TimeoutError:
                 if future.client.nthreads():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > PATIENCE:
-                    raise WorkersLost(
-                        f"the Dask cluster has had no worker for {PATIENCE:.0f} s"
-                    ) from None
-        if future.status == "error":
-            self._raise(future)
+                    raise WorkersLost(NOBODY) from None
+        if future.status != "finished":
+            self._ask(future.result, timeout=LOOK)
 
-    def result(self, future: Any) -> Any:
-        self.wait(future)
-        return self._asked(future.result)
+    def results(self, futures: Sequence[Any]) -> list[Any]:
+        for future in futures:
+            self.wait(future)
+        return self._ask(self._client().gather, list(futures))
 
-    def _raise(self, future: Any) -> None:
-        self._asked(partial(future.result, timeout=LOOK))
-
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _ask(self, ask: Callable, *args: Any, **options: Any) -> Any:
         try:
-            return ask()
+            return ask(*args, **options)
         except library("distributed", "dask").KilledWorker as error:
             raise WorkersLost(str(error)) from error
 

@@ -21,6 +21,8 @@ FAN_IN = 8
 MOST_CHUNKS, MOST_BYTES = 512, 1 << 22
 #: Runs that each thread of a cluster gets of a call, at least, and that wait for it at a time.
 SHARES, AHEAD = 4, 4
+#: A run is not made shorter than this so that a thread gets several.
+SHORT = 4
 #: A function of more bytes is sent once, not with every run.
 LARGE = 1 << 16
 #: Times that work is done again after workers were lost, before they are given up.
@@ -45,8 +47,9 @@ def library(name: str, extra: str) -> Any:
 
 
 def run_length(items: Sequence[Any], threads: int) -> int:
-    """Items of a run: a power of two, several runs to a thread."""
-    length, most = 1, min(MOST_CHUNKS, len(items) // (SHARES * threads))
+    """Items of a run: a power of two, four runs to a thread where these are not too short."""
+    own = len(items) // threads
+    length, most = 1, min(MOST_CHUNKS, max(own // SHARES, min(own, SHORT)))
     if most > 1:
         most = min(most, MOST_BYTES // max(len(dumps(items[0])), 1))
     while 2 * length <= most:
@@ -83,12 +86,16 @@ class Remote(ABC):
         """A task: function(*args), where futures among the arguments stand for their results."""
 
     @abstractmethod
+    def done(self, future: Any) -> bool:
+        """Whether a task has its result by now."""
+
+    @abstractmethod
     def wait(self, future: Any) -> None:
         """Return when a task has its result; raise its error, or WorkersLost."""
 
     @abstractmethod
-    def result(self, future: Any) -> Any:
-        """The result of a task; raises its error, or WorkersLost."""
+    def results(self, futures: Sequence[Any]) -> list[Any]:
+        """The results of tasks; raises the error of one, or WorkersLost."""
 
     @abstractmethod
     def release(self, futures: Iterable[Any]) -> None:
@@ -117,9 +124,10 @@ class Remote(ABC):
         if not items:
             return
         with Call(self, Work(f, list), threads) as call:
-            for future in call.runs(items):
-                yield from self.result(future)
-                call.drop([future])
+            for futures in call.runs(items):
+                for found in self.results(futures):
+                    yield from found
+                call.drop(futures)
 
     def sum(self, f: Callable, chunks: Sequence, zero: Any) -> Any:
         """zero + Σ f(chunk), in the tree of `Serial`."""
@@ -221,8 +229,8 @@ class Call:
         self.futures = [one for one in self.futures if id(one) not in gone]
         self.engine.release(futures)
 
-    def runs(self, items: Sequence[Any]) -> Iterator[Any]:
-        """Tasks of all runs in order, each when it is done; some are ahead of it."""
+    def runs(self, items: Sequence[Any]) -> Iterator[list[Any]]:
+        """Tasks of all runs in order when they are done, several at a time; some are ahead."""
         length = run_length(items, self.threads)
         rest = iter(items)
         waiting: deque[tuple[bytes, Any]] = deque()
@@ -234,8 +242,8 @@ class Call:
         while waiting:
             yield self._first(waiting)
 
-    def _first(self, waiting: deque[tuple[bytes, Any]]) -> Any:
-        """The first task when it is done.
+    def _first(self, waiting: deque[tuple[bytes, Any]]) -> list[Any]:
+        """The first task when it is done, and those that follow it and are done by then.
 
         Where a task was on several workers that died, one of those ahead may have killed them:
         they are done again in processes of their own, which tell the guilty item.
@@ -251,17 +259,21 @@ class Call:
                 for own in suspects:
                     waiting.append((own, self._submit(run_in_child, self.work, own)))
             else:
-                return waiting.popleft()[1]
+                ready = [waiting.popleft()[1]]
+                while waiting and self.engine.done(waiting[0][1]):
+                    ready.append(waiting.popleft()[1])
+                return ready
         raise lost
 
-    def total(self, sums: Iterable[Any]) -> Any:
+    def total(self, sums: Iterable[list[Any]]) -> Any:
         """The sum of the results of tasks, added by tasks that take eight at a time."""
         levels: list[list[Any]] = [[]]
-        for one in sums:
-            self._push(levels, 0, one)
+        for some in sums:
+            for one in some:
+                self._push(levels, 0, one)
         for k in range(64):  # what is left over, from below
             if k + 1 == len(levels) and len(levels[k]) == 1:
-                return self.engine.result(levels[k][0])
+                return self.engine.results(levels[k])[0]
             if levels[k]:
                 self._raise(levels, k)
         raise AssertionError
