@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -76,7 +77,7 @@ def dask_cluster(**options):
         # A worker that is killed again at the end of this time is given up by its cluster.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(
-            dashboard_address=None, silence_logs=logging.CRITICAL, **options
+            dashboard_address=f"{HOST}:0", silence_logs=logging.CRITICAL, **options
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -96,7 +97,34 @@ def threads_engine():
     yield Threads(2)
 
 
-MAKERS = {"threads": threads_engine, "dask": dask_engine}
+@contextmanager
+def environment(**more):
+    """Workers find these tests, and variables of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
+        for name, value in more.items():
+            patch.setenv(name, value)
+        yield
+
+
+@contextmanager
+def ray_engine():
+    ray = pytest.importorskip("ray", reason="pip install 'collegium[ray]'")
+    if [name for _, name in socket.if_nameindex()] != ["lo"]:
+        pytest.skip("Ray listens on every address whatever it is told: `make test-engines` runs "
+                    "it where there is 127.0.0.1 alone")  # fmt: skip
+    from collegium.engines.ray import RayEngine
+
+    options = {"include_dashboard": False, "_node_ip_address": HOST, "log_to_driver": False}
+    with environment(RAY_USAGE_STATS_ENABLED="0"):
+        ray.init(num_cpus=2, logging_level=logging.CRITICAL, **options)
+        try:
+            yield RayEngine()
+        finally:
+            ray.shutdown()
+
+
+MAKERS = {"threads": threads_engine, "dask": dask_engine, "ray": ray_engine}
 
 
 def processes(engine) -> list[int]:

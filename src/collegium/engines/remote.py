@@ -99,6 +99,10 @@ class Remote(ABC):
 
     @abstractmethod
     def release(self, futures: Iterable[Any]) -> None:
+        """Hold results no longer; tasks that need them still do."""
+
+    @abstractmethod
+    def cancel(self, futures: Iterable[Any]) -> None:
         """Give up tasks: none goes on, and no result is held."""
 
     @abstractmethod
@@ -208,6 +212,8 @@ class Call:
         self.engine, self.threads = engine, threads
         self.work: Any = dumps(work)
         self.futures: list[Any] = []  # of all tasks that may still be there
+        self.waiting: deque[tuple[bytes, Any]] = deque()  # runs in order, and their tasks
+        self.levels: list[list[Any]] = [[]]  # sums of 8ᵏ runs that are not added yet
 
     def __enter__(self) -> Call:
         if len(self.work) > LARGE:
@@ -215,8 +221,9 @@ class Call:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.engine.release(self.futures)
-        self.futures.clear()
+        self.engine.cancel(self.futures)
+        for held in (self.futures, self.waiting, self.levels):  # tracebacks may keep the call
+            held.clear()  # type: ignore[attr-defined]
 
     def _submit(self, function: Callable, *args: Any) -> Any:
         future = self.engine.submit(function, *args)
@@ -232,31 +239,31 @@ class Call:
     def runs(self, items: Sequence[Any]) -> Iterator[list[Any]]:
         """Tasks of all runs in order when they are done, several at a time; some are ahead."""
         length = run_length(items, self.threads)
-        rest = iter(items)
-        waiting: deque[tuple[bytes, Any]] = deque()
+        rest, waiting = iter(items), self.waiting
         while part := list(islice(rest, length)):
             own = dumps(part)
             waiting.append((own, self._submit(run, self.work, own)))
             if len(waiting) > AHEAD * self.threads:
-                yield self._first(waiting)
+                yield self._first()
         while waiting:
-            yield self._first(waiting)
+            yield self._first()
 
-    def _first(self, waiting: deque[tuple[bytes, Any]]) -> list[Any]:
+    def _first(self) -> list[Any]:
         """The first task when it is done, and those that follow it and are done by then.
 
         Where a task was on several workers that died, one of those ahead may have killed them:
         they are done again in processes of their own, which tell the guilty item.
         """
+        waiting = self.waiting
         for _ in range(ATTEMPTS):
             try:
                 self.engine.wait(waiting[0][1])
             except WorkersLost as error:
                 lost = error
-                suspects = [own for own, _ in waiting]
-                self.drop([future for _, future in waiting])
+                suspects = list(waiting)
                 waiting.clear()
-                for own in suspects:
+                self.engine.cancel([future for _, future in suspects])
+                for own, _ in suspects:
                     waiting.append((own, self._submit(run_in_child, self.work, own)))
             else:
                 ready = [waiting.popleft()[1]]
@@ -267,29 +274,28 @@ class Call:
 
     def total(self, sums: Iterable[list[Any]]) -> Any:
         """The sum of the results of tasks, added by tasks that take eight at a time."""
-        levels: list[list[Any]] = [[]]
         for some in sums:
             for one in some:
-                self._push(levels, 0, one)
-        for k in range(64):  # what is left over, from below
-            if k + 1 == len(levels) and len(levels[k]) == 1:
-                return self.engine.results(levels[k])[0]
-            if levels[k]:
-                self._raise(levels, k)
-        raise AssertionError
+                self._push(0, one)
+        k = 0
+        while k + 1 < len(self.levels) or len(self.levels[k]) > 1:  # left over, from below
+            if self.levels[k]:
+                self._add(k)
+            k += 1
+        return self.engine.results(self.levels[k])[0]
 
-    def _push(self, levels: list[list[Any]], k: int, one: Any) -> None:
-        levels[k].append(one)
-        if len(levels[k]) == FAN_IN:
-            self._raise(levels, k)
+    def _push(self, k: int, one: Any) -> None:
+        self.levels[k].append(one)
+        if len(self.levels[k]) == FAN_IN:
+            self._add(k)
 
-    def _raise(self, levels: list[list[Any]], k: int) -> None:
+    def _add(self, k: int) -> None:
         """Add the sums of one level; the last run of all may be shorter than the others."""
-        if k + 1 == len(levels):
-            levels.append([])
-        parts = levels[k]
-        whole = parts[0] if len(parts) == 1 else self._submit(add, *parts)
-        levels[k] = []
+        if k + 1 == len(self.levels):
+            self.levels.append([])
+        parts, self.levels[k] = self.levels[k], []
+        whole = parts[0]
         if len(parts) > 1:
+            whole = self._submit(add, *parts)
             self.drop(parts)
-        self._push(levels, k + 1, whole)
+        self._push(k + 1, whole)
