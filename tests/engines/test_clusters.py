@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from cluster_cases import MAKERS, Numbered, assert_same_total, numbers, parquet_files, sender
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import collegium
+from cluster_cases import MAKERS, Numbered, assert_same_total, numbers, parquet_files, sender
 from collegium import CommitteeRegressor
 from collegium.engines import Serial
 from collegium.engines.remote import run_length
@@ -23,9 +23,7 @@ from collegium.messages.total import Total
 from collegium.sources.pieces import BadChunkError
 
 SLOW = {"ray", "spark"}
-NAMES = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MAKERS
-]
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in MAKERS]
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -150,7 +148,8 @@ def test_a_search_with_an_engine_is_the_search_without(remote):
     X, y = data(160)
     grid = {"noise": [0.01, 0.1]}
     own, other = (
-        GridSearchCV(model(one), grid, cv=2, error_score="raise").fit(X, y) for one in (None, remote)
+        GridSearchCV(model(one), grid, cv=2, error_score="raise").fit(X, y)
+        for one in (None, remote)
     )
     assert_array_equal(other.cv_results_["mean_test_score"], own.cv_results_["mean_test_score"])
 

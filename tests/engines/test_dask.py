@@ -7,15 +7,15 @@ import time
 from dataclasses import replace
 
 import pytest
-from cluster_cases import dask_cluster, numbers
 
+from cluster_cases import dask_cluster, numbers
 from collegium.engines import Serial
 from collegium.engines.tasks import report
 from collegium.messages.probe import probe
 
 pytest.importorskip("distributed", reason="pip install 'collegium[dask]'")
-from collegium.engines.dask import DaskEngine  # noqa: E402
-from collegium.engines.remote import MixedWorkersWarning  # noqa: E402
+from collegium.engines.dask import DaskEngine
+from collegium.engines.remote import MixedWorkersWarning
 
 
 @pytest.fixture(scope="module")

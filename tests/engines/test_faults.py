@@ -6,6 +6,8 @@ import time
 
 import numpy as np
 import pytest
+
+import collegium
 from cluster_cases import (
     MAKERS,
     Slowly,
@@ -15,8 +17,6 @@ from cluster_cases import (
     processes,
     sender,
 )
-
-import collegium
 from collegium.engines import Serial
 from collegium.messages.adding import add_up, add_up_source
 from collegium.messages.total import Total
@@ -94,8 +94,7 @@ def test_several_kills_in_one_call_change_nothing(engine, case):
     f, chunks, start, expected = case
     slower = Slowly(f, 0.1)
     timers = [
-        after(1.0 + 1.5 * k, lambda: [kill(pid) for pid in processes(engine)[:1]])
-        for k in range(3)
+        after(1.0 + 1.5 * k, lambda: [kill(pid) for pid in processes(engine)[:1]]) for k in range(3)
     ]
     assert_same_total(add_up(engine, slower, chunks, start), expected)
     for timer in timers:

@@ -74,7 +74,9 @@ class RayEngine(Remote):
         nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         asked = {
             node: ray.remote(report)
-            .options(scheduling_strategy=scheduling.NodeAffinitySchedulingStrategy(node, soft=False))
+            .options(
+                scheduling_strategy=scheduling.NodeAffinitySchedulingStrategy(node, soft=False)
+            )
             .remote(probe)
             for node in nodes
             if node not in known

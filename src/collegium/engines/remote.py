@@ -223,7 +223,7 @@ class Call:
     def __exit__(self, *error: Any) -> None:
         self.engine.cancel(self.futures)
         for held in (self.futures, self.waiting, self.levels):  # tracebacks may keep the call
-            held.clear()  # type: ignore[attr-defined]
+            held.clear()
 
     def _submit(self, function: Callable, *args: Any) -> Any:
         future = self.engine.submit(function, *args)
