@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -65,6 +66,18 @@ class Slowly:
     def __call__(self, chunk):
         time.sleep(self.seconds)
         return self.f(chunk)
+
+
+class Deadly:
+    """send, but for one chunk, which ends its process."""
+
+    def __init__(self, send, id):
+        self.send, self.id = send, id
+
+    def __call__(self, chunk):
+        if chunk.id == self.id:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.send(chunk)
 
 
 @contextmanager

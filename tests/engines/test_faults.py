@@ -10,6 +10,7 @@ import pytest
 import collegium
 from cluster_cases import (
     MAKERS,
+    Deadly,
     Slowly,
     after,
     assert_same_total,
@@ -112,18 +113,6 @@ def test_a_worker_that_stops_for_a_while_changes_nothing(engine, case):
     assert_same_total(add_up(engine, f, chunks, start), expected)
     for timer in timers:
         timer.join()
-
-
-class Deadly:
-    """send, but for one chunk, which ends its process."""
-
-    def __init__(self, send, id):
-        self.send, self.id = send, id
-
-    def __call__(self, chunk):
-        if chunk.id == self.id:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.send(chunk)
 
 
 @pytest.mark.parametrize("guilty", [0, 37, 59])
