@@ -2,8 +2,10 @@
 
 import logging
 import os
+import shutil
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -137,7 +139,33 @@ def ray_engine():
             ray.shutdown()
 
 
-MAKERS = {"threads": threads_engine, "dask": dask_engine, "ray": ray_engine}
+@contextmanager
+def spark_engine():
+    pytest.importorskip("pyspark", reason="pip install 'collegium[spark]'")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs a JRE: apt-get install default-jre-headless")
+    from pyspark.sql import SparkSession
+
+    from collegium.engines.spark import SparkEngine
+
+    options = {
+        "spark.driver.host": HOST, "spark.driver.bindAddress": HOST, "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+    }  # fmt: skip
+    with environment(SPARK_LOCAL_IP=HOST, PYSPARK_PYTHON=sys.executable):
+        builder = SparkSession.builder.master("local[2,8]")  # two threads, each task eight times
+        for name, value in options.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        try:
+            yield SparkEngine(session)
+        finally:
+            session.stop()
+
+
+MAKERS = {
+    "threads": threads_engine, "dask": dask_engine, "ray": ray_engine, "spark": spark_engine,
+}  # fmt: skip
 
 
 def processes(engine) -> list[int]:

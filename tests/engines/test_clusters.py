@@ -15,7 +15,7 @@ import collegium
 from cluster_cases import MAKERS, Numbered, assert_same_total, numbers, parquet_files, sender
 from collegium import CommitteeRegressor
 from collegium.engines import Serial
-from collegium.engines.remote import run_length
+from collegium.engines.cluster import run_length
 from collegium.engines.tasks import tree_sum
 from collegium.kernels import Matern32
 from collegium.messages.adding import add_up, add_up_source

@@ -14,8 +14,8 @@ from collegium.engines.tasks import report
 from collegium.messages.probe import probe
 
 pytest.importorskip("distributed", reason="pip install 'collegium[dask]'")
+from collegium.engines.cluster import MixedWorkersWarning
 from collegium.engines.dask import DaskEngine
-from collegium.engines.remote import MixedWorkersWarning
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from .remote import Remote, WorkersLost, library
+from .cluster import WorkersLost, library
+from .remote import Remote
 from .tasks import Report, report
 
 #: Seconds between two looks at who is there, and without any worker before work is given up.

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from .remote import Remote, WorkersLost, library
+from .cluster import WorkersLost, library
+from .remote import Remote
 from .tasks import Report, report
 
 #: The result of a task, and a token that tells how it ended.
