@@ -41,11 +41,9 @@ def test_a_frame_is_the_source_of_its_rows(frame):
 
 
 def test_a_reference_takes_its_partition_along_alone():
-    own = table(30_000)
-    frames = [dd.from_pandas(own, npartitions=k) for k in (2, 60)]
-    sizes = [len(pickle.dumps(collegium.open(f, target="y").chunks[0])) for f in frames]
-    assert len(pickle.dumps(frames[1].partitions[0])) >= sizes[1] - 2000
-    assert sizes[1] < 4 * sizes[0]
+    source = collegium.open(dd.from_pandas(table(30_000), npartitions=10) + 1.0, target="y")
+    sizes = [len(pickle.dumps(chunk)) for chunk in source.chunks]
+    assert len(sizes) == 10 and max(sizes) < 1.1 * 3000 * 4 * 8
 
 
 def test_a_bad_value_is_named_by_its_partition():
@@ -77,6 +75,15 @@ def test_collections_are_not_pulled_in(frame, kind):
     X = frame[["a", "b"]].to_dask_array(lengths=True)
     with pytest.raises(TypeError, match=r"Array of dask .* X.map_blocks"):
         fitted.predict(X)
+
+
+def test_a_frame_that_workers_hold_is_refused():
+    from cluster_cases import dask_cluster
+
+    with dask_cluster(n_workers=1):
+        held = dd.from_pandas(table(), npartitions=2).persist()
+        with pytest.raises(ValueError, match="is persisted on workers"):
+            collegium.open(held, target="y")
 
 
 def test_what_is_no_frame_is_refused(frame):

@@ -25,8 +25,8 @@ class DaskPiece:
     group: int
     offset: int
     n: int
-    name: str  # of the frame, which tells one from another
-    partition: Any  # a frame of this partition alone
+    key: Any  # of the partition in its graph, which names its data too
+    graph: dict[Any, Any]  # what this partition needs, and nothing of others
 
     def read(self, names: Sequence[str]) -> Array:
         rows = self._rows().iloc[self.offset : self.offset + self.n]
@@ -37,12 +37,10 @@ class DaskPiece:
 
     def _rows(self) -> Any:
         """The partition as a frame of pandas; each thread keeps the last one."""
-        key = self.name, self.group
-        if getattr(_kept, "key", None) != key:
-            _kept.key = None  # one partition in memory at a time
-            _kept.rows = None
-            _kept.rows = self.partition.compute(scheduler="synchronous" if _in_task() else None)
-            _kept.key = key
+        if getattr(_kept, "key", None) != self.key:
+            _kept.key = _kept.rows = None  # one partition in memory at a time
+            _kept.rows = import_module("dask").get(self.graph, self.key)
+            _kept.key = self.key
         return _kept.rows
 
 
@@ -72,21 +70,17 @@ class DaskTable:
         return cls(file, types, frame)
 
     def pieces(self, most: int) -> Iterator[DaskPiece]:
-        """Rows of partitions are counted where Dask computes them."""
-        counts = self.frame.map_partitions(len).compute()
-        for k, count in enumerate(np.asarray(counts, int).tolist()):
-            partition = self.frame.partitions[k]
+        """Rows of partitions are counted where Dask computes: on its workers, if it has any."""
+        dask, delayed = import_module("dask"), import_module("dask.delayed")
+        own = self.frame.optimize()
+        graph, keys = own.__dask_graph__(), own.__dask_keys__()
+        graphs = [dict(import_module("dask.optimization").cull(graph, [key])[0]) for key in keys]
+        counts = dask.compute(
+            *(dask.delayed(len)(delayed.Delayed(*one)) for one in zip(keys, graphs))
+        )
+        for k, (key, needed, count) in enumerate(zip(keys, graphs, counts)):
             for offset, n in cut(count, most):
-                yield DaskPiece(self.file, k, offset, n, self.frame._name, partition)
-
-
-def _in_task() -> bool:
-    """Whether this is a task of a Dask worker: it would wait for ever for others."""
-    try:
-        import_module("distributed").get_worker()
-    except (ImportError, ValueError):
-        return False
-    return True
+                yield DaskPiece(self.file, k, offset, n, key, needed)
 
 
 def _held(frame: Any) -> bool:
