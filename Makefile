@@ -6,6 +6,7 @@ DATA   ?= ../shared/data
 OUT    ?= .
 BENCH  ?= .venv-bench
 OLDEST ?= .venv-oldest
+ENGINES ?= .venv-engines
 # Of `make bench`: names of data sets and of methods, all where empty; further arguments.
 SETS    ?=
 METHODS ?=
@@ -16,17 +17,18 @@ SEED    ?= 0
 CORES   ?=
 
 # Two workers, each with one thread for BLAS; ten failures are enough to read.
-test test-slow test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
 # Where it is set, every worker and every process of a test compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-modelfile clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-modelfile bench-engines clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
 	@echo "make test            the test suite (what continuous integration runs)"
 	@echo "make test-slow       the tests that take long"
+	@echo "make test-engines    engines of Dask, Ray and Spark on clusters of this machine, workers killed"
 	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
 	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
@@ -48,6 +50,7 @@ help:
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
+	@echo "make bench-engines   Dask beside threads of this machine, and the memory of the client"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
 $(VENV)/.installed: pyproject.toml
@@ -62,6 +65,12 @@ $(BENCH)/.installed: pyproject.toml
 	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH)/bin/python -m pip install --quiet torch==2.13.0
 	$(BENCH)/bin/python -m pip install --quiet --editable ".[bench]"
+	@touch $@
+
+$(ENGINES)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --upgrade pip
+	$(ENGINES)/bin/python -m pip install --quiet --editable ".[test,dask,ray,spark]"
 	@touch $@
 
 # An interpreter by its minor version: as named, then on the path, then one of pyenv's.
@@ -93,6 +102,12 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -n 2 -m slow
+
+# One process: the tests of an engine share one cluster. Ray listens on every address whatever it
+# is told, so they run in a network of their own, which has 127.0.0.1 alone.
+test-engines: $(ENGINES)/.installed
+	@java -version 2> /dev/null || { echo "Spark needs a JRE: apt-get install default-jre-headless"; exit 1; }
+	unshare --map-root-user --net sh -c "ip link set lo up && $(ENGINES)/bin/python -m pytest -q tests/engines"
 
 test-blas: $(VENV)/.installed
 	$(BIN)/python tests/blas.py $(CORES)
@@ -168,8 +183,11 @@ bench-noise: $(VENV)/.installed
 bench-modelfile: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.modelfile $(DATA)
 
+bench-engines: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.engines $(ARGS)
+
 bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(OLDEST) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

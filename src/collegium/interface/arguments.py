@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engines import engine_for
 from ..kernels import Kernel, as_kernel, split_white
+from ..messages.probe import probe
 from ..numerics import linalg, memory
 from ..rows.ids import ChunkIds, Id
 from ..rows.partition import RULES
@@ -116,6 +117,8 @@ def choose_engine(engine, n_jobs):
     works = all(callable(getattr(engine, name, None)) for name in ("map", "sum", "imap"))
     if isinstance(engine, type) or not works:
         raise ValueError(f"engine={engine!r}: give an engine, with `map`, `sum` and `imap`")
+    if hasattr(engine, "check"):  # of a cluster: whether its workers round alike
+        engine.check(probe)
     return engine
 
 

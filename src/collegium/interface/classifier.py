@@ -17,7 +17,7 @@ from ..rows.scaling import MOST_COPIES
 from .answers_file import KnownColumns, write_answers
 from .arguments import whole_number
 from .estimator import Estimator, all_or_nothing
-from .validation import check_range, check_weights
+from .validation import check_range, check_weights, refuse_collections
 from .watching import Arrived, ProgressiveClasses, look
 
 Array = np.ndarray
@@ -126,6 +126,7 @@ class Classifier(ClassifierMixin, Estimator):
             return np.log(self.predict_proba(X))
 
     def _check(self, X, y, *, reset):
+        refuse_collections(X, y)
         X, y = validate_data(
             self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1
         )

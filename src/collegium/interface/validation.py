@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from ..likelihoods.base import Scalar
 from ..rows.rows import Rows
 from ..rows.scaling import LARGEST, Scaling
+from ..sources.frames import library_of
 from ..sources.source import Source
 from .answers_file import KnownColumns, queries
 
@@ -22,6 +23,7 @@ LARGEST_WEIGHT = 1e250
 
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
+    refuse_collections(X, y, sample_weight)
     _refuse_words(y)
     X, y = validate_data(
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
@@ -35,6 +37,24 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
         check_consistent_length(X, w)
         check_weights(w)
     return Rows(X, y.reshape(X.shape[0], -1), w), y.ndim
+
+
+def refuse_collections(*values) -> None:
+    """Refuse what another library holds elsewhere: it would all be pulled into this process."""
+    for value in values:
+        kind = f"a {type(value).__name__} of {library_of(value)}"
+        if library_of(value) == "dask":
+            raise TypeError(
+                f"{kind} would be pulled into this process as a whole: fit(frame, y='column') "
+                "reads a frame partition by partition; for answers, "
+                "frame.map_partitions(model.predict, meta=(None, float)) or "
+                "X.map_blocks(model.predict, drop_axis=1, dtype=float); or call its compute()"
+            )
+        if library_of(value) in ("pyspark", "ray"):
+            raise TypeError(
+                f"{kind} would be pulled into this process as a whole: write it as Parquet, and "
+                "fit(collegium.open('folder/*.parquet', target='column'))"
+            )
 
 
 def check_weights(w: Array, most: float = LARGEST_WEIGHT) -> None:
@@ -135,4 +155,5 @@ def check_queries(estimator, X) -> Array:
         return queries(estimator, X)
     if isinstance(X, KnownColumns):
         return X.view(np.ndarray)
+    refuse_collections(X)
     return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")

@@ -14,6 +14,7 @@ from ..numerics.records import record
 from ..numerics.tree import Tree, place
 from ..rows.chunk import Chunk
 from ..rows.rows import Rows
+from .adding import add_up
 from .basis import Anchors
 from .experts.base import Expert
 from .experts.block import Block
@@ -61,7 +62,7 @@ class Committee:
         if not self.no_anchors:
             send = partial(self.expert.send, self.basis)
             with in_range(self.noise):
-                grown = self._on(self.basis, self.messages.plus(engine.imap(send, chunks)))
+                grown = self._on(self.basis, add_up(engine, send, chunks, self.messages))
         if keep:
             for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
                 X, y, w = chunk.load()
@@ -77,7 +78,8 @@ class Committee:
         left, gone = self, {chunk.id for chunk in chunks}
         if not self.no_anchors:
             send = partial(self.expert.send, self.basis)
-            left = self._on(self.basis, self.messages.minus(engine.imap(send, chunks)))
+            heard = add_up(engine, send, chunks, Total.zero(self.basis.m, self.messages.p))
+            left = self._on(self.basis, self.messages - heard)
         kept, arrived = Tree(), []
         for chunk in self.chunks() if self.arrived else ():
             if chunk.id not in gone:

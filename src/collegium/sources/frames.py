@@ -68,7 +68,7 @@ class FrameTable:
         if not hasattr(frame, "columns"):
             raise ValueError(f"{file} is a {type(frame).__name__}: give a DataFrame")
         unique(file, list(frame.columns))
-        types = {name: _pandas_type(kind) for name, kind in frame.dtypes.items()}
+        types = {name: pandas_type(kind) for name, kind in frame.dtypes.items()}
         return cls(file, types, frame)
 
     def pieces(self, most: int) -> Iterator[PandasPiece | PolarsPiece]:
@@ -82,6 +82,6 @@ class FrameTable:
                 yield PandasPiece(self.file, None, offset, n, rows)
 
 
-def _pandas_type(dtype: Any) -> Type:
+def pandas_type(dtype: Any) -> Type:
     """Strings, categories and objects have the kind "O": all of them count as text for now."""
     return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

@@ -10,6 +10,7 @@ from operator import index
 from typing import Any
 
 from .csv import CsvTable
+from .dask_frames import DaskTable
 from .frames import FrameTable, library_of
 from .ipc import IpcTable
 from .npy import NpyTable
@@ -40,7 +41,7 @@ def open(
     ----------
     data : path, glob, frame, or a list of these
         Parquet (.parquet, .pq), Arrow IPC (.arrow, .feather, .ipc), CSV with a header (.csv) and
-        arrays (.npy); frames of pandas and polars. A tuple ("X.npy", "y.npy") or ("X.npy",
+        arrays (.npy); frames of pandas, polars and Dask. A tuple ("X.npy", "y.npy") or ("X.npy",
         "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1, …) and w. Files need
         pyarrow, except .npy: pip install 'collegium[files]'.
     target : str or list of str, default=None
@@ -144,6 +145,13 @@ def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
     elif library_of(data) in ("pandas", "polars"):
         name = f"the {library_of(data)} frame"
         yield name, partial(FrameTable.of, data, name)
+    elif library_of(data) == "dask":
+        yield "the dask frame", partial(DaskTable.of, data, "the dask frame")
+    elif library_of(data) == "pyspark":
+        raise TypeError(
+            "a frame of Spark cannot be read chunk by chunk: write it with "
+            "frame.write.parquet('folder') and open 'folder/*.parquet'"
+        )
     elif isinstance(data, (list, tuple)):
         if not data:
             raise ValueError("the list of files is empty: name at least one")

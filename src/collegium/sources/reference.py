@@ -67,9 +67,9 @@ class Reference:
         except OSError as error:
             if error.errno is not None:  # of the system; others say that the contents are bad
                 raise OSError(error.errno, f"{self.where}: {error.strerror}", self.file) from error
-            raise self._bad(f"{error}: write the file again, or leave it out") from error
+            raise self.bad(f"{error}: write the file again, or leave it out") from error
         except (ValueError, TypeError, LookupError, NotImplementedError, EOFError) as error:
-            raise self._bad(str(error)) from error
+            raise self.bad(str(error)) from error
         finite = np.isfinite(values)
         if not finite.all():
             self._refuse(names, ~finite, values, "a finite number")
@@ -80,7 +80,7 @@ class Reference:
         row, k = (int(i) for i in np.argwhere(bad)[0])
         value: Any = float(values[row, k])
         found = "a gap (null or NaN)" if np.isnan(value) else f"{value!r}"
-        raise self._bad(
+        raise self.bad(
             f"column {names[k]!r}, row {self.offset + row}: {found} where {needed} is needed; "
             f"fill it in or drop the row{self._column_remedy(names[k])}"
         )
@@ -88,7 +88,8 @@ class Reference:
     def _column_remedy(self, name: str) -> str:
         return ", or leave the column out of `columns`" if name in self.columns else ""
 
-    def _bad(self, why: str) -> BadChunkError:
+    def bad(self, why: str) -> BadChunkError:
+        """The error that says that this chunk cannot be used."""
         return BadChunkError(
             f'{self.where}: {why} (on_bad_chunk="skip" goes on without such chunks)'
         )

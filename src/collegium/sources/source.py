@@ -116,9 +116,13 @@ class Source:
         return X, y, w
 
     def _skip(self, left_out: Skipped, error: Exception) -> None:
-        """Note what is left out, once, or raise the error."""
+        """Note what is left out, or raise the error."""
         if self.on_bad_chunk == "raise":
             raise error
+        self.leave_out(left_out)
+
+    def leave_out(self, left_out: Skipped) -> None:
+        """Note what is left out, once."""
         if left_out not in self.skipped:
             self.skipped.append(left_out)
 

@@ -1,0 +1,119 @@
+"""A cluster of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from .cluster import WorkersLost, library
+from .remote import Remote
+from .tasks import Report, report
+
+#: The result of a task, and a token that tells how it ended.
+Future = tuple[Any, Any]
+
+
+class RayEngine(Remote):
+    """Sums and maps on the workers of the Ray cluster that this process is connected to.
+
+    Parameters
+    ----------
+    mixed : {"warn", "refuse"}, default="warn"
+        What to do where workers have other versions, or processors that round otherwise.
+
+    Call `ray.init(…)` first. A pickled copy in a process without Ray, and one inside a task, work
+    on their own, with the same bits.
+    """
+
+    def __init__(self, mixed: str = "warn") -> None:
+        library("ray", "ray")
+        super().__init__(mixed)
+
+    def __repr__(self) -> str:
+        return "RayEngine()"
+
+    def threads(self) -> int:
+        ray = library("ray", "ray")
+        if not ray.is_initialized():
+            if self.alone:
+                return 0
+            raise ValueError("Ray is not connected to a cluster: call ray.init(…) first")
+        if ray.get_runtime_context().get_task_id() is not None:
+            return 0  # a task that waits for tasks may wait for ever
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def submit(self, function: Callable, *args: Any) -> Future:
+        given = [one[0] if isinstance(one, tuple) else one for one in args]
+        result, token = _task().remote(function, *given)
+        return result, token
+
+    def done(self, future: Future) -> bool:
+        if not library("ray", "ray").wait([future[1]], timeout=0)[0]:
+            return False
+        try:
+            self.wait(future)
+        except Exception:  # raised when its turn comes
+            return False
+        return True
+
+    def wait(self, future: Future) -> None:
+        _ask([future[1]])
+
+    def results(self, futures: Sequence[Future]) -> list[Any]:
+        return _ask([result for result, _ in futures])
+
+    def release(self, futures: Iterable[Future]) -> None:
+        pass  # Ray counts references
+
+    def cancel(self, futures: Iterable[Future]) -> None:
+        """Runs that were begun or wait go on: a `ray.cancel` at the moment a task ends crashes
+        the process that asked for it (ray-project/ray#54798)."""
+
+    def reports(self, known: set[Any], probe: Callable[[], str]) -> dict[Any, Report]:
+        ray, scheduling = library("ray", "ray"), library("ray.util.scheduling_strategies", "ray")
+        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        asked = {
+            node: ray.remote(report)
+            .options(
+                scheduling_strategy=scheduling.NodeAffinitySchedulingStrategy(node, soft=False)
+            )
+            .remote(probe)
+            for node in nodes
+            if node not in known
+        }
+        return {node: _ask([future])[0] for node, future in asked.items()}
+
+
+@cache
+def _task() -> Any:
+    """Any function of this package as a task."""
+    return library("ray", "ray").remote(num_returns=2)(_both)
+
+
+def _both(function: Callable, *args: Any) -> tuple[Any, None]:
+    return function(*args), None
+
+
+def _ask(references: list[Any]) -> list[Any]:
+    """Results of tasks; their own errors, or WorkersLost."""
+    ray = library("ray", "ray")
+    lost = (
+        ray.exceptions.WorkerCrashedError,
+        ray.exceptions.OutOfMemoryError,
+        ray.exceptions.NodeDiedError,
+        ray.exceptions.ObjectLostError,
+    )
+    try:
+        return ray.get(references)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        while isinstance(cause, ray.exceptions.RayTaskError):  # of a task that it needed
+            cause = cause.cause
+        if isinstance(cause, lost):
+            raise WorkersLost(str(cause)) from error
+        if isinstance(cause, BaseException):
+            raise cause from error
+        raise
+    except lost as error:
+        raise WorkersLost(str(error)) from error
