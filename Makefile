@@ -22,7 +22,7 @@ test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLA
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-modelfile bench-engines clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-modelfile bench-engines bench-scale clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -51,6 +51,7 @@ help:
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-engines   Dask beside threads of this machine, and the memory of the client"
+	@echo "make bench-scale     rows on disk, 10^6 to 10^8: time, memory, accuracy (ARGS='--rows 100000000 --columns 4 --dask')"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
 $(VENV)/.installed: pyproject.toml
@@ -185,6 +186,9 @@ bench-modelfile: $(VENV)/.installed
 
 bench-engines: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.engines $(ARGS)
+
+bench-scale: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.scale $(ARGS)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard

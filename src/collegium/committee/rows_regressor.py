@@ -44,8 +44,9 @@ class FromRows:
                     f"store is for likelihood='gaussian': {given!r} needs all rows in memory"
                 )
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
-            blocks = Blocks(source, self._say())
-            self._keep(store_and_fit(self, settings, blocks, n, origin_of(source)))
+            say = self._say()
+            blocks, origin = Blocks(source, say), origin_of(source)
+            self._keep(store_and_fit(self, settings, blocks, n, origin, say))
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
@@ -58,7 +59,7 @@ class FromRows:
         rows = rows.take(rows.w > 0)
         origin = fingerprint(*rows.fields())
         blocks = [(*rows.fields(), 0)]
-        return store_and_fit(self, settings, blocks, rows.w.size, origin)
+        return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
 
     def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
         stored = self.model_.stored
@@ -68,7 +69,8 @@ class FromRows:
                 f"{stored.path} has rows that this model has not learnt from: relearn the model "
                 "that has, or fit again"
             )
-        return fit_stored(self, replace(settings, store=stored.path), store, self.model_.warping)
+        settings = replace(settings, store=stored.path)
+        return fit_stored(self, settings, store, self.model_.warping, self._say())
 
     def _fit_rows(self: Any, settings, likelihood, X, y, sample_weight, exposure) -> None:
         rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)

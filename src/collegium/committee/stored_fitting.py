@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interface.progress import Progress
 from ..interface.validation import generator
 from ..learning.dof import degrees_of_freedom
 from ..numerics.fingerprint import fingerprint
@@ -109,7 +110,7 @@ class StoredSystem(GaussianSystem):
 
 
 def store_and_fit(
-    estimator: Any, settings: Settings, blocks: Iterable[Block], n: int, origin: str
+    estimator: Any, settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Progress
 ) -> CommitteeModel:
     """The model of n rows in blocks, which are sorted into a store first.
 
@@ -117,31 +118,29 @@ def store_and_fit(
     """
     warping = None
     if settings.target_transform is not None or settings.input_transform is not None:
-        warping = chosen_transforms(settings, blocks, estimator._say())
+        warping = chosen_transforms(settings, blocks, say)
     places = None if warping is None else warping.inputs
     if places is not None:
         origin = origin and fingerprint(origin, places)
         blocks = Placed(blocks, places)
-    store = filled_store(settings, blocks, n, origin, estimator._say())
-    return fit_stored(estimator, settings, store, warping)
+    store = filled_store(settings, blocks, n, origin, say)
+    return fit_stored(estimator, settings, store, warping, say)
 
 
 def fit_stored(
-    estimator: Any, settings: Settings, store: Store, warping: Warping | None
+    estimator: Any, settings: Settings, store: Store, warping: Warping | None, say: Progress
 ) -> CommitteeModel:
     """The model of the rows of a store, whose inputs are transformed already."""
     positions = store.sample(SAMPLE)
     X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
     sample = Rows(X, y if warping is None else warping.forward(y), w)
-    job = Job(
-        sample, None, settings, generator(estimator.random_state), estimator._say(),
-        warping=warping,
-    )  # fmt: skip
+    rng = generator(estimator.random_state)
+    job = Job(sample, None, settings, rng, say, warping=warping)
     with single_threaded():
         return fit_model(StoredSystem(store, positions), job)
 
 
-def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Any) -> Warping | None:
+def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress) -> Warping | None:
     """Transforms by a sample of the rows; None: they stay as they are."""
     say.task = "choosing transforms"
     sample = HashSample(SAMPLE)
@@ -169,7 +168,7 @@ class Placed:
 
 
 def filled_store(
-    settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Any
+    settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Progress
 ) -> Store:
     """The store that settings name, with the rows of these blocks.
 
