@@ -1,6 +1,7 @@
 """Rows on disk: the same answers as from memory, in any order of arrival, forgotten and saved."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor
+from collegium.committee import stored_fitting
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.messages.committee import Committee
 from collegium.rows.chunk import Chunk
+from collegium.store import build
 from collegium.store.store import Store
 
 KERNEL, NOISE = Matern32(variance=1.3, length_scale=[0.7, 1.4]), 0.05
@@ -268,3 +271,56 @@ def test_a_store_that_is_gone_is_named(tmp_path):
     (tmp_path / "gone.rows").rename(tmp_path / "moved.rows")
     with pytest.raises(FileNotFoundError, match=r"gone\.rows"):
         pickle.loads(pickle.dumps(model)).predict(X[:2])
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C."""
+
+
+def test_a_fit_that_is_stopped_leaves_the_model_and_goes_on_from_sorted_rows(tmp_path, monkeypatch):
+    X, y = some_rows(700)
+    model = given(tmp_path / "old.rows").fit(X, y)
+    before = model.predict(X[:9])
+    model.set_params(store=tmp_path / "new.rows")
+
+    def stop(*_, **__):
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_fitting, "fit_stored", stop)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y - 1.0)
+    assert_array_equal(model.predict(X[:9]), before)
+    written = (tmp_path / "new.rows" / "manifest.json").stat().st_mtime_ns
+    model.fit(X, y - 1.0)
+    assert (tmp_path / "new.rows" / "manifest.json").stat().st_mtime_ns == written
+    assert_allclose(model.predict(X[:9]), before - 1.0, atol=1e-9)
+
+
+def test_rows_that_are_stopped_on_their_way_leave_nothing(tmp_path, monkeypatch):
+    X, y = some_rows(700)
+
+    def stop(*_, **__):
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "_sort_bucket", stop)
+        with pytest.raises(KeyboardInterrupt):
+            given(tmp_path / "half.rows").fit(X, y)
+    assert not (tmp_path / "half.rows").exists()
+    assert given(tmp_path / "half.rows").fit(X, y).n_chunks_ == 7
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    """Python's own memory; rows that are mapped are not counted."""
+    most = []
+    for n in (20_000, 80_000):
+        X, y = some_rows(n)
+        np.save(tmp_path / "X.npy", X)
+        np.save(tmp_path / "y.npy", y)
+        source = collegium.open((str(tmp_path / "X.npy"), str(tmp_path / "y.npy")), chunk_rows=5000)
+        tracemalloc.start()
+        given(tmp_path / f"{n}.rows", chunk_size=500).fit(source)
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] < 1.3 * most[0] + 2e6

@@ -243,3 +243,16 @@ def test_what_others_raise_does_not_depend_on_who_is_first(remote):
 def test_work_is_done_by_other_processes(remote):
     found = remote.map(lambda _: os.getpid(), range(20))
     assert os.getpid() not in found
+
+
+def test_rows_on_disk_give_the_same_bits(engine, paths, tmp_path):
+    """From files into a store: cells send messages on the workers, which find near rows there."""
+    source = collegium.open(paths, target="y")
+    answers = []
+    for k, own in enumerate((Serial(), engine)):
+        options = {"store": tmp_path / f"{k}.rows", "noise": 0.05, "kernel": Matern32(1.0, 1.0)}
+        fitted = model(own, **options).fit(collegium.open(paths, target="y"))
+        assert fitted.n_chunks_ > 10
+        answers.append((fitted.log_evidence_, *fitted.predict(source, return_std=True)))
+    for a, b in zip(*answers):
+        assert_array_equal(a, b)
