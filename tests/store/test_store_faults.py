@@ -212,3 +212,52 @@ def test_blocks_that_change_between_two_readings_are_refused(tmp_path):
     with pytest.raises(ValueError, match="cell_rows=0"):
         Store.build(tmp_path / "rows", blocks(DATA), cell_rows=0)
     assert not (tmp_path / "rows").exists()
+
+
+class Read(list):
+    """Blocks that count how often they are read."""
+
+    times = 0
+
+    def __iter__(self):
+        for k, block in enumerate(super().__iter__()):
+            self.times += k == 0
+            yield block
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C."""
+
+
+@pytest.mark.parametrize("where", ["_sort_bucket", "_write_header", "merged"])
+def test_an_interrupted_build_goes_on_from_what_it_had_read(tmp_path, monkeypatch, where):
+    monkeypatch.setattr(build, "BUCKET_BYTES", 8_000)
+    kind = {"cell_rows": 40, "merge": True}
+    Store.build(tmp_path / "whole", blocks(DATA), origin="a", **kind)
+
+    def stopped_at(path, origin):
+        given, count, own = Read(blocks(DATA)), [0], getattr(build, where)
+
+        def stop(*arguments):
+            count[0] += 1
+            if count[0] == 3:
+                raise Stopped
+            return own(*arguments)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(build, where, stop)
+            Store.build(path, given, origin=origin, **kind)
+        assert given.times == 2
+        return given
+
+    given = stopped_at(tmp_path / "a", "a")
+    with pytest.raises(ValueError, match="not finished"):
+        Store.open(tmp_path / "a")
+    Store.build(tmp_path / "a", given, origin="a", **kind)
+    assert contents(tmp_path / "a") == contents(tmp_path / "whole")
+    assert given.times == 2  # not read again
+    given = stopped_at(tmp_path / "b", "a")  # then other rows
+    Store.build(tmp_path / "b", given, origin="b", **kind)
+    assert given.times == 4
+    stopped_at(tmp_path / "c", "")  # rows of which nobody knows whether they are the same
+    assert not (tmp_path / "c").exists()

@@ -6,16 +6,20 @@ bisected alone. What is written depends on rows and their numbers only, not on b
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ..rows.distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
+from .folder import ROUTED, replacing
 from .records import Block, Schema, gathered, pack_blocks
 from .sample import HashSample, splitmix64
 
@@ -86,18 +90,48 @@ def write(file: Any, values: Array) -> None:
     file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
 
 
-def write_segment(
-    work: Path,
-    schema: Schema,
-    sample: HashSample,
-    source: Callable[[], Iterable[Array]],
-    cell_rows: int,
-    *,
-    merge: bool = False,
-) -> dict[str, Any]:
-    """Sort the rows of `source`, which `sample` has seen, into work/segment; what to list of it.
+@dataclass(frozen=True, eq=False)
+class Routed:
+    """Rows in bucket files: what sorting them needs to know."""
 
-    With `merge` equal rows become one, which has the weight of all of them.
+    schema: Schema
+    n: int
+    next_row: int  # above all row numbers
+    spread: Array  # (d,)
+    planes: Planes
+    merge: bool  # whether equal rows become one
+
+    def save(self, work: Path, token: str) -> None:
+        """Note that all rows are in their buckets; `token` says which rows, and sorted how."""
+        own = asdict(self.schema) | {"n": self.n, "next_row": self.next_row, "merge": self.merge}
+        said = json.dumps({"token": token, "known": own})
+        parts = {"spread": self.spread, **vars(self.planes)}
+        with replacing(work / ROUTED) as file:
+            np.savez(file, said=np.array(said), **parts)
+
+    @classmethod
+    def found(cls, work: Path, token: str) -> Routed | None:
+        """What an earlier process has left there, where it was at the same."""
+        try:
+            with np.load(work / ROUTED) as parts:
+                said = json.loads(str(parts["said"]))
+                planes = Planes(*(parts[name] for name in ("axis", "value", "id")))
+                known, spread = said["known"], parts["spread"]
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            return None
+        if not token or said["token"] != token:
+            return None
+        schema = Schema(**{name: known[name] for name in ("d", "p", "X", "y", "w")})
+        return cls(schema, known["n"], known["next_row"], spread, planes, known["merge"])
+
+
+def route_rows(
+    work: Path, schema: Schema, sample: HashSample, source: Callable[[], Iterable[Array]],
+    next_row: int, *, merge: bool = False,
+) -> Routed:  # fmt: skip
+    """Put the rows of `source`, which `sample` has seen, into bucket files.
+
+    With `merge` equal rows meet in one bucket, to become one.
     """
     tie = values_hash if merge else numbers
     chosen = sample.records()
@@ -109,9 +143,15 @@ def write_segment(
     planes = median_planes(chosen["X"], tie(chosen), spread, levels)
     if _route(source(), planes, work, tie) != n:
         raise ValueError("blocks gave other rows when read again: give a generator, or a list")
-    folder = work / "segment"
+    return Routed(schema, n, next_row, spread, planes, merge)
+
+
+def write_segment(work: Path, routed: Routed, cell_rows: int) -> dict[str, Any]:
+    """Sort the rows of all buckets into work/segment; what to list of it."""
+    folder, planes = work / "segment", routed.planes
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    cells, n = _sort_buckets(work, folder, schema, n, 2**levels, (spread, cell_rows), merge)
+    cells, n = _sort_buckets(work, folder, routed, cell_rows)
     files = {one.name: one.stat().st_size for one in sorted(folder.iterdir())}
     listed = [planes.axis.tolist(), planes.value.tolist(), planes.id.tolist()]
     return {"rows": n, "cells": cells, "files": files, "planes": listed}
@@ -168,25 +208,22 @@ class _Cells:
     high: list[Array]
 
 
-def _sort_buckets(
-    work: Path, folder: Path, schema: Schema, n: int, buckets: int, cut: tuple[Array, int],
-    merge: bool,
-) -> tuple[int, int]:  # fmt: skip
+def _sort_buckets(work: Path, folder: Path, routed: Routed, cell_rows: int) -> tuple[int, int]:
     """Write the rows of all buckets cell by cell; the numbers of cells and of rows."""
+    schema, n, cut = routed.schema, routed.n, (routed.spread, cell_rows)
     shapes = {"X": (n, schema.d), "y": (n, schema.p), "w": (n,), "id": (n,)}
     files = {name: open(folder / f"{name}.npy", "wb") for name in shapes}
     cells, done = _Cells([], [], []), 0
     try:
         for name, shape in shapes.items():
             _write_header(files[name], schema.dtype[name].base, shape)
-        for k in range(buckets):
+        for k in range(routed.planes.axis.size + 1):
             path = _bucket(work, k)
             if path.exists():
                 records = np.fromfile(path, schema.dtype)
                 records = records[np.argsort(records["id"], kind="stable")]
-                records = merged(records) if merge else records
+                records = merged(records) if routed.merge else records
                 done += _sort_bucket(records, done, cells, files, cut)
-                path.unlink()
         for name, file in files.items():
             if done < n:
                 length = _write_header(file, schema.dtype[name].base, shapes[name])

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ import numpy as np
 Array = np.ndarray
 FORMAT = "collegium.rows/1"
 MANIFEST, TOMBSTONES, UNFINISHED = "manifest.json", "tombstones.npy", "unfinished-store"
+#: In the unfinished folder once all rows are in buckets: sorting them can go on from there.
+ROUTED = "routed.npz"
 _SEGMENT = re.compile(r"segment-\d{3,}")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -103,8 +105,8 @@ def _is_own(name: str) -> bool:
     return name.removesuffix(".part") in (MANIFEST, TOMBSTONES) or bool(_SEGMENT.fullmatch(name))
 
 
-def clear(path: Path) -> None:
-    """Remove what the manifest does not list; what says "unfinished" last."""
+def clear(path: Path, *, all: bool = True) -> None:
+    """Remove what the manifest does not list; what says "unfinished" last, if `all` is to go."""
     finished = (path / MANIFEST).exists()
     listed = {one["name"] for one in read_manifest(path)["segments"]} if finished else set()
     for one in path.iterdir():
@@ -114,21 +116,28 @@ def clear(path: Path) -> None:
             one.unlink()
     if not finished:
         (path / TOMBSTONES).unlink(missing_ok=True)
-    shutil.rmtree(path / UNFINISHED, ignore_errors=True)
+    if all:
+        shutil.rmtree(path / UNFINISHED, ignore_errors=True)
 
 
 @contextmanager
-def working(path: Path) -> Iterator[Path]:
-    """A folder to work in; after an error nothing is left of it, nor of a store that was new."""
+def working(path: Path, *, go_on: Callable[[Path], bool] = lambda work: False) -> Iterator[Path]:
+    """A folder to work in; after an error nothing is left of it, nor of a store that was new.
+
+    What a process that was killed or interrupted has left is used where one can `go_on` from it.
+    """
     with told(path):
-        there = path.exists()
+        there, work = path.exists(), path / UNFINISHED
         path.mkdir(exist_ok=True)
-        clear(path)
+        known = work.is_dir() and go_on(work)
+        clear(path, all=not known)
+        work.mkdir(exist_ok=True)
         try:
-            (path / UNFINISHED).mkdir()
-            yield path / UNFINISHED
+            yield work
             clear(path)
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, Exception) and go_on(work):
+                raise
             with suppress(OSError, ValueError):
                 clear(path)
                 if not there:

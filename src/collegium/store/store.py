@@ -13,7 +13,7 @@ import numpy as np
 
 from ..numerics.interrupts import interrupts
 from . import folder
-from .build import Incoming, write_segment
+from .build import Incoming, Routed, route_rows, write_segment
 from .records import LARGEST, SLICE_BYTES, Block, Schema
 from .sample import splitmix64
 from .search import search, sort_found
@@ -55,24 +55,30 @@ class Store:
         Memory does not grow with the rows. Blocks are read twice; those of a generator once,
         and kept on disk meanwhile. X, y and w keep the types of the first block. The files are
         the same to the last byte however rows are cut into blocks. A build that was killed is
-        started over by the next one at the same path. `origin` says where the rows came from.
+        started over by the next one at the same path; where the `origin` of the rows is told, and
+        was told then, it goes on from what it had read.
         With `merge` equal rows become one, which has the weight of all of them.
         """
         if cell_rows < 1:
             raise ValueError(f"cell_rows={cell_rows}: give a whole number above 0")
         path = Path(path)
         folder.check_free(path)
-        with folder.working(path) as work:
-            new = Incoming(blocks, work)
-            if new.sample is None or new.schema is None:
-                raise ValueError("there are no rows: give at least one block that has some")
-            listed = write_segment(
-                work, new.schema, new.sample, new.records, cell_rows, merge=merge
-            )
+        token = origin and f"{origin} {cell_rows} {merge}"
+        go_on = lambda work: Routed.found(work, token) is not None  # noqa: E731
+        with folder.working(path, go_on=go_on) as work:
+            routed = Routed.found(work, token)
+            if routed is None:
+                new = Incoming(blocks, work)
+                if new.sample is None or new.schema is None:
+                    raise ValueError("there are no rows: give at least one block that has some")
+                routed = route_rows(
+                    work, new.schema, new.sample, new.records, new.next, merge=merge
+                )
+                routed.save(work, token)
+            listed = write_segment(work, routed, cell_rows)
             folder.write_tombstones(path, np.empty(0, np.int64))
-            schema = vars(new.schema)
-            manifest = {"schema": schema, "cell_rows": cell_rows, "next_row": new.next}
-            manifest["origin"] = origin
+            manifest = {"schema": vars(routed.schema), "cell_rows": cell_rows, "origin": origin}
+            manifest["next_row"] = routed.next_row
             _finish(path, work, {**manifest, "segments": []}, listed)
         return cls(path)
 
@@ -162,13 +168,11 @@ class Store:
                 for records in self._segments[kept].records():
                     new.sample.add(records)
             merged = self._segments[kept:]
-            listed = write_segment(
-                work,
-                self.schema,
-                new.sample,
-                lambda: chain(*(one.records() for one in merged), new.records()),
-                self._manifest["cell_rows"],
-            )
+            routed = route_rows(
+                work, self.schema, new.sample,
+                lambda: chain(*(one.records() for one in merged), new.records()), new.next,
+            )  # fmt: skip
+            listed = write_segment(work, routed, self._manifest["cell_rows"])
             manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
             _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
             dropped = [one.id[one.dead] for one in merged if one.dead.size]
