@@ -297,7 +297,7 @@ def test_a_fit_that_is_stopped_leaves_the_model_and_goes_on_from_sorted_rows(tmp
     assert_allclose(model.predict(X[:9]), before - 1.0, atol=1e-9)
 
 
-def test_rows_that_are_stopped_on_their_way_leave_nothing(tmp_path, monkeypatch):
+def test_rows_that_are_stopped_on_their_way_are_no_store_and_go_on(tmp_path, monkeypatch):
     X, y = some_rows(700)
 
     def stop(*_, **__):
@@ -307,8 +307,10 @@ def test_rows_that_are_stopped_on_their_way_leave_nothing(tmp_path, monkeypatch)
         patched.setattr(build, "_sort_bucket", stop)
         with pytest.raises(KeyboardInterrupt):
             given(tmp_path / "half.rows").fit(X, y)
-    assert not (tmp_path / "half.rows").exists()
-    assert given(tmp_path / "half.rows").fit(X, y).n_chunks_ == 7
+    with pytest.raises(ValueError, match="not finished"):
+        Store.open(tmp_path / "half.rows")
+    model, other = (given(tmp_path / name).fit(X, y) for name in ("half.rows", "whole.rows"))
+    assert_array_equal(model.predict(X), other.predict(X))
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path):
