@@ -331,7 +331,7 @@ def test_local_answers_are_those_of_pseudo_targets():
     latent = found.latent()
     rows = pseudo(latent.rows())
     answer = Local.of(latent, 6)
-    neighbours = answer.tree.query(answer.metric.forward(Xs), k=6)[1]
+    neighbours = answer.near.nearest(Xs, 6)
     expected = correct(found.basis, 1.0, rows, Xs, neighbours)
     right = expected.predict(found.basis, latent.belief, Xs)
     left, covariance = answer.joint(Xs, Serial())

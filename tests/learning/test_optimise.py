@@ -458,7 +458,7 @@ def test_what_is_left_out_is_left_out():
     assert neighbours.shape == (asked.size, 50)
     assert not (neighbours == asked[:, None]).any()
     groups = [np.arange(40), np.arange(100, 180)]
-    for group, around in learner(rows)._gaps(Matern32(1.0, [0.5, 3.0]), groups):
+    for group, around in Pool(rows).around(Matern32(1.0, [0.5, 3.0]), groups):
         assert around.size and not np.isin(group, around).any()
 
 

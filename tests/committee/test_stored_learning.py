@@ -1,0 +1,69 @@
+"""Where learning from rows on disk gets its rows: at full density, as all of them have it."""
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from collegium.committee.stored_learning import StoredPool
+from collegium.committee.stored_rows import OnDisk
+from collegium.kernels import Matern32
+from collegium.learning.pool import AROUND
+from collegium.rows.metric import Metric
+from collegium.rows.rows import Rows
+from collegium.rows.scaling import Scaling
+from collegium.store.store import Store
+
+KERNEL = Matern32(1.0, [0.4, 3.0])
+
+
+def pool_of(tmp_path, n=3000, sample=200, w=None):
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(0, 1, size=(n, 2)), rng.normal(size=(n, 1))
+    w = np.ones(n) if w is None else w
+    store = Store.build(tmp_path / "p.rows", [(X, y, w, 0)], cell_rows=60)
+    kept = OnDisk(store, Scaling(np.zeros(1), np.ones(1)), None, Metric(np.zeros(2), np.ones(2)))
+    positions = store.sample(sample)
+    return StoredPool(kept, positions, kept.take(positions)), X, y
+
+
+def away(X, x):
+    return (((X - x) / np.asarray(KERNEL.length_scale)) ** 2).sum(axis=1)
+
+
+def test_clusters_are_the_nearest_of_all_rows(tmp_path):
+    pool, X, y = pool_of(tmp_path)
+    clusters = pool.clusters(KERNEL, 50, 6, np.random.default_rng(2))
+    assert len(clusters) == 6 and pool.n == 3000 and pool.sample.w.size == 200
+    for group in clusters:
+        rows = pool.rows.take(group)
+        found = {tuple(x) for x in rows.X}
+        centres = [x for x in pool.sample.X if tuple(x) in found]
+        balls = [{tuple(z) for z in X[np.argsort(away(X, x))[:50]]} for x in centres]
+        assert found in balls
+        where = [np.flatnonzero((X == x).all(axis=1))[0] for x in rows.X]
+        assert_array_equal(rows.y, y[where])
+
+
+def test_rows_around_and_near_leave_out_those_asked_for(tmp_path):
+    pool, X, _ = pool_of(tmp_path)
+    groups = pool.clusters(KERNEL, 40, 3, np.random.default_rng(2))
+    for group, around in pool.around(KERNEL, groups):
+        assert around.size == AROUND and not np.isin(group, around).any()
+        places = np.sort(away(X, pool.rows.X[group].mean(axis=0)))
+        far = away(pool.rows.X[around], pool.rows.X[group].mean(axis=0)).max()
+        assert far <= places[AROUND + 40 - 1] + 1e-12
+    held = np.array([0, 7, 150])
+    near = pool.near(KERNEL, held, 25)
+    for own, others in zip(held, near):
+        x = pool.sample.X[own]
+        expected = np.argsort(away(X, x))[1:26]
+        assert {tuple(z) for z in pool.rows.X[others]} == {tuple(z) for z in X[expected]}
+
+
+def test_weights_are_those_to_learn_by(tmp_path):
+    w = np.where(np.arange(3000) % 3 == 0, 4.0, 1.0)
+    pool, X, _ = pool_of(tmp_path, w=w)
+    pool.clusters(KERNEL, 50, 6, np.random.default_rng(2))
+    where = [np.flatnonzero((X == x).all(axis=1))[0] for x in pool.rows.X]
+    ratio = pool.rows.w / w[where]
+    assert np.ptp(ratio) < 1e-12 and abs(pool.sample.w.mean() - 1.0) < 1e-12
+    assert isinstance(pool.sample, Rows)
