@@ -27,7 +27,7 @@ from .additive_model import of_id
 Array = np.ndarray
 #: With more columns than MANY an exact search would visit most cells: it ends after CELLS of each
 #: segment, the most promising first.
-MANY, CELLS = 10, 64
+MANY, CELLS = 10, 200
 
 
 @record("committee.stored/1")
