@@ -13,7 +13,8 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "sources", "store", "messages", "likelihoods",
+    "numerics", "engines", "kernels", "rows", "sources", "store", "tables", "messages",
+    "likelihoods",
     "answers", "learning", "averaging", "scale", "transforms", "modelfile", "interface",
     "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip

@@ -28,7 +28,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("kernels", "messages", "answers", "combining", "laplace", "likelihoods", "filter",
-         "online", "rvc", "learning", "averaging", "rows", "scale", "transforms")  # fmt: skip
+         "online", "rvc", "learning", "averaging", "rows", "scale", "transforms",
+         "tables")  # fmt: skip
 #: Rooms whose mathematics is seen by the tests of others too.
 ALSO = {"answers": ("committee",), "rows": ("messages", "committee"), "learning": ("committee",)}
 #: Rooms that compile functions of another into their own: numba's cache does not follow that.

@@ -1,0 +1,1 @@
+"""Tables as people have them: words, dates, gaps and numbers as columns of numbers."""
