@@ -21,6 +21,11 @@ class KnownColumns(np.ndarray):
 
 def query_source(estimator: Any, data: Any) -> tuple[Source, tuple[str, ...]]:
     """The source of queries, and its columns that the model knows, in the order of X."""
+    if hasattr(estimator, "encoding_"):
+        raise ValueError(
+            "this model was fitted to a frame with dates or gaps, which files have no place for "
+            "yet: predict frames, some rows at a time"
+        )
     names = getattr(estimator, "feature_names_in_", None)
     named = None if names is None else [str(name) for name in names]
     source = data if isinstance(data, Source) else open_source(data, columns=named)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from .answers_file import KnownColumns, write_answers
 from .arguments import whole_number
+from .encoded import validated
 from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights, refuse_collections
 from .watching import Arrived, ProgressiveClasses, look
@@ -127,9 +128,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check(self, X, y, *, reset):
         refuse_collections(X, y)
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1
-        )
+        X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1)
         check_classification_targets(y)
         check_range(X, "X")
         return X, y

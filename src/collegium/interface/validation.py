@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from ..likelihoods.base import Scalar
 from ..rows.rows import Rows
@@ -15,6 +15,7 @@ from ..rows.scaling import LARGEST, Scaling
 from ..sources.frames import library_of
 from ..sources.source import Source
 from .answers_file import KnownColumns, queries
+from .encoded import validated
 
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
@@ -25,7 +26,7 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
     refuse_collections(X, y, sample_weight)
     _refuse_words(y)
-    X, y = validate_data(
+    X, y = validated(
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
         order="C", ensure_min_samples=1,
     )  # fmt: skip
@@ -156,4 +157,4 @@ def check_queries(estimator, X) -> Array:
     if isinstance(X, KnownColumns):
         return X.view(np.ndarray)
     refuse_collections(X)
-    return validate_data(estimator, X, reset=False, dtype=np.float64, order="C")
+    return validated(estimator, X, reset=False, dtype=np.float64, order="C")
