@@ -117,7 +117,7 @@ class StoredSites:
         most, found = min(k, len(store)), []
         for reader, one in zip(self.readers(len(committees)), committees):
             for j in range(one.likelihood.latents):
-                rows = SitesOnDisk(self, store, reader, j)
+                rows = SitesOnDisk(store, reader, j, self.n, self.first)
                 found.append(Local(one.latent(j), rows, near, most, lasting=False))
         return tuple(found)
 
@@ -126,20 +126,21 @@ class StoredSites:
 class SitesOnDisk:
     """Rows of a store by their positions, with the sites of one latent function."""
 
-    stored: StoredSites
     store: Store
     reader: SiteReader
     k: int
+    n: int  # see `StoredSites`
+    first: int
 
     def take(self, positions: Array) -> SiteRows:
         X = np.asarray(self.store.inputs(positions), np.float64)
         return site_rows(X, self.reader.take(self._index(positions)), self.k)
 
     def _index(self, positions: Array) -> Array:
-        index, later = np.array(positions, np.int64), positions >= self.stored.n
+        index, later = np.array(positions, np.int64), positions >= self.n
         if later.any():
             numbers = self.store.ids(positions[later])
-            index[later] = self.stored.n + numbers - self.stored.first
+            index[later] = self.n + numbers - self.first
         return index
 
 
