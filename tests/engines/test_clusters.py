@@ -256,3 +256,16 @@ def test_rows_on_disk_give_the_same_bits(engine, paths, tmp_path):
         answers.append((fitted.log_evidence_, *fitted.predict(source, return_std=True)))
     for a, b in zip(*answers):
         assert_array_equal(a, b)
+
+
+def test_sites_on_disk_give_the_same_bits(engine, tmp_path):
+    """Workers read sites of a cell from one file of the store and write them to another."""
+    X, y = data()
+    counts, answers = np.floor(np.exp(y)), []
+    for k, own in enumerate((Serial(), engine)):
+        options = {"store": tmp_path / f"{k}.rows", "likelihood": "poisson", "noise": "auto"}
+        fitted = model(own, **options).fit(X, counts)
+        assert fitted.n_chunks_ == 8 and fitted.n_sweeps_ > 1
+        answers.append((fitted.log_evidence_, *fitted.predict(X, return_std=True)))
+    for a, b in zip(*answers):
+        assert_array_equal(a, b)

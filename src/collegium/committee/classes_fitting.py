@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..interface.classifier import signs
+from ..interface.progress import Progress
 from ..laplace.learning import Problem
 from ..likelihoods.softmax import Softmax
 from ..likelihoods.units import Units
+from ..numerics.threads import single_threaded
 from ..rows.ids import Id, Owners
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
+from ..store.store import Store
 from .arguments import Settings
 from .classes import chosen_link, log_loss, of_weight, weighted
 from .fitting import fit_model
@@ -24,6 +27,8 @@ from .latent_arguments import sweeps_asked
 from .latent_fitting import LatentSystem
 from .latent_stream_fitting import add_latent_rows
 from .model import LatentModel
+from .stored_latent_fitting import StoredLatentSystem, add_stored_sites, sample_job
+from .stored_targets import Targets
 
 Array = np.ndarray
 
@@ -58,11 +63,32 @@ def model_of_labels(
     return fit_model(system, replace(job, rows=weighted(plain, weights))), plain.w.size
 
 
+def model_of_stored_labels(
+    estimator: Any, settings: Settings, store: Store, say: Progress, *, learnable: bool
+) -> LatentModel:
+    """The model of the rows of a store, whose y are positions among the classes."""
+    job, positions = sample_job(estimator, settings, store, say)
+    weights, plain, K = estimator.class_weight_, job.rows, estimator.classes_.size
+    targets = problems(estimator.likelihood, K, plain.y)
+    units, link = Units(Scaling.none()), targets[0].likelihood
+    sees = Targets(units, K, isinstance(link, Softmax), weights)
+    system = StoredLatentSystem(
+        targets, units, sweeps_asked(estimator.sweeps),
+        loss=partial(log_loss, link) if settings.learn else None, plain=plain,
+        learnable=learnable, store=store, positions=positions, sees=sees,
+    )  # fmt: skip
+    with single_threaded():
+        return fit_model(system, replace(job, rows=weighted(plain, weights)))
+
+
 def add_labels(
     estimator: Any, settings: Settings, chunk_id: Id | None, model: LatentModel, rows: Rows
 ) -> LatentModel:
     """The model after rows in chunks of their own."""
     job, weights = stream_job(estimator, settings, rows, chunk_id), estimator.class_weight_
+    if model.stored is not None:
+        own = job.rows.take(of_weight(job.rows, weights))
+        return add_stored_sites(model, replace(job, rows=own)) if own.w.size else model
     if model.following is not None:
         model = replace(model, following=model.following.with_rows(job.rows))
     rows = weighted(job.rows.take(of_weight(job.rows, weights)), weights)

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.arguments import check_chunk_id
-from ..interface.classifier import Classifier, distinct_labels
+from ..interface.classifier import Classifier
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
-from ..interface.tables import reads_sources
+from ..interface.tables import as_source
 from ..interface.validation import check_queries
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
@@ -28,20 +28,19 @@ from .classes import (
     kept_rows,
     log_probabilities,
     moved,
-    ripe,
-    warn_of_ids,
 )
-from .classes_fitting import add_labels, model_of_labels
+from .classes_fitting import add_labels
 from .latent_arguments import latent_settings
 from .latent_stream_fitting import with_kernel_of
 from .model import LatentModel
+from .rows_classifier import FromLabelledRows
 
 Array = np.ndarray
 #: Rows next to a query that correct the anchors.
 NEAREST = 100
 
 
-class CommitteeClassifier(Classifier):
+class CommitteeClassifier(FromLabelledRows, Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
@@ -81,6 +80,8 @@ class CommitteeClassifier(Classifier):
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of held-out rows. False: take the kernel as it is.
+    store : path, default=None
+        A folder for rows that do not fit into memory, as in CommitteeRegressor.
     time_limit : float or None
         About how many seconds learning and the check on held-out rows may take: learning ends
         with what it has, and where no time is left for the check that is warned of. Messages are
@@ -131,6 +132,7 @@ class CommitteeClassifier(Classifier):
         n_local="auto",
         learn=True,
         time_limit=None,
+        store=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -147,6 +149,7 @@ class CommitteeClassifier(Classifier):
         self.n_local = n_local
         self.learn = learn
         self.time_limit = time_limit
+        self.store = store
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -155,7 +158,6 @@ class CommitteeClassifier(Classifier):
     sums_messages = True
 
     @all_or_nothing
-    @reads_sources
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, and learn from rows.
 
@@ -171,18 +173,11 @@ class CommitteeClassifier(Classifier):
         self
         """
         settings = self._settings()
-        table, words = self._check(X, y, reset=True)
-        labels = settings.labels(table.shape[0])
-        w = self._weights(table, sample_weight)
-        used = w > 0
-        known = distinct_labels(words[used])
-        rows, self.classes_ = self._coded(table[used], words[used], known, w[used])
-        labels = None if labels is None else labels[used]
-        self.class_weight_ = class_weights(self.class_weight, self.classes_, rows)
-        self.class_count_ = self.learnt_count_ = counts(rows, self.classes_.size)
-        warn_of_ids(self.class_count_)
-        with single_threaded():
-            self._keep(self._made_of(settings, rows, labels))
+        source = as_source(X, y, sample_weight)
+        if source is None:
+            self._fit_rows(settings, X, y, sample_weight)
+        else:
+            self._fit_source(source, settings)
         return self
 
     @all_or_nothing
@@ -243,7 +238,12 @@ class CommitteeClassifier(Classifier):
                 settings, rows, None, streaming=True, earlier=earlier, owners=owners
             )
 
+        absorb = partial(add_labels, self, settings, chunk_id)
         with single_threaded():
+            if again and model is not None and model.stored is not None:
+                stored = absorb(model, rows).stored
+                self._keep(self._relearnt_on_disk(settings, stored), check)
+                return self
             if again and model is not None and model.waiting is None:
                 if kept is not None:
                     self._keep(begin(kept[0] + rows, None), check)
@@ -258,7 +258,6 @@ class CommitteeClassifier(Classifier):
                 else:
                     sample = model.following.sample.add(rows).rows
                     model = with_kernel_of(model, begin(sample, None, own=False))
-            absorb = partial(add_labels, self, settings, chunk_id)
             self._keep(grow(model, rows, begin, absorb), check)
         return self
 
@@ -277,9 +276,7 @@ class CommitteeClassifier(Classifier):
         self.class_count_ = self.class_count_ + other.class_count_
 
     def _forgotten(self) -> None:
-        kept = kept_rows(self.model_, self.class_weight_)
-        none = np.zeros_like(self.class_count_)
-        self.class_count_ = none if kept is None else counts(kept[0], self.classes_.size)
+        self.class_count_ = self._counted()
 
     @all_or_nothing
     def relearn(self) -> Self:
@@ -290,7 +287,11 @@ class CommitteeClassifier(Classifier):
         self
         """
         check_is_fitted(self)
-        kept, settings = kept_rows(self.model_, self.class_weight_), self._settings()
+        settings, stored = self._settings(), self.model_.stored
+        if stored is not None:
+            self._keep(self._relearnt_on_disk(settings, stored))
+            return self
+        kept = kept_rows(self.model_, self.class_weight_)
         if kept is None:
             raise ValueError(
                 "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
@@ -300,14 +301,6 @@ class CommitteeClassifier(Classifier):
         with single_threaded():
             self._keep(self._made_of(settings, kept[0], labels, owners=owners))
         return self
-
-    def _made_of(self, settings, rows: Rows, labels=None, **stream: Any) -> LatentModel:
-        """The model of rows. `earlier`: the same stream, some rows ago; None: learn anew."""
-        ready = not stream.get("streaming") or ripe(self.class_count_)
-        model, n = model_of_labels(self, settings, rows, labels, learnable=ready, **stream)
-        if model.learnt_at == n:
-            self.learnt_count_ = self.class_count_
-        return model
 
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)

@@ -18,7 +18,12 @@ from ..laplace.stack import Totals
 from ..likelihoods.units import Units
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
+from ..store.store import Store
 from .additive_model import basis_id, of_id, unlike, unlike_priors
+from .stored_rows import refuse_to_merge
+from .stored_sites import StoredSites
+from .stored_sweeps import by_known_sites, settle_on_disk
+from .stored_targets import weight_of
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -36,6 +41,7 @@ class LatentAdditive:
     waiting: Waiting | None
     owners: Owners | None
     sweeping: Sweeping
+    stored: StoredSites | None
 
     @property
     def alone(self) -> bool:
@@ -58,7 +64,7 @@ class LatentAdditive:
     def not_kept(self, ids: Collection[Id]) -> list[Id]:
         """Those of the ids whose rows were not kept."""
         kept = {of_id(state.id) for state in self.committees[0].states}
-        return [] if self.alone else [id for id in ids if id not in kept]
+        return [] if self.alone or self.stored is not None else [id for id in ids if id not in kept]
 
     def _prior(self) -> dict[str, Any]:
         first = self.committees[0]
@@ -95,10 +101,12 @@ class LatentAdditive:
             )
             for one in self.committees
         )  # fmt: skip
-        return self._after(none, ChunkIds(), 0, 0.0, following=None, steady=True)
+        return self._after(none, ChunkIds(), 0, 0.0, following=None, steady=True, stored=None)
 
     def merged(self, other: Self, engine: Any) -> Self:
         """The model of the chunks of both."""
+        if self.stored is not None or other.stored is not None:
+            refuse_to_merge()
         both = [
             replace(
                 a, past=a.past + b.past, states=in_order((*a.states, *b.states)),
@@ -115,6 +123,8 @@ class LatentAdditive:
         """The model without chunks whose rows were kept."""
         if self.alone:
             return self._without_rows_of(ids, engine)
+        if self.stored is not None:
+            return self._without_stored(ids, engine)
         first = self.committees[0].states
         gone = [state.chunk for state in first if of_id(state.id) in ids]
         left = [
@@ -126,6 +136,31 @@ class LatentAdditive:
             self._at_rest(left, engine), self.ids.without(ids), self.n_chunks - len(gone),
             self.total_weight - weight,
         )  # fmt: skip
+
+    def _without_stored(self, ids: Collection[Id], engine: Any) -> Self:
+        """Without chunks of its store, whose rows are never found again."""
+        assert self.stored is not None
+        own, gone, left = self.stored, list[Any](), list[Any]()
+        for chunk in own.chunks(own.open()):
+            (gone if of_id(chunk.id) in ids else left).append(chunk)
+        if not left:
+            raise ValueError("no rows would be left: call fit with others")
+        weight = sum(weight_of(chunk, own.sees) for chunk in gone)
+        starts = by_known_sites([replace(one) for one in self.committees], own, left, engine)
+        starts = [replace(one, change=np.inf) for one in starts]
+        found, stored = settle_on_disk(starts, own, left, engine, self.sweeping)
+        self.sweeping.check(found)
+        numbers = [np.empty(0, np.int64), *(chunk.numbers() for chunk in gone)]
+        Store.open(own.path).forget(np.concatenate(numbers))
+        return self._after(
+            found, self.ids.without(ids), len(left), self.total_weight - weight,
+            stored=stored.without(ids),
+        )  # fmt: skip
+
+    def keep_files(self) -> None:
+        """Before a copy is made: files on disk stay for it."""
+        if self.stored is not None:
+            self.stored.keep_files()
 
     def without_chunks(self, id: Id, chunks: Any, engine: Any) -> Self:
         raise ValueError(

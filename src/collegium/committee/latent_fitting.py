@@ -19,7 +19,7 @@ from ..laplace.committee import (
     predict_latents,
     settle_together,
 )
-from ..laplace.learning import Problem, first_kernel, learn_latent
+from ..laplace.learning import LearntLatent, Problem, first_kernel, learn_latent
 from ..learning.anchors import RULES, Stop
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
@@ -56,6 +56,9 @@ CLEAR, FEW = 99.0, 20
 #: Targets of each problem, weights, and what is predicted of the rows -> mean loss.
 Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
+#: Of some rows: targets of each problem, weights, latent values given all other rows, sites.
+HeldOut = tuple[list[Array], Array, list[Prediction], list[SiteRows]]
+
 
 @dataclass(frozen=True, eq=False)
 class LatentDraft:
@@ -82,8 +85,11 @@ class LatentSystem:
     plain: Rows | None = None  # the rows with the weights to learn by, where these are others
     learnable: bool = True  # False: the kernel stays what learning would start from
 
+    def n_rows(self, job: Job) -> int:
+        return job.rows.X.shape[0]
+
     def scale(self, job: Job) -> LatentDraft:
-        (n, d), given = job.rows.X.shape, job.settings.kernel
+        n, d, given = self.n_rows(job), job.rows.X.shape[1], job.settings.kernel
         likelihoods = tuple(problem.likelihood for problem in self.problems)
         plan = LatentPlan.of(job.settings, n, d, likelihoods)
         plan.announce(job.say, estimate=bool(job.say.verbose))
@@ -91,7 +97,7 @@ class LatentSystem:
 
     def learn(self, job: Job, draft: LatentDraft) -> LatentDraft:
         s, rows, earlier = job.settings, self._rows(job), job.earlier
-        n = rows.X.shape[0]
+        n = self.n_rows(job)
         if not s.learn:
             return draft
         if not self.learnable:
@@ -102,11 +108,15 @@ class LatentSystem:
                 draft, kernel=earlier.kernel, likelihoods=earlier.likelihoods,
                 learnt_at=earlier.learnt_at,
             )  # fmt: skip
-        found = learn_latent(
-            for_learning(rows, noisy=self._noisy), self.problems, draft.kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
-        )  # fmt: skip
+        found = self._learnt(job, draft.kernel)
         return replace(draft, kernel=found.kernel, likelihoods=found.likelihoods, learnt_at=n)
+
+    def _learnt(self, job: Job, kernel: Kernel | None) -> LearntLatent:
+        s = job.settings
+        return learn_latent(
+            for_learning(self._rows(job), noisy=self._noisy), self.problems, kernel, job.rng,
+            s.engine, clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
+        )  # fmt: skip
 
     def choose(self, job: Job, draft: LatentDraft) -> LatentDraft:
         assert draft.kernel is not None
@@ -123,51 +133,67 @@ class LatentSystem:
     def add_up(self, job: Job, draft: LatentDraft) -> LatentModel:
         """Messages of all chunks, approximated anew until they come to rest."""
         assert draft.kernel is not None and draft.Z is not None
-        s, rows, sweeping = job.settings, job.rows, self.sweeping
+        rows, sweeping = job.rows, self.sweeping
         basis, groups, ids = Anchors.at(draft.kernel, draft.Z), draft.groups, draft.ids
         starts = [
             LaplaceCommittee.of(basis, likelihood).join(cut(rows.X, problem.y, rows.w, groups, ids))
             for problem, likelihood in zip(self.problems, draft.likelihoods)
         ]
         committees = settle_together(
-            starts, s.engine, sequential=sweeping.sequential, tolerance=sweeping.tolerance,
-            max_sweeps=1 if draft.alone else sweeping.most,
+            starts, job.settings.engine, sequential=sweeping.sequential,
+            tolerance=sweeping.tolerance, max_sweeps=1 if draft.alone else sweeping.most,
         )  # fmt: skip
-        model = LatentModel(
-            committees=tuple(replace(one) for one in committees),
-            units=self.units,
-            given=self.given,
-            chunk_size=job.chunk_size,
-            n_local=s.local_rows(rows.X.shape[1]),
-            query_size=s.query_points(np.inf),
-            n_chunks=len(groups),
-            total_weight=float(rows.w.sum()),
+        model = self._model(
+            job, draft, committees, chunk_size=job.chunk_size, n_chunks=len(groups),
+            total_weight=float(rows.w.sum()), ids=job.ids(len(groups)),
             waiting=Waiting(self._rows(job), 0, 0) if draft.alone else None,
-            learnt_at=draft.learnt_at,
-            sweeping=sweeping,
-            scale=LatentScale(),
-            ids=job.ids(len(groups)),
             owners=job.owners if draft.alone else None,
-        )
+        )  # fmt: skip
         if draft.alone:
             check_modes(committees)
         else:
-            job.say(f"{model.sweeps} sweeps, messages moved by {model.change:.1e} in the last")
-            sweeping.check(committees)
+            self._say_how(job, model)
         return model
 
+    def _model(
+        self, job: Job, draft: LatentDraft, committees: Sequence[LaplaceCommittee], **more: Any
+    ) -> LatentModel:
+        s = job.settings
+        return LatentModel(
+            committees=tuple(replace(one) for one in committees),
+            units=self.units,
+            given=self.given,
+            n_local=s.local_rows(job.rows.X.shape[1]),
+            query_size=s.query_points(np.inf),
+            learnt_at=draft.learnt_at,
+            sweeping=self.sweeping,
+            scale=LatentScale(),
+            **more,
+        )
+
+    def _say_how(self, job: Job, model: LatentModel) -> None:
+        job.say(f"{model.sweeps} sweeps, messages moved by {model.change:.1e} in the last")
+        self.sweeping.check(model.committees)
+
     def finish(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
-        """Latent functions, or the noise, as held-out rows ask for; rows dropped where none are
-        kept."""
-        if self.loss is not None and self.learnable:
-            model = scaled_on_held_out_rows(model, self.loss, job)
-        tied = self._noisy and job.settings.learn and has_ties(self.problems[0].y, job.rows.w)
-        if tied and not job.settings.clock.out():
-            model = self._covering(job, draft, model)
+        """Checked on held-out rows; without rows where none are to be kept."""
+        model = self._checked(job, draft, model)
         if draft.alone or job.settings.keeps_rows:
             return model
         model = replace(model, committees=tuple(map(_without_rows, model.committees)))
         return replace(model, following=self._following(job, model))
+
+    def _checked(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
+        """With latent functions, or the noise, as held-out rows ask for."""
+        if self.loss is not None and self.learnable:
+            model = scaled_on_held_out_rows(model, self.loss, job, self._held_out)
+        tied = self._noisy and job.settings.learn and has_ties(self.problems[0].y, job.rows.w)
+        if tied and not job.settings.clock.out():
+            model = self._covering(job, draft, model)
+        return model
+
+    def _held_out(self, model: LatentModel, job: Job) -> HeldOut:
+        return held_out(model, job)
 
     def _following(self, job: Job, model: LatentModel) -> Following | None:
         if job.settings.anchors is not None:
@@ -180,7 +206,7 @@ class LatentSystem:
 
     def _covering(self, job: Job, draft: LatentDraft, model: LatentModel) -> LatentModel:
         """With more noise, where intervals hold too few of the rows left out one at a time."""
-        (y,), w, (found,), (sites,) = held_out(model, job)
+        (y,), w, (found,), (sites,) = self._held_out(model, job)
         likelihood = draft.likelihoods[0]
         assert isinstance(likelihood, Scalar)
         clear = sites.W * found.variance < CLEAR
@@ -210,12 +236,15 @@ class LatentSystem:
             return given_anchors(s.anchors).Z
         noise = getattr(draft.likelihoods[0], "noise", TYPICAL_NOISE)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
-        stop = Stop(min(s.anchor_count(X.shape[0]), X.shape[0]))
+        stop = Stop(min(s.anchor_count(self.n_rows(job)), X.shape[0]))
         rows = Rows(X, noise * pull, job.rows.w)
         return RULES[s.selection](draft.kernel, noise, rows, stop, job.rng).Z
 
 
-def fit_regression(job: Job, likelihood: Scalar, sweeping: Sweeping) -> LatentModel:
+def fit_regression(
+    job: Job, likelihood: Scalar, sweeping: Sweeping,
+    system: Callable[..., LatentSystem] = LatentSystem,
+) -> LatentModel:  # fmt: skip
     """The model of a regressor whose likelihood is not Gaussian."""
     rows, s, earlier = job.rows, job.settings, job.earlier
     again = earlier is not None and not due(earlier, rows.X.shape[0], s)
@@ -232,8 +261,8 @@ def fit_regression(job: Job, likelihood: Scalar, sweeping: Sweeping) -> LatentMo
     problem = Problem(_with_noise(likelihood, units, s), y, *squares, least)
     if s.kernel is not None:
         s = replace(s, kernel=s.kernel.scaled(1.0 / units.square))
-    system = LatentSystem([problem], units, sweeping, given=likelihood)
-    return fit_model(system, replace(job, settings=s))
+    own = system([problem], units, sweeping, given=likelihood)
+    return fit_model(own, replace(job, settings=s))
 
 
 def _with_noise(likelihood: Scalar, units: Units, settings: Settings) -> Scalar:
@@ -258,7 +287,9 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
     return float(share @ unit**2) * size**2 or 1.0, about * size**2 or 1.0
 
 
-def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentModel:
+def scaled_on_held_out_rows(
+    model: LatentModel, loss: Loss, job: Job, ask: Callable[[LatentModel, Job], HeldOut]
+) -> LatentModel:
     """The model, its latent functions scaled by rows held out one at a time."""
     if job.rows.X.shape[0] < FEWEST:
         return model
@@ -269,7 +300,7 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
             stacklevel=2,
         )
         return model
-    y, w, found, _ = held_out(model, job)
+    y, w, found, _ = ask(model, job)
     scale = best_scale(partial(loss, y, w), found)
     after = loss(y, w, [scale.of(one) for one in found])
     job.say(
@@ -279,9 +310,7 @@ def scaled_on_held_out_rows(model: LatentModel, loss: Loss, job: Job) -> LatentM
     return replace(model, scale=scale)
 
 
-def held_out(
-    model: LatentModel, job: Job
-) -> tuple[list[Array], Array, list[Prediction], list[SiteRows]]:
+def held_out(model: LatentModel, job: Job) -> HeldOut:
     """Some rows: targets of each problem, weights, latent values given all other rows, sites."""
     fresh = [replace(one) for one in model.committees]
     latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]

@@ -44,8 +44,9 @@ class LatentPlan:
         m, chunk = work.anchors(self.settings.memory_limit), work.chunk
         if work.exact:
             m = 0
-        kept = -(-self.n // chunk) * m**2  # every chunk keeps its messages
-        rows = 5 * self.n  # targets, sites
+        in_memory = self.settings.store is None
+        kept = -(-self.n // chunk) * m**2 if in_memory else 0  # every chunk keeps its messages
+        rows = 5 * self.n if in_memory else 0  # targets, sites
         factor = self.n**2 if work.exact else 0  # of the predictor
         each = (self.functions - 1) * (kept + rows + factor)
         coupled = 2 * work.jobs * (self.latents - 1) * chunk**2

@@ -19,7 +19,7 @@ from ..interface.stream import Waiting
 from ..interface.watching import FEW
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale
-from ..laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
+from ..laplace.committee import LaplaceCommittee, latent_predictors
 from ..laplace.transductive import JointLatents
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.base import Observation, Scalar
@@ -30,14 +30,16 @@ from ..numerics.records import record
 from ..numerics.tiles import TILE
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
-from ..rows.rows import Prediction, Rows
+from ..rows.rows import Rows
 from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
 from .following import Following
 from .latent_additive_model import LatentAdditive
-from .stored_rows import OnDisk, Stored, without_stored
+from .latent_predictor import LatentPredictor, OneLatent
+from .stored_rows import OnDisk, Stored, refuse_to_merge, without_stored
+from .stored_sites import StoredSites
 from .sweeping import Sweeping
 
 Array = np.ndarray
@@ -160,10 +162,7 @@ class CommitteeModel(Follows, Additive, Model):
 
     def merged(self, other: Any, engine: Any) -> CommitteeModel:
         if self.stored is not None or other.stored is not None:
-            raise ValueError(
-                "rows of a store are not moved into another: put together models that keep no rows "
-                "(n_local=0), or partial_fit one with the rows of the other"
-            )
+            refuse_to_merge()
         return super().merged(other, engine)
 
     def not_kept(self, ids: Collection[Id]) -> list[Id]:
@@ -273,6 +272,7 @@ class LatentModel(Follows, LatentAdditive, Model):
     following: Following | None = None  # None: anchors stay as they are
     warping: ClassVar[None] = None  # likelihoods see y as it is
     steady: bool = False  # a stream learns no hyperparameters anew: others share its basis
+    stored: StoredSites | None = None  # where its rows are, if these are not in memory
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -329,7 +329,7 @@ class LatentModel(Follows, LatentAdditive, Model):
 
     def watcher(self) -> OneLatent:
         """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
-        if self.waiting is not None:
+        if self.waiting is not None or self.stored is not None:
             return OneLatent(self.latents())
         fresh, few = [replace(one) for one in self.committees], 1 + LAST // self.chunk_size
         latents = [one.latent(k) for one in fresh for k in range(one.likelihood.latents)]
@@ -340,6 +340,9 @@ class LatentModel(Follows, LatentAdditive, Model):
 
     def latents(self) -> LatentPredictor:
         fresh = [replace(one) for one in self.committees]  # what it caches is not stored
+        if self.stored is not None and self.n_local:
+            each = self.stored.predictors(fresh, self.n_local)
+            return LatentPredictor(each, None, self.scale)
         if self.query_size and self.n_chunks > 1:
             s = self.sweeping
             joint = JointLatents.of(
@@ -352,45 +355,3 @@ class LatentModel(Follows, LatentAdditive, Model):
     def predictor(self) -> Any:
         """Of a regressor its one latent function, of a classifier those of all classes."""
         return self.latents() if self.given is None else OneLatent(self.latents())
-
-
-@dataclass(frozen=True, eq=False)
-class LatentPredictor:
-    """Moments of every latent function."""
-
-    each: tuple[Any, ...]
-    together: JointLatents | None
-    scale: LatentScale
-
-    def predict(self, X: Array, engine: Any) -> list[Prediction]:
-        if self.together is not None:
-            found = self.together.predict(X, engine)
-        else:
-            found = predict_latents(self.each, X, engine)
-        return [self.scale.of(one) for one in found]
-
-    def mean(self, X: Array, engine: Any) -> list[Array]:
-        if self.together is not None:
-            return [found.mean for found in self.predict(X, engine)]
-        return [self.scale.mean * one.mean(X, engine) for one in self.each]
-
-    def joint(self, X: Array, engine: Any) -> list[tuple[Prediction, Array]]:
-        if self.together is not None:
-            return self.together.joint(X, engine)
-        return [one.joint(X, engine) for one in self.each]
-
-
-@dataclass(frozen=True, eq=False)
-class OneLatent:
-    """The one latent function of a regressor."""
-
-    latents: LatentPredictor
-
-    def predict(self, X: Array, engine: Any) -> Prediction:
-        return self.latents.predict(X, engine)[0]
-
-    def mean(self, X: Array, engine: Any) -> Array:
-        return self.latents.mean(X, engine)[0]
-
-    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
-        return self.latents.joint(X, engine)[0]

@@ -26,6 +26,7 @@ from .latent_arguments import check_same_kind, chosen
 from .latent_stream_fitting import add_regression_rows
 from .rows_regressor import FromRows
 from .stored_fitting import add_stored_rows
+from .stored_latent_fitting import add_stored_sites
 from .stream_fitting import add_rows, chunks_of
 
 Array = np.ndarray
@@ -327,7 +328,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         def absorb(model: Any, rows: Rows) -> Any:
             job = stream_job(self, settings, rows, chunk_id)
             if getattr(model, "stored", None) is not None:
-                return add_stored_rows(model, job)
+                return (add_stored_rows if likelihood is None else add_stored_sites)(model, job)
             add = add_rows if likelihood is None else add_regression_rows
             return add(model, job, check)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
     arrays_of,
@@ -13,20 +17,41 @@ from ..interface.tables import (
     refuse_beyond_memory,
     told_columns,
 )
-from ..interface.validation import check_exposure, check_rows
+from ..interface.validation import check_exposure, check_rows, check_weights
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.units import exposed
 from ..numerics.fingerprint import fingerprint
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
+from ..rows.scaling import MOST_COPIES
 from ..sources.source import Skipped, Source
-from ..store.store import Store
+from ..store.records import Block
 from .arguments import Settings
 from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job
 from .latent_arguments import check_latent_rows, regression_settings, sweeps_asked
 from .latent_fitting import fit_regression
-from .stored_fitting import fit_stored, store_and_fit
+from .stored_fitting import filled_store, fit_stored, store_and_fit
+from .stored_latent_fitting import fit_stored_regression
+from .stored_rows import whole_store
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Blocks of a source whose y a likelihood takes: of exposure one, where it knows exposures."""
+
+    blocks: Blocks
+    likelihood: Scalar
+
+    def __iter__(self) -> Iterator[Block]:
+        for X, y, w, first in self.blocks:
+            y = np.asarray(y, np.float64)
+            check_weights(w, MOST_COPIES)
+            self.likelihood.accept(y)
+            if self.likelihood.takes_exposure:
+                y = np.column_stack([y, np.ones(y.shape[0])])
+            yield X, y, w, first
 
 
 class FromRows:
@@ -39,14 +64,13 @@ class FromRows:
         n = source.n_rows
         small = n <= settings.chunk_rows(n)
         if settings.store is not None and not small:
-            if given is not None:
-                raise ValueError(
-                    f"store is for likelihood='gaussian': {given!r} needs all rows in memory"
-                )
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
             say = self._say()
-            blocks, origin = Blocks(source, say), origin_of(source)
-            self._keep(store_and_fit(self, settings, blocks, n, origin, say))
+            if given is None:
+                blocks = Blocks(source, say)
+                self._keep(store_and_fit(self, settings, blocks, n, origin_of(source), say))
+            else:
+                self._keep(self._latents_of_source(settings, given, source, say))
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
@@ -61,16 +85,35 @@ class FromRows:
         blocks = [(*rows.fields(), 0)]
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
 
-    def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
-        stored = self.model_.stored
-        store = Store.open(stored.path)
-        if store.next_row != stored.next_row:
+    def _latents_of_source(
+        self: Any, settings: Settings, given: Scalar, source: Source, say: Progress
+    ) -> Any:
+        """The model of counts, or of what else is not Gaussian, in a source."""
+        if len(source.target) > 1:
             raise ValueError(
-                f"{stored.path} has rows that this model has not learnt from: relearn the model "
-                "that has, or fit again"
+                f"y has {len(source.target)} outputs, but with likelihood={self.likelihood!r} it "
+                "has one: fit one model each"
             )
-        settings = replace(settings, store=stored.path)
-        return fit_stored(self, settings, store, self.model_.warping, self._say())
+        origin, blocks = origin_of(source), Counted(Blocks(source, say), given)
+        origin = origin and fingerprint(origin, given.takes_exposure)
+        store = filled_store(settings, blocks, source.n_rows, origin, say)
+        return fit_stored_regression(self, settings, given, store, say, uneven=False)
+
+    def _stored_latents_of(self: Any, settings: Settings, rows: Rows, given: Scalar) -> Any:
+        """The model of rows in memory, whose likelihood is not Gaussian."""
+        rows = rows.take(rows.w > 0)
+        origin, blocks, say = fingerprint(*rows.fields()), [(*rows.fields(), 0)], self._say()
+        store = filled_store(settings, blocks, rows.w.size, origin, say)
+        return fit_stored_regression(self, settings, given, store, say, uneven=exposed(rows.y))
+
+    def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
+        model = self.model_
+        store = whole_store(model.stored)
+        settings = replace(settings, store=str(store.path))
+        if model.given is None:
+            return fit_stored(self, settings, store, model.warping, self._say())
+        uneven = model.units.exposed
+        return fit_stored_regression(self, settings, model.given, store, self._say(), uneven=uneven)
 
     def _fit_rows(self: Any, settings, likelihood, X, y, sample_weight, exposure) -> None:
         rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
@@ -81,8 +124,10 @@ class FromRows:
         """The model of rows."""
         if settings.store is not None:
             n, waits = rows.w.size, stream.get("streaming") and rows.w.size < settings.enough()
-            if likelihood is None and not waits and n > settings.chunk_rows(n):
-                return self._stored_of(settings, rows)
+            if not waits and n > settings.chunk_rows(n):
+                if likelihood is None:
+                    return self._stored_of(settings, rows)
+                return self._stored_latents_of(settings, rows, likelihood)
             settings = replace(settings, store=None)
         job = fit_job(self, settings, rows, **stream)
         with single_threaded():

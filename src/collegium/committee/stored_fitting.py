@@ -198,23 +198,14 @@ def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
     groups = job.groups(model.kernel)
     order = np.concatenate(groups)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None)
-    store = Store.open(own.path)
-    if store.next_row != own.next_row:
-        raise ValueError(
-            f"{own.path} has rows that this model has not learnt from: another model has added "
-            "to it. Go on with that one, or fit again"
-        )
-    runs, first = list(own.runs), own.next_row
-    for chunk in chunks:
-        runs.append((chunk.id, first, chunk.n))
-        first += chunk.n
+    store = own.to_grow()
     committee = model.committee.add(chunks, job.settings.engine, keep=False)
     rows = job.rows.take(order)
     store.add([(rows.X, targets[order], rows.w, own.next_row)], keep=own.segments)
     return replace(
         model, committee=committee, ids=ids, n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),
-        stored=replace(own, next_row=first, runs=tuple(runs)),
+        stored=own.after(chunks),
     )  # fmt: skip
 
 

@@ -24,9 +24,12 @@ class StoredPool(Pool):
     the rows nearest to some of the sample, of all that there are.
     """
 
-    def __init__(self, kept: OnDisk, positions: Array, sample: Rows) -> None:
+    def __init__(
+        self, kept: OnDisk, positions: Array, sample: Rows,
+        weigh: Callable[[Array], Array] | None = None,
+    ) -> None:  # fmt: skip
         """`sample`: the rows at these positions, as a model sees them."""
-        weigh = weights_to_learn_by(sample)
+        weigh = weigh or weights_to_learn_by(sample)
         super().__init__(replace(sample, w=weigh(sample.w)))
         self._kept, self._at, self._first, self._weigh = kept, positions, self.rows, weigh
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,24 @@ class Stored:
                 f"{self.next_row - 1}: put that back, or fit again"
             )
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
+
+    def to_grow(self) -> Store:
+        """The store, where nobody else has added rows."""
+        store = Store.open(self.path)
+        if store.next_row != self.next_row:
+            raise ValueError(
+                f"{self.path} has rows that this model has not learnt from: another model has "
+                "added to it. Go on with that one, or fit again"
+            )
+        return store
+
+    def after(self, chunks: Sequence[Chunk]) -> Stored:
+        """With the rows of more chunks, numbered in their order."""
+        runs, first = list(self.runs), self.next_row
+        for chunk in chunks:
+            runs.append((chunk.id, first, chunk.n))
+            first += chunk.n
+        return replace(self, next_row=first, runs=tuple(runs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +139,24 @@ class OnDisk:
         share = np.clip(NEAREST - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
         squares = (share * (y - mean[:, None, :]) ** 2).sum(axis=1)
         return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + LEAST)
+
+
+def whole_store(stored: Any) -> Store:
+    """The store of a model that knows all of its rows."""
+    store = Store.open(stored.path)
+    if store.next_row != stored.next_row:
+        raise ValueError(
+            f"{stored.path} has rows that this model has not learnt from: relearn the model "
+            "that has, or fit again"
+        )
+    return store
+
+
+def refuse_to_merge() -> None:
+    raise ValueError(
+        "rows of a store are not moved into another: put together models that keep no rows "
+        "(n_local=0), or partial_fit one with the rows of the other"
+    )
 
 
 def without_stored(model: Any, ids: Collection[Id], engine: Any) -> Any:

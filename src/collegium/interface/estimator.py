@@ -331,6 +331,8 @@ class Estimator(BaseEstimator):
     def __getstate__(self):
         state = super().__getstate__().copy()
         state.pop("_made", None)
+        if hasattr(model := state.get("model_"), "keep_files"):
+            model.keep_files()
         return {**state, PICKLED_BY: __version__}
 
     def __setstate__(self, state):

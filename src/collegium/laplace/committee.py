@@ -17,7 +17,7 @@ out, which keeps K m² numbers instead of K²m² and leaves the mode unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -169,12 +169,15 @@ class LaplaceCommittee:
         priors = [design.Q.plus(belief.spread(design.V)) for belief in beliefs]
         start = None if state.sites is None else state.sites.g
         found = find_sites(self.likelihood, y, w, means, priors, start, tolerance, each)
-        sites = found
-        if self.bounded:
-            f = found.f[:, 0] if self.likelihood.latents == 1 else found.f
-            W = w[:, None] * self.likelihood.bound(y, f).reshape(found.W.shape)
-            sites = replace(found, W=W)
+        sites = self.as_sent(found, y, w)
         return ChunkState(state.chunk, Stack(sites.message(design.V, design.Q)), found)
+
+    def as_sent(self, sites: Sites, y: Array, w: Array) -> Sites:
+        """Sites whose message is sent: while messages use bounds, with these as curvatures."""
+        if not self.bounded:
+            return sites
+        f = sites.f[:, 0] if self.likelihood.latents == 1 else sites.f
+        return replace(sites, W=w[:, None] * self.likelihood.bound(y, f).reshape(sites.W.shape))
 
     def with_curvatures(self, engine: Any) -> LaplaceCommittee:
         """Messages with curvatures instead of bounds; at the fixed point the mode is the same."""
@@ -238,6 +241,12 @@ class LaplaceCommittee:
         return Latent(self.basis, self.beliefs[k], kept)
 
 
+#: Positions of the committees that are swept, these, and their steps -> the same after a sweep.
+Sweep = Callable[[list[int], list[LaplaceCommittee], list[float]], list[LaplaceCommittee]]
+#: A committee and its position -> the same with curvatures instead of bounds.
+Renew = Callable[[int, LaplaceCommittee], LaplaceCommittee]
+
+
 def in_order(states: Iterable[ChunkState]) -> tuple[ChunkState, ...]:
     """By the ids of their chunks."""
     return tuple(sorted(states, key=lambda state: place(state.id)))
@@ -250,17 +259,35 @@ def settle_together(
     """Sweep each committee until its messages change by no more than `tolerance`.
 
     The committees have the same anchors and the same rows in the same chunks, and share the
-    designs. A step is shortened while changes grow, and only then. Where p is not log-concave,
-    rows of negative curvature have sites of precision zero, and sweeps may diverge. If short
-    steps do not help, bounds take the place of curvatures until the messages converge (as in
-    EM for Student's t), and the curvatures return at the end.
+    designs.
+    """
+
+    def sweep(
+        moving: list[int], some: list[LaplaceCommittee], steps: list[float]
+    ) -> list[LaplaceCommittee]:
+        return sweep_together(some, steps, engine, sequential=sequential)
+
+    def renew(k: int, one: LaplaceCommittee) -> LaplaceCommittee:
+        return one.with_curvatures(engine)
+
+    return settle(committees, sweep, renew, tolerance, max_sweeps)
+
+
+def settle(
+    committees: Sequence[LaplaceCommittee], sweep: Sweep, renew: Renew, tolerance: float,
+    max_sweeps: int,
+) -> list[LaplaceCommittee]:  # fmt: skip
+    """Repeat `sweep` for those of the committees whose messages still move.
+
+    A step is shortened while changes grow, and only then. Where p is not log-concave, rows of
+    negative curvature have sites of precision zero, and sweeps may diverge. If short steps do not
+    help, bounds take the place of curvatures until the messages converge (as in EM for Student's
+    t), and the curvatures return at the end, by `renew`.
     """
     now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
     growths = [0] * len(committees)
     for _ in range(max_sweeps):
-        new = sweep_together(
-            [now[k] for k in moving], [steps[k] for k in moving], engine, sequential=sequential
-        )
+        new = sweep(moving, [now[k] for k in moving], [steps[k] for k in moving])
         for k, one in zip(moving, new):
             grows = one.change > now[k].change
             steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
@@ -271,7 +298,7 @@ def settle_together(
             break
     small = max(tolerance, ROUNDING)
     return [
-        one.with_curvatures(engine) if one.bounded and one.change <= small else one for one in now
+        renew(k, one) if one.bounded and one.change <= small else one for k, one in enumerate(now)
     ]
 
 
@@ -282,7 +309,7 @@ def sweep_together(
     """Approximate every chunk once: in turn against new messages, or all against the old ones."""
     first, each = committees[0], getattr(engine, "each", iter)
     totals = [one.totals for one in committees]
-    tolerances = [_mode_tolerance(one.change) for one in committees]
+    tolerances = [mode_tolerance(one.change) for one in committees]
 
     def approximate(i: int) -> list[ChunkState]:
         """Chunk i in each committee."""
@@ -313,7 +340,7 @@ def sweep_together(
     ]
 
 
-def _mode_tolerance(change: float) -> float:
+def mode_tolerance(change: float) -> float:
     """Newton tolerance: tight in the first sweep, then tied to the last change."""
     return TOLERANCE if change == np.inf else max((MODE_SHARE * min(change, 1.0)) ** 2, TOLERANCE)
 

@@ -11,11 +11,10 @@ import numpy as np
 from ..kernels import Kernel
 from ..learning.families import roughest_good
 from ..learning.optimise import Learnt, Objective, Prior, Scales, maximise
+from ..learning.pool import Pool
 from ..likelihoods.base import Observation
 from ..numerics.clock import Clock
-from ..rows import partition
 from ..rows.chunk import Chunk, cut
-from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .evidence import Gradients, factorised_together
 
@@ -80,8 +79,23 @@ def learn_latent(
 
     `kernel` gives the family and the start. Only X and w of `rows` are read.
     """
+    y = np.hstack([problem.y for problem in problems])
+    pool = Pool(Rows(rows.X, y, rows.w))
+    return learn_from(pool, problems, kernel, rng, engine, effort=effort, clock=clock, say=say)
+
+
+def learn_from(
+    pool: Pool, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
+    engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    weigh: Callable[[Rows], Rows] = lambda rows: rows,
+) -> LearntLatent:  # fmt: skip
+    """`learn_latent` from a pool of rows, whose y has the targets of all problems side by side.
+
+    `weigh` gives rows the weights to learn by.
+    """
     effort, clock = effort or LatentEffort(), clock or Clock()
-    learner = _LatentLearner(rows, tuple(problems), rng, engine, effort, clock, say)
+    learner = _LatentLearner(pool, tuple(problems), rng, engine, effort, clock, say, weigh)
     return learner.run(kernel)
 
 
@@ -94,25 +108,26 @@ def first_kernel(X: Array, size: float = SIZE, family: str = FAMILIES[0]) -> Ker
 class _LatentLearner:
     """The steps of `learn_latent`."""
 
-    rows: Rows
+    pool: Pool
     problems: tuple[Problem, ...]
     rng: np.random.Generator
     engine: Any
     effort: LatentEffort
     clock: Clock
     say: Callable[[str], None]
+    weigh: Callable[[Rows], Rows]
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
         """Fit random rows, then clusters in the metric of the kernel found."""
-        n, e = self.rows.X.shape[0], self.effort
-        self.scales = Scales.of(self.rows.X)
-        sample = np.sort(self.rng.permutation(n)[: e.rough_rows])
+        X, e = self.pool.sample.X, self.effort
+        self.scales = Scales.of(X)
+        sample = np.sort(self.rng.permutation(X.shape[0])[: e.rough_rows])
         noise = self._noise()
         if kernel is not None:
             found = self._fit(kernel, noise, [sample])
         else:
             found = self._family(noise, [sample])
-        if n > e.rough_rows and not self.clock.out():
+        if self.pool.n > e.rough_rows and not self.clock.out():
             groups = self._clusters(found.kernel)
             found = self._fit(found.kernel, found.noise, groups)
         self.say(f"learnt {found.kernel!r}{self._words(found)}")
@@ -132,8 +147,8 @@ class _LatentLearner:
         return tried[roughest_good(np.array([found.value for found in tried]), MARGIN)]
 
     def _fit(self, kernel: Kernel, noise: float, groups: list[Array]) -> Learnt:
-        X, w = self.rows.X, self.rows.w
-        chunks = cut(X, np.hstack([problem.y for problem in self.problems]), w, groups)
+        X, y, w = self.weigh(self.pool.rows).fields()
+        chunks = cut(X, y, w, groups)
         weight = sum(float(w[group].sum()) for group in groups) * len(self.problems)
         return maximise(
             self._objective(chunks), kernel, noise, self._prior(kernel, noise), weight,
@@ -174,9 +189,8 @@ class _LatentLearner:
         )
 
     def _clusters(self, kernel: Kernel) -> list[Array]:
-        X, e = self.rows.X, self.effort
-        few = e.clusters(len(self.problems))
-        return partition.some_clusters(Metric.of(kernel, X).forward(X), e.size, few, self.rng)
+        few = self.effort.clusters(len(self.problems))
+        return self.pool.clusters(kernel, self.effort.size, few, self.rng)
 
     def _measured(self) -> bool:
         """Whether the latent function is in the units of y."""

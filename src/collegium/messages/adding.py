@@ -18,7 +18,7 @@ def add_up(engine: Any, send: Callable[[Any], Message], chunks: Sequence, start:
 
     An engine that has `reduce` adds on its workers, and one sum comes back.
     """
-    return _added(engine, send, chunks, start, partial(Total.zero, start.m, start.p))
+    return added(engine, send, chunks, start, partial(Total.zero, start.m, start.p))
 
 
 def add_up_source(
@@ -28,13 +28,14 @@ def add_up_source(
     if source.on_bad_chunk == "raise":
         return add_up(engine, send, source.chunks, start)
     blank = partial(_blank, start.m, start.p)
-    found = _added(engine, Tolerant(send), source.chunks, Tolerated(start), blank)
+    found = added(engine, Tolerant(send), source.chunks, Tolerated(start), blank)
     for left_out in sorted(found.skipped, key=lambda one: one.id):
         source.leave_out(left_out)
     return found.total
 
 
-def _added(engine: Any, f: Callable, chunks: Sequence, start: Any, blank: Callable) -> Any:
+def added(engine: Any, f: Callable, chunks: Sequence, start: Any, blank: Callable) -> Any:
+    """start + Σ f(chunk), where `blank()` is a sum of nothing; sums have `plus(terms)` and +."""
     reduce = getattr(engine, "reduce", None)
     if reduce is None or not chunks:
         return start.plus(engine.imap(f, chunks))

@@ -146,6 +146,20 @@ class Store:
     def n_segments(self) -> int:
         return len(self._segments)
 
+    @property
+    def segment_names(self) -> tuple[str, ...]:
+        """Of all segments; none is ever used again."""
+        return tuple(one.path.name for one in self._segments)
+
+    def offsets(self) -> dict[int, int]:
+        """The position of the first row of each segment, by its number."""
+        return {one.number: int(a) for one, a in zip(self._segments, self._offsets)}
+
+    @property
+    def n_positions(self) -> int:
+        """Rows of all segments, forgotten ones too."""
+        return int(self._offsets[-1])
+
     def add(self, blocks: Iterable[Block], *, keep: int = 0) -> None:
         """Add rows, with numbers above all others, as a segment.
 
@@ -243,6 +257,10 @@ class Store:
             self._gather("y", positions),
             self._gather("w", positions),
         )
+
+    def inputs(self, positions: Any) -> Array:
+        """X alone of rows by their positions."""
+        return self._gather("X", positions)
 
     def positions(self, first: int, last: int) -> Array:
         """Of the rows with numbers in [first, last) that are not forgotten, by number."""
