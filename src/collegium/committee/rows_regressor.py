@@ -36,7 +36,7 @@ class FromRows:
 
     def _fit_source(self: Any, source: Source, settings: Settings, given: Scalar | None) -> None:
         """The model of the rows of a source."""
-        n = source.n_rows
+        n, settings = source.n_rows, settings.on_columns(source.columns)
         small = n <= settings.chunk_rows(n)
         if settings.store is not None and not small:
             if given is not None:
@@ -57,6 +57,7 @@ class FromRows:
     def _stored_of(self: Any, settings: Settings, rows: Rows) -> Any:
         """The model of rows in memory that are to be kept on disk."""
         rows = rows.take(rows.w > 0)
+        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
         origin = fingerprint(*rows.fields())
         blocks = [(*rows.fields(), 0)]
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
@@ -69,6 +70,7 @@ class FromRows:
                 f"{stored.path} has rows that this model has not learnt from: relearn the model "
                 "that has, or fit again"
             )
+        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
         settings = replace(settings, store=stored.path)
         return fit_stored(self, settings, store, self.model_.warping, self._say())
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
+from ..kernels.embedding import Embedding, merged
 from ..numerics.records import record
 
 Array = np.ndarray
@@ -31,23 +32,63 @@ class Metric:
 
     origin: Array  # (d,)
     weights: Array  # (d,)
+    embeddings: tuple[Embedding, ...] = ()  # further coordinates, of columns of another kind
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array) -> Metric:
         """The metric of a kernel; columns without a length scale get almost no weight."""
-        scales = column_scales(X)
+        scales, embeddings = column_scales(X), merged(kernel.embeddings(X.shape[1]))
         with np.errstate(over="ignore", divide="ignore"):
             weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
-        if not (weights > 0).any():
+        if not ((weights > 0).any() or embeddings):
             weights = 1.0 / scales
         weights = np.maximum(weights, 1e-152)  # `backward` divides by them
-        return cls(nearest_to_zero(X), weights / (weights * scales).max())
+        if not embeddings:
+            return cls(nearest_to_zero(X), weights / (weights * scales).max())
+        embeddings = _enlarged(embeddings, kernel, X, float(((weights * scales) ** 2).sum()))
+        largest = max(
+            float((weights * scales).max()),
+            *(np.sqrt(one.inverse_square) * (one.forward(X).std() + 1e-6) for one in embeddings),
+        )
+        own = tuple(one.of(X).times(largest**-2) for one in embeddings)
+        return cls(nearest_to_zero(X), weights / largest, own)
+
+    @property
+    def squares(self) -> Array:
+        """Squared weights of the columns themselves, for a search that knows no other  (d,)."""
+        found = np.minimum(self.weights**2, 1e300)
+        for one in self.embeddings:
+            found[list(one.columns)] += one.inverse_square
+        return found
 
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):
-            return np.clip((X - self.origin) * self.weights, -1e100, 1e100)
+            S = np.clip((X - self.origin) * self.weights, -1e100, 1e100)
+        if not self.embeddings:
+            return S
+        return np.hstack([S, *(np.sqrt(e.inverse_square) * e.forward(X) for e in self.embeddings)])
 
     def backward(self, S: Array) -> Array:
-        """X from its values in the metric."""
-        return S / self.weights + self.origin
+        """X from its values in the metric; a column of levels has the nearest level."""
+        at = self.weights.size
+        X = S[..., :at] / self.weights + self.origin
+        for one in self.embeddings:
+            P = S[..., at : at + one.width]
+            X[..., list(one.columns)] = one.backward(np.atleast_2d(P)).reshape(*P.shape[:-1], -1)
+            at += one.width
+        return X
+
+
+def _enlarged(
+    embeddings: list[Embedding], kernel: Kernel, X: Array, spread: float
+) -> list[Embedding]:
+    """Effects of groups weigh more, where distances have grown beyond what a kernel can fall by.
+
+    Squared distances D of the other columns, of a mean of 2·`spread`, are 2(k(0) − k) for rows that
+    are near. k falls by no more than k(0), the effect of a group by all of its variance: if
+    distances are longer they hide the group, unless it grows by the same factor.
+    """
+    height = float(kernel.diag(X[:1000]).mean()) if X.shape[0] else 1.0
+    factor = max(1.0, spread / max(height, 1e-300))
+    return [one.times(factor) if getattr(one, "apart", False) else one for one in embeddings]
