@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import Columns, Kernel, Leaf, as_columns, find_columns
+from .base import Kernel, Leaf, as_columns, find_columns
 from .embedding import Embedding
 
 Array = np.ndarray
@@ -77,7 +77,7 @@ class On(Wrapped):
     (2, 2)
     """
 
-    columns: Columns
+    columns: Any  # made a tuple
     positions: tuple[int, ...] | None = None  # of the columns in X, once they are known
 
     def __post_init__(self) -> None:
@@ -139,9 +139,10 @@ class On(Wrapped):
         return repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))
 
     def __repr__(self) -> str:
+        one = isinstance(self.kernel, (Leaf, Wrapped)) and not isinstance(self.kernel, On)
+        if not one:
+            return f"On({self.kernel!r}, columns={self._shown()})"
         inner: Any = self.kernel
-        if isinstance(inner, On) or not isinstance(inner, (Leaf, Wrapped)):
-            return f"On({inner!r}, columns={self._shown()})"
         if own := getattr(inner, "categories", ()):
             inner = replace(inner, categories=tuple(self.columns[k] for k in own))
         return f"{repr(inner)[:-1]}, columns={self._shown()})"

@@ -136,7 +136,7 @@ class Product(Composite):
         )
 
     def _shares(self, d: int) -> list[float]:
-        """The product of the other parts at a row of zeros; parts that are zero there are left out."""
+        """The product of the other parts at a row of zeros, without those that are zero there."""
         heights = [float(part.diag(np.zeros((1, d)))[0]) or 1.0 for part in self.parts]
         return [float(np.prod(heights[:i] + heights[i + 1 :])) for i in range(len(heights))]
 
@@ -189,7 +189,8 @@ def _variance(kernel: Any) -> float | None:
     """The variance of a kernel that has one of its own."""
     if isinstance(kernel, Wrapped):
         return _variance(kernel.kernel)
-    return kernel.variance if isinstance(kernel, Leaf) and "variance" in kernel.kinds else None
+    own = isinstance(kernel, Leaf) and "variance" in kernel.kinds
+    return kernel.variance if own else None  # type: ignore[attr-defined]
 
 
 def _with_fixed_variance(kernel: Any, variance: float | None = None) -> Kernel:

@@ -30,8 +30,8 @@ class Group(Leaf):
     Examples
     --------
     >>> from collegium.kernels import Group, Matern32
-    >>> Matern32(columns=["lon", "lat"]) + Group("store", variance=0.5)
-    Matern32(variance=1, length_scale=1, columns=['lon', 'lat']) + Group(variance=0.5, columns='store')
+    >>> Matern32(columns=0) + Group("store", variance=0.5)
+    Matern32(variance=1, length_scale=1, columns=0) + Group(variance=0.5, columns='store')
     """
 
     kinds = {"variance": "variance"}

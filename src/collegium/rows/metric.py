@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ..kernels.embedding import Embedding, merged
 from ..numerics.records import record
 
 Array = np.ndarray
+#: Rows of the same group that are to be found before others, where a kernel has groups; a group of
+#: little effect counts so many times as much at most.
+OWN_GROUP, FARTHEST, MOST_TIMES = 50, 24.0, 100.0
 
 
 def column_scales(X: Array) -> Array:
@@ -45,7 +48,7 @@ class Metric:
         weights = np.maximum(weights, 1e-152)  # `backward` divides by them
         if not embeddings:
             return cls(nearest_to_zero(X), weights / (weights * scales).max())
-        embeddings = _enlarged(embeddings, kernel, X, float(((weights * scales) ** 2).sum()))
+        embeddings = [_enlarged(one, X, (weights * scales) ** 2) for one in embeddings]
         largest = max(
             float((weights * scales).max()),
             *(np.sqrt(one.inverse_square) * (one.forward(X).std() + 1e-6) for one in embeddings),
@@ -80,15 +83,17 @@ class Metric:
         return X
 
 
-def _enlarged(
-    embeddings: list[Embedding], kernel: Kernel, X: Array, spread: float
-) -> list[Embedding]:
-    """Effects of groups weigh more, where distances have grown beyond what a kernel can fall by.
+def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
+    """A group counts so much that about OWN_GROUP rows of it come before those of other groups.
 
-    Squared distances D of the other columns, of a mean of 2·`spread`, are 2(k(0) − k) for rows that
-    are near. k falls by no more than k(0), the effect of a group by all of its variance: if
-    distances are longer they hide the group, unless it grows by the same factor.
+    The other columns have squared distances of up to 12 Σ shares (of a uniform density), which
+    fall with the number of rows as in their effective dimension. A group of little effect counts
+    MOST_TIMES what it should among rows that are near, at most.
     """
-    height = float(kernel.diag(X[:1000]).mean()) if X.shape[0] else 1.0
-    factor = max(1.0, spread / max(height, 1e-300))
-    return [one.times(factor) if getattr(one, "apart", False) else one for one in embeddings]
+    if not getattr(one, "apart", False) or not shares.any():
+        return one
+    size = X.shape[0] / max(1, np.unique(X[:, one.columns[0]]).size)
+    dimension = shares.sum() ** 2 / (shares**2).sum()
+    reach = FARTHEST * shares.sum() * min(1.0, OWN_GROUP / size) ** (2.0 / dimension)
+    least = one.inverse_square
+    return replace(one, inverse_square=float(np.clip(reach, least, MOST_TIMES * least)))
