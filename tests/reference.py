@@ -72,6 +72,10 @@ def _hat(k, x, z, same):
 
 
 #: k(x, z) by class name; `same` says that x and z are one row, not two equal ones.
+def _group(kernel, x, z, same):
+    return kernel.variance if x == z else 0.0
+
+
 KERNELS = {
     "Constant": _constant,
     "White": _white,
@@ -83,6 +87,7 @@ KERNELS = {
     "RationalQuadratic": _rational_quadratic,
     "Periodic": _periodic,
     "Hat": _hat,
+    "Group": _group,
 }
 
 
@@ -90,6 +95,8 @@ def knows(kernel):
     """Whether every part of the kernel has a formula here."""
     if hasattr(kernel, "parts"):
         return all(knows(part) for part in kernel.parts)
+    if type(kernel).__name__ == "On":
+        return knows(kernel.kernel)
     return type(kernel).__name__ in KERNELS
 
 
@@ -100,6 +107,9 @@ def covariance(kernel, X, Z=None):
         return sum(covariance(part, X, Z) for part in kernel.parts)
     if name == "Product":
         return math.prod(covariance(part, X, Z) for part in kernel.parts)
+    if name == "On":
+        columns = list(kernel.positions)
+        return covariance(kernel.kernel, X[:, columns], None if Z is None else Z[:, columns])
     other = X if Z is None else Z
     K = np.empty((X.shape[0], other.shape[0]))
     for i, x in enumerate(X.tolist()):

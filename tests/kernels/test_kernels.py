@@ -19,7 +19,7 @@ from collegium.kernels.leaves import exp_negative, log_above_one
 from collegium.kernels.stationary import Stationary
 
 D = 3
-KINDS = {"variance", "length", "slope", "shape"}
+KINDS = {"variance", "length", "slope", "shape", "mismatch"}
 
 
 def per_column(cls):
@@ -29,10 +29,11 @@ def per_column(cls):
 
 
 def at_random(cls, d=D, *, ard, seed=0):
-    """A kernel of this class with nothing at its default."""
+    """A kernel of this class with nothing at its default, all of it free."""
     rng = np.random.default_rng([seed, d, ard, *cls.__name__.encode()])
     wide = per_column(cls) if ard else []
-    return cls(**{n: rng.uniform(0.6, 2.4, d if n in wide else None) for n in cls.kinds})
+    own = {n: rng.uniform(0.6, 2.4, d if n in wide else None) for n in cls.kinds}
+    return cls(**own, fixed=())
 
 
 def composites():
@@ -63,11 +64,24 @@ def filtered():
     yield "Filtered*White", smooth * kernels.White(0.3) + kernels.Constant(0.2)
 
 
+def on_columns():
+    """Each leaf that sees columns on some of them, and sums and products of such."""
+    k = kernels
+    for cls in Leaf.registry:
+        if cls.sees_columns:
+            yield f"{cls.__name__} on columns", k.On(at_random(cls, 2, ard=True), (2, 0))
+    space, time = k.Matern32(0.8, [0.7, 1.4], columns=[2, 0]), k.Matern12(1.3, 0.9, columns=1)
+    yield "space * time + trend", space * time + k.Linear(1.7, columns=2) + k.Group(0, variance=0.6)
+    yield "sum on columns", k.On(k.RBF(1.2, [0.8, 1.1]) + k.Linear([2.0, 1.5]), [1, 2]) * space
+    yield "columns of columns", k.On(k.On(k.RBF(1.2, 0.8), 1), [0, 2])
+
+
 ALL = {
     **{f"{c.__name__}": at_random(c, ard=False) for c in Leaf.registry},
     **{f"{c.__name__} ARD": at_random(c, ard=True) for c in Leaf.registry if per_column(c)},
     **dict(composites()),
     **dict(filtered()),
+    **dict(on_columns()),
 }
 every_kernel = pytest.mark.parametrize("kernel", ALL.values(), ids=ALL.keys())
 every_leaf = pytest.mark.parametrize("cls", Leaf.registry, ids=lambda cls: cls.__name__)
@@ -84,9 +98,8 @@ def Z():
 
 
 def leaves_of(kernel):
-    return [l for part in kernel.parts for l in leaves_of(part)] if hasattr(kernel, "parts") else [
-        kernel
-    ]  # fmt: skip
+    parts = getattr(kernel, "parts", None) or [getattr(kernel, "kernel", None)]
+    return [kernel] if parts == [None] else [one for part in parts for one in leaves_of(part)]
 
 
 def largest(kernel, X):

@@ -137,6 +137,12 @@ class Settings:
             )
         return settings
 
+    def on_columns(self, names: Any) -> Settings:
+        """With the columns of the kernel found among the names of those of X, where it has some."""
+        if self.kernel is None or names is None:
+            return self
+        return replace(self, kernel=self.kernel.on_columns([str(name) for name in names]))
+
     def with_transforms(self, target: Any, inputs: Any) -> Settings:
         """ "auto" is None where kernel, noise or anchors are given, or little time."""
         if target is not None:

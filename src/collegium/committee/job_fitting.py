@@ -109,6 +109,7 @@ def fit_job(
     streaming: bool = False, earlier: Any = None, owners: Owners | None = None,
 ) -> Job:  # fmt: skip
     """To make a model of rows."""
+    settings = settings.on_columns(getattr(estimator, "feature_names_in_", None))
     rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)

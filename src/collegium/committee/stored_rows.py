@@ -112,7 +112,7 @@ class OnDisk:
         """Positions of the k rows nearest to each query, nearest first  (n, k)."""
         most = CELLS if Xs.shape[1] > MANY else None
         queries = np.clip(Xs, -LARGEST, LARGEST)
-        weights = np.minimum(self.metric.weights**2, 1e300)
+        weights = self.metric.squares
         found, _ = self.store.nearest(queries, k, weights, most_cells=most)
         lost = (found < 0).any(axis=1)
         if lost.any():  # forgotten rows left too few in the cells that were visited

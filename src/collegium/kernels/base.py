@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..numerics import records
 from ..numerics.linalg import JITTERS, cholesky
+from .embedding import Embedding
 
 Array = np.ndarray
 #: What a parameter may measure.
-KINDS = {"variance", "length", "slope", "shape"}
+KINDS = {"variance", "length", "slope", "shape", "mismatch"}
+#: Columns of X, by position or by name.
+Columns = int | str | Sequence[int | str]
 
 
 class Kernel:
@@ -81,6 +84,14 @@ class Kernel:
         """1/length² of each column, times the variance; 0 where k does not fall  (d,)."""
         raise TypeError("abstract kernel")
 
+    def embeddings(self, d: int) -> tuple[Embedding, ...]:
+        """Columns that count in the search of nearest rows otherwise than by their differences."""
+        return ()
+
+    def on_columns(self, names: Sequence[str]) -> Self:
+        """The kernel with the positions of columns that it knows by name; `names`: those of X."""
+        return self
+
     def reach(self, gaps: Array) -> Array:
         """An upper bound of |k(x, z)| where |x − z| ≥ gaps in every column, gaps (n, d)  (n,)."""
         return np.full(gaps.shape[0], np.inf)
@@ -111,17 +122,32 @@ class Leaf(Kernel):
     """A kernel with parameters of its own, all positive, each a field of the dataclass.
 
     `kinds` names them in the order of θ, with what they measure: "variance", "length" (in the
-    units of a column), "slope" (inverse of a coefficient) or "shape" (no unit). Learning chooses
-    priors by it. `per_column` names those that may have one value a column; `fixed` those that
-    learning does not change. The registry holds the kernels that can be made without arguments;
-    others are declared with `listed=False`.
+    units of a column), "slope" (inverse of a coefficient), "mismatch" (a length between levels
+    that are 1 apart) or "shape" (no unit). Learning chooses priors by it. `per_column` names those
+    that may have one value a column; `fixed` those that learning does not change. The registry
+    holds the kernels that can be made without arguments; others are declared with `listed=False`.
+
+    With `columns`, positions or names, the kernel is one of these columns of X alone: see `On`.
+    Where the value is the same for all rows (`sees_columns` is false) that is refused.
     """
 
     kinds: ClassVar[dict[str, str]] = {}
     per_column: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     registry: ClassVar[list[type[Leaf]]] = []
+    sees_columns: ClassVar[bool] = True
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)
+    if TYPE_CHECKING:
+        columns: Columns | None = field(default=None, kw_only=True)
+
+    def __new__(cls, *arguments: Any, columns: Columns | None = None, **parameters: Any) -> Any:
+        if columns is None:
+            return object.__new__(cls)
+        if not cls.sees_columns:
+            raise ValueError(f"columns={columns!r}: {cls.__name__} is the same for all columns")
+        from .columns import On
+
+        return On(cls(*arguments, **parameters), columns)
 
     def __init_subclass__(cls, *, listed: bool = True, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -226,9 +252,30 @@ class Leaf(Kernel):
         shown = [
             f"{f.name}={show(getattr(self, f.name))}"
             for f in fields(self)
-            if f.name != "fixed" or self.fixed
+            if f.name not in ("fixed", "categories") or getattr(self, f.name) != f.default
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def as_columns(given: Any, what: str) -> tuple[int | str, ...]:
+    """Positions and names of columns, each once, as a tuple."""
+    one = isinstance(given, (str, int, np.integer)) or not isinstance(given, Iterable)
+    chosen = [int(c) if isinstance(c, np.integer) else c for c in ([given] if one else given)]
+    for c in chosen:
+        if isinstance(c, bool) or not (isinstance(c, str) or (isinstance(c, int) and c >= 0)):
+            raise ValueError(f"{what}: {c!r} is neither a position, from 0 on, nor a name")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"{what}: {given!r} has a column twice")
+    return tuple(chosen)
+
+
+def find_columns(chosen: Any, names: Sequence[str], what: str) -> tuple[int, ...]:
+    """Positions of columns among these names."""
+    known = {name: k for k, name in enumerate(names)}
+    lost = [c for c in chosen if isinstance(c, str) and c not in known]
+    if lost:
+        raise ValueError(f"{what}: X has no column {lost[0]!r}, but {', '.join(map(repr, known))}")
+    return tuple(known[c] if isinstance(c, str) else c for c in chosen)
 
 
 def theirs(kernel: Any) -> str | None:

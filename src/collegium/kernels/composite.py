@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
 from operator import mul
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from .base import Kernel, Leaf
+from .columns import Wrapped
 from .constant import Constant
+from .embedding import Embedding
 from .white import White
 
 Array = np.ndarray
@@ -45,8 +47,20 @@ class Composite(Kernel):
     def for_width(self, d: int) -> Self:
         return self._map(lambda part, _: part.for_width(d), self.parts)
 
+    def on_columns(self, names: Sequence[str]) -> Self:
+        return self._map(lambda part, _: part.on_columns(names), self.parts)
+
     def inverse_squares(self, d: int) -> Array:
-        return np.sum([part.inverse_squares(d) for part in self.parts], axis=0)
+        each = zip(self._shares(d), self.parts)
+        return np.sum([share * part.inverse_squares(d) for share, part in each], axis=0)
+
+    def embeddings(self, d: int) -> tuple[Embedding, ...]:
+        each = zip(self._shares(d), self.parts)
+        return tuple(one.times(share) for share, part in each for one in part.embeddings(d))
+
+    def _shares(self, d: int) -> list[float]:
+        """∂k/∂(part), where the part falls with distance."""
+        return [1.0] * len(self.parts)
 
     def _map(self, f, arguments) -> Self:
         return type(self)(tuple(f(part, a) for part, a in zip(self.parts, arguments)))
@@ -121,6 +135,11 @@ class Product(Composite):
             [part.diag_vjp(X, d_bar * rest) for part, rest in zip(self.parts, _others(values))]
         )
 
+    def _shares(self, d: int) -> list[float]:
+        """The product of the other parts at a row of zeros, without those that are zero there."""
+        heights = [float(part.diag(np.zeros((1, d)))[0]) or 1.0 for part in self.parts]
+        return [float(np.prod(heights[:i] + heights[i + 1 :])) for i in range(len(heights))]
+
     def scaled(self, factor: float) -> Self:
         return type(self)((self.parts[0].scaled(factor), *self.parts[1:]))
 
@@ -155,23 +174,36 @@ def multiply(a, b) -> Kernel:
         a, b = b, a
     if isinstance(b, Constant):
         return _with_fixed_variance(a.scaled(b.variance)) if b.fixed else a.scaled(b.variance)
-    if isinstance(a, Leaf) and "variance" in a.kinds and not isinstance(b, Leaf):
+    if _variance(a) is not None and not isinstance(b, (Leaf, Wrapped)):
         a, b = b, a
-    if isinstance(b, Leaf) and "variance" in b.kinds:
-        a = a.scaled(b.variance)  # type: ignore[attr-defined]
-        b = _with_fixed_variance(replace(b, variance=1.0))  # type: ignore[call-arg]
+    height = _variance(b)
+    if height is not None:
+        a, b = a.scaled(height), _with_fixed_variance(b, 1.0)
     factors: list[Kernel] = []
     for kernel in (a, b):
         factors.extend(kernel.parts if isinstance(kernel, Product) else [kernel])
     return Product(tuple(factors))
 
 
-def _with_fixed_variance(kernel: Kernel) -> Kernel:
+def _variance(kernel: Any) -> float | None:
+    """The variance of a kernel that has one of its own."""
+    if isinstance(kernel, Wrapped):
+        return _variance(kernel.kernel)
+    own = isinstance(kernel, Leaf) and "variance" in kernel.kinds
+    return kernel.variance if own else None  # type: ignore[attr-defined]
+
+
+def _with_fixed_variance(kernel: Any, variance: float | None = None) -> Kernel:
+    """The kernel whose variance is not learnt: its own, or another."""
     if isinstance(kernel, Product):
-        return Product((_with_fixed_variance(kernel.parts[0]), *kernel.parts[1:]))
-    if isinstance(kernel, Leaf) and "variance" in kernel.kinds:
-        return replace(kernel, fixed=tuple(sorted({*kernel.fixed, "variance"})))
-    return kernel
+        return Product((_with_fixed_variance(kernel.parts[0], variance), *kernel.parts[1:]))
+    own = _variance(kernel)
+    if own is None:
+        return kernel
+    if isinstance(kernel, Wrapped):
+        return replace(kernel, kernel=_with_fixed_variance(kernel.kernel, variance))
+    fixed = tuple(sorted({*kernel.fixed, "variance"}))
+    return replace(kernel, variance=own if variance is None else variance, fixed=fixed)
 
 
 def split_white(kernel: Kernel) -> tuple[Kernel, White | None]:

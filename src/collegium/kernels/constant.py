@@ -14,6 +14,7 @@ class Constant(Leaf):
     """variance: an unknown level. As a factor it scales the other kernel's variance."""
 
     kinds = {"variance": "variance"}
+    sees_columns = False
 
     variance: float = 1.0
 

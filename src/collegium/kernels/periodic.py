@@ -1,7 +1,7 @@
 """Periodic functions."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +77,15 @@ class Periodic(Leaf):
 
     The sum over columns keeps it positive definite in any dimension; scikit-learn's
     `ExpSineSquared`, a function of the Euclidean distance, is so in one dimension only.
+
+    The period stays as it is given: a day is a day, and the evidence has a peak at every multiple
+    of it. `fixed=()` learns it too, from where it starts.
+
+    Examples
+    --------
+    >>> from collegium.kernels import Periodic
+    >>> Periodic(period=365.25, columns="day")
+    Periodic(variance=1, length_scale=1, period=365.2, columns='day')
     """
 
     kinds = {"variance": "variance", "length_scale": "shape", "period": "length"}
@@ -84,6 +93,7 @@ class Periodic(Leaf):
     variance: float = 1.0
     length_scale: float | Array = 1.0
     period: float | Array = 1.0
+    fixed: tuple[str, ...] = field(default=("period",), kw_only=True)
 
     @classmethod
     def from_sklearn(cls, kernel):

@@ -14,6 +14,7 @@ class White(Leaf):
     """variance for a row with itself, zero between different sets of rows."""
 
     kinds = {"variance": "variance"}
+    sees_columns = False
 
     variance: float = 1.0
 

@@ -46,6 +46,8 @@ class Scales:
                 t = np.log(share)
                 ends = t + np.log(spacing), t + np.log(1e4)
                 rows.append((t + 0.5 * np.log(d), 2.0, *ends, np.ldexp(1.0, power)))
+            elif kind == "mismatch":  # levels are 1 apart, as rows by one standard deviation are
+                rows.append((0.5 * np.log(d), 2.0, np.log(0.1), np.log(1e4), 1.0))
             elif kind == "variance":
                 rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3), 1.0))
             else:

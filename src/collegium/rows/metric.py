@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
+from ..kernels.embedding import Embedding, merged
 from ..numerics.records import record
 
 Array = np.ndarray
+#: Rows of the same group that are to be found before others, where a kernel has groups; a group of
+#: little effect counts so many times as much at most.
+OWN_GROUP, FARTHEST, MOST_TIMES = 50, 24.0, 100.0
 
 
 def column_scales(X: Array) -> Array:
@@ -31,23 +35,65 @@ class Metric:
 
     origin: Array  # (d,)
     weights: Array  # (d,)
+    embeddings: tuple[Embedding, ...] = ()  # further coordinates, of columns of another kind
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array) -> Metric:
         """The metric of a kernel; columns without a length scale get almost no weight."""
-        scales = column_scales(X)
+        scales, embeddings = column_scales(X), merged(kernel.embeddings(X.shape[1]))
         with np.errstate(over="ignore", divide="ignore"):
             weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
-        if not (weights > 0).any():
+        if not ((weights > 0).any() or embeddings):
             weights = 1.0 / scales
         weights = np.maximum(weights, 1e-152)  # `backward` divides by them
-        return cls(nearest_to_zero(X), weights / (weights * scales).max())
+        if not embeddings:
+            return cls(nearest_to_zero(X), weights / (weights * scales).max())
+        embeddings = [_enlarged(one, X, (weights * scales) ** 2) for one in embeddings]
+        largest = max(
+            float((weights * scales).max()),
+            *(np.sqrt(one.inverse_square) * (one.forward(X).std() + 1e-6) for one in embeddings),
+        )
+        own = tuple(one.of(X).times(largest**-2) for one in embeddings)
+        return cls(nearest_to_zero(X), weights / largest, own)
+
+    @property
+    def squares(self) -> Array:
+        """Squared weights of the columns themselves, for a search that knows no other  (d,)."""
+        found = np.minimum(self.weights**2, 1e300)
+        for one in self.embeddings:
+            found[list(one.columns)] += one.inverse_square
+        return found
 
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):
-            return np.clip((X - self.origin) * self.weights, -1e100, 1e100)
+            S = np.clip((X - self.origin) * self.weights, -1e100, 1e100)
+        if not self.embeddings:
+            return S
+        return np.hstack([S, *(np.sqrt(e.inverse_square) * e.forward(X) for e in self.embeddings)])
 
     def backward(self, S: Array) -> Array:
-        """X from its values in the metric."""
-        return S / self.weights + self.origin
+        """X from its values in the metric; a column of levels has the nearest level."""
+        at = self.weights.size
+        X = S[..., :at] / self.weights + self.origin
+        for one in self.embeddings:
+            P = S[..., at : at + one.width]
+            X[..., list(one.columns)] = one.backward(np.atleast_2d(P)).reshape(*P.shape[:-1], -1)
+            at += one.width
+        return X
+
+
+def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
+    """A group counts so much that about OWN_GROUP rows of it come before those of other groups.
+
+    The other columns have squared distances of up to 12 Σ shares (of a uniform density), which
+    fall with the number of rows as in their effective dimension. A group of little effect counts
+    MOST_TIMES what it should among rows that are near, at most.
+    """
+    if not getattr(one, "apart", False) or not shares.any():
+        return one
+    size = X.shape[0] / max(1, np.unique(X[:, one.columns[0]]).size)
+    dimension = shares.sum() ** 2 / (shares**2).sum()
+    reach = FARTHEST * shares.sum() * min(1.0, OWN_GROUP / size) ** (2.0 / dimension)
+    least = one.inverse_square
+    return replace(one, inverse_square=float(np.clip(reach, least, MOST_TIMES * least)))
