@@ -190,7 +190,7 @@ def _variance(kernel: Any) -> float | None:
     if isinstance(kernel, Wrapped):
         return _variance(kernel.kernel)
     own = isinstance(kernel, Leaf) and "variance" in kernel.kinds
-    return kernel.variance if own else None  # type: ignore[attr-defined]
+    return kernel.variance if own else None
 
 
 def _with_fixed_variance(kernel: Any, variance: float | None = None) -> Kernel:
