@@ -86,6 +86,7 @@ class Approximate:
     """
 
     committees: tuple[LaplaceCommittee, ...]
+    own: tuple[int, ...]  # which of the targets are theirs
     steps: tuple[float, ...]
     sees: Targets
     known: tuple[SiteReader | None, ...]  # None: nothing yet
@@ -93,44 +94,60 @@ class Approximate:
     renew: bool = False  # write curvatures in place of bounds, at the modes that are known
 
     def __call__(self, cell: Any) -> Term:
-        return self.in_turn(cell, [one.past for one in self.committees])[0]
+        return self.against(cell, [one.past for one in self.committees])[0]
 
     def in_turn(self, cell: Any, totals: list[Totals]) -> tuple[Term, list[Totals]]:
         """Against these sums of all messages; and what they are afterwards."""
+        term, sent = self.against(cell, totals)
+        old_and_new = zip(totals, sent, term.messages)
+        return term, [total.minus(old).plus([new]) for total, old, new in old_and_new]
+
+    def against(self, cell: Any, totals: list[Totals]) -> tuple[Term, list[Stack]]:
+        """The chunk after this sweep, and what it had said before."""
         X, y, w = cell.load()
         w, targets = self.sees.weigh(y, w), self.sees(y)
         design = self.committees[0].design(Chunk(cell.id, X, y, w))
-        found, after = [], []
+        messages, changes, found, before = [], [], [], []
         for k, (one, total) in enumerate(zip(self.committees, totals)):
-            chunk = Chunk(cell.id, X, targets[k], w)
-            reader = self.known[k]
-            old = None if reader is None else known_sites(one, chunk, cell, reader)
-            sent = Stack.zero(one.basis.m, one.likelihood.latents)
-            if old is not None:
-                sent = Stack(old.message(design.V, design.Q))
+            old = self._before(k, design, Chunk(cell.id, X, targets[self.own[k]], w), cell)
             if self.renew:
-                assert old is not None
-                sites = curvatures(one, chunk, old)
+                new = self._renewed(k, design, old)
             else:
-                cavity = total.minus(sent).with_prior(one.basis)
-                sites = self._moved(k, design, ChunkState(chunk, sent, old), cavity)
-            new = Stack(sites.message(design.V, design.Q))
-            write_cell(self.paths[k], cell, values_of(sites))
-            after.append(total.minus(sent).plus([new]))
-            change = new.change(sent, one.total) / self.steps[k]
-            found.append((new, change, sites.converged))
-        messages, changes, converged = zip(*found)
-        return Term(messages, changes, converged), after
+                cavity = total.minus(old.messages).with_prior(one.basis)
+                new = self._moved(k, design, old, cavity)
+            assert new.sites is not None
+            write_cell(self.paths[k], cell, values_of(new.sites))
+            messages.append(new.messages)
+            changes.append(new.messages.change(old.messages, one.total) / self.steps[k])
+            found.append(new.mode_found)
+            before.append(old.messages)
+        return Term(tuple(messages), tuple(changes), tuple(found)), before
 
-    def _moved(self, k: int, design: ChunkDesign, state: ChunkState, cavity: Stack) -> Sites:
-        """The sites at the mode, or on the way there."""
-        one, (_, y, w) = self.committees[k], state.chunk.load()
-        found = one.approximate(design, state, cavity, mode_tolerance(one.change)).sites
-        assert found is not None
-        sites = one.as_sent(found, y, w)
-        if state.sites is None or self.steps[k] == 1.0:
-            return sites
-        return towards(sites, state.sites, self.steps[k], log_density(one, state.chunk))
+    def _before(self, k: int, design: ChunkDesign, chunk: Chunk, cell: Any) -> ChunkState:
+        one, reader = self.committees[k], self.known[k]
+        if reader is None:
+            return ChunkState(chunk, Stack.zero(one.basis.m, one.likelihood.latents))
+        return sent(design, chunk, known_sites(one, chunk, cell, reader))
+
+    def _renewed(self, k: int, design: ChunkDesign, old: ChunkState) -> ChunkState:
+        assert old.sites is not None
+        return sent(design, old.chunk, curvatures(self.committees[k], old.chunk, old.sites))
+
+    def _moved(self, k: int, design: ChunkDesign, old: ChunkState, cavity: Stack) -> ChunkState:
+        """At the mode, or on the way there; its sites are those of its message."""
+        one, (_, y, w) = self.committees[k], old.chunk.load()
+        new = one.approximate(design, old, cavity, mode_tolerance(one.change))
+        assert new.sites is not None
+        sites = one.as_sent(new.sites, y, w)
+        if old.sites is None or self.steps[k] == 1.0:
+            return replace(new, sites=sites)
+        log_p = log_density(one, old.chunk)
+        return sent(design, old.chunk, towards(sites, old.sites, self.steps[k], log_p))
+
+
+def sent(design: ChunkDesign, chunk: Chunk, sites: Sites) -> ChunkState:
+    """A chunk with the message of these sites."""
+    return ChunkState(chunk, Stack(sites.message(design.V, design.Q)), sites)
 
 
 def towards(new: Sites, old: Sites, step: float, log_p: Any) -> Sites:
@@ -192,8 +209,8 @@ class Said:
         design = self.committees[0].design(Chunk(cell.id, X, y, w))
         messages = []
         for one, target, reader in zip(self.committees, targets, self.known):
-            sites = known_sites(one, Chunk(cell.id, X, target, w), cell, reader)
-            messages.append(Stack(sites.message(design.V, design.Q)))
+            chunk = Chunk(cell.id, X, target, w)
+            messages.append(sent(design, chunk, known_sites(one, chunk, cell, reader)).messages)
         return Term(tuple(messages), (0.0,) * len(messages), (True,) * len(messages))
 
 
@@ -214,8 +231,8 @@ class StoredSweeps:
         new = [SiteFile.create(stored.path, stored.size, one.likelihood.latents) for one in some]
         try:
             work = Approximate(
-                tuple(some), tuple(steps), stored.sees, tuple(map(self._known, moving)),
-                tuple(file.path for file in new), renew,
+                tuple(some), tuple(moving), tuple(steps), stored.sees,
+                tuple(map(self._known, moving)), tuple(file.path for file in new), renew,
             )  # fmt: skip
             swept = self._in_sequence(work) if self.sequential else self._at_once(work)
         except BaseException:
