@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.classifier import signs
 from ..interface.progress import Progress
 from ..laplace.learning import Problem
 from ..likelihoods.softmax import Softmax
-from ..likelihoods.units import Units
+from ..likelihoods.units import Units, signs
 from ..numerics.threads import single_threaded
 from ..rows.ids import Id, Owners
 from ..rows.rows import Rows

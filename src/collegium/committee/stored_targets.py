@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.classifier import signs
-from ..likelihoods.units import Units
+from ..likelihoods.units import Units, signs
 from ..numerics.records import record
 from ..rows.rows import Rows
 from .stored_rows import OnDisk

@@ -166,9 +166,3 @@ def distinct_labels(y) -> Array:
     """In order, objects as objects."""
     found = unique_labels(y)
     return found.astype(object) if np.asarray(y).dtype == object else found
-
-
-def signs(codes: Array, n_problems: int) -> list[Array]:
-    """±1 of each problem: the second class of two, or each class against the rest."""
-    own = [1] if n_problems == 1 else range(n_problems)
-    return [np.where(codes == k, 1.0, -1.0) for k in own]

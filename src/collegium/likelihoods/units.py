@@ -60,3 +60,9 @@ def log_link_units(y: Array, w: Array, least: float = 0.0) -> Units:
     total, exposure = (share[:, None] * y).sum(axis=0)
     shift = float(np.log(total or least / w.max()) - np.log(exposure))
     return Units(Scaling.none(), shift, exposed=exposed(y))
+
+
+def signs(codes: Array, n_problems: int) -> list[Array]:
+    """±1 of each problem: the second class of two, or each class against the rest."""
+    own = [1] if n_problems == 1 else range(n_problems)
+    return [np.where(codes == k, 1.0, -1.0) for k in own]

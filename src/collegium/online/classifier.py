@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.classifier import Classifier, signs
+from ..interface.classifier import Classifier
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.progress import Progress
 from ..interface.stream import Waiting, grow, waiting
@@ -18,6 +18,7 @@ from ..interface.tables import reads_sources
 from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
+from ..likelihoods.units import signs
 from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
