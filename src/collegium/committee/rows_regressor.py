@@ -20,7 +20,6 @@ from ..numerics.fingerprint import fingerprint
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..sources.source import Skipped, Source
-from ..store.store import Store
 from .arguments import Settings
 from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job
@@ -63,7 +62,7 @@ class FromRows:
 
     def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
         stored = self.model_.stored
-        store = Store.open(stored.path)
+        store = stored.latest()
         if store.next_row != stored.next_row:
             raise ValueError(
                 f"{stored.path} has rows that this model has not learnt from: relearn the model "
@@ -80,8 +79,9 @@ class FromRows:
     def _made_of(self: Any, settings, rows: Rows, likelihood, **stream: Any) -> Any:
         """The model of rows."""
         if settings.store is not None:
-            n, waits = rows.w.size, stream.get("streaming") and rows.w.size < settings.enough()
-            if likelihood is None and not waits and n > settings.chunk_rows(n):
+            n, streaming = rows.w.size, stream.get("streaming", False)
+            many = n >= settings.enough() if streaming else n > settings.chunk_rows(n)
+            if likelihood is None and many:
                 return self._stored_of(settings, rows)
             settings = replace(settings, store=None)
         job = fit_job(self, settings, rows, **stream)
