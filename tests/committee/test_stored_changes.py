@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import collegium
 from collegium import CommitteeRegressor
 from collegium.kernels import Matern32
 from collegium.store.store import Store
@@ -150,3 +151,36 @@ def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, 
     with pytest.raises(ValueError, match="no logarithm"):
         given(tmp_path / "n.rows", target_transform="log").fit(X, y)
     assert not (tmp_path / "n.rows").exists()
+
+
+def test_skipped_chunks_are_told_where_rows_are_sorted_already(tmp_path):
+    X, y = some_rows(400)
+    y[250] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    model = given(tmp_path / "s.rows")
+    told = []
+    for _ in range(2):
+        files = (str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
+        model.fit(collegium.open(files, on_bad_chunk="skip", chunk_rows=100))
+        told.append(model.skipped_)
+    assert len(told[0]) == 1 and told[0] == told[1] and model.model_.total_weight == 300
+
+
+def test_a_store_for_counts_is_refused(tmp_path):
+    X, _ = some_rows(300)
+    model = CommitteeRegressor(likelihood="poisson", store=tmp_path / "t.rows", chunk_size=100)
+    with pytest.raises(ValueError, match="store=.*needs likelihood='gaussian'"):
+        model.fit(X, np.arange(300) % 3)
+
+
+def test_a_model_forgets_nothing_from_a_store_that_another_has_added_to(tmp_path):
+    model = given(tmp_path / "u.rows").fit(*some_rows(700))
+    other = pickle.loads(pickle.dumps(model)).partial_fit(*some_rows(50, 1), chunk_id="a")
+    with pytest.raises(ValueError, match="another model has added"):
+        model.forget(1)
+    assert len(Store.open(model.store)) == 750
+    with pytest.raises(ValueError, match="leave out X and y"):
+        other.forget("a", *some_rows(50, 1))
+    other.forget([1, "a"])
+    assert len(Store.open(model.store)) == other.model_.total_weight < 700

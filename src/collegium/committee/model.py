@@ -148,6 +148,8 @@ class CommitteeModel(Follows, Additive, Model):
         }
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
+        if self.stored is not None:
+            raise ValueError(f"rows of chunk {id!r} are in the store: leave out X and y")
         left = super().without_chunks(id, chunks, engine)
         if left.following is None:
             return left

@@ -46,6 +46,7 @@ class FromRows:
             say = self._say()
             blocks, origin = Blocks(source, say), origin_of(source)
             self._keep(store_and_fit(self, settings, blocks, n, origin, say))
+            blocks.find_skipped()
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
@@ -62,12 +63,7 @@ class FromRows:
 
     def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
         stored = self.model_.stored
-        store = stored.latest()
-        if store.next_row != stored.next_row:
-            raise ValueError(
-                f"{stored.path} has rows that this model has not learnt from: relearn the model "
-                "that has, or fit again"
-            )
+        store = stored.own()
         settings = replace(settings, store=stored.path)
         return fit_stored(self, settings, store, self.model_.warping, self._say())
 

@@ -203,12 +203,7 @@ def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
     groups = job.groups(model.kernel)
     order = np.concatenate(groups)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None)
-    store = own.latest()
-    if store.next_row != own.next_row:
-        raise ValueError(
-            f"{own.path} has rows that this model has not learnt from: another model has added "
-            "to it. Go on with that one, or fit again"
-        )
+    store = own.own()
     runs, first = list(own.runs), own.next_row
     for chunk in chunks:
         runs.append((chunk.id, first, chunk.n))

@@ -47,9 +47,23 @@ class Stored:
         store = self.latest()
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
 
+    def own(self) -> Store:
+        """The store, to be changed: no other model has added to it."""
+        store = self.latest()
+        if store.next_row != self.next_row:
+            raise ValueError(
+                f"{self.path} has rows that this model has not learnt from: another model has "
+                "added to it. Go on with that one, or fit again"
+            )
+        return store
+
     def latest(self) -> Store:
         """The store with all that is in it by now."""
-        store = Store.open(self.path)
+        try:
+            store = Store.open(self.path)
+        except FileNotFoundError as error:
+            said = "the row store of this model is not there: put it back, or fit again"
+            raise FileNotFoundError(error.errno, said, self.path) from error
         if store.next_row < self.next_row or (self.mark and store.mark != self.mark):
             raise ValueError(
                 f"{self.path} is not the row store of this model, which has rows up to number "
@@ -136,6 +150,7 @@ class OnDisk:
 def without_stored(model: Any, ids: Collection[Id], engine: Any) -> Any:
     """The model without chunks of its store, whose rows are never found again."""
     stored, kept = model.stored, model.on_disk()
+    store = stored.own()
     fitted = [one for one in kept.cells() if one.id < kept.store.cells_of(stored.segments)]
     fitted = [one for one in fitted if one.id in ids]
     numbers, gone = [one.own.ids for one in fitted], list[Any](fitted)
@@ -152,5 +167,5 @@ def without_stored(model: Any, ids: Collection[Id], engine: Any) -> Any:
         )
     left = model._less(gone, ids, model.committee.without(gone, engine))
     runs = tuple(run for run in stored.runs if run not in later)
-    stored.latest().forget(np.concatenate([np.empty(0, np.int64), *numbers]))
+    store.forget(np.concatenate([np.empty(0, np.int64), *numbers]))
     return replace(left, stored=replace(stored, runs=runs))
