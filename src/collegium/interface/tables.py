@@ -137,6 +137,5 @@ def origin_of(source: Source) -> str:
     stats = [os.stat(path) for path in paths]
     stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
-    if source.on_bad_chunk != "raise":  # which rows are left out depends on the cut
-        roles = *roles, source.chunk_rows
-    return fingerprint(stamps, *roles)
+    cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows,)  # tells what is left out
+    return fingerprint(stamps, *roles, *cut)
