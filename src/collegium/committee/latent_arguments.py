@@ -108,7 +108,10 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
-    for argument, given in (("refine", settings.refine), ("n_starts", settings.n_starts != 1)):
+    asked = {
+        "refine": settings.refine, "n_starts": settings.n_starts != 1,
+    }  # fmt: skip
+    for argument, given in asked.items():
         if given:
             raise ValueError(
                 f"{argument}={getattr(e, argument)!r} needs likelihood='gaussian', not {name}"

@@ -150,6 +150,8 @@ class CommitteeModel(Follows, Additive, Model):
         }
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
+        if self.stored is not None:
+            raise ValueError(f"rows of chunk {id!r} are in the store: leave out X and y")
         left = super().without_chunks(id, chunks, engine)
         if left.following is None:
             return left
@@ -209,7 +211,8 @@ class CommitteeModel(Follows, Additive, Model):
             return own
         noise = own.noises() if self.averaged else self.committee.noise
         if self.stored is not None:
-            near = replace(self.on_disk(), metric=self.errors.metric) if self.n_local else None
+            asked = self.n_local and self.errors.scale.needs_near
+            near = replace(self.on_disk(), metric=self.errors.metric) if asked else None
             return ErrorPredictor(own, self.errors, near, noise)
         rows = self.committee.rows() if self.committee.arrived else None
         return ErrorPredictor.of(own, self.errors, rows, noise)

@@ -311,6 +311,13 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         if settings.averaging == "average":
             raise ValueError("learn='average' needs all rows at once: call fit, or leave it out")
+        waits = model is None or getattr(model, "waiting", None) is not None
+        if settings.store is not None and chunk_id is not None and waits:
+            raise ValueError(
+                f"chunk_id={chunk_id!r}: the first rows of a store are numbered by its cells. "
+                "Leave chunk_id out until they are there (fit, or partial_fit of "
+                f"{settings.enough()} rows), or leave out store"
+            )
         if model is not None:
             check_same_kind(self, likelihood, exposure)
         rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)

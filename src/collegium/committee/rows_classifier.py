@@ -32,7 +32,6 @@ from .classes import class_weights, counts, kept_rows, of_weight, ripe, warn_of_
 from .classes_fitting import model_of_labels, model_of_stored_labels
 from .model import LatentModel
 from .stored_fitting import filled_store
-from .stored_rows import whole_store
 
 Array = np.ndarray
 #: Classes of a file, at most: more are numbers to be predicted, or names.
@@ -170,7 +169,7 @@ class FromLabelledRows:
         return model
 
     def _relearnt_on_disk(self: Any, settings: Settings, stored: Any) -> LatentModel:
-        store = whole_store(stored)
+        store = getattr(stored, "rows", stored).own()
         settings = replace(settings, store=str(store.path))
         return self._made_of_store(settings, store, self._say())
 

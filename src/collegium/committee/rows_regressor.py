@@ -34,7 +34,6 @@ from .latent_arguments import check_latent_rows, regression_settings, sweeps_ask
 from .latent_fitting import fit_regression
 from .stored_fitting import filled_store, fit_stored, store_and_fit
 from .stored_latent_fitting import fit_stored_regression
-from .stored_rows import whole_store
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +65,12 @@ class FromRows:
         if settings.store is not None and not small:
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
             say = self._say()
+            blocks = Blocks(source, say)
             if given is None:
-                blocks = Blocks(source, say)
                 self._keep(store_and_fit(self, settings, blocks, n, origin_of(source), say))
             else:
-                self._keep(self._latents_of_source(settings, given, source, say))
+                self._keep(self._latents_of_source(settings, given, blocks, say))
+            blocks.find_skipped()
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
@@ -87,15 +87,16 @@ class FromRows:
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
 
     def _latents_of_source(
-        self: Any, settings: Settings, given: Scalar, source: Source, say: Progress
+        self: Any, settings: Settings, given: Scalar, own: Blocks, say: Progress
     ) -> Any:
         """The model of counts, or of what else is not Gaussian, in a source."""
+        source = own.source
         if len(source.target) > 1:
             raise ValueError(
                 f"y has {len(source.target)} outputs, but with likelihood={self.likelihood!r} it "
                 "has one: fit one model each"
             )
-        origin, blocks = origin_of(source), Counted(Blocks(source, say), given)
+        origin, blocks = origin_of(source), Counted(own, given)
         origin = origin and fingerprint(origin, given.takes_exposure)
         store = filled_store(settings, blocks, source.n_rows, origin, say)
         return fit_stored_regression(self, settings, given, store, say, uneven=False)
@@ -110,7 +111,7 @@ class FromRows:
 
     def _relearnt_on_disk(self: Any, settings: Settings) -> Any:
         model = self.model_
-        store = whole_store(model.stored)
+        store = getattr(model.stored, "rows", model.stored).own()
         settings = replace(settings, store=str(store.path))
         settings = settings.on_columns(getattr(self, "feature_names_in_", None))
         if model.given is None:
@@ -126,10 +127,11 @@ class FromRows:
     def _made_of(self: Any, settings, rows: Rows, likelihood, **stream: Any) -> Any:
         """The model of rows."""
         if settings.store is not None:
-            n, waits = rows.w.size, stream.get("streaming") and rows.w.size < settings.enough()
-            if not waits and n > settings.chunk_rows(n):
-                if likelihood is None:
-                    return self._stored_of(settings, rows)
+            n, streaming = rows.w.size, stream.get("streaming", False)
+            many = n >= settings.enough() if streaming else n > settings.chunk_rows(n)
+            if many and likelihood is None:
+                return self._stored_of(settings, rows)
+            if many:
                 return self._stored_latents_of(settings, rows, likelihood)
             settings = replace(settings, store=None)
         job = fit_job(self, settings, rows, **stream)

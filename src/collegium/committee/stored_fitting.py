@@ -24,6 +24,7 @@ from ..store.sample import HashSample
 from ..store.store import Store
 from ..transforms.choosing import choose
 from ..transforms.inputs import InputTransform
+from ..transforms.targets import check_positive
 from ..transforms.warping import Warping
 from .arguments import Settings
 from .checking import held_out_rows
@@ -81,7 +82,7 @@ class StoredSystem(GaussianSystem):
 
     def _rows_to_check(self, job: Job, draft: Draft) -> StoredLeftOut | None:
         assert draft.plan is not None
-        if not (checks_bars(job, draft) or job.settings.scale_wanted):
+        if not (checks_bars(job, draft) or job.settings.scale_wanted) or len(self.store) < 2:
             return None
         number = draft.plan.held_out(held_out_rows(draft.rows.y))
         if not number:
@@ -90,9 +91,8 @@ class StoredSystem(GaussianSystem):
         return StoredLeftOut.of_store(draft.kept, self.positions, draft.rows, job.settings, number)
 
     def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
-        model = blank_model(
-            job, draft, self.store.total_weight(), ChunkIds.numbered(self.store.n_cells)
-        )
+        ids = ChunkIds.of((cell.id for cell in draft.cells), given=False)
+        model = blank_model(job, draft, self.store.total_weight(), ids)
         model = replace(model, n_chunks=len(draft.cells), chunk_size=self.store.cell_rows)
         if draft.left is not None:
             model = check_error_bars(job, draft, model, draft.left)
@@ -100,7 +100,7 @@ class StoredSystem(GaussianSystem):
         job.say("messages added up")
         metric = Metric.of(model.kernel, draft.rows.X)
         store = self.store
-        stored = Stored(str(store.path), store.next_row, store.n_segments, metric)
+        stored = Stored(str(store.path), store.next_row, store.n_segments, metric, mark=store.mark)
         return replace(model, committee=committee, stored=stored, dof=draft.dof)
 
     def finish(self, job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
@@ -134,6 +134,8 @@ def fit_stored(
     positions = store.sample(SAMPLE)
     X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
     sample = Rows(X, y if warping is None else warping.forward(y), w)
+    if warping is not None and settings.anchors is not None:
+        settings = replace(settings, anchors=warping.places(settings.anchors))
     rng = generator(estimator.random_state)
     job = Job(sample, None, settings, rng, say, warping=warping)
     with single_threaded():
@@ -145,6 +147,8 @@ def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress
     say.task = "choosing transforms"
     sample = HashSample(SAMPLE)
     for records in pack_blocks(blocks):
+        if settings.target_transform == "log":
+            check_positive(records["y"])  # of all rows, before they are sorted
         sample.add(records)
     found = sample.records()
     rows = Rows(*(np.asarray(found[name], np.float64) for name in "Xyw"))
@@ -177,15 +181,16 @@ def filled_store(
     path = Path(settings.store or "")
     if (path / MANIFEST).exists():
         store = Store.open(path)
-        if not origin or store.origin != origin or store.n_segments > 1:
+        changed = store.n_segments > 1 or store.n_forgotten
+        if not origin or store.origin != origin or changed:
             raise ValueError(
-                f"store={str(path)!r} holds other rows than these: give another path, or delete "
-                "that folder first"
+                f"store={str(path)!r} holds other rows than these, or some were added or "
+                "forgotten since: give another path, or delete that folder first"
             )
         say(f"{len(store)} rows are in {path} already")
         return store
     say.task = "sorting rows into cells"
-    size = settings.chunk_rows(n)
+    size = settings.chunk_rows(n, streaming=True)  # also where a stream has few
     return Store.build(path, blocks, cell_rows=size, origin=origin, merge=True)
 
 
@@ -198,7 +203,7 @@ def add_stored_rows(model: CommitteeModel, job: Job) -> CommitteeModel:
     groups = job.groups(model.kernel)
     order = np.concatenate(groups)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None)
-    store = own.to_grow()
+    store = own.own()
     committee = model.committee.add(chunks, job.settings.engine, keep=False)
     rows = job.rows.take(order)
     store.add([(rows.X, targets[order], rows.w, own.next_row)], keep=own.segments)

@@ -79,7 +79,8 @@ class StoredLatentSystem(LatentSystem):
         assert draft.kernel is not None and draft.Z is not None
         store = self.store
         metric = Metric.of(draft.kernel, job.rows.X)
-        rows = Stored(str(store.path), store.next_row, store.n_segments, metric)
+        path = str(store.path)
+        rows = Stored(path, store.next_row, store.n_segments, metric, mark=store.mark)
         stored = StoredSites.begin(rows, self.sees, store)
         cells = stored.chunks(store)
         basis = Anchors.at(draft.kernel, draft.Z)
@@ -152,7 +153,7 @@ def add_stored_sites(model: LatentModel, job: Job) -> LatentModel:
     own = model.stored
     assert own is not None
     own.open()
-    store, rows, groups = own.rows.to_grow(), job.rows, job.groups(model.kernel)
+    store, rows, groups = own.rows.own(), job.rows, job.groups(model.kernel)
     order, w = np.concatenate(groups), own.sees.weigh(rows.y, rows.w)
     committees, values, ids = list[LaplaceCommittee](), list[Array](), model.ids
     chunks = list[Chunk]()

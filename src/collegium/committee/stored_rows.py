@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import Local
+from ..answers.predictors import Global, Local, Predictor
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..rows.chunk import Chunk
@@ -40,24 +40,34 @@ class Stored:
     segments: int  # that the model was fitted to: chunk c is cell c of these
     metric: Metric  # in which rows are near
     runs: tuple[tuple[Any, int, int], ...] = ()  # id, first row number and rows of later chunks
+    mark: str = ""  # of the store, by which it is told from others
 
     def open(self) -> Store:
         """The store; rows that came after this model are masked."""
-        store = Store.open(self.path)
-        if store.next_row < self.next_row:
-            raise ValueError(
-                f"{self.path} is not the row store of this model, which has rows up to number "
-                f"{self.next_row - 1}: put that back, or fit again"
-            )
+        store = self.latest()
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
 
-    def to_grow(self) -> Store:
-        """The store, where nobody else has added rows."""
-        store = Store.open(self.path)
+    def own(self) -> Store:
+        """The store, to be changed: no other model has added to it."""
+        store = self.latest()
         if store.next_row != self.next_row:
             raise ValueError(
                 f"{self.path} has rows that this model has not learnt from: another model has "
                 "added to it. Go on with that one, or fit again"
+            )
+        return store
+
+    def latest(self) -> Store:
+        """The store with all that is in it by now."""
+        try:
+            store = Store.open(self.path)
+        except FileNotFoundError as error:
+            said = "the row store of this model is not there: put it back, or fit again"
+            raise FileNotFoundError(error.errno, said, self.path) from error
+        if store.next_row < self.next_row or (self.mark and store.mark != self.mark):
+            raise ValueError(
+                f"{self.path} is not the row store of this model, which has rows up to number "
+                f"{self.next_row - 1}: put that back, or fit again"
             )
         return store
 
@@ -123,8 +133,10 @@ class OnDisk:
         """Chunks of all rows."""
         return [Seen(cell, self.scaling, self.warping) for cell in self.store.chunks()]
 
-    def local(self, committee: Committee, k: int) -> Local:
+    def local(self, committee: Committee, k: int) -> Predictor:
         """Who answers from anchors and the k rows nearest to a query."""
+        if not len(self.store):
+            return Global(committee)
         return Local(committee, self, self, min(k, len(self.store)), lasting=False)
 
     @cached_property
@@ -133,23 +145,14 @@ class OnDisk:
 
     def log_error(self, place: Array, mean: Array, own: Array | None = None) -> Array:
         """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p); see `Neighbours`."""
+        if not len(self.store):
+            return np.full(mean.shape, np.log(1.0 + LEAST))  # as of a standardised y
         index = self.nearest(self.metric.backward(place), min(NEAREST, len(self.store)))
         rows = self.take(index.ravel())
         y, w = rows.y.reshape(*index.shape, -1), rows.w.reshape(index.shape) / self.mean_weight
         share = np.clip(NEAREST - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
         squares = (share * (y - mean[:, None, :]) ** 2).sum(axis=1)
         return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + LEAST)
-
-
-def whole_store(stored: Any) -> Store:
-    """The store of a model that knows all of its rows."""
-    store = Store.open(stored.path)
-    if store.next_row != stored.next_row:
-        raise ValueError(
-            f"{stored.path} has rows that this model has not learnt from: relearn the model "
-            "that has, or fit again"
-        )
-    return store
 
 
 def refuse_to_merge() -> None:
@@ -162,14 +165,22 @@ def refuse_to_merge() -> None:
 def without_stored(model: Any, ids: Collection[Id], engine: Any) -> Any:
     """The model without chunks of its store, whose rows are never found again."""
     stored, kept = model.stored, model.on_disk()
-    fitted = [one for one in kept.cells() if one.own.id[0] < stored.segments and one.id in ids]
+    store = stored.own()
+    fitted = [one for one in kept.cells() if one.id < kept.store.cells_of(stored.segments)]
+    fitted = [one for one in fitted if one.id in ids]
     numbers, gone = [one.own.ids for one in fitted], list[Any](fitted)
     later = [run for run in stored.runs if of_id(run[0]) in ids]
     for id, first, n in later:
         rows = kept.take(kept.store.positions(first, first + n))
         gone.append(Chunk(id, *rows.fields()))
         numbers.append(np.arange(first, first + n))
+    told = {one.id for one in fitted} | {of_id(run[0]) for run in later}
+    if lost := [id for id in ids if id not in told]:
+        raise ValueError(
+            f"rows of the chunks {lost[:5]} are in {stored.path} no more: another model has "
+            "forgotten them. Go on with that one, or fit again"
+        )
     left = model._less(gone, ids, model.committee.without(gone, engine))
     runs = tuple(run for run in stored.runs if run not in later)
-    Store.open(stored.path).forget(np.concatenate([np.empty(0, np.int64), *numbers]))
+    store.forget(np.concatenate([np.empty(0, np.int64), *numbers]))
     return replace(left, stored=replace(stored, runs=runs))

@@ -101,12 +101,13 @@ def refuse_beyond_memory(source: Source, limit: float, remedy: str) -> None:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Blocks:
     """Rows of a source for a store, one chunk in memory at a time; as often as asked for."""
 
     source: Source
     say: Any
+    read: bool = False  # whether all have been
 
     def __iter__(self) -> Iterator[Block]:
         first, count = 0, self.say.counting(lambda chunk: None, len(self.source.chunks))
@@ -119,6 +120,13 @@ class Blocks:
             yield X[used], y[used], w[used], first
             first += int(used.sum())
             count(chunk)
+        self.read = True
+
+    def find_skipped(self) -> None:
+        """Chunks that were left out, where rows of an earlier call stand for them."""
+        if not self.read and self.source.on_bad_chunk != "raise":
+            for _ in self.source.rows():
+                pass
 
 
 def origin_of(source: Source) -> str:
@@ -129,4 +137,5 @@ def origin_of(source: Source) -> str:
     stats = [os.stat(path) for path in paths]
     stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
-    return fingerprint(stamps, *roles)
+    cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows,)  # tells what is left out
+    return fingerprint(stamps, *roles, *cut)

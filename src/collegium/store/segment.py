@@ -38,7 +38,7 @@ class Segment:
         )
         with np.load(path / "cells.npz") as cells:
             start, low, high = (cells[name] for name in ("start", "low", "high"))
-        return cls(path, X, y, w, id, start, low, high, _dead(id, tombstones))
+        return cls(path, X, y, w, id, start, low, high, among(id, tombstones))
 
     def __reduce__(self) -> tuple:
         return Segment.open, (self.path, np.sort(self.id[self.dead]) if self.dead.size else ())
@@ -75,7 +75,8 @@ class Segment:
         return a + np.flatnonzero(~self.dead[a:b]) if self.dead.size else slice(a, b)
 
 
-def _dead(id: Array, tombstones: Array) -> Array:
+def among(id: Array, tombstones: Array) -> Array:
+    """Which row numbers are tombstones, ascending  (n,); empty: none is."""
     if len(tombstones) == 0:
         return _NONE_DEAD
     dead = np.zeros(len(id), np.bool_)

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.fingerprint import fingerprint
 from ..numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .records import LARGEST, SLICE_BYTES, Block, Schema
 from .sample import splitmix64
 from .search import search, sort_found
-from .segment import Cell, Segment
+from .segment import Cell, Segment, among
 
 Array = np.ndarray
+#: Rows that tell a store from another.
+MARK = 100
 
 
 class Store:
@@ -95,6 +98,17 @@ class Store:
     def origin(self) -> str:
         """Where its first rows came from, as `build` was told."""
         return self._manifest.get("origin", "")
+
+    @property
+    def n_forgotten(self) -> int:
+        """Forgotten rows that are still on disk."""
+        return int(self._tombstones.size)
+
+    @property
+    def mark(self) -> str:
+        """Tells these rows from others: a hash of some of the first segment."""
+        first = self._segments[0]
+        return fingerprint(*(np.asarray(part[:MARK]) for part in (first.X, first.y, first.id)))
 
     @property
     def cell_rows(self) -> int:
@@ -304,12 +318,18 @@ class Store:
     @property
     def n_cells(self) -> int:
         """Cells of all segments, those whose rows are forgotten too."""
-        return sum(one.start.size - 1 for one in self._segments)
+        return self.cells_of(self.n_segments)
+
+    def cells_of(self, segments: int) -> int:
+        """Cells of the first so many segments."""
+        return sum(one.start.size - 1 for one in self._segments[:segments])
 
 
 def _where(segment: Segment, ids: Array) -> Array:
     """Positions of the rows of these numbers that are not forgotten."""
-    found = np.isin(segment.id, ids)
+    found = among(segment.id, ids)
+    if not found.size:
+        return np.empty(0, np.int64)
     return np.flatnonzero(found & ~segment.dead if segment.dead.size else found)
 
 

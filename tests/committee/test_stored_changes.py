@@ -1,0 +1,179 @@
+"""Rows on disk that were forgotten, added, replaced or few: no model answers from others than it
+learnt, and none is left in memory."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import collegium
+from collegium import CommitteeRegressor
+from collegium.kernels import Matern32
+from collegium.store.store import Store
+
+
+def some_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(n, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=n)
+
+
+Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))
+
+
+def given(path, **more):
+    """A model with a kernel, noise and anchors of its own: nothing is left to learn."""
+    arguments = {
+        "kernel": Matern32(1.3, [0.7, 1.4]), "noise": 0.05, "learn": False, "anchors": Z,
+        "n_local": 30, "chunk_size": 100, "store": path,
+        "target_transform": None, "input_transform": None,
+    }  # fmt: skip
+    return CommitteeRegressor(**{**arguments, **more})
+
+
+def test_a_store_with_forgotten_rows_is_not_used_again_for_all(tmp_path):
+    X, y = some_rows(700)
+    model = given(tmp_path / "a.rows").fit(X, y)
+    model.forget(2)
+    with pytest.raises(ValueError, match="forgotten since"):
+        model.fit(X, y)
+    assert model.model_.total_weight < 700
+
+
+def test_cells_of_later_segments_are_forgotten_after_relearning(tmp_path):
+    model = given(tmp_path / "b.rows").fit(*some_rows(700))
+    for seed in range(1, 4):
+        model.partial_fit(*some_rows(100, seed))
+    model.relearn()
+    store = Store.open(model.store)
+    assert store.n_segments > 1
+    last = store.chunks()[-1]
+    assert last.number == model.chunk_ids_[-1]
+    model.forget(last.number)
+    assert model.model_.total_weight == 1000 - last.n == len(Store.open(model.store))
+    model.relearn()
+    assert last.number not in model.chunk_ids_ and len(model.chunk_ids_) == model.n_chunks_
+
+
+def test_what_another_model_has_forgotten_is_not_forgotten_twice(tmp_path):
+    model = given(tmp_path / "c.rows").fit(*some_rows(700))
+    other = pickle.loads(pickle.dumps(model))
+    model.forget(2)
+    evidence = other.log_evidence_
+    with pytest.raises(ValueError, match="another model has forgotten"):
+        other.forget([1, 2])
+    assert other.log_evidence_ == evidence and other.model_.total_weight == 700
+    assert len(Store.open(model.store)) == model.model_.total_weight
+    other.forget(1)
+
+
+def test_all_rows_forgotten_leave_the_prior(tmp_path):
+    X, y = some_rows(700)
+    model = given(tmp_path / "d.rows", noise="varying", learn=True).fit(X, y)
+    model.forget(model.chunk_ids_)
+    mean, std = model.predict(X[:3], return_std=True)
+    assert_allclose(mean, model.model_.scaling.centre[0])
+    assert np.isfinite(std).all() and np.isfinite(model.predict_interval(X[:3])).all()
+
+
+def test_given_anchors_are_transformed_with_the_rows(tmp_path):
+    X, y = some_rows(700)
+    arguments = {"input_transform": "rank", "anchors": np.exp(Z), "n_local": 0}
+    stored = given(tmp_path / "e.rows", **arguments).fit(np.exp(X), y)
+    plain = given(None, **arguments).fit(np.exp(X), y)
+    assert_allclose(stored.anchors_, plain.anchors_, rtol=1e-9)
+    assert_allclose(stored.predict(np.exp(X)), plain.predict(np.exp(X)), atol=0.1)
+    stored.relearn()
+    assert_allclose(stored.anchors_, plain.anchors_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("step", [50, 70, 100])
+def test_a_stream_goes_to_disk_once_it_waits_no_more(tmp_path, step):
+    """Also where that many rows are exactly one chunk."""
+    model = given(tmp_path / "f.rows", anchors=5, chunk_size=100)
+    for seed in range(4):
+        model.partial_fit(*some_rows(step, seed))
+    assert model.model_.stored is not None and not model.model_.sizes
+    assert len(Store.open(model.store)) == 4 * step == model.model_.total_weight
+
+
+def test_a_stream_that_does_not_wait_is_on_disk_at_once(tmp_path):
+    model = given(tmp_path / "g.rows")
+    for seed in range(3):
+        model.partial_fit(*some_rows(1, seed))
+    assert len(Store.open(model.store)) == 3 == model.n_chunks_
+    assert np.isfinite(model.predict(Z, return_std=True)).all()
+
+
+def test_first_rows_of_a_store_have_no_names(tmp_path):
+    X, y = some_rows(700)
+    model = given(tmp_path / "h.rows")
+    with pytest.raises(ValueError, match="chunk_id='a'"):
+        model.partial_fit(X, y, chunk_id="a")
+    assert not (tmp_path / "h.rows").exists() and not hasattr(model, "model_")
+    model.partial_fit(X[:600], y[:600]).partial_fit(X[600:], y[600:], chunk_id="a")
+    assert "a" in model.chunk_ids_
+
+
+def test_other_rows_in_the_folder_are_told(tmp_path):
+    X, y = some_rows(700)
+    model = given(tmp_path / "k.rows").fit(X, y)
+    kept = pickle.dumps(model)
+    shutil.rmtree(tmp_path / "k.rows")
+    given(tmp_path / "k.rows").fit(some_rows(700, 5)[0], y + 100.0)
+    old = pickle.loads(kept)
+    for ask in (
+        lambda: old.predict(X), lambda: old.partial_fit(X, y), lambda: old.forget(1), old.relearn
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="not the row store of this model"):
+            ask()
+    assert len(Store.open(tmp_path / "k.rows")) == 700
+
+
+def test_equal_rows_are_one(tmp_path):
+    model = CommitteeRegressor(Matern32(1.0, 1.0), store=tmp_path / "o.rows", chunk_size=50)
+    model.fit(np.ones((300, 2)), np.full(300, 2.0))
+    mean, std = model.predict(np.ones((1, 2)), return_std=True)
+    assert_allclose(mean, 2.0)
+    assert np.isfinite(std).all()
+
+
+def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, monkeypatch):
+    from collegium.committee import stored_fitting
+    from collegium.store.sample import splitmix64
+
+    monkeypatch.setattr(stored_fitting, "SAMPLE", 50)
+    X, y = some_rows(700)
+    y = np.exp(y)
+    y[np.argmax(splitmix64(np.arange(700)))] = -1.0  # not in the sample
+    with pytest.raises(ValueError, match="no logarithm"):
+        given(tmp_path / "n.rows", target_transform="log").fit(X, y)
+    assert not (tmp_path / "n.rows").exists()
+
+
+def test_skipped_chunks_are_told_where_rows_are_sorted_already(tmp_path):
+    X, y = some_rows(400)
+    y[250] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    model = given(tmp_path / "s.rows")
+    told = []
+    for _ in range(2):
+        files = (str(tmp_path / "X.npy"), str(tmp_path / "y.npy"))
+        model.fit(collegium.open(files, on_bad_chunk="skip", chunk_rows=100))
+        told.append(model.skipped_)
+    assert len(told[0]) == 1 and told[0] == told[1] and model.model_.total_weight == 300
+
+
+def test_a_model_forgets_nothing_from_a_store_that_another_has_added_to(tmp_path):
+    model = given(tmp_path / "u.rows").fit(*some_rows(700))
+    other = pickle.loads(pickle.dumps(model)).partial_fit(*some_rows(50, 1), chunk_id="a")
+    with pytest.raises(ValueError, match="another model has added"):
+        model.forget(1)
+    assert len(Store.open(model.store)) == 750
+    with pytest.raises(ValueError, match="leave out X and y"):
+        other.forget("a", *some_rows(50, 1))
+    other.forget([1, "a"])
+    assert len(Store.open(model.store)) == other.model_.total_weight < 700
