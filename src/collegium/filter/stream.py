@@ -26,6 +26,8 @@ from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
+from ..scale.checked import Checked, with_checked_errors
+from ..scale.errors import ErrorPredictor, Errors
 from .arguments import FilterOptions, Making
 from .densities import typical
 from .evidence import relearnt
@@ -85,12 +87,15 @@ class FilterStream(Model):
     n_reprojected: int
     balance: Balance  # the weights to learn by
     learning: Sums | None = None  # sums by these weights; None while all weights are one
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
+    always: bool = False  # whether there is a scale whatever rows gain by it
 
     def without_rows(self) -> FilterStream:
         """The same answers, from a stream whose basis and density stay."""
         none = self.held.take(slice(0))
         empty = Reservoir.start(0, none.X.shape[1], none.y.shape[1])
-        return replace(self, waiting=None, making=None, sample=empty, held=none)
+        return replace(self, waiting=None, making=None, sample=empty, held=none, checked=None)
 
     def with_rows(self, rows: Rows) -> FilterStream:
         """Add rows; y without the prior mean, in the user's units.
@@ -243,8 +248,28 @@ class FilterStream(Model):
     def log_evidence(self) -> Array:
         return self.posterior().log_evidence
 
-    def predictor(self) -> FilterPredictor:
-        return FilterPredictor(self.model, self.posterior())
+    def predictor(self) -> FilterPredictor | ErrorPredictor:
+        own = FilterPredictor(self.model, self.posterior())
+        if self.errors is None:
+            return own
+        return ErrorPredictor.of(own, self.errors, None, self.model.noise)
+
+    def with_errors(self, say: Progress) -> FilterStream:
+        """With a scale of the errors of the last rows, where it is time to learn it."""
+        if self.checked is None:
+            return self
+        return with_checked_errors(self, always=self.always, say=say)
+
+    def emptied(self) -> FilterStream:
+        """The filter before any row, with basis and hyperparameters as they are."""
+        p, sums, drifting = self.scaling.scale.size, self.sums, self.drifting
+        if drifting is None:
+            sums = Sums.start(self.model.k, p)
+        else:
+            drifting = Drifting.start(self.model.weights.shape[1], p)
+        return replace(
+            self, sums=sums, drifting=drifting, learning=None, n_seen=0, n_left_out=0
+        )  # fmt: skip
 
 
 def begin(
@@ -276,6 +301,8 @@ def begin(
         sample=Reservoir.start(SAMPLE if making else 0, d, p),
         held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
         made=Made.of(rows.X, 0), n_reprojected=0, balance=balance,
+        checked=None if options.errors is None else Checked.start(d, p),
+        always=options.errors == "varying",
     )  # fmt: skip
 
 
