@@ -246,6 +246,7 @@ class RegressionFilter(Regressor):
         def start(rows: Rows, earlier: FilterStream | None) -> FilterStream:
             stream = begin(rows, options, generator(self.random_state), say)
             stream = settled(stream, rows, options, say)
+            stream = checked_in_fit(stream, rows, in_order=options.in_order)
             return replace(stream, waiting=waiting(rows, options.start_rows))
 
         with single_threaded():
