@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from ..interface.progress import Progress
 from ..interface.watching import CHECKED
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
-from ..scale.checked import KEPT, Checked
+from ..scale.checked import KEPT, Checked, with_checked_errors
 from ..scale.errors import Errors
 from ..scale.features import ScaleInputs
+from .kalman import Drifting
 from .model import FilterModel, Posterior
+from .sums import Sums
 
 Array = np.ndarray
 #: The least s − h of a row, in units of s.
@@ -46,11 +49,28 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
         scaled = replace(some, y=stream.scaling.forward(some.y))
         return _with_checked(stream, some, left_out(stream.model, stream.posterior(), scaled))
     first = max(n - KEPT, n // 3)
-    again = stream.emptied().absorbed(rows.take(slice(first)))
+    again = _emptied(stream).absorbed(rows.take(slice(first)))
     for part in blocks(n - first, CHECKED):
         own = rows.take(slice(first + part.start, first + part.stop))
         again = checked_before(again, own, again.predictor()).absorbed(own)
     return replace(stream, checked=again.checked)
+
+
+def with_errors(stream: Any, say: Progress) -> Any:
+    """A stream with a scale of the errors of the last rows, where it is time to learn it."""
+    if stream.checked is None:
+        return stream
+    return with_checked_errors(stream, always=stream.always, say=say)
+
+
+def with_deviations(stream: Any) -> Any:
+    """A stream whose basis or prior has changed: the errors that rows had, with the deviations
+    that they have now. (Their means now are no predictions: these rows were learnt from.)"""
+    own = stream.checked
+    if own is None or not own.rows.w.size:
+        return stream
+    found = stream.posterior().of_function(stream.model, own.rows.X)
+    return replace(stream, checked=own.with_variance(found.variance + stream.model.noise))
 
 
 def left_out(model: FilterModel, posterior: Posterior, rows: Rows) -> Prediction:
@@ -64,6 +84,17 @@ def left_out(model: FilterModel, posterior: Posterior, rows: Rows) -> Prediction
     rest = np.maximum(s - h, LEAST_LEFT * s)
     mean = a @ posterior.mean - (c / rest)[:, None] * (rows.y - V @ posterior.mean)
     return Prediction(mean, (spread * spread).sum(axis=1) + c * c / rest + left)
+
+
+def _emptied(stream: Any) -> Any:
+    """The filter before any row, with basis and hyperparameters as they are."""
+    p, sums, drifting = stream.scaling.scale.size, stream.sums, stream.drifting
+    if drifting is None:
+        sums = Sums.start(stream.model.k, p)
+    else:
+        drifting = Drifting.start(stream.model.weights.shape[1], p)
+    none = {"learning": None, "n_seen": 0, "n_left_out": 0}
+    return replace(stream, sums=sums, drifting=drifting, **none)
 
 
 def _with_checked(stream: Any, rows: Rows, found: Prediction) -> Any:

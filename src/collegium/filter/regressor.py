@@ -22,7 +22,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import FilterOptions, residual_rows
-from .errors import checked_before, checked_in_fit
+from .errors import checked_before, checked_in_fit, with_errors
 from .stream import MODEL, FilterStream, begin, ordered, settled
 
 Array = np.ndarray
@@ -210,7 +210,8 @@ class RegressionFilter(Regressor):
         rng, say = generator(self.random_state), self._say()
         with single_threaded():
             stream = settled(begin(rows, options, rng, say), rows, options, say)
-            stream = checked_in_fit(stream, rows, in_order=options.in_order).with_errors(say)
+            stream = checked_in_fit(stream, rows, in_order=options.in_order)
+            stream = with_errors(stream, say)
         return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
@@ -256,7 +257,7 @@ class RegressionFilter(Regressor):
             stream = replace(stream, n_seen=seen + n)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)
-            stream = stream.with_errors(say)
+            stream = with_errors(stream, say)
         return self._after(stream, 0.0 if model is None else model.outside, check)
 
     def _after(self, stream: FilterStream, before: float, check: StreamCheck | None = None):
@@ -285,7 +286,8 @@ class RegressionFilter(Regressor):
         if self.model_.drifting is not None:
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
-            self._keep(self.model_.relearnt(self._say()))
+            say = self._say()
+            self._keep(with_errors(self.model_.relearnt(say), say))
         return self
 
     def sample_prior(self, X: ArrayLike, n_samples: int = 5, random_state: Any = 0) -> Array:

@@ -26,10 +26,11 @@ from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
-from ..scale.checked import Checked, with_checked_errors
+from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from .arguments import FilterOptions, Making
 from .densities import typical
+from .errors import with_deviations
 from .evidence import relearnt
 from .following import (
     LARGE_SHARE,
@@ -152,7 +153,7 @@ class FilterStream(Model):
             sums = carried(old, self.sums, model, aged)
             stream = replace(stream, sums=sums, learning=learning, n_seen=before)
             stream = stream.absorbed(waiting)
-        return stream.relearnt(Progress(0)) if self.learns else stream
+        return stream.relearnt(Progress(0)) if self.learns else with_deviations(stream)
 
     def _aged(self, rows: Rows) -> Rows:
         """Rows of the sample, in order, y scaled, as much as each still counts."""
@@ -225,7 +226,8 @@ class FilterStream(Model):
         sums = self.learning or self.sums
         model = relearnt(self.model, sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
-        return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
+        learnt_at = self.n_seen - self.n_outside
+        return with_deviations(replace(self, model=model, learnt_at=learnt_at))
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -253,23 +255,6 @@ class FilterStream(Model):
         if self.errors is None:
             return own
         return ErrorPredictor.of(own, self.errors, None, self.model.noise)
-
-    def with_errors(self, say: Progress) -> FilterStream:
-        """With a scale of the errors of the last rows, where it is time to learn it."""
-        if self.checked is None:
-            return self
-        return with_checked_errors(self, always=self.always, say=say)
-
-    def emptied(self) -> FilterStream:
-        """The filter before any row, with basis and hyperparameters as they are."""
-        p, sums, drifting = self.scaling.scale.size, self.sums, self.drifting
-        if drifting is None:
-            sums = Sums.start(self.model.k, p)
-        else:
-            drifting = Drifting.start(self.model.weights.shape[1], p)
-        return replace(
-            self, sums=sums, drifting=drifting, learning=None, n_seen=0, n_left_out=0
-        )  # fmt: skip
 
 
 def begin(
