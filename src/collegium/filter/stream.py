@@ -95,8 +95,11 @@ class FilterStream(Model):
     def without_rows(self) -> FilterStream:
         """The same answers, from a stream whose basis and density stay."""
         none = self.held.take(slice(0))
-        empty = Reservoir.start(0, none.X.shape[1], none.y.shape[1])
-        return replace(self, waiting=None, making=None, sample=empty, held=none, checked=None)
+        d, p = none.X.shape[1], none.y.shape[1]
+        return replace(
+            self, waiting=None, making=None, sample=Reservoir.start(0, d, p), held=none,
+            checked=self.checked and Checked.start(d, p),
+        )  # fmt: skip
 
     def with_rows(self, rows: Rows) -> FilterStream:
         """Add rows; y without the prior mean, in the user's units.
