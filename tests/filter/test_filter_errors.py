@@ -11,7 +11,7 @@ import collegium
 from collegium import RegressionFilter, kernels
 from collegium.densities import UniformBox
 from collegium.filter.arguments import Making
-from collegium.filter.errors import left_out
+from collegium.filter.errors_fitting import left_out
 from collegium.filter.model import FilterModel, Linear, Posterior
 from collegium.filter.sums import Sums
 from collegium.rows.rows import Rows
@@ -196,6 +196,11 @@ def test_a_prior_mean_moves_answers_and_nothing_else():
     assert_allclose(
         model.log_density(X, y), plain.log_density(X, y - level(X)), rtol=1e-6, atol=1e-6
     )
+
+
+def test_draws_beside_a_query_far_away_are_finite(models):
+    X = np.vstack([uneven(3)[0], [[1e9, -1e9]]])
+    assert np.isfinite(models["auto"].sample_y(X, 20)).all()
 
 
 def test_a_weight_of_two_is_a_row_that_came_twice():

@@ -22,7 +22,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import FilterOptions, residual_rows
-from .errors import checked_before, checked_in_fit, with_errors
+from .errors_fitting import checked_before, checked_in_fit, with_errors
 from .stream import MODEL, FilterStream, begin, ordered, settled
 
 Array = np.ndarray

@@ -30,7 +30,7 @@ from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from .arguments import FilterOptions, Making
 from .densities import typical
-from .errors import with_deviations
+from .errors_fitting import with_deviations
 from .evidence import relearnt
 from .following import (
     LARGE_SHARE,
