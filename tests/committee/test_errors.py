@@ -139,7 +139,7 @@ def test_noise_that_is_given_or_constant_is_constant():
         with pytest.raises(ValueError, match="noise="):
             fitted("chunks", X, y, noise=noise)
     with pytest.raises(ValueError, match="not for this model"):
-        collegium.RegressionFilter(noise="auto").fit(X, y)
+        collegium.ExpertsRegressor(noise="auto").fit(X, y)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])

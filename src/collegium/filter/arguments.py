@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..interface.arguments import (
+    NOISES,
     check_square,
     check_verbose,
     given_hyperparameters,
+    noise_word,
     number,
     number_or_auto,
     whole_number,
@@ -73,6 +75,7 @@ class FilterOptions:
     kernel: Kernel | None  # white noise taken out
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None
+    errors: str | None  # "auto" or "varying": the scale of errors is learnt; else it is constant
     learn: bool
     basis: Any
     n_basis: int | None
@@ -91,7 +94,8 @@ class FilterOptions:
     def of(cls, e) -> FilterOptions:
         for name in ("learn", "linear", "misfit"):
             yes_or_no(getattr(e, name), name)
-        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True)
+        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True, NOISES)
+        word = noise_word(e.noise, NOISES)
         if start is not None and not e.learn:  # white noise in the kernel, kept
             noise, start = np.array([start]), None
         forgetting = number(
@@ -105,6 +109,7 @@ class FilterOptions:
         check_square(n_basis or 1, "n_basis")
         return cls(
             kernel=kernel, noise=noise, noise_start=start, learn=bool(e.learn),
+            errors=None if word == "constant" else word,
             basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
             n_basis=n_basis,
             density=_known(

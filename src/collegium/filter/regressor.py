@@ -22,6 +22,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .arguments import FilterOptions, residual_rows
+from .errors_fitting import checked_before, checked_in_fit, with_errors
 from .stream import MODEL, FilterStream, begin, ordered, settled
 
 Array = np.ndarray
@@ -58,9 +59,13 @@ class RegressionFilter(Regressor):
     density : {"auto", "uniform", "gaussian", "empirical"} or object, default="auto"
         Where inputs are expected, which the projection weighs by: "auto" is a box for splines
         and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
-    noise : "constant", float or array of p, default="constant"
+    noise : {"constant", "auto", "varying"}, float or array of p, default="constant"
         Noise variance in the units of y squared, kept as given; "constant": learnt, the same
-        everywhere.
+        everywhere. "auto": the noise is learnt, and errors of y are Student's t with a scale that
+        depends on x and on the predicted mean and deviation, learnt from the last 1,000 rows of a
+        stream, which were predicted before they were learnt from, or from rows of `fit` left out;
+        where these gain by it, and given up where later ones lose. "varying": the scale, whatever
+        they gain.
     prior_mean : number or function, default=None
         Prior mean of f. None: the mean of y.
     linear : bool, default=True
@@ -205,6 +210,8 @@ class RegressionFilter(Regressor):
         rng, say = generator(self.random_state), self._say()
         with single_threaded():
             stream = settled(begin(rows, options, rng, say), rows, options, say)
+            stream = checked_in_fit(stream, rows, in_order=options.in_order)
+            stream = with_errors(stream, say)
         return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
@@ -240,13 +247,17 @@ class RegressionFilter(Regressor):
         def start(rows: Rows, earlier: FilterStream | None) -> FilterStream:
             stream = begin(rows, options, generator(self.random_state), say)
             stream = settled(stream, rows, options, say)
+            stream = checked_in_fit(stream, rows, in_order=options.in_order)
             return replace(stream, waiting=waiting(rows, options.start_rows))
 
         with single_threaded():
+            if model is not None:
+                model = checked_before(model, rows, self._predictor())
             stream = grow(model, rows, start, FilterStream.with_rows)
             stream = replace(stream, n_seen=seen + n)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)
+            stream = with_errors(stream, say)
         return self._after(stream, 0.0 if model is None else model.outside, check)
 
     def _after(self, stream: FilterStream, before: float, check: StreamCheck | None = None):
@@ -275,7 +286,8 @@ class RegressionFilter(Regressor):
         if self.model_.drifting is not None:
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
-            self._keep(self.model_.relearnt(self._say()))
+            say = self._say()
+            self._keep(with_errors(self.model_.relearnt(say), say))
         return self
 
     def sample_prior(self, X: ArrayLike, n_samples: int = 5, random_state: Any = 0) -> Array:

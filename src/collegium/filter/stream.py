@@ -26,8 +26,11 @@ from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
+from ..scale.checked import Checked
+from ..scale.errors import ErrorPredictor, Errors
 from .arguments import FilterOptions, Making
 from .densities import typical
+from .errors_fitting import with_deviations
 from .evidence import relearnt
 from .following import (
     LARGE_SHARE,
@@ -85,12 +88,18 @@ class FilterStream(Model):
     n_reprojected: int
     balance: Balance  # the weights to learn by
     learning: Sums | None = None  # sums by these weights; None while all weights are one
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
+    always: bool = False  # whether there is a scale whatever rows gain by it
 
     def without_rows(self) -> FilterStream:
         """The same answers, from a stream whose basis and density stay."""
         none = self.held.take(slice(0))
-        empty = Reservoir.start(0, none.X.shape[1], none.y.shape[1])
-        return replace(self, waiting=None, making=None, sample=empty, held=none)
+        d, p = none.X.shape[1], none.y.shape[1]
+        return replace(
+            self, waiting=None, making=None, sample=Reservoir.start(0, d, p), held=none,
+            checked=self.checked and Checked.start(d, p),
+        )  # fmt: skip
 
     def with_rows(self, rows: Rows) -> FilterStream:
         """Add rows; y without the prior mean, in the user's units.
@@ -147,7 +156,7 @@ class FilterStream(Model):
             sums = carried(old, self.sums, model, aged)
             stream = replace(stream, sums=sums, learning=learning, n_seen=before)
             stream = stream.absorbed(waiting)
-        return stream.relearnt(Progress(0)) if self.learns else stream
+        return stream.relearnt(Progress(0)) if self.learns else with_deviations(stream)
 
     def _aged(self, rows: Rows) -> Rows:
         """Rows of the sample, in order, y scaled, as much as each still counts."""
@@ -220,7 +229,8 @@ class FilterStream(Model):
         sums = self.learning or self.sums
         model = relearnt(self.model, sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
-        return replace(self, model=model, learnt_at=self.n_seen - self.n_outside)
+        learnt_at = self.n_seen - self.n_outside
+        return with_deviations(replace(self, model=model, learnt_at=learnt_at))
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -243,8 +253,11 @@ class FilterStream(Model):
     def log_evidence(self) -> Array:
         return self.posterior().log_evidence
 
-    def predictor(self) -> FilterPredictor:
-        return FilterPredictor(self.model, self.posterior())
+    def predictor(self) -> FilterPredictor | ErrorPredictor:
+        own = FilterPredictor(self.model, self.posterior())
+        if self.errors is None:
+            return own
+        return ErrorPredictor.of(own, self.errors, None, self.model.noise)
 
 
 def begin(
@@ -276,6 +289,8 @@ def begin(
         sample=Reservoir.start(SAMPLE if making else 0, d, p),
         held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
         made=Made.of(rows.X, 0), n_reprojected=0, balance=balance,
+        checked=None if options.errors is None else Checked.start(d, p),
+        always=options.errors == "varying",
     )  # fmt: skip
 
 

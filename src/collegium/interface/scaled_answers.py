@@ -12,6 +12,9 @@ from ..scale.features import ScaleInputs
 from .answers import OBSERVATION, Answers, _of_output
 
 Array = np.ndarray
+#: Normal scores of draws are not beyond this: a nugget that a query far away needs is larger than
+#: the variance of others.
+FARTHEST = 8.0
 
 
 class ScaledAnswers(Answers):
@@ -45,7 +48,8 @@ class ScaledAnswers(Answers):
         sd = np.sqrt(np.maximum(variance + self._noises(), 1e-300))
         f = self._functions(found, C, n_samples, rng) - found.mean[:, :, None]
         noisy = f + np.sqrt(self._noises())[:, None] * rng.standard_normal(f.shape)
-        drawn = margins.from_normal(np.moveaxis(noisy / sd[:, :, None], 2, 0))
+        u = np.clip(noisy / sd[:, :, None], -FARTHEST, FARTHEST)
+        drawn = margins.from_normal(np.moveaxis(u, 2, 0))
         return self._in_units(np.moveaxis(drawn, 0, 2))
 
     def _through(self, found: Prediction, level: str) -> tuple[Array, Array]:

@@ -61,6 +61,11 @@ class Checked:
         at = ScaleInputs.of(found.mean, found.variance + noise, self.rows.X, None)
         return replace(self, mean=at.mean, log_sd=np.array(at.log_sd), learnt_at=0)
 
+    def with_variance(self, variance: Array) -> Checked:
+        """The same predictions with other variances of y, (n,), whose scale is to be learnt."""
+        at = ScaleInputs.of(self.mean, variance, self.rows.X, None)
+        return replace(self, log_sd=np.array(at.log_sd), learnt_at=0)
+
     def without(self, rows: Rows) -> Checked:
         """Without these rows."""
         return self._take(self.rows.not_in(rows))

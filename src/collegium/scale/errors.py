@@ -94,6 +94,10 @@ class ErrorPredictor:
     ) -> ErrorPredictor:
         return cls(own, errors, errors.neighbours(rows), noise)
 
+    def at(self, level: str) -> Any:
+        """A predictor of something else than y, whose errors are not these."""
+        return self.own.at(level)
+
     def mean(self, X: Array, engine: Any) -> Array:
         return self.own.mean(X, engine)
 
