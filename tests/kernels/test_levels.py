@@ -55,7 +55,7 @@ def test_adjoints_are_derivatives(cls, lengths):
         (kernel.vjp(X, Z, K_bar), lambda k: (K_bar * k.value(X, Z)).sum()),
         (kernel.vjp(X, None, S_bar), lambda k: (S_bar * k.value(X)).sum()),
     ):
-        numeric = reference.gradient(lambda theta: f(kernel.with_theta(theta)), kernel.theta)
+        numeric = reference.gradient(lambda theta, f=f: f(kernel.with_theta(theta)), kernel.theta)
         assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
 
 

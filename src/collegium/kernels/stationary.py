@@ -23,6 +23,12 @@ class Stationary(Leaf):
     equal or not: a mismatch adds 1/ℓ² to D, as one-hot columns with one length scale do. A code
     that no row had when the model was fitted (−1 by custom, or NaN) mismatches all that had one.
 
+    >>> from collegium.kernels import Matern32
+    >>> X = np.array([[0.0, 7.0], [0.0, 9.0]])
+    >>> Matern32(length_scale=[2.0, 0.5], categories=1).value(X).round(2)
+    array([[1.  , 0.14],
+           [0.14, 1.  ]])
+
     A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
     `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`.
     Where they do not work on D (`of_distance` is false) there are no categories.
