@@ -184,3 +184,12 @@ def test_nearest_rows_are_nearly_those_of_the_kernel(levels, least, length):
     assert found.sum() >= least * best.sum()
     if levels <= 8:
         assert_allclose(found, best, rtol=1e-9)
+
+
+def test_terms_of_the_same_levels_add_up():
+    X = table(40)
+    one, two = Matern32(0.7, LENGTHS, categories=[1, 3]), RBF(2.0, 2 * LENGTHS, categories=[1, 3])
+    metric = Metric.of(one + two, X)
+    assert [e.columns for e in metric.embeddings] == [(1,), (3,)]
+    ratio = [e.inverse_square / metric.weights[0] ** 2 for e in metric.embeddings]
+    assert_allclose(ratio, (LENGTHS[0] / LENGTHS[[1, 3]]) ** 2, rtol=1e-12)
