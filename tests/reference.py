@@ -97,7 +97,7 @@ def knows(kernel):
         return all(knows(part) for part in kernel.parts)
     if type(kernel).__name__ == "On":
         return knows(kernel.kernel)
-    return type(kernel).__name__ in KERNELS
+    return type(kernel).__name__ in KERNELS and not getattr(kernel, "categories", ())
 
 
 def covariance(kernel, X, Z=None):

@@ -73,6 +73,9 @@ def on_columns():
     space, time = k.Matern32(0.8, [0.7, 1.4], columns=[2, 0]), k.Matern12(1.3, 0.9, columns=1)
     yield "space * time + trend", space * time + k.Linear(1.7, columns=2) + k.Group(0, variance=0.6)
     yield "sum on columns", k.On(k.RBF(1.2, [0.8, 1.1]) + k.Linear([2.0, 1.5]), [1, 2]) * space
+    yield "categories", k.Matern52(1.2, [0.8, 1.1, 0.6], categories=[2, 0])
+    yield "categories on columns", k.RBF(1.2, [0.8, 1.1], columns=[1, 2], categories=2) * time
+    yield "sphere", k.Sphere(k.Matern32, columns=[2, 0], length_scale=1.4) + k.Group(1)
     yield "columns of columns", k.On(k.On(k.RBF(1.2, 0.8), 1), [0, 2])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,13 @@ Array = np.ndarray
 class Wrapped(Kernel):
     """k(g(x), g(x′)): a kernel of what is made of x. A subclass says what (`seen`)."""
 
+    registry: ClassVar[list[type[Wrapped]]] = []
+
     kernel: Kernel
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        Wrapped.registry.append(cls)
 
     def seen(self, X: Array) -> Array:
         """g(x) of each row."""

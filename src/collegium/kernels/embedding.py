@@ -25,6 +25,7 @@ class Embedding:
 
     columns: tuple[int, ...]
     inverse_square: float  # of those units, times the variance
+    apart: bool = False  # a term that is zero between levels, not a part of a distance
     width: ClassVar[int]  # coordinates of a point
 
     def times(self, factor: float) -> Self:
@@ -58,7 +59,6 @@ class Levels(Embedding):
 
     width = WIDTH
 
-    apart: bool = False  # a term that is zero between levels, not a part of a distance
     known: Array = field(default_factory=lambda: np.zeros(1))
 
     def of(self, X: Array) -> Self:
@@ -103,7 +103,7 @@ def merged(embeddings: Sequence[Embedding]) -> list[Embedding]:
     """One embedding of each kind for the same columns."""
     found: dict[tuple, Embedding] = {}
     for one in embeddings:
-        key = type(one), one.columns, getattr(one, "apart", None)
+        key = type(one), one.columns, one.apart
         total = one.inverse_square + (found[key].inverse_square if key in found else 0.0)
         found[key] = replace(one, inverse_square=total)
     return list(found.values())

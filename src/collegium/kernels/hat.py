@@ -55,3 +55,4 @@ class Hat(Stationary):
     kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
+    of_distance = False

@@ -3,6 +3,9 @@
 A kernel works row by row: fill D with squared scaled distances, turn them into values while
 they are in the cache. `lower` asks for the lower triangle only.
 
+Where X (n, d + c) has c more columns than ZT (d, m) has rows, the last c of the d are codes of
+categories, and the columns behind them what a mismatch adds to D: 1/ℓ².
+
 A leaf works in the precision of its rows: constants are `ONE`, `THREE`, … where that matters,
 which are exact and widen nothing.
 """
@@ -134,10 +137,11 @@ def row_length(i, m, lower):
 
 @leaf
 def squared_distances(X, i, ZT, m, D):
-    """D[j] = ‖xᵢ − zⱼ‖² for j < m; ZT is (d, ·)."""
+    """D[j] = ‖xᵢ − zⱼ‖² for j < m, a mismatch of codes counting as it should; ZT is (d, ·)."""
     for j in range(m):
         D[j] = 0.0
-    d = ZT.shape[0]
+    codes = X.shape[1] - ZT.shape[0]
+    d = ZT.shape[0] - codes
     for k in range(0, d - 3, 4):  # four columns at a time: D is loaded and stored less often
         x0, x1, x2, x3 = X[i, k], X[i, k + 1], X[i, k + 2], X[i, k + 3]
         z0, z1, z2, z3 = ZT[k], ZT[k + 1], ZT[k + 2], ZT[k + 3]
@@ -150,6 +154,11 @@ def squared_distances(X, i, ZT, m, D):
         for j in range(m):
             t = x - z[j]
             D[j] += t * t
+    for k in range(d, d + codes):
+        x, more = X[i, k], X[i, k + codes]
+        z = ZT[k]
+        for j in range(m):
+            D[j] += ZERO if x == z[j] else more
     largest = D.dtype.type(1e300)  # no bound in single precision
     for j in range(m):
         D[j] = min(D[j], largest)
@@ -177,7 +186,9 @@ def load_row(K_bar, i, m, lower, B):
 @summing_leaf
 def add_length_terms(X, i, ZT, m, W, length_bar):
     """length_bar[k] += −2 Σⱼ Wⱼ (xᵢₖ − zⱼₖ)², W = K̄ ∘ ∂K/∂D: ∂D/∂log ℓₖ = −2(Δₖ/ℓₖ)²."""
-    for k in range(ZT.shape[0]):
+    codes = X.shape[1] - ZT.shape[0]
+    d = ZT.shape[0] - codes
+    for k in range(d):
         x = X[i, k]
         z = ZT[k]
         total = 0.0
@@ -185,3 +196,10 @@ def add_length_terms(X, i, ZT, m, W, length_bar):
             t = x - z[j]
             total += W[j] * t * t
         length_bar[k] -= 2.0 * total
+    for k in range(d, d + codes):
+        x, more = X[i, k], X[i, k + codes]
+        z = ZT[k]
+        total = 0.0
+        for j in range(m):
+            total += 0.0 if x == z[j] else W[j]
+        length_bar[k] -= 2.0 * more * total

@@ -1,13 +1,16 @@
 """Stationary kernels: functions of the scaled distance D = Σₖ (Δₖ/ℓₖ)²."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..numerics.linalg import mirror
-from .base import Leaf, nearest_to_zero, scaled_columns
+from .base import Columns, Leaf, as_columns, find_columns, nearest_to_zero, scaled_columns
+from .embedding import Levels
 
 Array = np.ndarray
 
@@ -16,24 +19,105 @@ Array = np.ndarray
 class Stationary(Leaf):
     """variance · profile(D).
 
+    Columns named in `categories` (by position or name, as in `columns`) hold codes, which are
+    equal or not: a mismatch adds 1/ℓ² to D, as one-hot columns with one length scale do. A code
+    that no row had when the model was fitted (−1 by custom, or NaN) mismatches all that had one.
+
+    >>> from collegium.kernels import Matern32
+    >>> X = np.array([[0.0, 7.0], [0.0, 9.0]])
+    >>> Matern32(length_scale=[2.0, 0.5], categories=1).value(X).round(2)
+    array([[1.  , 0.14],
+           [0.14, 1.  ]])
+
     A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
     `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`.
+    Where they do not work on D (`of_distance` is false) there are no categories.
     """
 
     value_leaf: ClassVar[Callable]
     vjp_leaf: ClassVar[Callable]
     shapes: ClassVar[tuple[str, ...]] = ()
+    of_distance: ClassVar[bool] = True
 
     variance: float = 1.0
     length_scale: float | Array = 1.0
+    categories: Any = field(default=(), kw_only=True)  # made a tuple
+
+    def __new__(
+        cls, *arguments: Any, columns: Columns | None = None, categories: Any = (), **more: Any
+    ) -> Any:
+        if columns is None:
+            return super().__new__(cls)
+        own, chosen = (
+            as_columns(one, f"columns of {cls.__name__}") for one in (categories, columns)
+        )
+        lost = [one for one in own if one not in chosen]
+        if lost:
+            raise ValueError(f"categories of {cls.__name__}: {lost[0]!r} is not in {columns!r}")
+        at = tuple(chosen.index(one) for one in own)
+        return super().__new__(cls, *arguments, columns=chosen, categories=at, **more)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        chosen = as_columns(self.categories, f"categories of {type(self).__name__}")
+        if chosen and not self.of_distance:
+            raise ValueError(f"categories={self.categories!r}: {type(self).__name__} has none")
+        object.__setattr__(self, "categories", chosen)
+
+    def on_columns(self, names: Sequence[str]) -> Self:
+        what = f"categories of {type(self).__name__}"
+        return replace(self, categories=find_columns(self.categories, names, what))
+
+    def for_width(self, d: int) -> Self:
+        self._order(d)
+        return super().for_width(d)
+
+    def _order(self, d: int) -> tuple[list[int], list[int]]:
+        """Positions of numbers, and of codes."""
+        codes: list[Any] = list(self.categories)
+        wrong = [one for one in codes if isinstance(one, str) or one >= d]
+        if wrong:
+            raise ValueError(
+                f"categories of {type(self).__name__}: {wrong[0]!r} is not a position among {d} "
+                "columns" + ", and X came without names" * isinstance(wrong[0], str)
+            )
+        return [k for k in range(d) if k not in codes], codes
+
+    @property
+    def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
+        if not self.categories:
+            return super().labels
+        return tuple(
+            ("mismatch" if kind == "length" and column in self.categories else kind, column)
+            for kind, column in super().labels
+        )
 
     def _arguments(self, X: Array, Z: Array | None):
         X, Z = X.astype(float, copy=False), None if Z is None else Z.astype(float, copy=False)
-        # rows far out keep their small differences; of Z: a row of X does not depend on others
-        origin = nearest_to_zero(X if Z is None else Z)
-        Xs = scaled_columns(X - origin, self.length_scale)
-        Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
+        if self.categories:
+            Xs, Zs = self._mixed(X, Z)
+        else:
+            # rows far out keep their small differences; of Z: a row of X does not depend on others
+            origin = nearest_to_zero(X if Z is None else Z)
+            Xs = scaled_columns(X - origin, self.length_scale)
+            Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         return Xs, np.ascontiguousarray(Zs.T), self.variance, *self._shapes()
+
+    def _mixed(self, X: Array, Z: Array | None) -> tuple[Array, Array]:
+        """Scaled numbers, codes and (of X) what a mismatch adds, as the leaves take them."""
+        length = np.broadcast_to(self.length_scale, (X.shape[1],))
+        numbers, codes = self._order(X.shape[1])
+        origin = nearest_to_zero((X if Z is None else Z)[:, numbers])
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            more = np.minimum(length[codes] ** -2.0, 1e300)
+
+        def table(rows: Array) -> Array:
+            own = scaled_columns(rows[:, numbers] - origin, length[numbers])
+            return np.hstack([own, np.nan_to_num(rows[:, codes], nan=-1.0)])
+
+        Xs = table(X)
+        Zs = Xs if Z is None else table(Z)
+        return np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))]), Zs
 
     def _shapes(self) -> list[float]:
         return [getattr(self, name) for name in self.shapes]
@@ -46,20 +130,29 @@ class Stationary(Leaf):
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         X = X.astype(float, copy=False)
         origin = nearest_to_zero(X)
-        Xs, values = self._near(X - origin), [self.variance, *self._shapes()]
+        Xs, values = self._near(X, origin), [self.variance, *self._shapes()]
+        if self.categories:
+            length = np.broadcast_to(self.length_scale, (X.shape[1],))[list(self.categories)]
+            more = np.minimum(np.maximum(length, 1e-15) ** -2.0, 1e30).astype(np.float32)
+            Xs = np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))])
         with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
             scalars = [np.float32(value) for value in values]
         room = np.empty(X.shape[0] * max((len(Z) for Z in parts), default=0), dtype=np.float32)
         for Z in parts:
             K = room[: X.shape[0] * len(Z)].reshape(X.shape[0], len(Z))
-            ZT = np.ascontiguousarray(self._near(Z - origin).T)
+            ZT = np.ascontiguousarray(self._near(Z, origin).T)
             type(self).value_leaf(Xs, ZT, *scalars, False, K)
             yield K
 
-    def _near(self, X: Array) -> Array:
-        """X / length in single precision, clipped so that squares are finite."""
+    def _near(self, X: Array, origin: Array) -> Array:
+        """(X − origin)/length in single precision, clipped so that squares are finite."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.clip(X / self.length_scale, -1e15, 1e15).astype(np.float32)
+            S = np.clip((X - origin) / self.length_scale, -1e15, 1e15)
+        if self.categories:
+            numbers, codes = self._order(X.shape[1])
+            own = np.nan_to_num(X[:, codes], nan=-1.0)
+            S = np.hstack([S[:, numbers], np.fmod(own, 2.0**24)])  # whole numbers stay whole
+        return S.astype(np.float32)
 
     def diag(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
@@ -68,6 +161,9 @@ class Stationary(Leaf):
         length_bar = np.zeros(X.shape[1])
         bars = type(self).vjp_leaf(*self._arguments(X, Z), Z is None, K_bar, length_bar)
         variance_bar, *shape_bars = bars if self.shapes else (bars,)
+        if self.categories:
+            numbers, codes = self._order(X.shape[1])
+            length_bar = length_bar[np.argsort(numbers + codes)]
         return self.gradient(
             variance=variance_bar, length_scale=length_bar, **dict(zip(self.shapes, shape_bars))
         )
@@ -83,4 +179,13 @@ class Stationary(Leaf):
         return self.value(np.zeros((1, gaps.shape[1])), gaps)[0]
 
     def inverse_squares(self, d: int) -> Array:
+        found = self._squares(d).copy()
+        found[self._order(d)[1]] = 0.0
+        return found
+
+    def embeddings(self, d: int) -> tuple[Levels, ...]:
+        squares = np.minimum(self._squares(d), 1e304)
+        return tuple(Levels((k,), float(squares[k])) for k in self._order(d)[1])
+
+    def _squares(self, d: int) -> Array:
         return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))

@@ -31,7 +31,10 @@ def column_scales(X: Array) -> Array:
 @record("rows.metric/1")
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """s = (x − origin)·weights: distances in s are those of a kernel, up to one factor."""
+    """s = (x − origin)·weights: distances in s are those of a kernel, up to one factor.
+
+    Levels and places on a globe have coordinates of their own behind these.
+    """
 
     origin: Array  # (d,)
     weights: Array  # (d,)
@@ -48,13 +51,12 @@ class Metric:
         weights = np.maximum(weights, 1e-152)  # `backward` divides by them
         if not embeddings:
             return cls(nearest_to_zero(X), weights / (weights * scales).max())
-        embeddings = [_enlarged(one, X, (weights * scales) ** 2) for one in embeddings]
-        largest = max(
-            float((weights * scales).max()),
-            *(np.sqrt(one.inverse_square) * (one.forward(X).std() + 1e-6) for one in embeddings),
-        )
-        own = tuple(one.of(X).times(largest**-2) for one in embeddings)
-        return cls(nearest_to_zero(X), weights / largest, own)
+        near = [_variances(one, X) for one in embeddings if not one.apart]
+        shares = np.concatenate([np.minimum(weights * scales, 1e70) ** 2, *near])
+        embeddings = [_enlarged(one, X, shares) for one in embeddings]
+        largest = max(shares.max(), *(_variances(one, X).max() for one in embeddings), 1e-300)
+        own = tuple(one.of(X).times(1.0 / largest) for one in embeddings)
+        return cls(nearest_to_zero(X), weights / np.sqrt(largest), own)
 
     @property
     def squares(self) -> Array:
@@ -86,14 +88,21 @@ class Metric:
 def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
     """A group counts so much that about OWN_GROUP rows of it come before those of other groups.
 
-    The other columns have squared distances of up to 12 Σ shares (of a uniform density), which
-    fall with the number of rows as in their effective dimension. A group of little effect counts
-    MOST_TIMES what it should among rows that are near, at most.
+    The other coordinates, of variances `shares`, have squared distances of up to some FARTHEST
+    times their sum, which fall with the number of rows as in their effective dimension. A group of
+    little effect counts MOST_TIMES what it should among rows that are near, at most.
     """
-    if not getattr(one, "apart", False) or not shares.any():
+    some = shares[shares > 1e-9 * shares.max(initial=1e-290)]
+    if not one.apart or not some.size:
         return one
     size = X.shape[0] / max(1, np.unique(X[:, one.columns[0]]).size)
-    dimension = shares.sum() ** 2 / (shares**2).sum()
-    reach = FARTHEST * shares.sum() * min(1.0, OWN_GROUP / size) ** (2.0 / dimension)
+    dimension = some.sum() ** 2 / (some**2).sum()
+    reach = FARTHEST * some.sum() * min(1.0, OWN_GROUP / max(size, 1.0)) ** (2.0 / dimension)
     least = one.inverse_square
     return replace(one, inverse_square=float(np.clip(reach, least, MOST_TIMES * least)))
+
+
+def _variances(one: Embedding, X: Array) -> Array:
+    """Of the coordinates of an embedding, with its weight  (width,)."""
+    each = one.forward(X).var(axis=0) if X.shape[0] else np.ones(one.width)
+    return min(one.inverse_square, 1e140) * each
