@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .model import CommitteeModel
 
 Array = np.ndarray
-#: Cells, at most, whose messages answer for held-out rows: these tell anchors enough, and the
-#: rows near to a query come from all cells.
+#: Cells, at most, whose messages answer for held-out rows where rows near to a query correct
+#: anchors: these are told enough, and near rows come from all cells.
 CHECK_CELLS = 400
 
 
@@ -44,7 +44,8 @@ class StoredLeftOut(LeftOut):
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
         cells = self.kept.cells()
-        some = [cells[i] for i in evenly_spaced(len(cells), CHECK_CELLS)]
+        most = CHECK_CELLS if self.settings.keeps_rows else len(cells)
+        some = [cells[i] for i in evenly_spaced(len(cells), most)]
         return self._start(prior, ratio).add(some, self.settings.engine, keep=False)
 
     def others(self) -> Rows:
