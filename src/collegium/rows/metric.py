@@ -81,7 +81,7 @@ class Metric:
         at = self.weights.size
         X = S[..., :at] / self.weights + self.origin
         for one in self.embeddings:
-            P = S[..., at : at + one.width]
+            P = S[..., at : at + one.width] / np.sqrt(max(one.inverse_square, 1e-300))
             X[..., list(one.columns)] = one.backward(np.atleast_2d(P)).reshape(*P.shape[:-1], -1)
             at += one.width
         return X
