@@ -12,7 +12,13 @@ from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 
 import collegium
-from collegium import CommitteeClassifier, CommitteeRegressor, ExpertsRegressor, SparseGPRegressor
+from collegium import (
+    CommitteeClassifier,
+    CommitteeRegressor,
+    ExpertsRegressor,
+    RegressionFilter,
+    SparseGPRegressor,
+)
 from collegium.kernels import (
     RBF,
     Constant,
@@ -279,6 +285,13 @@ def test_an_estimator_refuses_names_that_x_does_not_have():
         clone(ESTIMATORS["exact"]).fit(table[["lon", "lat"]], f)
     with pytest.raises(ValueError, match="are names, but X came without"):
         clone(ESTIMATORS["exact"]).fit(table.to_numpy(), f)
+
+
+def test_a_filter_refuses_what_is_no_number():
+    table, f, _ = frame(60)
+    for wrong in (Group(2), RBF(categories=2)):
+        with pytest.raises(ValueError, match="numbers alone"):
+            RegressionFilter(wrong, start_rows=20).fit(table.to_numpy(), f)
 
 
 def test_a_frame_with_y_inside_has_names_too():

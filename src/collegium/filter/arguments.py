@@ -134,7 +134,13 @@ class FilterOptions:
         return self.start_rows
 
     def kernel_for(self, d: int) -> Kernel | None:
-        return None if self.kernel is None else self.kernel.for_width(d)
+        found = None if self.kernel is None else self.kernel.for_width(d)
+        if found is not None and found.embeddings(d):
+            raise ValueError(
+                f"kernel={found!r} has categories, groups or a sphere: a filter integrates over "
+                "numbers alone. Take CommitteeRegressor or SparseGPRegressor"
+            )
+        return found
 
     def mean(self, X: Array) -> Array | float:
         """Prior mean at X  (n, 1) or (n, p), or one number."""

@@ -17,6 +17,8 @@ from ..numerics.records import record
 Array = np.ndarray
 #: Coordinates of a level, and degrees of a radian.
 WIDTH, DEGREES = 8, 180.0 / np.pi
+#: Mean squared distance of levels in random directions.
+FARTHER = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +53,11 @@ class Embedding:
 @record("kernels.levels/1")
 @dataclass(frozen=True, eq=False)
 class Levels(Embedding):
-    """Levels of one column, about 1 apart: eight of them on the axes, others at random.
+    """Levels of one column: 0 to 7 on the axes, others in random directions.
 
-    The levels 0 to 7 are exactly 1 apart; others, unit vectors in eight dimensions that depend on
-    the level alone, are so on average.
+    The first are exactly 1 apart. Others have directions in eight dimensions that depend on the
+    level alone, and squared distances of FARTHER on average: with 1 the nearest of many levels
+    would be so near that they displace rows of the same level.
     """
 
     width = WIDTH
@@ -66,12 +69,13 @@ class Levels(Embedding):
 
     def forward(self, X: Array) -> Array:
         codes = np.ascontiguousarray(X[:, self.columns[0]], dtype=float)
-        return _unit_vectors(codes) * np.sqrt(0.5)
+        return _points(codes)
 
     def backward(self, P: Array) -> Array:
-        U, found = _unit_vectors(self.known), np.empty(P.shape[0], dtype=int)
+        U, found = _points(self.known), np.empty(P.shape[0], dtype=int)
+        half = 0.5 * (U**2).sum(axis=1)
         for part in np.array_split(np.arange(P.shape[0]), 1 + P.shape[0] * U.shape[0] // 10**7):
-            found[part] = (P[part] @ U.T).argmax(axis=1)
+            found[part] = (P[part] @ U.T - half).argmax(axis=1)
         return self.known[found][:, None]
 
 
@@ -109,8 +113,8 @@ def merged(embeddings: Sequence[Embedding]) -> list[Embedding]:
     return list(found.values())
 
 
-def _unit_vectors(codes: Array) -> Array:
-    """A unit vector for each number, the same wherever it comes up  (n, WIDTH)."""
+def _points(codes: Array) -> Array:
+    """A point for each number, the same wherever it comes up  (n, WIDTH)."""
     bits = (codes + 0.0).view(np.uint64)[:, None]  # −0.0 becomes 0.0
     h = bits + np.arange(1, WIDTH + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
     # the finaliser of SplitMix64 (Steele, Lea & Flood 2014)
@@ -119,7 +123,7 @@ def _unit_vectors(codes: Array) -> Array:
     h ^= h >> np.uint64(31)
     quarters = h.view(np.uint16).reshape(*h.shape, 4).astype(float)
     U = quarters.sum(axis=2) - 2.0 * 65535.0 + 0.5  # nearly normal
-    U /= np.sqrt((U**2).sum(axis=1, keepdims=True))
+    U *= np.sqrt(0.5 * FARTHER / (U**2).sum(axis=1, keepdims=True))
     first = (codes >= 0.0) & (codes < WIDTH) & (codes == np.floor(codes))
-    U[first] = np.eye(WIDTH)[codes[first].astype(int)]
+    U[first] = np.sqrt(0.5) * np.eye(WIDTH)[codes[first].astype(int)]
     return U

@@ -15,6 +15,8 @@ Array = np.ndarray
 #: Rows of the same group that are to be found before others, where a kernel has groups; a group of
 #: little effect counts so many times as much at most.
 OWN_GROUP, FARTHEST, MOST_TIMES = 50, 24.0, 100.0
+#: Rows that show how far coordinates of another kind spread.
+ENOUGH_ROWS = 10_000
 
 
 def column_scales(X: Array) -> Array:
@@ -79,7 +81,7 @@ class Metric:
         at = self.weights.size
         X = S[..., :at] / self.weights + self.origin
         for one in self.embeddings:
-            P = S[..., at : at + one.width]
+            P = S[..., at : at + one.width] / np.sqrt(max(one.inverse_square, 1e-300))
             X[..., list(one.columns)] = one.backward(np.atleast_2d(P)).reshape(*P.shape[:-1], -1)
             at += one.width
         return X
@@ -104,5 +106,6 @@ def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
 
 def _variances(one: Embedding, X: Array) -> Array:
     """Of the coordinates of an embedding, with its weight  (width,)."""
-    each = one.forward(X).var(axis=0) if X.shape[0] else np.ones(one.width)
+    some = X[:: 1 + X.shape[0] // ENOUGH_ROWS]
+    each = one.forward(some).var(axis=0) if some.size else np.ones(one.width)
     return min(one.inverse_square, 1e140) * each
