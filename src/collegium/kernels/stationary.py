@@ -184,6 +184,8 @@ class Stationary(Leaf):
         return found
 
     def embeddings(self, d: int) -> tuple[Levels, ...]:
+        if not self.categories:
+            return ()
         squares = np.minimum(self._squares(d), 1e304)
         return tuple(Levels((k,), float(squares[k])) for k in self._order(d)[1])
 

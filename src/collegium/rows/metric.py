@@ -45,8 +45,9 @@ class Metric:
     @classmethod
     def of(cls, kernel: Kernel, X: Array) -> Metric:
         """The metric of a kernel; columns without a length scale get almost no weight."""
-        scales, embeddings = column_scales(X), merged(kernel.embeddings(X.shape[1]))
+        scales = column_scales(X)
         with np.errstate(over="ignore", divide="ignore"):
+            embeddings = merged(kernel.embeddings(X.shape[1]))
             weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
         if not ((weights > 0).any() or embeddings):
             weights = 1.0 / scales
