@@ -26,15 +26,6 @@ class Found:
     values: Array  # float64 with NaN for gaps, dates in seconds since 1970 (UTC); or objects
 
 
-def names_of(table: Any) -> list[str] | None:
-    """The names of a frame's columns; None where there are none, or not all are texts."""
-    columns = getattr(table, "columns", None)
-    if columns is None or not hasattr(table, "shape"):
-        return None
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
-
-
 def columns_of(table: Any) -> list[Found]:
     """All columns of a frame of pandas or polars, or of an array of two dimensions."""
     library = type(table).__module__.partition(".")[0]
