@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,18 +159,24 @@ class Encoding:
             )
 
 
+def _position(one: Any, d: int) -> bool:
+    number = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
+    return number and -d <= one < d
+
+
 def _asked(categories: Any, names: list[str]) -> set[int]:
     """Positions of the columns that are to be levels."""
     if categories is None or (isinstance(categories, str) and categories == "from_dtype"):
         return set()
-    several = [categories] if isinstance(categories, str) else list(categories)
+    one = isinstance(categories, str) or not isinstance(categories, Iterable)
+    several = [categories] if one else list(categories)
     if len(several) == len(names) and all(isinstance(one, (bool, np.bool_)) for one in several):
         return {k for k, one in enumerate(several) if one}
     found = set()
     for one in several:
         if isinstance(one, str) and one in names:
             found.add(names.index(one))
-        elif not isinstance(one, (str, bool)) and hasattr(one, "__index__") and one < len(names):
+        elif _position(one, len(names)):
             found.add(int(one) % len(names))
         else:
             raise ValueError(
