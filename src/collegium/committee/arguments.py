@@ -24,6 +24,7 @@ from ..interface.arguments import (
     tolerance,
     whole_number,
 )
+from ..interface.encoded import Columns
 from ..interface.limits import bytes_allowed, seconds_allowed
 from ..interface.options import CG, Select, Transductive
 from ..kernels import Kernel, needs_one_column
@@ -80,6 +81,7 @@ class Settings:
     target_transform: str | None = None  # "auto", a kind or None
     input_transform: str | None = None
     store: str | None = None  # the folder of rows that are not kept in memory
+    levels: tuple[int, ...] = ()  # columns of X that hold codes of levels
 
     @classmethod
     def of(cls, estimator: Any, **fixed: Any) -> Settings:
@@ -137,11 +139,10 @@ class Settings:
             )
         return settings
 
-    def on_columns(self, names: Any) -> Settings:
-        """With the columns of the kernel found among the names of those of X, where it has some."""
-        if self.kernel is None or names is None:
-            return self
-        return replace(self, kernel=self.kernel.on_columns([str(name) for name in names]))
+    def for_columns(self, seen: Columns) -> Settings:
+        """With columns of the kernel found by name, and columns of levels known as such."""
+        kernel = None if self.kernel is None else seen.known_to(self.kernel)
+        return replace(self, kernel=kernel, levels=tuple(seen.levels))
 
     def with_transforms(self, target: Any, inputs: Any) -> Settings:
         """ "auto" is None where kernel, noise or anchors are given, or little time."""

@@ -82,6 +82,9 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         of held-out rows. False: take the kernel as it is.
     store : path, default=None
         A folder for rows that do not fit into memory, as in CommitteeRegressor.
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     time_limit : float or None
         About how many seconds learning and the check on held-out rows may take: learning ends
         with what it has, and where no time is left for the check that is warned of. Messages are
@@ -131,6 +134,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         anchors="auto",
         n_local="auto",
         learn=True,
+        categorical_features="from_dtype",
         time_limit=None,
         store=None,
         engine=None,
@@ -148,6 +152,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         self.anchors = anchors
         self.n_local = n_local
         self.learn = learn
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
         self.store = store
         self.engine = engine
@@ -155,6 +160,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
 
     @all_or_nothing

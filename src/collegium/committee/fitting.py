@@ -336,7 +336,7 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         judged = partial(check_joint, draft.rows, s)
     found = learn(
         draft.pool or for_learning(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
-        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say,
+        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say, levels=s.levels,
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
@@ -359,8 +359,9 @@ def warped(job: Job) -> Job:
         return job.seen_by(job.earlier)
     job.say.task = "choosing transforms"
     found = choose(
-        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming
-    )
+        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming,
+        levels=s.levels,
+    )  # fmt: skip
     if not found.any:
         return job
     if s.anchors is not None:

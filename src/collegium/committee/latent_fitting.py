@@ -101,7 +101,7 @@ class LatentSystem:
         if not s.learn:
             return draft
         if not self.learnable:
-            kernel = first_kernel(rows.X) if draft.kernel is None else draft.kernel
+            kernel = first_kernel(rows.X, s.levels) if draft.kernel is None else draft.kernel
             return replace(draft, kernel=kernel)
         if earlier is not None and not due(earlier, n, s):
             return replace(
@@ -115,7 +115,7 @@ class LatentSystem:
         s = job.settings
         return learn_latent(
             for_learning(self._rows(job), noisy=self._noisy), self.problems, kernel, job.rng,
-            s.engine, clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
+            s.engine, clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
         )  # fmt: skip
 
     def choose(self, job: Job, draft: LatentDraft) -> LatentDraft:

@@ -111,6 +111,9 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
     store : path, default=None
         A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
         model from then on, which finds the nearest rows there. See docs/files.md.
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that fits them, by
@@ -207,6 +210,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         refine=None,
         target_transform="auto",
         input_transform="auto",
+        categorical_features="from_dtype",
         time_limit=None,
         memory_limit=None,
         store=None,
@@ -229,6 +233,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.refine = refine
         self.target_transform = target_transform
         self.input_transform = input_transform
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.store = store
@@ -237,6 +242,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
     noise_words = NOISES
     learn_words = ("auto", "average", "anchored")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interface.encoded import Columns, columns_of
 from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
@@ -60,7 +61,7 @@ class FromRows:
 
     def _fit_source(self: Any, source: Source, settings: Settings, given: Scalar | None) -> None:
         """The model of the rows of a source."""
-        n, settings = source.n_rows, settings.on_columns(source.columns)
+        n, settings = source.n_rows, settings.for_columns(Columns.named(source.columns))
         small = n <= settings.chunk_rows(n)
         if settings.store is not None and not small:
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
@@ -81,7 +82,7 @@ class FromRows:
     def _stored_of(self: Any, settings: Settings, rows: Rows) -> Any:
         """The model of rows in memory that are to be kept on disk."""
         rows = rows.take(rows.w > 0)
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
+        settings = settings.for_columns(columns_of(self))
         origin = fingerprint(*rows.fields())
         blocks = [(*rows.fields(), 0)]
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
@@ -104,7 +105,7 @@ class FromRows:
     def _stored_latents_of(self: Any, settings: Settings, rows: Rows, given: Scalar) -> Any:
         """The model of rows in memory, whose likelihood is not Gaussian."""
         rows = rows.take(rows.w > 0)
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
+        settings = settings.for_columns(columns_of(self))
         origin, blocks, say = fingerprint(*rows.fields()), [(*rows.fields(), 0)], self._say()
         store = filled_store(settings, blocks, rows.w.size, origin, say)
         return fit_stored_regression(self, settings, given, store, say, uneven=exposed(rows.y))
@@ -113,7 +114,7 @@ class FromRows:
         model = self.model_
         store = getattr(model.stored, "rows", model.stored).own()
         settings = replace(settings, store=str(store.path))
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
+        settings = settings.for_columns(columns_of(self))
         if model.given is None:
             return fit_stored(self, settings, store, model.warping, self._say())
         uneven = model.units.exposed

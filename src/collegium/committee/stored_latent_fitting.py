@@ -64,7 +64,7 @@ class StoredLatentSystem(LatentSystem):
         pool = StoredPool(kept, self.positions, sample, weigh=lambda w: w)
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
+            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
             weigh=partial(for_learning, noisy=self._noisy),
         )  # fmt: skip
 

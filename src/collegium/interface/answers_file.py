@@ -15,10 +15,6 @@ from ..sources.writing import check_writable, columns_to
 Array = np.ndarray
 
 
-class KnownColumns(np.ndarray):
-    """Queries whose columns are known to be those of the model, in their order."""
-
-
 def query_source(estimator: Any, data: Any) -> tuple[Source, tuple[str, ...]]:
     """The source of queries, and its columns that the model knows, in the order of X."""
     if hasattr(estimator, "encoding_"):

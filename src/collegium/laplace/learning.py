@@ -73,35 +73,40 @@ class LearntLatent:
 def learn_latent(
     rows: Rows, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None, levels: tuple[int, ...] = (),
 ) -> LearntLatent:  # fmt: skip
     """Learn first from random rows, then from clusters in the metric of the kernel found.
 
-    `kernel` gives the family and the start. Only X and w of `rows` are read.
+    `kernel` gives the family and the start. Only X and w of `rows` are read. `levels`: columns of
+    codes, which are equal or not.
     """
     y = np.hstack([problem.y for problem in problems])
     pool = Pool(Rows(rows.X, y, rows.w))
-    return learn_from(pool, problems, kernel, rng, engine, effort=effort, clock=clock, say=say)
+    return learn_from(
+        pool, problems, kernel, rng, engine, effort=effort, clock=clock, say=say, levels=levels
+    )
 
 
 def learn_from(
     pool: Pool, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
-    weigh: Callable[[Rows], Rows] = lambda rows: rows,
+    weigh: Callable[[Rows], Rows] = lambda rows: rows, levels: tuple[int, ...] = (),
 ) -> LearntLatent:  # fmt: skip
     """`learn_latent` from a pool of rows, whose y has the targets of all problems side by side.
 
     `weigh` gives rows the weights to learn by.
     """
     effort, clock = effort or LatentEffort(), clock or Clock()
-    learner = _LatentLearner(pool, tuple(problems), rng, engine, effort, clock, say, weigh)
+    learner = _LatentLearner(pool, tuple(problems), rng, engine, effort, clock, say, weigh, levels)
     return learner.run(kernel)
 
 
-def first_kernel(X: Array, size: float = SIZE, family: str = FAMILIES[0]) -> Kernel:
+def first_kernel(
+    X: Array, levels: tuple[int, ...] = (), size: float = SIZE, family: str = FAMILIES[0]
+) -> Kernel:
     """The kernel that learning starts from."""
-    return Scales.of(X).kernel(family, size)
+    return Scales.of(X, levels).kernel(family, size)
 
 
 @dataclass(eq=False)
@@ -116,11 +121,12 @@ class _LatentLearner:
     clock: Clock
     say: Callable[[str], None]
     weigh: Callable[[Rows], Rows]
+    levels: tuple[int, ...]
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
         """Fit random rows, then clusters in the metric of the kernel found."""
         X, e = self.pool.sample.X, self.effort
-        self.scales = Scales.of(X)
+        self.scales = Scales.of(X, self.levels)
         sample = np.sort(self.rng.permutation(X.shape[0])[: e.rough_rows])
         noise = self._noise()
         if kernel is not None:

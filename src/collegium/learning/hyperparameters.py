@@ -107,6 +107,7 @@ def learn(
     *,
     noise_start: float | None = None,
     n_starts: int = 1,
+    levels: tuple[int, ...] = (),
     effort: Effort | None = None,
     judge: Callable[[Kernel, float], Correction] | None = None,
     clock: Clock | None = None,
@@ -116,11 +117,14 @@ def learn(
 
     `rows`: all of them, or a `Pool` where they are not in memory. `kernel` gives the family and
     the start; a given `noise` is kept. `judge` scores a kernel and a noise on held-out rows; if
-    given, the family is chosen by it alone. When the clock runs out, the best so far is returned.
+    given, the family is chosen by it alone. `levels`: columns of codes, which are equal or not.
+    When the clock runs out, the best so far is returned.
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
     effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
-    learner = _Learner(pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
+    learner = _Learner(
+        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels
+    )
     return learner.run(kernel)
 
 
@@ -158,9 +162,10 @@ class _Learner:
     judge: Callable[[Kernel, float], Correction] | None
     clock: Clock
     say: Callable[[str], None]
+    levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        self.scales = Scales.of(self.pool.sample.X)
+        self.scales = Scales.of(self.pool.sample.X, self.levels)
         self.n, self.d = self.pool.sample.X.shape
 
     def run(self, kernel: Kernel | None) -> Learnt:
@@ -201,12 +206,13 @@ class _Learner:
         e, X = self.effort, self.pool.sample.X
         if self.d > MOST_COLUMNS:
             return None
-        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(self.d)]
+        broad = self.scales.kernel("Matern12").scaled(0.3)
+        width = Metric.of(broad, X).width
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(width)]
         y = self.pool.sample.y[sample]
         before = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
         if before > ENOUGH_AGREEMENT:
             return None
-        broad = self.scales.kernel("Matern12").scaled(0.3)
         found = find_neighbour_metric(Metric.of(broad, X), X[sample], y, self.clock.out)
         chance = 5.0 / np.sqrt(sample.size)
         if found.agreement < before + max(MORE_AGREEMENT, chance):
@@ -215,7 +221,7 @@ class _Learner:
             f"targets of nearest rows correlate by {before:.2f} in the metric learnt from "
             f"{e.rough_rows} rows, by {found.agreement:.2f} in another, which is used too"
         )
-        close = Matern12(variance=0.3, length_scale=found.lengths)
+        close = Matern12(variance=0.3, length_scale=found.lengths, categories=self.levels)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
         noise = max(1.0 - found.agreement, 0.05)
         return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
@@ -246,10 +252,8 @@ class _Learner:
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
     ) -> Learnt:
         """Fit a family from the rough kernel; if that ends below `least`, from the scales too."""
-        start = getattr(kernels, family)(
-            variance=rough.kernel.variance,  # type: ignore[attr-defined]
-            length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
-        )
+        k: Any = rough.kernel
+        start = getattr(kernels, family)(k.variance, k.length_scale, categories=k.categories)
         found = self._fit(start, rough.noise, chunks)
         if found.value >= least:
             return found
@@ -302,7 +306,8 @@ class _Learner:
         """
         k: Any = one.kernel
         starts = [
-            k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
+            k.scaled(0.7)
+            + replace(k, variance=0.3 * k.variance, length_scale=factor * k.length_scale)
             for factor in (3.0, 0.3)
         ]
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)

@@ -8,6 +8,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
+from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
@@ -63,6 +64,9 @@ class OnlineGPRegressor(Regressor):
         Rows to learn hyperparameters from: the first ones, which set the scale of y too, and
         later a uniform sample of the stream, which is kept. (With `forgetting` it is from the
         last rows, of which up to four times as many are kept.)
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows, and of learning.
     verbose : int, default=0
@@ -120,6 +124,7 @@ class OnlineGPRegressor(Regressor):
         learn=True,
         n_sweeps=1,
         learn_rows=500,
+        categorical_features="from_dtype",
         random_state=None,
         verbose=0,
     ):
@@ -133,8 +138,11 @@ class OnlineGPRegressor(Regressor):
         self.learn = learn
         self.n_sweeps = n_sweeps
         self.learn_rows = learn_rows
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
+
+    takes_tables = True
 
     @all_or_nothing
     @reads_sources
@@ -154,6 +162,7 @@ class OnlineGPRegressor(Regressor):
         """
         options = RegressionOptions.of(self)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=True)
+        options = options.for_columns(columns_of(self))
         rng, n = generator(self.random_state), int((rows.w > 0).sum())
         rows = shuffled(rows, options, rng, self, repeat=options.counts)
         with single_threaded():
@@ -184,6 +193,7 @@ class OnlineGPRegressor(Regressor):
         """
         model, options = getattr(self, "model_", None), RegressionOptions.of(self)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=model is None)
+        options = options.for_columns(columns_of(self))
         n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
         if model is None:
             self.y_ndim_ = y_ndim

@@ -69,6 +69,24 @@ class Metric:
             found[list(one.columns)] += one.inverse_square
         return found
 
+    @property
+    def width(self) -> int:
+        """Coordinates that count in a search."""
+        known = {k for one in self.embeddings for k in one.columns}
+        return self.weights.size - len(known) + sum(one.width for one in self.embeddings)
+
+    def column_of_coordinate(self) -> Array:
+        """The column of X that each coordinate is of, the first where it is of several."""
+        own = [np.full(one.width, one.columns[0]) for one in self.embeddings]
+        return np.concatenate([np.arange(self.weights.size), *own])
+
+    def sizes(self) -> Array:
+        """What one unit of each column, or a mismatch in it, is in the metric  (d,)."""
+        found = self.weights.copy()
+        for one in self.embeddings:
+            found[list(one.columns)] = np.sqrt(one.inverse_square)
+        return found
+
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):

@@ -111,6 +111,12 @@ class Encoding:
     def of(cls, found: Iterable[Seen]) -> Encoding:
         return cls(tuple(Column.of(one) for one in found))
 
+    @classmethod
+    def of_numbers(cls, X: Array, names: Sequence[str] | None = None) -> Encoding:
+        """Of columns of numbers without gaps, for tables to come that have some."""
+        own = [f"x{k}" for k in range(X.shape[1])] if names is None else map(str, names)
+        return cls(tuple(Column(n, NUMBER, middle=float(m)) for n, m in zip(own, np.median(X, 0))))
+
     @property
     def plain(self) -> bool:
         """Whether all columns are numbers without gaps, which stay as they are."""
