@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fingerprint import fingerprint
+from ..numerics.hashing import splitmix64
 from ..numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .records import LARGEST, SLICE_BYTES, Block, Schema
-from .sample import splitmix64
 from .search import search, sort_found
 from .segment import Cell, Segment, among
 
