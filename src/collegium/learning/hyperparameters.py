@@ -28,6 +28,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
 from .families import FAMILIES, gap_density, near_check, roughest_good
+from .ids import levels_by_held_out
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
@@ -122,6 +123,8 @@ def learn(
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
     effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
+    if kernel is None and effort.family:
+        levels = levels_by_held_out(pool, levels, noise, engine, clock.out, say)
     learner = _Learner(
         pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels
     )
