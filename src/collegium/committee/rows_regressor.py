@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.encoded import Columns, columns_of
+from ..interface.encoded import columns_of
 from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
     arrays_of,
+    encoded_source,
     fits_memory,
     origin_of,
     refuse_beyond_memory,
-    told_columns,
 )
 from ..interface.validation import check_exposure, check_rows, check_weights
 from ..likelihoods.base import Scalar
@@ -61,11 +61,13 @@ class FromRows:
 
     def _fit_source(self: Any, source: Source, settings: Settings, given: Scalar | None) -> None:
         """The model of the rows of a source."""
-        n, settings = source.n_rows, settings.for_columns(Columns.named(source.columns))
+        n = source.n_rows
         small = n <= settings.chunk_rows(n)
         if settings.store is not None and not small:
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
             say = self._say()
+            source = encoded_source(self, source)
+            settings = settings.for_columns(columns_of(self))
             blocks = Blocks(source, say)
             if given is None:
                 self._keep(store_and_fit(self, settings, blocks, n, origin_of(source), say))
@@ -75,8 +77,7 @@ class FromRows:
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
-            self._fit_rows(settings, given, *arrays_of(source), None)
-        told_columns(self, source)
+            self._fit_rows(settings, given, *arrays_of(self, source), None)
         self.skipped_ = list(source.skipped)
 
     def _stored_of(self: Any, settings: Settings, rows: Rows) -> Any:

@@ -31,7 +31,9 @@ def search(
     parameters that are neither variances nor lengths, or fixed, stay.
     """
     kinds = np.array([kind for kind, _ in kernel.labels])
-    moves = np.array([kinds == "variance", np.isin(kinds, ("length", "slope", "mismatch"))], dtype=float)
+    moves = np.array(
+        [kinds == "variance", np.isin(kinds, ("length", "slope", "mismatch"))], dtype=float
+    )
     moves = moves[moves.any(axis=1)] if kinds.size else np.empty((0, 0))
     if not len(moves):
         return kernel

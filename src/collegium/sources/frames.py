@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tables.reading import Found, columns_of
 from .arrow import floats, type_of
 from .pieces import NUMPY_KINDS, TEXT, Type, cut, unique
 
@@ -33,6 +34,9 @@ class PandasPiece:
         columns = [self.rows[name].to_numpy(np.float64, na_value=np.nan) for name in names]
         return np.column_stack(columns) if columns else np.empty((self.n, 0))
 
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self.rows[list(names)])
+
 
 @dataclass(frozen=True, eq=False)
 class PolarsPiece:
@@ -47,6 +51,9 @@ class PolarsPiece:
     def read(self, names: Sequence[str]) -> Array:
         found = self.rows.select(list(names)).to_arrow()
         return floats(found.to_batches(), names, self.n)
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self.rows.select(list(names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,5 +90,5 @@ class FrameTable:
 
 
 def pandas_type(dtype: Any) -> Type:
-    """Strings, categories and objects have the kind "O": all of them count as text for now."""
+    """Strings, categories and objects have the kind "O": values say what they are, not types."""
     return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

@@ -34,8 +34,11 @@ class Seen:
         mixed = self.mixed or other.mixed or (
             self.kind != other.kind and None not in (self.kind, other.kind)
         )  # fmt: skip
-        hashes = np.concatenate([self.hashes, other.hashes])
-        order = np.argsort(hashes)[:SAMPLE]
+        more = slice(None)
+        if self.hashes.size >= SAMPLE:
+            more = slice(0, int(np.searchsorted(other.hashes, self.hashes[-1])))
+        hashes = np.concatenate([self.hashes, other.hashes[more]])
+        order = np.argsort(hashes, kind="stable")[:SAMPLE]
         return replace(
             self,
             kind=LEVELS if mixed else self.kind or other.kind,
@@ -43,7 +46,7 @@ class Seen:
             levels=self.levels | other.levels,
             first=min(self.first, other.first),
             hashes=hashes[order],
-            values=np.concatenate([self.values, other.values])[order],
+            values=np.concatenate([self.values, other.values[more]])[order],
             mixed=mixed,
         )
 
