@@ -87,7 +87,7 @@ def arrays_of(estimator: Any, source: Source) -> tuple[Array, Array, Array | Non
     parts = [rows for _, *rows in (source.found() if tables else source.rows())]
     if not parts:
         raise ValueError(f"no chunk of {source!r} can be used: see its `skipped`")
-    each = [one for one, _, _ in parts]
+    each: list[Any] = [one for one, _, _ in parts]
     if tables:
         names = [str(name) for name in source.columns]
         keep_encoding(estimator, source, Encoding.of_parts(lambda: each, names, _asked(estimator)))
