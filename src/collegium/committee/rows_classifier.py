@@ -18,6 +18,7 @@ from ..interface.tables import (
     encoded_source,
     fits_memory,
     origin_of,
+    origin_of_rows,
     refuse_beyond_memory,
 )
 from ..interface.validation import check_weights
@@ -145,7 +146,7 @@ class FromLabelledRows:
             waits = streaming and n < settings.enough()
             if not waits and n > settings.chunk_rows(n):
                 own = rows.take(of_weight(rows, self.class_weight_))
-                origin, blocks = fingerprint(*own.fields()), [(*own.fields(), 0)]
+                origin, blocks = origin_of_rows(self, own), [(*own.fields(), 0)]
                 say, ready = self._say(), self._ready(streaming)
                 store = filled_store(settings, blocks, own.w.size, origin, say)
                 return self._made_of_store(settings, store, say, learnable=ready)

@@ -16,6 +16,7 @@ from ..interface.tables import (
     encoded_source,
     fits_memory,
     origin_of,
+    origin_of_rows,
     refuse_beyond_memory,
 )
 from ..interface.validation import check_exposure, check_rows, check_weights
@@ -84,7 +85,7 @@ class FromRows:
         """The model of rows in memory that are to be kept on disk."""
         rows = rows.take(rows.w > 0)
         settings = settings.for_columns(columns_of(self))
-        origin = fingerprint(*rows.fields())
+        origin = origin_of_rows(self, rows)
         blocks = [(*rows.fields(), 0)]
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
 
@@ -107,7 +108,7 @@ class FromRows:
         """The model of rows in memory, whose likelihood is not Gaussian."""
         rows = rows.take(rows.w > 0)
         settings = settings.for_columns(columns_of(self))
-        origin, blocks, say = fingerprint(*rows.fields()), [(*rows.fields(), 0)], self._say()
+        origin, blocks, say = origin_of_rows(self, rows), [(*rows.fields(), 0)], self._say()
         store = filled_store(settings, blocks, rows.w.size, origin, say)
         return fit_stored_regression(self, settings, given, store, say, uneven=exposed(rows.y))
 

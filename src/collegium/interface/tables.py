@@ -12,6 +12,7 @@ import numpy as np
 
 from ..numerics import memory
 from ..numerics.fingerprint import fingerprint
+from ..rows.rows import Rows
 from ..sources.opening import open as open_source
 from ..sources.source import Source, check_numbers
 from ..store.records import Block
@@ -170,6 +171,13 @@ class Blocks:
                 pass
 
 
+def origin_of_rows(estimator: Any, rows: Rows) -> str:
+    """A hash of rows in memory, and of what their codes mean."""
+    encoding = getattr(estimator, "encoding_", None)
+    own = () if encoding is None or encoding.plain else (encoding,)
+    return fingerprint(*rows.fields(), *own)
+
+
 def origin_of(source: Source) -> str:
     """A hash of what a source reads; "" where that is in memory, and may change."""
     paths = [path for table in source.tables for path in getattr(table, "paths", (table.file,))]
@@ -178,6 +186,6 @@ def origin_of(source: Source) -> str:
     stats = [os.stat(path) for path in paths]
     stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
-    own = () if source.encoding is None else (source.encoding,)
+    own = () if source.encoding is None else (source.encoding,)  # other levels, another store
     cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows,)  # tells what is left out
     return fingerprint(stamps, *roles, *cut, *own)

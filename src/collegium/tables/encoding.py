@@ -213,11 +213,6 @@ class Encoding:
             )
 
 
-def _position(one: Any, d: int) -> bool:
-    number = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
-    return number and -d <= one < d
-
-
 def levelled(found: Sequence[Found], positions: set[int]) -> list[Found]:
     """Columns, with those at some positions as levels."""
     return [as_levels(one) if k in positions else one for k, one in enumerate(found)]
