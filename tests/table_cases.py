@@ -11,7 +11,7 @@ pandas = pytest.importorskip("pandas")
 from pyarrow import csv, feather, parquet  # noqa: E402
 
 CITIES = ["Łódź", "Aarhus", "Bern", "Lima", "Oslo"]
-FORMATS = ("parquet", "codes", "feather", "csv", "pandas", "polars")
+FORMATS = ("parquet", "codes", "feather", "csv", "pandas", "polars", "arrow")
 
 
 def frame(n=90, seed=0):
@@ -61,6 +61,8 @@ def written(folder, kind, own, group=17):
         return own
     if kind == "polars":
         return pytest.importorskip("polars").from_arrow(table(own))
+    if kind == "arrow":
+        return table(own)
     if kind == "parquet":
         parquet.write_table(table(own), path, row_group_size=group)
     elif kind == "feather":

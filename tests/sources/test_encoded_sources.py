@@ -185,3 +185,11 @@ def test_types_that_files_do_not_share(tmp_path):
     parquet.write_table(number, tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="'city' is int64 in .*b.parquet and .*string in"):
         collegium.open(str(tmp_path / "?.parquet"), target="fare")
+
+
+def test_a_chunk_of_an_arrow_table_is_pickled_alone():
+    source = collegium.open(pa.table({"a": np.arange(1e5), "y": np.ones(10**5)}), target="y")
+    chunk = collegium.open(source.tables[0].frame, target="y", chunk_rows=100).chunks[7]
+    sent = pickle.dumps(chunk)
+    assert len(sent) < 10_000
+    assert_array_equal(pickle.loads(sent).load()[0][:, 0], np.arange(700.0, 800.0))

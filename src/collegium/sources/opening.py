@@ -9,6 +9,7 @@ from functools import partial
 from operator import index
 from typing import Any
 
+from ..tables.arrow import is_arrow
 from .csv import CsvTable
 from .dask_frames import DaskTable
 from .frames import FrameTable, library_of
@@ -42,9 +43,9 @@ def open(
     ----------
     data : path, glob, frame, or a list of these
         Parquet (.parquet, .pq), Arrow IPC (.arrow, .feather, .ipc), CSV with a header (.csv) and
-        arrays (.npy); frames of pandas, polars and Dask. A tuple ("X.npy", "y.npy") or ("X.npy",
-        "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1, …) and w. Files need
-        pyarrow, except .npy: pip install 'collegium[files]'.
+        arrays (.npy); frames of pandas, polars and Dask, tables of Arrow. A tuple ("X.npy",
+        "y.npy") or ("X.npy", "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1,
+        …) and w. Files need pyarrow, except .npy: pip install 'collegium[files]'.
     target : str or list of str, default=None
         Columns of y. None: those of y.npy, else none.
     columns : list of str, default=None
@@ -152,6 +153,8 @@ def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
     elif library_of(data) in ("pandas", "polars"):
         name = f"the {library_of(data)} frame"
         yield name, partial(FrameTable.of, data, name)
+    elif is_arrow(data):
+        yield "the Arrow table", partial(FrameTable.of, data, "the Arrow table")
     elif library_of(data) == "dask":
         yield "the dask frame", partial(DaskTable.of, data, "the dask frame")
     elif library_of(data) == "pyspark":

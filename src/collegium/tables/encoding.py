@@ -13,7 +13,7 @@ import numpy as np
 from ..numerics.records import record
 from .levels import GAP, Key, unknown_code
 from .reading import DATE, LEVELS, NUMBER, Found, as_levels, columns_of, names_of
-from .seen import Seen, refuse_infinite, seen
+from .seen import MOST, Seen, refuse_infinite, seen
 
 Array = np.ndarray
 
@@ -121,7 +121,8 @@ class Encoding:
             total: tuple[Seen, ...] = ()
             first = 0
             for columns in read():
-                own = seen(levelled(columns, levels), first)
+                limit = max((one.limit for one in total), default=MOST)
+                own = seen(levelled(columns, levels), first, limit)
                 first += columns[0].values.size if columns else 0
                 total = tuple(a.plus(b) for a, b in zip(total, own)) if total else own
             mixed = {k for k, one in enumerate(total) if one.mixed}
