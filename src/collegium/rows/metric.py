@@ -62,14 +62,6 @@ class Metric:
         return cls(nearest_to_zero(X), weights / np.sqrt(largest), own)
 
     @property
-    def squares(self) -> Array:
-        """Squared weights of the columns themselves, for a search that knows no other  (d,)."""
-        found = np.minimum(self.weights**2, 1e300)
-        for one in self.embeddings:
-            found[list(one.columns)] += one.inverse_square
-        return found
-
-    @property
     def width(self) -> int:
         """Coordinates that count in a search."""
         known = {k for one in self.embeddings for k in one.columns}

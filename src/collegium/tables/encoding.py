@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from ..numerics.records import record
 from .levels import GAP, Key, unknown_code
 from .reading import DATE, LEVELS, NUMBER, Found, as_levels, columns_of, names_of
-from .seen import Seen, refuse_infinite, seen
+from .seen import MOST, Seen, refuse_infinite, seen
 
 Array = np.ndarray
 
@@ -108,6 +108,29 @@ class Encoding:
         return cls.of(seen(levelled(found, asked(categories, [one.name for one in found]))))
 
     @classmethod
+    def of_parts(
+        cls, read: Callable[[], Iterable[Sequence[Found]]], names: list[str],
+        categories: Any = "from_dtype",
+    ) -> Encoding:  # fmt: skip
+        """The same of a table in parts, in the order of its rows.
+
+        `read` gives them anew where values of several kinds show that a column is one of levels.
+        """
+        levels = asked(categories, names)
+        while True:
+            total: tuple[Seen, ...] = ()
+            first = 0
+            for columns in read():
+                limit = max((one.limit for one in total), default=MOST)
+                own = seen(levelled(columns, levels), first, limit)
+                first += columns[0].values.size if columns else 0
+                total = tuple(a.plus(b) for a, b in zip(total, own)) if total else own
+            mixed = {k for k, one in enumerate(total) if one.mixed}
+            if not mixed:
+                return cls.of(total)
+            levels |= mixed
+
+    @classmethod
     def of(cls, found: Iterable[Seen]) -> Encoding:
         return cls(tuple(Column.of(one) for one in found))
 
@@ -115,7 +138,7 @@ class Encoding:
     def of_numbers(cls, X: Array, names: Sequence[str] | None = None) -> Encoding:
         """Of columns of numbers without gaps, for tables to come that have some."""
         own = [f"x{k}" for k in range(X.shape[1])] if names is None else map(str, names)
-        return cls(tuple(Column(n, NUMBER, middle=float(m)) for n, m in zip(own, np.median(X, 0))))
+        return cls.of(seen([Found(name, NUMBER, x) for name, x in zip(own, X.T)]))
 
     @property
     def plain(self) -> bool:
@@ -145,7 +168,10 @@ class Encoding:
 
     def forward(self, table: Any) -> Array:
         """The table as a model sees it; its columns are taken by name, if they have any  (n, d)."""
-        found = self._in_order(table)
+        return self.encoded(self._in_order(table))
+
+    def encoded(self, found: Sequence[Found]) -> Array:
+        """The same of columns in the order of these  (n, d)."""
         own = [column.numbers(one) for column, one in zip(self.columns, found)]
         gone = [one.gone for one in found]
         self._warn([k for k, one in enumerate(gone) if one.any() and not self.columns[k].gaps])
@@ -188,14 +214,14 @@ class Encoding:
             )
 
 
-def _position(one: Any, d: int) -> bool:
-    number = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
-    return number and -d <= one < d
-
-
 def levelled(found: Sequence[Found], positions: set[int]) -> list[Found]:
     """Columns, with those at some positions as levels."""
     return [as_levels(one) if k in positions else one for k, one in enumerate(found)]
+
+
+def _position(one: Any, d: int) -> bool:
+    number = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
+    return number and -d <= one < d
 
 
 def asked(categories: Any, names: list[str]) -> set[int]:

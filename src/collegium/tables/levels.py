@@ -26,6 +26,8 @@ def unknown_code(key: Key) -> float:
 
 def level_key(value: Any) -> Key | None:
     """By which levels are told apart and sorted; None for a gap."""
+    if type(value) is str:  # most of them
+        return "text", value
     if value is None or is_gap_type(type(value)):
         return None
     if isinstance(value, (bool, np.bool_)):

@@ -49,7 +49,7 @@ def columns_of(table: Any) -> list[Found]:
     values = np.asarray(table)
     if values.ndim != 2:
         raise ValueError(f"X has the shape {values.shape}: give rows and columns, (n, d)")
-    return [_array(f"x{k}", column) for k, column in enumerate(values.T)]
+    return [array_column(f"x{k}", column) for k, column in enumerate(values.T)]
 
 
 def names_of(table: Any) -> list[str] | None:
@@ -111,7 +111,7 @@ def _arrow(name: str, column: Any) -> Found:
     return Found(name, NUMBER if kind == "boolean" else kind, values, boolean=kind == "boolean")
 
 
-def _array(name: str, column: Array) -> Found:
+def array_column(name: str, column: Array) -> Found:
     kind = column.dtype.kind
     if kind in "biuf":
         return Found(name, NUMBER, column.astype(np.float64), boolean=kind == "b")

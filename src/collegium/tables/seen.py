@@ -15,6 +15,8 @@ Array = np.ndarray
 #: Rows whose median stands for a gap: all up to this number, else those of the smallest
 #: splitmix64(row number) among those that have a value.
 SAMPLE = 131_072
+#: The largest hash.
+MOST = 2**64 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,22 @@ class Seen:
     values: Array  # of the same rows  (k,)
     mixed: bool = False  # parts were of several kinds: read them again as levels
 
+    @property
+    def limit(self) -> int:
+        """Rows of larger hashes change nothing."""
+        if self.kind == LEVELS:
+            return 0
+        return int(self.hashes[-1]) if self.hashes.size >= SAMPLE else MOST
+
     def plus(self, other: Seen) -> Seen:
         mixed = self.mixed or other.mixed or (
             self.kind != other.kind and None not in (self.kind, other.kind)
         )  # fmt: skip
-        hashes = np.concatenate([self.hashes, other.hashes])
-        order = np.argsort(hashes)[:SAMPLE]
+        more = slice(None)
+        if self.hashes.size >= SAMPLE:
+            more = slice(0, int(np.searchsorted(other.hashes, self.hashes[-1])))
+        hashes = np.concatenate([self.hashes, other.hashes[more]])
+        order = np.argsort(hashes, kind="stable")[:SAMPLE]
         return replace(
             self,
             kind=LEVELS if mixed else self.kind or other.kind,
@@ -43,29 +55,26 @@ class Seen:
             levels=self.levels | other.levels,
             first=min(self.first, other.first),
             hashes=hashes[order],
-            values=np.concatenate([self.values, other.values])[order],
+            values=np.concatenate([self.values, other.values[more]])[order],
             mixed=mixed,
         )
 
 
-def seen(columns: Sequence[Found], first: int = 0) -> tuple[Seen, ...]:
-    """What there is in columns of rows with the numbers first, first + 1, …"""
+def seen(columns: Sequence[Found], first: int = 0, limit: int = MOST) -> tuple[Seen, ...]:
+    """What there is in columns of rows with the numbers first, first + 1, …
+
+    Rows whose hashes are above the limit are not sampled.
+    """
     n = columns[0].values.size if columns else 0
     numeric = any(one.kind != LEVELS for one in columns)
     hashes = splitmix64(np.arange(first, first + n)) if numeric else np.empty(0, np.uint64)
-    smallest = _smallest(hashes)
-    return tuple(_seen(one, hashes, smallest) for one in columns)
+    at = np.flatnonzero(hashes <= np.uint64(limit))
+    at = at[np.argsort(hashes[at])]
+    return tuple(_seen(one, hashes, at) for one in columns)
 
 
-def _smallest(hashes: Array) -> Array:
-    """Positions of the SAMPLE smallest, ascending by hash."""
-    if hashes.size <= SAMPLE:
-        return np.argsort(hashes)
-    some = np.argpartition(hashes, SAMPLE)[:SAMPLE]
-    return some[np.argsort(hashes[some])]
-
-
-def _seen(found: Found, hashes: Array, smallest: Array) -> Seen:
+def _seen(found: Found, hashes: Array, order: Array) -> Seen:
+    """Of a column; `order`: rows that may be sampled, by their hashes."""
     none = np.empty(0, np.uint64), np.empty(0)
     gone = found.gone
     gaps = bool(gone.any())
@@ -74,11 +83,9 @@ def _seen(found: Found, hashes: Array, smallest: Array) -> Seen:
         levels = frozenset(found.keys[k] for k in used.tolist()) if found.keys else frozenset()
         return Seen(found.name, LEVELS, gaps, levels, np.inf, *none)
     refuse_infinite(found)
-    if gaps:
-        at = np.flatnonzero(~gone)
-        smallest = at[_smallest(hashes[at])]
-    kind = None if found.kind == NUMBER and not smallest.size else found.kind
-    least = float(np.nanmin(found.values)) if kind == DATE and smallest.size else np.inf
+    smallest = (order[~gone[order]] if gaps else order)[:SAMPLE]
+    kind = None if found.kind == NUMBER and gone.all() else found.kind
+    least = np.inf if kind != DATE or gone.all() else float(np.nanmin(found.values))
     sample = hashes[smallest], found.values[smallest]
     return Seen(found.name, kind, gaps, frozenset(), least, *sample)
 
