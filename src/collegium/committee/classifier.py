@@ -80,6 +80,8 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of held-out rows. False: take the kernel as it is.
+    trend : None, "linear", column or list of columns, default=None
+        A level and slopes of the latent functions beside the kernel, as in CommitteeRegressor.
     store : path, default=None
         A folder for rows that do not fit into memory, as in CommitteeRegressor.
     time_limit : float or None
@@ -132,6 +134,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         n_local="auto",
         learn=True,
         time_limit=None,
+        trend=None,
         store=None,
         engine=None,
         n_jobs=None,
@@ -149,6 +152,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         self.n_local = n_local
         self.learn = learn
         self.time_limit = time_limit
+        self.trend = trend
         self.store = store
         self.engine = engine
         self.n_jobs = n_jobs

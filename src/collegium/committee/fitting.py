@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..kernels import Kernel, Sum
-from ..kernels.trend import has_trend
+from ..kernels.trend import has_trend, split_trend
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
@@ -148,7 +148,7 @@ class GaussianSystem:
         chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
-            model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
+            model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
         committee = model.committee.add(chunks, s.engine, keep=keep)
         model = replace(model, committee=committee)
         if draft.selection is None:
@@ -233,7 +233,7 @@ def anchors_for(job: Job, draft: Draft, m: int) -> Selection:
     if job.settings.anchors is not None:
         return given_anchors(job.settings.anchors)
     rule = RULES[job.settings.selection]
-    return rule(draft.kernel, draft.noise, draft.rows, Stop(m), job.rng)
+    return rule(split_trend(draft.kernel)[0], draft.noise, draft.rows, Stop(m), job.rng)
 
 
 def given_anchors(Z: Array) -> Selection:

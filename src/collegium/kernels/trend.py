@@ -9,7 +9,7 @@ import numpy as np
 
 from .base import Kernel, Leaf
 from .columns import On
-from .composite import Composite
+from .composite import Composite, Sum
 
 Array = np.ndarray
 #: Prior standard deviation of the level, and of a slope for one standard deviation of its column,
@@ -67,6 +67,10 @@ class Trend(Leaf):
         """z  (n, d)."""
         return (X.astype(float) - self.centre) / self.length_scale
 
+    def features(self, X: Array) -> Array:
+        """h(x) = (1, z): f(x) = h(x)ᵀβ, β ~ N(0, variance · I)  (n, 1 + d)."""
+        return np.column_stack([np.ones(X.shape[0]), self._scores(X)])
+
     def value(self, X: Array, Z: Array | None = None) -> Array:
         S = self._scores(X)
         T = S if Z is None else self._scores(Z)
@@ -106,3 +110,46 @@ def has_trend(kernel: Kernel) -> bool:
     if isinstance(kernel, Composite):
         return any(map(has_trend, kernel.parts))
     return isinstance(kernel, Trend)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """β of the trends in a sum: cov[β, f(x)] = √variance · design(x)."""
+
+    terms: tuple[Kernel, ...]
+
+    def design(self, X: Array) -> Array:
+        """√variance · h(x) of each trend, one below the other  (t, n)."""
+        parts = []
+        for term in self.terms:
+            leaf, seen = (term.kernel, term.seen(X)) if isinstance(term, On) else (term, X)
+            parts.append(np.sqrt(leaf.variance) * leaf.features(seen).T)  # type: ignore[attr-defined]
+        return np.concatenate(parts)
+
+    def count(self, d: int) -> int:
+        """Coefficients for rows of d columns."""
+        return sum(1 + (len(t.columns) if isinstance(t, On) else d) for t in self.terms)
+
+    def deviations(self, d: int) -> Array:
+        """Prior standard deviation of each  (t,)."""
+        parts = []
+        for term in self.terms:
+            leaf, width = (term.kernel, len(term.columns)) if isinstance(term, On) else (term, d)
+            parts.append(np.full(1 + width, np.sqrt(leaf.variance)))  # type: ignore[attr-defined]
+        return np.concatenate(parts)
+
+
+def split_trend(kernel: Kernel) -> tuple[Kernel, Coefficients | None]:
+    """Split kernel = rest + trends that are not learnt; None where a sum has none, or no rest."""
+    if not isinstance(kernel, Sum):
+        return kernel, None
+    trends = tuple(part for part in kernel.parts if _is_fixed(part))
+    rest = tuple(part for part in kernel.parts if not _is_fixed(part))
+    if not trends or not rest:
+        return kernel, None
+    return (rest[0] if len(rest) == 1 else Sum(rest)), Coefficients(trends)
+
+
+def _is_fixed(part: Kernel) -> bool:
+    own = part.kernel if isinstance(part, On) else part
+    return isinstance(own, Trend) and not own.theta.size

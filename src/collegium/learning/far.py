@@ -67,9 +67,7 @@ def best_of(tried: Sequence[Learnt], count: int = KEPT) -> list[Learnt]:
     return found[:count]
 
 
-def learn_far(
-    learner: Any, kernel: Kernel, clusters: Callable[[int, int], list[Array]]
-) -> Learnt:
+def learn_far(learner: Any, kernel: Kernel, clusters: Callable[[int, int], list[Array]]) -> Learnt:
     """Try starts on few rows, then go on with all, or with rows end to end and clusters."""
     fit, n = learner.fit_groups, learner.n
     first = starts(kernel, learner.scales.prior(kernel), max(STARTS, learner.n_starts), learner.rng)

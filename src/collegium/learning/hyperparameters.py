@@ -28,8 +28,8 @@ from ..rows.chunk import Chunk, cut
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
-from .far import SPACED, end_to_end, learn_far, reaches_far
 from .families import FAMILIES, gap_density, near_check, roughest_good
+from .far import end_to_end, learn_far, reaches_far
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
@@ -379,7 +379,9 @@ class _Learner:
 
     def _with_far(self, groups: list[Array]) -> list[Array]:
         """Clusters; beside a trend also rows from end to end, which show how far others reach."""
-        return groups if self.trend is None else [end_to_end(self.n, SPACED), *groups]
+        return (
+            groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
+        )
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows to hold out, and for each the rows nearest to it."""

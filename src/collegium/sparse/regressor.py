@@ -52,6 +52,8 @@ class SparseGPRegressor(Regressor):
     learn : bool, default=True
         Learn the hyperparameters: on clusters of rows, then by the method's own evidence on at
         most 8000 rows with 300 anchors. False: take `kernel` and `noise` as they are.
+    trend : None, "linear", column or list of columns, default=None
+        As in `CommitteeRegressor`.
     engine, n_jobs, random_state, verbose : as in `CommitteeRegressor`.
 
     Attributes
@@ -85,6 +87,7 @@ class SparseGPRegressor(Regressor):
         chunk_size="auto",
         noise="auto",
         learn=True,
+        trend=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -98,6 +101,7 @@ class SparseGPRegressor(Regressor):
         self.chunk_size = chunk_size
         self.noise = noise
         self.learn = learn
+        self.trend = trend
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
