@@ -32,6 +32,11 @@ def _linear(k, x, z, same):
     return sum(a * b / l**2 for a, b, l in zip(x, z, _columns(k.length_scale, len(x))))
 
 
+def _trend(k, x, z, same):
+    terms = zip(x, z, _columns(k.centre, len(x)), _columns(k.length_scale, len(x)))
+    return k.variance * (1.0 + sum((a - c) * (b - c) / l**2 for a, b, c, l in terms))
+
+
 def _rbf(k, x, z, same):
     return k.variance * math.exp(-0.5 * _squared_distance(x, z, k.length_scale))
 
@@ -80,6 +85,7 @@ KERNELS = {
     "Constant": _constant,
     "White": _white,
     "Linear": _linear,
+    "Trend": _trend,
     "RBF": _rbf,
     "Matern12": _matern12,
     "Matern32": _matern32,
