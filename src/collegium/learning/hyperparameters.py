@@ -18,6 +18,7 @@ import numpy as np
 from .. import kernels
 from ..kernels import Kernel
 from ..kernels.matern12 import Matern12
+from ..kernels.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
 from ..messages.experts.base import Expert
@@ -34,6 +35,8 @@ from .ids import levels_by_held_out
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
+from .scores import scores_by_held_out
+from .trials import with_scores
 
 Array = np.ndarray
 
@@ -129,11 +132,14 @@ def learn(
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
     effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
+    scores: tuple[LevelScores, ...] = ()
     if kernel is None and effort.family:
         levels = levels_by_held_out(pool, levels, noise, engine, clock.out, say)
+        scores = scores_by_held_out(pool, levels, noise, engine, clock.out, say)
     learner = _Learner(
-        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels, trend
-    )
+        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels, scores,
+        trend,
+    )  # fmt: skip
     found = learner.run(kernel)
     return replace(found, kernel=learner.whole(found.kernel))
 
@@ -173,15 +179,21 @@ class _Learner:
     clock: Clock
     say: Callable[[str], None]
     levels: tuple[int, ...] = ()
+    scores: tuple[LevelScores, ...] = ()
     trend: Kernel | None = None
 
     def __post_init__(self) -> None:
-        self.scales = Scales.of(self.pool.sample.X, self.levels)
+        self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
 
+    def placed(self, kernel: Kernel) -> Kernel:
+        """The kernel, of scores of levels too where there are some; θ is the same."""
+        return with_scores(kernel, self.scores)
+
     def whole(self, kernel: Kernel) -> Kernel:
-        """The kernel, with the trend where there is one; θ is the same."""
-        return kernel if self.trend is None else kernel + self.trend
+        """That, with the trend where there is one."""
+        own = self.placed(kernel)
+        return own if self.trend is None else own + self.trend
 
     def run(self, kernel: Kernel | None) -> Learnt:
         """Fit random rows, choose a kernel, then fit clusters in its metric."""
@@ -224,13 +236,15 @@ class _Learner:
         if self.d > MOST_COLUMNS:
             return None
         broad = self.scales.kernel("Matern12").scaled(0.3)
-        width = Metric.of(broad, X).width
+        width = Metric.of(self.placed(broad), X).width
         sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(width)]
         y = self.pool.sample.y[sample]
-        before = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
+        before = agreement(Metric.of(self.placed(rough.kernel), X).forward(X[sample]), y)
         if before > ENOUGH_AGREEMENT:
             return None
-        found = find_neighbour_metric(Metric.of(broad, X), X[sample], y, self.clock.out)
+        found = find_neighbour_metric(
+            Metric.of(self.placed(broad), X), X[sample], y, self.clock.out
+        )
         chance = 5.0 / np.sqrt(sample.size)
         if found.agreement < before + max(MORE_AGREEMENT, chance):
             return None
@@ -249,7 +263,7 @@ class _Learner:
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
         tried = self._tried(rough, chunks)
-        gaps = self.pool.around(rough.kernel, groups)
+        gaps = self.pool.around(self.placed(rough.kernel), groups)
         best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
         if not e.second or self.clock.out():
             return best
@@ -381,7 +395,7 @@ class _Learner:
         return cut(*self.pool.rows.fields(), groups)
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
-        return self.pool.clusters(kernel, size, count, self.rng)
+        return self.pool.clusters(self.placed(kernel), size, count, self.rng)
 
     def _with_far(self, groups: list[Array]) -> list[Array]:
         """Clusters; beside a trend also rows from end to end, which show how far others reach."""
@@ -392,7 +406,8 @@ class _Learner:
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows to hold out, and for each the rows nearest to it."""
         held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        return held_out, self.pool.near(kernel, held_out, self.effort.near_neighbours)
+        near = self.pool.near(self.placed(kernel), held_out, self.effort.near_neighbours)
+        return held_out, near
 
 
 def _value(learnt: Learnt) -> float:

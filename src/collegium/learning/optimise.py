@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -33,6 +33,10 @@ class Scales:
         scales = column_scales(X)
         scales[list(levels)] = 1.0  # as far as two levels are apart
         return cls(scales, X.shape[0], levels)
+
+    def with_scores(self, count: int) -> Scales:
+        """With so many columns of variance one behind the others."""
+        return replace(self, columns=np.concatenate([self.columns, np.ones(count)]))
 
     def kernel(self, family: str, variance: float = 1.0) -> Kernel:
         """A kernel to start from: length scales are √d standard deviations of the columns."""
