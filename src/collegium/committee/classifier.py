@@ -80,6 +80,8 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of held-out rows. False: take the kernel as it is.
+    trend : None, "linear", column or list of columns, default=None
+        A level and slopes of the latent functions beside the kernel, as in CommitteeRegressor.
     store : path, default=None
         A folder for rows that do not fit into memory, as in CommitteeRegressor.
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
@@ -136,6 +138,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         learn=True,
         categorical_features="from_dtype",
         time_limit=None,
+        trend=None,
         store=None,
         engine=None,
         n_jobs=None,
@@ -154,6 +157,7 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
         self.learn = learn
         self.categorical_features = categorical_features
         self.time_limit = time_limit
+        self.trend = trend
         self.store = store
         self.engine = engine
         self.n_jobs = n_jobs

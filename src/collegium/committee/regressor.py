@@ -101,6 +101,9 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         the rows around them; variances stay the committee's. `fit` only. O(n²) for the
         preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
         `collegium.CG(tol, max_iter)` says when to stop.
+    trend : None, "linear", column or list of columns, default=None
+        A level and slopes beside the kernel, of all or some columns, so wide that the data alone
+        set them: extrapolation follows the line. See docs/priors.md.
     target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
@@ -208,6 +211,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         learn="auto",
         n_starts=1,
         refine=None,
+        trend=None,
         target_transform="auto",
         input_transform="auto",
         categorical_features="from_dtype",
@@ -231,6 +235,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
+        self.trend = trend
         self.target_transform = target_transform
         self.input_transform = input_transform
         self.categorical_features = categorical_features

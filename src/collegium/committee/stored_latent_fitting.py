@@ -65,6 +65,7 @@ class StoredLatentSystem(LatentSystem):
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
             clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
+            trend=s.trend if kernel is None else None,
             weigh=partial(for_learning, noisy=self._noisy),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
 from .families import FAMILIES, gap_density, near_check, roughest_good
+from .far import end_to_end, learn_far, reaches_far
+from .ids import levels_by_held_out
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
@@ -43,6 +46,8 @@ HOPELESS = 0.5
 #: not searched if they correlate by ENOUGH_AGREEMENT already, or in more than MOST_COLUMNS
 #: columns, where no row is near.
 MORE_AGREEMENT, ENOUGH_AGREEMENT, MOST_COLUMNS = 0.1, 0.5, 20
+#: Rows of a cluster from which on there is time to learn kernels that reach far from all rows.
+FAR_FROM = 400
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -112,20 +117,25 @@ def learn(
     judge: Callable[[Kernel, float], Correction] | None = None,
     clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
+    trend: Kernel | None = None,
 ) -> Learnt:
     """Learn kernel and noise for standardised targets.
 
     `rows`: all of them, or a `Pool` where they are not in memory. `kernel` gives the family and
     the start; a given `noise` is kept. `judge` scores a kernel and a noise on held-out rows; if
     given, the family is chosen by it alone. `levels`: columns of codes, which are equal or not.
+    `trend`, which has no free parameters, stands beside every kernel and is part of the result.
     When the clock runs out, the best so far is returned.
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
     effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
+    if kernel is None and effort.family:
+        levels = levels_by_held_out(pool, levels, noise, engine, clock.out, say)
     learner = _Learner(
-        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels
+        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels, trend
     )
-    return learner.run(kernel)
+    found = learner.run(kernel)
+    return replace(found, kernel=learner.whole(found.kernel))
 
 
 def learn_anchored(
@@ -163,14 +173,21 @@ class _Learner:
     clock: Clock
     say: Callable[[str], None]
     levels: tuple[int, ...] = ()
+    trend: Kernel | None = None
 
     def __post_init__(self) -> None:
         self.scales = Scales.of(self.pool.sample.X, self.levels)
         self.n, self.d = self.pool.sample.X.shape
 
+    def whole(self, kernel: Kernel) -> Kernel:
+        """The kernel, with the trend where there is one; θ is the same."""
+        return kernel if self.trend is None else kernel + self.trend
+
     def run(self, kernel: Kernel | None) -> Learnt:
         """Fit random rows, choose a kernel, then fit clusters in its metric."""
         e = self.effort
+        if kernel is not None and reaches_far(kernel) and e.final_size >= FAR_FROM:
+            return learn_far(self, kernel, partial(self._clusters, kernel))
         if self.n <= e.at_once:
             chunks = self._cut([np.arange(self.n)])
             if kernel is not None:
@@ -189,7 +206,7 @@ class _Learner:
         if self.clock.out():
             self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
             return rough
-        groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
+        groups = self._with_far(self._clusters(rough.kernel, e.final_size, e.final_chunks))
         few = groups[:: max(1, len(groups) // e.first_chunks)]
         nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
         if len(few) == len(groups):
@@ -230,7 +247,7 @@ class _Learner:
         """Choose a family, and one kernel of it or a sum of two."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
-        chunks = self._cut(groups)
+        chunks = self._cut(self._with_far(groups))
         tried = self._tried(rough, chunks)
         gaps = self.pool.around(rough.kernel, groups)
         best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
@@ -263,7 +280,7 @@ class _Learner:
     def _judged(self, tried: list[Learnt]) -> Learnt:
         """The family with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
-        densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
+        densities = [-self.judge(self.whole(learnt.kernel), learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
             self.say(
                 f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
@@ -280,7 +297,8 @@ class _Learner:
         hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
         near, scores = self._near(kernel), []
         for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
-            check = near_check(learnt.kernel, learnt.noise, self.pool.rows, *near, self.engine)
+            whole = self.whole(learnt.kernel)
+            check = near_check(whole, learnt.noise, self.pool.rows, *near, self.engine)
             by_row = -float(check.each.sum(axis=1).mean())
             scores.append(score + by_row)
             self.say(
@@ -293,7 +311,8 @@ class _Learner:
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
         """Log density per row of held-out chunks."""
-        found = gap_density(learnt.kernel, learnt.noise, self.pool.rows, gaps, self.engine)
+        whole = self.whole(learnt.kernel)
+        found = gap_density(whole, learnt.noise, self.pool.rows, gaps, self.engine)
         return float(found.mean())
 
     def _with_second(
@@ -330,7 +349,7 @@ class _Learner:
         start_noise = self._noise(noise or self.noise_start or 0.1)
 
         def objective(k: Kernel, s: float) -> tuple[float, Array]:
-            return factorised(k, s, chunks, self.engine)
+            return factorised(self.whole(k), s, chunks, self.engine)
 
         def run(start: Kernel, s: float) -> Learnt:
             return maximise(
@@ -352,6 +371,9 @@ class _Learner:
                 best.warn_if_not_converged()
         return best
 
+    def fit_groups(self, kernel: Kernel, noise: float | None, groups: list[Array], **how) -> Learnt:
+        return self._fit(kernel, noise, self._cut(groups), **how)
+
     def _noise(self, start: float) -> float:
         return start if self.noise is None else self.noise
 
@@ -360,6 +382,12 @@ class _Learner:
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
         return self.pool.clusters(kernel, size, count, self.rng)
+
+    def _with_far(self, groups: list[Array]) -> list[Array]:
+        """Clusters; beside a trend also rows from end to end, which show how far others reach."""
+        return (
+            groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
+        )
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows to hold out, and for each the rows nearest to it."""
