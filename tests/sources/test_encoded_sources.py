@@ -61,6 +61,35 @@ def test_the_model_of_files_is_that_of_the_frame(tmp_path, kind):
     assert_array_equal(parquet.read_table(again)["w"].to_numpy(), later["w"])
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: collegium.ExpertsRegressor(Matern32(1.0, LENGTHS), noise=0.1, learn=False),
+        lambda: collegium.SparseGPRegressor(Matern32(1.0, LENGTHS), noise=0.1, learn=False),
+        lambda: collegium.OnlineGPRegressor(Matern32(1.0, LENGTHS), noise=0.1),
+        lambda: collegium.OnlineGPClassifier(Matern32(1.0, LENGTHS)),
+    ],
+    ids=["experts", "sparse", "online", "online classes"],
+)
+def test_every_estimator_of_tables_reads_them_from_files(tmp_path, make):
+    own = frame()
+    if isinstance(make(), collegium.OnlineGPClassifier):
+        own["fare"] = (own["fare"] > 0.3).astype(float)
+    arrays = make().set_params(random_state=0).fit(own[COLUMNS], own["fare"], own["w"])
+    model = make().set_params(random_state=0).fit(opened(written(tmp_path, "codes", own)))
+    assert model.encoding_ == arrays.encoding_ and model.n_features_in_ == 5
+    assert_array_equal(model.predict(own[COLUMNS]), arrays.predict(own[COLUMNS]))
+
+
+def test_a_chunk_that_is_bad_for_two_reasons_is_left_out_once(tmp_path):
+    own = frame()[["price", "w", "fare"]].astype(float)
+    own.loc[3, "price"], own.loc[2, "fare"] = np.inf, np.nan
+    data = written(tmp_path, "parquet", own)
+    source = collegium.open(data, target="fare", on_bad_chunk="skip")
+    assert source.learn_encoding().plain and len(list(source.rows())) == 5
+    assert len(source.skipped) == 1
+
+
 def test_a_frame_with_the_name_of_its_target_is_the_frame():
     own = frame()[[*COLUMNS, "fare"]]
     arrays = CommitteeRegressor(**FIXED).fit(own[COLUMNS], own["fare"])

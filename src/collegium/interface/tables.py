@@ -187,5 +187,5 @@ def origin_of(source: Source) -> str:
     stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
     own = () if source.encoding is None else (source.encoding,)  # other levels, another store
-    cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows,)  # tells what is left out
-    return fingerprint(stamps, *roles, *cut, *own)
+    cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows, source.missing)
+    return fingerprint(stamps, *roles, *cut, *own)  # `cut` tells what is left out

@@ -164,8 +164,8 @@ class Source:
         self.leave_out(left_out)
 
     def leave_out(self, left_out: Skipped) -> None:
-        """Note what is left out, once."""
-        if left_out not in self.skipped:
+        """Note what is left out, once, for the reason that was found first."""
+        if (left_out.id, left_out.file) not in {(one.id, one.file) for one in self.skipped}:
             self.skipped.append(left_out)
 
 
