@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..interface.effects import Explained
 from ..interface.estimator import fitted
 from ..likelihoods.base import Scalar
 from ..transforms.warping import WarpedAnswers
@@ -14,7 +15,7 @@ from ..transforms.warping import WarpedAnswers
 Array = np.ndarray
 
 
-class Fitted:
+class Fitted(Explained):
     """Attributes of CommitteeRegressor that read `model_`."""
 
     model_: Any

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from ..interface.watching import FEW
 from ..numerics.tiles import TILE
 from .following import Following
+
+Array = np.ndarray
 
 
 class Follows:
@@ -29,3 +33,8 @@ class Follows:
     @property
     def n_relearnt(self) -> int:
         return 0 if self.following is None else self.following.n_relearnt
+
+    def _sample_or(self, Z: Array) -> Array:
+        """Inputs of the stream's sample, or anchors where there is none."""
+        own = self.following
+        return Z if own is None or not own.sample.rows.w.size else own.sample.rows.X

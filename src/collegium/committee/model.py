@@ -45,6 +45,8 @@ Array = np.ndarray
 #: A stream is checked with so many of its last rows, and of these the nearest to each arriving
 #: one: all rows would cost more than learning does.
 LAST, WATCHED_NEAR = 500, 20
+#: Rows of a store that means are looked at; nearest rows that these take, at most.
+SOME_ROWS, NEAR_FOR_MEANS = 2_000, 100
 
 
 @record("committee.model/1")
@@ -178,6 +180,21 @@ class CommitteeModel(Follows, Additive, Model):
         X = found.X if self.places is None else self.places
         return replace(found, X=X, y=found.y if self.targets is None else self.targets)
 
+    def some_inputs(self) -> Array:
+        if self.stored is not None:
+            kept = self.on_disk()
+            return kept.take(kept.store.sample(SOME_ROWS)).X
+        if self.committee.arrived:
+            return self.committee.rows().X
+        return self._sample_or(self.committee.basis.Z)
+
+    @property
+    def costly_means(self) -> bool:
+        return bool(self.averaged) or (self.n_local > 0 and not self.exact)
+
+    def for_means(self) -> CommitteeModel:
+        return replace(self, n_local=min(self.n_local, NEAR_FOR_MEANS), errors=None)
+
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
 
@@ -304,6 +321,22 @@ class LatentModel(Follows, LatentAdditive, Model):
         for part in parts[1:]:
             kept = kept + part
         return Rows(kept.X, self.units.backward(kept.y), kept.w)
+
+    def some_inputs(self) -> Array:
+        if self.stored is not None:
+            kept = self.stored.on_disk()
+            return kept.take(kept.store.sample(SOME_ROWS)).X
+        if self.waiting is not None:
+            return self.waiting.rows.X
+        parts = [one.chunk.load()[0] for one in self.committees[0].states]
+        return np.concatenate(parts) if parts else self._sample_or(self.anchors)
+
+    @property
+    def costly_means(self) -> bool:
+        return self.n_local > 0 and self.waiting is None
+
+    def for_means(self) -> LatentModel:
+        return replace(self, n_local=min(self.n_local, NEAR_FOR_MEANS))
 
     def log_evidence(self) -> float:
         return sum(replace(one).log_evidence for one in self.committees)

@@ -213,8 +213,15 @@ class Made:
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.others: dict[str, Any] = {}
 
     def get(self, make: Callable[[], Any]) -> Any:
         if self.value is None:
             self.value = make()
         return self.value
+
+    def named(self, name: str, make: Callable[[], Any]) -> Any:
+        """What else is made of the model."""
+        if name not in self.others:
+            self.others[name] = make()
+        return self.others[name]

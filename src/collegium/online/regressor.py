@@ -8,6 +8,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
+from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
@@ -21,7 +22,7 @@ from .arguments import first_rows, repeated, shuffled
 from .stream import OnlineModel, RegressionOptions, begin
 
 
-class OnlineGPRegressor(Regressor):
+class OnlineGPRegressor(Explained, Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
     Rows are used one after the other and forgotten; what is known is kept as the mean and
@@ -75,6 +76,7 @@ class OnlineGPRegressor(Regressor):
     n_seen_ : int, rows seen.
     n_relearnt_ : int, how often hyperparameters were learnt again.
     log_evidence_ : float, Σ log p(row | the rows before it).
+    feature_importances_ : array, the share of the function's variance that each column explains.
 
     Notes
     -----

@@ -98,6 +98,12 @@ class OnlineModel(Model):
     def log_evidence(self) -> Array:
         return self.gp.log_evidence
 
+    def some_inputs(self) -> Array:
+        if self.waiting is not None:
+            return self.waiting.rows.X
+        sample = None if self.watch is None else self.watch.sample.rows
+        return self.gp.Z if sample is None or not sample.w.size else sample.X
+
     def predictor(self) -> OnlinePredictor | ErrorPredictor:
         own, likelihood = OnlinePredictor(self.gp), self.gp.likelihood
         if self.errors is None or not isinstance(likelihood, Gaussian):

@@ -80,6 +80,14 @@ class SparseModel(Additive, Model):
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
 
+    def some_inputs(self) -> Array:
+        if self.committee.arrived:
+            return self.committee.rows().X
+        return self.committee.basis.Z if self.checked is None else self.checked.rows.X
+
+    def for_means(self) -> SparseModel:
+        return replace(self, errors=None)
+
     def predictor(self) -> Any:
         own = self.function_predictor()
         if self.errors is None:

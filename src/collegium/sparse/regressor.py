@@ -12,6 +12,7 @@ from ..committee.fitting import fit_model
 from ..committee.job_fitting import fit_job, stream_job
 from ..committee.stream_fitting import chunks_of
 from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
+from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
@@ -22,7 +23,7 @@ from .fitting import SparseSystem
 from .methods import METHODS, TRANSDUCTIVE
 
 
-class SparseGPRegressor(Regressor):
+class SparseGPRegressor(Explained, Regressor):
     """Gaussian-process regression with a small set of anchors, by six classical methods.
 
     They differ in what a row's target is taken to know beyond the anchors (nothing, its own
@@ -60,6 +61,7 @@ class SparseGPRegressor(Regressor):
     anchors_ : array of shape (m, d).
     selection_ : record with `Z`, `index`, `gains` and `remaining`: what each anchor brought.
     log_evidence_ : float, the method's log p(y | X), or its bound ("vfe"); summed over outputs.
+    feature_importances_ : array, the share of the function's variance that each column explains.
 
     Examples
     --------
