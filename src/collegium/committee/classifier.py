@@ -105,7 +105,7 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
         asked for; (1, 1) with learn=False.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
     feature_importances_ : array, the share of the latent functions' variance that each column
-        explains, with interactions.
+        explains, with interactions; `summary()` says in words what was found.
 
     Examples
     --------

@@ -153,7 +153,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         `checked`, `coverage`, `log_density`, `outside`, and the same of the last few hundred.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
     feature_importances_ : array, the share of the function's variance that each column explains,
-        with interactions.
+        with interactions; `summary()` says in words what was found.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
         sample of at most 1000: how many anchors or query points a committee wants.
 

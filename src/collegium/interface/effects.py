@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.threads import single_threaded
 from ..rows.partition import evenly_spaced
+from .summary import summary_of
 
 Array = np.ndarray
 #: Rows that effects are averaged over where means cost little and where they do not; fewer where
@@ -64,6 +65,39 @@ class Explained:
             groups = columns_together(X.shape[1], getattr(self, "encoding_", None))
             some = evenly_spaced(X.shape[0], rows_for(len(groups), costly=model.costly_means))
             return shares(f, X[some], groups)
+
+    def summary(self) -> str:
+        """Say in about ten plain lines what was found.
+
+        Rows, columns and chunks; the function, term by term; the noise; transforms; the evidence;
+        the columns that matter most (`feature_importances_`, which takes seconds when first asked
+        for).
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from collegium import CommitteeRegressor
+        >>> from collegium.kernels import RBF
+        >>> X = np.random.default_rng(0).uniform(-3, 3, size=(100, 2))
+        >>> model = CommitteeRegressor(RBF(1.0, [0.7, 9.0]), noise=0.01, learn=False)
+        >>> print(model.fit(X, np.sin(2 * X[:, 0])).summary())  # doctest: +ELLIPSIS
+        CommitteeRegressor
+          rows        100, used as they are (an exact Gaussian process)
+          columns     2: x0, x1
+          function    a very smooth function (squared exponential), sd 1; length scales x0 0.7, x1 9
+          noise       standard deviation 0.1
+          errors      of the same size everywhere, normal
+          transforms  none
+          evidence    log p(y given X) = ...
+          matters     x0 100%; 1 hardly
+        """
+        check_is_fitted(self)
+        with single_threaded():
+            return summary_of(self)
 
 
 def rows_for(columns: int, *, costly: bool) -> int:
