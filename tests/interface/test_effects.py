@@ -199,3 +199,24 @@ def test_counts_and_classes():
     labels = np.array(["in", "out", "far"])[(np.abs(X[:, 1]) > 0.7) + 1 * (np.abs(X[:, 1]) > 1.4)]
     model = CommitteeClassifier(**own, learn=False).fit(X, labels)
     assert model.feature_importances_[1] > 0.7
+
+
+def test_levels_dates_and_gaps_have_shares_of_their_own():
+    rng = np.random.default_rng(2)
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.uniform(0, 300, 250), unit="D")
+    cut, size = rng.choice(["fair", "good", "best"], 250), rng.normal(size=250)
+    gone = rng.uniform(size=250) < 0.4
+    frame = pd.DataFrame({"cut": cut, "day": days, "size": np.where(gone, np.nan, size), "no": 1.0})
+    y = 1.0 * (cut == "best") + np.where(gone, 2.0, 0.3 * size) + rng.normal(size=250) * 0.05
+    encoding = Encoding.learn(frame)
+    X = encoding.forward(frame)
+    kernel = kernels.Matern32(1.0, [0.5, 1e8, 2.0, 1.0, 0.5], categories=[0])
+    model = CommitteeRegressor(kernel, noise=0.01, learn=False).fit(X, y)
+    model.encoding_, model.n_features_in_ = encoding, 4
+    model.feature_names_in_ = np.array(frame.columns, dtype=object)
+    found = model.feature_importances_
+    assert found.shape == (4,) and found.sum() == pytest.approx(1.0)
+    assert found[2] > 0.6 > found[0] > 0.1 and found[1] < 0.02 and found[3] == 0.0
+    text = model.summary()
+    for words in ("4: cut, day, size, no", "cut (3)", "size is missing", "matters     size"):
+        assert words in text

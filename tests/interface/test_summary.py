@@ -92,6 +92,10 @@ def test_levels_dates_and_gaps_are_told():
         (kernels.Group("store", variance=0.25), "an effect of each group, sd 0.5 of store"),
         (kernels.Sphere(kernels.Matern32, columns=("lon", "lat")), "of lon, lat (sphere), sd 1"),
         (kernels.Constant(4.0), "a constant, sd 2"),
+        (
+            kernels.Matern32(1.0, [3.0, 2.0, 9.0, 1.0], categories=["store"]),
+            "length scales store 1 (levels), lat 2, lon 3, month 9",
+        ),
         (kernels.RationalQuadratic(1.0, 3.0), "length scale 3 of lon, lat, month, store"),
         (
             kernels.Matern12(columns="lon") * kernels.Matern12(columns="lat"),

@@ -167,13 +167,17 @@ def _size(kernel: Any) -> str:
 
 
 def lengths_words(kernel: Any, names: list[str], spread: Array) -> str:
-    """Length scales in the units of the columns, the shortest beside the spread of each first."""
+    """Length scales in the units of the columns, the shortest beside the spread of each first;
+    levels are one apart."""
+    codes = [k for k in getattr(kernel, "categories", ()) if not isinstance(k, str)]
+    spread = spread.copy()
+    spread[codes] = 1.0
     if np.ndim(kernel.length_scale) == 0:
         text = f"length scale {float(kernel.length_scale):.3g} of {listed(names)}"
     else:
         lengths = np.asarray(kernel.length_scale, dtype=float)
         order = np.argsort(lengths / spread, kind="stable")
-        words = [f"{names[j]} {lengths[j]:.3g}" for j in order]
+        words = [f"{names[j]} {lengths[j]:.3g}" + " (levels)" * (j in codes) for j in order]
         text = f"length scales {listed(words, 'longer')}"
     if hasattr(kernel, "period"):
         periods = np.broadcast_to(kernel.period, (len(names),))
