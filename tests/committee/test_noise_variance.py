@@ -5,13 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern as TheirMatern
 
 import collegium
 import reference
-from collegium import CommitteeRegressor, ExpertsRegressor, SparseGPRegressor, kernels
+from collegium import (
+    CommitteeRegressor,
+    ExpertsRegressor,
+    OnlineGPRegressor,
+    SparseGPRegressor,
+    kernels,
+)
 from collegium.engines import Serial
 from collegium.messages.evidence import anchored, factorised
 from collegium.messages.experts import Expert
@@ -392,3 +399,55 @@ def test_rows_as_weights_have_the_same_noise():
     assert plain.extra is None
     assert_allclose(plain.psi(noise), known.psi(0.01), rtol=1e-12)
     assert rows.as_weights(0.01) == (rows, 0.01)
+
+
+# --- the online GP --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:error bars cover")
+@pytest.mark.parametrize("way", ["fit", "sweeps", "stream"])
+def test_an_online_gp_takes_noise_as_an_effective_weight(way):
+    X, y, w, v = balanced(60)
+    own = OnlineGPRegressor(KERNEL, noise=0.2, learn=False, budget=200, random_state=0)
+    own.set_params(n_sweeps=2 if way == "sweeps" else 1)
+    found = []
+    for weight, more in ((w, {"noise_variance": v}), (w * 0.2 / (0.2 + v), {})):
+        if way == "stream":
+            model = clone(own)
+            for part in np.split(np.arange(120).reshape(2, 60).T.ravel(), 4):  # pair by pair
+                known = {name: value[part] for name, value in more.items()}
+                model.partial_fit(X[part], y[part], weight[part], **known)
+        else:
+            model = clone(own).fit(X, y, weight, **more)
+        found.append(function_at(model, queries()))
+    assert_allclose(found[0], found[1], atol=1e-8)
+
+
+def test_an_online_gp_with_a_large_basis_is_the_exact_gp():
+    X, y, v = table(100)
+    own = OnlineGPRegressor(KERNEL, noise=0.1, learn=False, budget=100, novelty=1e-12)
+    own.fit(X, y, noise_variance=v)
+    exact = CommitteeRegressor(**GIVEN, noise=0.1).fit(X, y, noise_variance=v)
+    assert_allclose(function_at(own, queries()), function_at(exact, queries()), atol=1e-4)
+    assert own.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-2)
+
+
+def test_an_online_gp_learns_what_is_not_known():
+    X, y, v = table(800, seed=6)
+    own = OnlineGPRegressor(kernels.RBF(1.0, [1.0, 1.0]), random_state=0)
+    assert own.fit(X, y, noise_variance=v).noise_ == pytest.approx(0.04, rel=0.6)
+    stream = OnlineGPRegressor(kernels.RBF(1.0, [1.0, 1.0]), random_state=0)
+    for part in np.split(np.arange(800), 8):
+        stream.partial_fit(X[part], y[part], noise_variance=v[part])
+    assert stream.noise_ == pytest.approx(0.04, abs=0.04)
+    assert 0.9 < stream.stream_.coverage < 0.99
+
+
+@pytest.mark.parametrize("more", [{"likelihood": "poisson"}, {"noise": "varying"}])
+def test_an_online_gp_refuses_what_it_does_not_go_with(more):
+    X, y, v = table(40)
+    with pytest.raises(ValueError, match="noise_variance"):
+        OnlineGPRegressor(**more).fit(X, np.round(np.abs(y)), noise_variance=v)
+    begun = OnlineGPRegressor(KERNEL, noise=0.1, learn=False, learn_rows=10).partial_fit(X, y)
+    with pytest.raises(ValueError, match="noise_variance.*first call"):
+        begun.partial_fit(X, y, noise_variance=v)
