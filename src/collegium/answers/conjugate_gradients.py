@@ -30,7 +30,7 @@ from ..messages.committee import Committee
 from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.threads import single_threaded
-from ..rows.chunk import Chunk
+from ..rows.chunk import Chunk, rows_of
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from .preconditioner import GIVEN, Preconditioner, group_size, grouped
@@ -56,7 +56,7 @@ class System:
     @classmethod
     def of(cls, kernel: Kernel, noise: float, chunks: Sequence[Chunk]) -> System:
         X = np.concatenate([chunk.X for chunk in chunks])
-        return cls(kernel, X, noise / np.concatenate([chunk.w for chunk in chunks]))
+        return cls(kernel, X, np.concatenate([rows_of(chunk).psi(noise) for chunk in chunks]))
 
     def product(self, w: Array, engine: Any, *, coarse: bool = False) -> Array:
         """(K + Ψ)w  (n, p); every kernel value is computed once and used twice."""

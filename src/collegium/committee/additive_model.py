@@ -13,9 +13,8 @@ from ..likelihoods.units import Units
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
-from ..rows.chunk import Chunk
+from ..rows.chunk import Chunk, chunk_of, rows_of
 from ..rows.ids import ChunkIds, Id, Owners, digest
-from ..rows.rows import Rows
 from ..scale.checked import Checked
 from ..transforms.warping import Warping
 
@@ -174,9 +173,12 @@ class Additive:
                 "changed, and nothing is known of its rows. Call fit without them"
             )
         if receipt.digest != digest(chunks):
+            known = getattr(self, "known_noise", False)
             raise ValueError(
                 f"X, y and sample_weight are not the rows of chunk {id!r}: give them as they came, "
                 "to an estimator with the same arguments"
+                + " (rows with noise_variance are forgotten only where they were kept)"
+                * known
             )
         known = self.committee.known(receipt.anchors).add(chunks, engine, keep=False)
         return self._less(chunks, [id], self.committee.less(known.messages))
@@ -185,7 +187,7 @@ class Additive:
         weight = sum(float(chunk.load()[2].sum()) for chunk in gone)
         left, more = self.ids.without(ids), {}
         if self.checked is not None:
-            rows = [Rows(*chunk.load()) for chunk in gone]
+            rows = [rows_of(chunk) for chunk in gone]
             more["checked"] = reduce(Checked.without, rows, self.checked)
         return self._after(
             committee, left, self.n_chunks - len(gone), self.total_weight - weight, **more
@@ -197,7 +199,7 @@ class Additive:
         if self.owners is None or not stay.any():
             raise ValueError("no rows would be left: call fit with others")
         rows = self.committee.rows().take(stay)
-        committee = self.committee.blank().add([Chunk(0, *rows.fields())], engine, keep=True)
+        committee = self.committee.blank().add([chunk_of(0, rows)], engine, keep=True)
         return self._after(
             committee, self.ids.without(ids), 1, float(rows.w.sum()),
             owners=self.owners.take(stay),

@@ -176,6 +176,20 @@ class Settings:
                 "keeps them on disk. Leave one of them out"
             )
 
+    def with_known_noise(self) -> Settings:
+        """For rows with noise variances: noise beside them is constant, and y is as it came."""
+        asked = {
+            "noise='varying'": self.scale_always,
+            "noise of several values": self.noise is not None and np.ptp(self.noise) > 0.0,
+            "learn='average'": self.averaging == "average",
+            "target_transform": self.target_transform not in (None, "auto"),
+            "store": self.store is not None,
+        }
+        named = [name for name, wanted in asked.items() if wanted]
+        if named:
+            raise ValueError(f"noise_variance does not go with {', '.join(named)}: leave one out")
+        return replace(self, errors="constant", averaging="", target_transform=None)
+
     def averages(self, shape: tuple[int, ...], p: int) -> bool:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
         if self.averaging == "average":

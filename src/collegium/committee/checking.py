@@ -15,7 +15,7 @@ from ..kernels import Kernel
 from ..learning.calibration import Correction, calibrate, judge
 from ..learning.dof import degrees_of_freedom
 from ..messages.committee import Committee
-from ..rows.chunk import cut
+from ..rows.chunk import cut_rows
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import chunk_groups, evenly_spaced, lowest
 from ..rows.rows import Rows
@@ -154,7 +154,7 @@ class LeftOut:
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
         """Of the other rows, under a prior whose noise is `ratio` times that given."""
-        chunks = cut(*self.rows.fields(), self.groups)
+        chunks = cut_rows(self.rows, self.groups)
         start, keep = self._start(prior, ratio), self.settings.keeps_rows
         return start.add(chunks, self.settings.engine, keep=keep)
 
@@ -177,7 +177,8 @@ class LeftOut:
         """Errors and variances at the rows left out; `ask` makes the predictor of a committee."""
         committee = self.committee(prior, ratio)
         found = ask(committee).predict(self.rows.X[self.held], self.settings.engine)
-        return self.rows.y[self.held] - found.mean, found.variance + committee.noise
+        known = 0.0 if self.rows.extra is None else self.rows.extra[self.held]
+        return self.rows.y[self.held] - found.mean, found.variance + committee.noise + known
 
     def others(self) -> Rows:
         return self.rows.take(np.concatenate(self.groups))

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..interface.arguments import check_chunk_id
 from ..interface.classifier import Classifier
+from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.stream import grow
 from ..interface.tables import as_source
@@ -40,7 +41,7 @@ Array = np.ndarray
 NEAREST = 100
 
 
-class CommitteeClassifier(FromLabelledRows, Classifier):
+class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
@@ -108,6 +109,8 @@ class CommitteeClassifier(FromLabelledRows, Classifier):
     calibration_ : (float, float), factors of the latent means and variances that held-out rows
         asked for; (1, 1) with learn=False.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
+    feature_importances_ : array, the share of the latent functions' variance that each column
+        explains, with interactions; `summary()` says in words what was found.
 
     Examples
     --------

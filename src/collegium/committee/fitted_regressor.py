@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..interface.effects import Explained
 from ..interface.estimator import fitted
 from ..likelihoods.base import Scalar
+from ..transforms.warping import WarpedAnswers
+
+Array = np.ndarray
 
 
-class Fitted:
+class Fitted(Explained):
     """Attributes of CommitteeRegressor that read `model_`."""
 
     model_: Any
@@ -31,6 +36,13 @@ class Fitted:
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")
     effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹, from a sample.")
+
+    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
+        warping = self.model_.warping
+        own = super()._answers_at  # type: ignore[misc]
+        if warping is None:
+            return own(X, shift, predictor)
+        return WarpedAnswers(own(warping.places(X), shift, predictor), warping)
 
     @property
     def n_local_(self) -> int:

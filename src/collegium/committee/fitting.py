@@ -16,7 +16,7 @@ from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..learning.pool import Pool
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
-from ..rows.chunk import cut
+from ..rows.chunk import cut_rows
 from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
@@ -145,7 +145,7 @@ class GaussianSystem:
         model = blank_model(job, draft, float(job.rows.w.sum()), job.ids(len(draft.groups)))
         if draft.left is not None:
             model = check_error_bars(job, draft, model, draft.left)
-        chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
+        chunks = cut_rows(draft.rows, draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
             model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
@@ -200,6 +200,7 @@ def blank_model(job: Job, draft: Draft, weight: float, ids: ChunkIds) -> Committ
         exact=draft.alone,
         learnt_at=draft.learnt_at,
         ids=ids,
+        known_noise=draft.rows.extra is not None,
         owners=job.owners if draft.alone else None,
         **as_they_came(job, alone=draft.alone),
     )
@@ -221,7 +222,7 @@ def choose_anchors(job: Job, draft: Draft) -> Draft:
     if not s.anchored:
         return draft
     found = learn_anchored(
-        draft.kernel, draft.noise, draft.Z, cut(*for_learning(rows).fields(), list(draft.groups)),
+        draft.kernel, draft.noise, draft.Z, cut_rows(for_learning(rows), list(draft.groups)),
         s.engine, noise_fixed=s.noise is not None, stop=s.clock.out,
     )  # fmt: skip
     say(f"by the anchored evidence {found.kernel!r}, noise {found.noise:.3g} (standardised y)")
@@ -233,7 +234,8 @@ def anchors_for(job: Job, draft: Draft, m: int) -> Selection:
     if job.settings.anchors is not None:
         return given_anchors(job.settings.anchors)
     rule = RULES[job.settings.selection]
-    return rule(split_trend(draft.kernel)[0], draft.noise, draft.rows, Stop(m), job.rng)
+    rows, noise = draft.rows.as_weights(draft.noise)
+    return rule(split_trend(draft.kernel)[0], noise, rows, Stop(m), job.rng)
 
 
 def given_anchors(Z: Array) -> Selection:
@@ -269,9 +271,10 @@ def rows_to_check(job: Job, draft: Draft) -> LeftOut | None:
 
 
 def checks_bars(job: Job, draft: Draft) -> bool:
-    """Whether noise and scale may be learnt."""
+    """Whether noise and scale may be learnt; known noise cannot be scaled with the kernel."""
     s = job.settings
-    return s.learn and s.noise is None and free_scale(draft.kernel)
+    free = s.learn and s.noise is None and draft.rows.extra is None
+    return free and free_scale(draft.kernel)
 
 
 def check_error_bars(
@@ -295,7 +298,7 @@ def check_error_bars(
 def scaled_draft(rows: Rows, settings: Settings) -> Draft:
     """Targets centred and scaled; kernel and noise, where given, in the same units."""
     scaling = choose_scaling(rows, settings)
-    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
+    scaled = scaling.rows(rows)
     unit = 1.0 / float(scaling.scale[0] ** 2)
     given = settings.kernel
     kernel: Any = None if given is None else given.for_width(rows.X.shape[1]).scaled(unit)
@@ -306,10 +309,10 @@ def scaled_draft(rows: Rows, settings: Settings) -> Draft:
 
 
 def choose_scaling(rows: Rows, settings: Any) -> Scaling:
-    """Each output by its own scale where the noise is learnt; else in the given proportions."""
+    """Each output by its own scale where all noise is learnt; else in the given proportions."""
     scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
     if settings.noise is None:
-        return scaling
+        return scaling if rows.extra is None else scaling.relative_to_first(np.ones(p))
     if settings.noise.size not in (1, p):
         raise ValueError(f"noise has {settings.noise.size} values, but y has {p} outputs")
     if settings.noise[0] == 0.0:

@@ -14,7 +14,7 @@ from ..messages.basis import Anchors
 from ..messages.evidence import factorised
 from ..messages.growing import badly_seen
 from ..numerics.records import record
-from ..rows.chunk import Chunk, cut
+from ..rows.chunk import Chunk, cut_rows, rows_of
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced, some_clusters
 from ..rows.reservoir import Reservoir
@@ -99,7 +99,7 @@ class Following:
         """After chunks were forgotten: the stream learns from none of their rows again."""
         sample = self.sample
         for chunk in chunks:
-            sample = sample.without(Rows(*chunk.load()))
+            sample = sample.without(rows_of(chunk))
         return replace(self, sample=sample)
 
     def with_rows(self, rows: Rows) -> Following:
@@ -133,7 +133,7 @@ def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> floa
     rows, engine = for_learning(rows), engine_for(None)
     points = Metric.of(kernel, rows.X).forward(rows.X)
     groups = some_clusters(points, CLUSTER, CLUSTERS, np.random.default_rng(0))
-    chunks = cut(*rows.fields(), groups)
+    chunks = cut_rows(rows, groups)
     weight, prior = float(sum(chunk.w.sum() for chunk in chunks)), Scales.of(rows.X).prior(kernel)
 
     def objective(k: Kernel, s: float) -> tuple[float, Array]:

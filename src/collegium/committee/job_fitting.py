@@ -11,7 +11,7 @@ from ..interface.encoded import columns_of
 from ..interface.progress import Progress
 from ..interface.validation import generator
 from ..kernels import Kernel
-from ..rows.chunk import Chunk, cut
+from ..rows.chunk import Chunk, cut_rows
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.metric import Metric
 from ..rows.partition import chunk_groups
@@ -78,8 +78,8 @@ class Job:
         """
         if self.chunk_id is None:
             names = range(ids.next, ids.next + len(groups))
-            return cut(*rows.fields(), groups, names), ids.more(len(groups))
-        chunks = cut(*rows.fields(), groups, [(self.chunk_id, i) for i in range(len(groups))])
+            return cut_rows(rows, groups, names), ids.more(len(groups))
+        chunks = cut_rows(rows, groups, [(self.chunk_id, i) for i in range(len(groups))])
         ids = ids + ChunkIds.of([self.chunk_id])
         return chunks, ids if receipt_of is None else ids.with_receipts(chunks, receipt_of)
 

@@ -16,7 +16,6 @@ from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..interface.model import Model
 from ..interface.stream import Waiting
-from ..interface.watching import FEW
 from ..kernels import Kernel
 from ..laplace.calibration import LatentScale
 from ..laplace.committee import LaplaceCommittee, latent_predictors
@@ -27,7 +26,6 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
-from ..numerics.tiles import TILE
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.rows import Rows
@@ -36,6 +34,7 @@ from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
 from .following import Following
+from .following_model import Follows
 from .latent_additive_model import LatentAdditive
 from .latent_predictor import LatentPredictor, OneLatent
 from .stored_rows import OnDisk, Stored, refuse_to_merge, without_stored
@@ -46,28 +45,8 @@ Array = np.ndarray
 #: A stream is checked with so many of its last rows, and of these the nearest to each arriving
 #: one: all rows would cost more than learning does.
 LAST, WATCHED_NEAR = 500, 20
-
-
-class Follows:
-    """A model whose anchors may follow a stream."""
-
-    for_streams: ClassVar[tuple[str, ...]] = ("following",)
-
-    following: Following | None
-    n_local: int
-
-    @property
-    def few_checked(self) -> int:
-        """Rows of a call that are checked at first: few, where raw rows correct predictions."""
-        return FEW if self.n_local else TILE
-
-    @property
-    def n_dropped(self) -> int:
-        return 0 if self.following is None else self.following.n_dropped
-
-    @property
-    def n_relearnt(self) -> int:
-        return 0 if self.following is None else self.following.n_relearnt
+#: Rows of a store that means are looked at; nearest rows that these take, at most.
+SOME_ROWS, NEAR_FOR_MEANS = 2_000, 100
 
 
 @record("committee.model/1")
@@ -103,6 +82,7 @@ class CommitteeModel(Follows, Additive, Model):
     errors_at: int = 0  # rows kept when their scale was last looked for
     checked: Checked | None = None  # of a stream that keeps no rows
     stored: Stored | None = None  # where its rows are, if these are not in memory
+    known_noise: bool = False  # whether rows came with noise variances of their own
 
     for_streams = ("following", "checked")
 
@@ -194,11 +174,26 @@ class CommitteeModel(Follows, Additive, Model):
     def rows(self) -> Rows:
         """Those that were kept, in the units of the user."""
         kept = self.committee.rows()
-        found = Rows(kept.X, self.scaling.mean(kept.y), kept.w)
+        found = self.scaling.rows_in_units(kept)
         if self.warping is not None:
             found = self.warping.rows_in_units(found)
         X = found.X if self.places is None else self.places
-        return Rows(X, found.y if self.targets is None else self.targets, kept.w)
+        return replace(found, X=X, y=found.y if self.targets is None else self.targets)
+
+    def some_inputs(self) -> Array:
+        if self.stored is not None:
+            kept = self.on_disk()
+            return kept.take(kept.store.sample(SOME_ROWS)).X
+        if self.committee.arrived:
+            return self.committee.rows().X
+        return self._sample_or(self.committee.basis.Z)
+
+    @property
+    def costly_means(self) -> bool:
+        return bool(self.averaged) or (self.n_local > 0 and not self.exact)
+
+    def for_means(self) -> CommitteeModel:
+        return replace(self, n_local=min(self.n_local, NEAR_FOR_MEANS), errors=None)
 
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
@@ -326,6 +321,22 @@ class LatentModel(Follows, LatentAdditive, Model):
         for part in parts[1:]:
             kept = kept + part
         return Rows(kept.X, self.units.backward(kept.y), kept.w)
+
+    def some_inputs(self) -> Array:
+        if self.stored is not None:
+            kept = self.stored.on_disk()
+            return kept.take(kept.store.sample(SOME_ROWS)).X
+        if self.waiting is not None:
+            return self.waiting.rows.X
+        parts = [one.chunk.load()[0] for one in self.committees[0].states]
+        return np.concatenate(parts) if parts else self._sample_or(self.anchors)
+
+    @property
+    def costly_means(self) -> bool:
+        return self.n_local > 0 and self.waiting is None
+
+    def for_means(self) -> LatentModel:
+        return replace(self, n_local=min(self.n_local, NEAR_FOR_MEANS))
 
     def log_evidence(self) -> float:
         return sum(replace(one).log_evidence for one in self.committees)

@@ -13,12 +13,17 @@ from ..interface.estimator import all_or_nothing
 from ..interface.regressor import Regressor
 from ..interface.stream import grow
 from ..interface.tables import as_source
-from ..interface.validation import check_exposure, check_outputs
+from ..interface.validation import (
+    check_exposure,
+    check_known,
+    check_noise_variance,
+    check_outputs,
+    refuse_noise_variance,
+)
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..sources.source import Source
-from ..transforms.warping import WarpedAnswers
 from .additive_model import owners_with
 from .fitted_regressor import Fitted
 from .job_fitting import stream_job
@@ -27,7 +32,7 @@ from .latent_stream_fitting import add_regression_rows
 from .rows_regressor import FromRows
 from .stored_fitting import add_stored_rows
 from .stored_latent_fitting import add_stored_sites
-from .stream_fitting import add_rows, chunks_of
+from .stream_fitting import add_rows
 
 Array = np.ndarray
 
@@ -153,6 +158,8 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
     stream_ : how well rows of a stream were predicted before they were learnt from: `rows`,
         `checked`, `coverage`, `log_density`, `outside`, and the same of the last few hundred.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
+    feature_importances_ : array, the share of the function's variance that each column explains,
+        with interactions; `summary()` says in words what was found.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
         sample of at most 1000: how many anchors or query points a committee wants.
 
@@ -260,6 +267,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         sample_weight: ArrayLike | str | None = None,
         *,
         exposure: ArrayLike | None = None,
+        noise_variance: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows.
 
@@ -271,18 +279,24 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
             A weight w means w equal rows.
         exposure : float or array-like of shape (n,), default=None
             Of counts: the time or area in which each was counted; their rate is for one of it.
+        noise_variance : float or array-like of shape (n,), default=None
+            Known noise variance of each row, in the units of y squared, beside `noise`, which is
+            constant then and still learnt where it is not given: a row of weight w is w equal rows
+            of the noise noise + noise_variance each. Predictions of y have `noise` alone. Error
+            bars are not checked on held-out rows; outputs share one kernel and noise.
 
         Returns
         -------
         self
         """
         likelihood = chosen(self)
-        settings = self._settings(likelihood)
+        settings = self._settings(likelihood, known=noise_variance is not None)
         source = as_source(X, y, sample_weight)
         if source is None:
-            self._fit_rows(settings, likelihood, X, y, sample_weight, exposure)
+            self._fit_rows(settings, likelihood, X, y, sample_weight, exposure, noise_variance)
         else:
             check_exposure(exposure, 0, Gaussian())
+            refuse_noise_variance(noise_variance)
             self._fit_source(source, settings, likelihood)
         return self
 
@@ -294,6 +308,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         sample_weight: ArrayLike | None = None,
         *,
         exposure: ArrayLike | None = None,
+        noise_variance: ArrayLike | None = None,
         chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows; earlier ones count as before.
@@ -307,7 +322,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
 
         Parameters
         ----------
-        X, y, sample_weight, exposure : as in `fit`
+        X, y, sample_weight, exposure, noise_variance : as in `fit`
         chunk_id : int or str, default=None
             A name for these rows, for `forget` and `merge`; None: numbers.
 
@@ -317,7 +332,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         """
         model, likelihood = getattr(self, "model_", None), chosen(self)
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
-        settings = self._settings(likelihood)
+        settings = self._settings(likelihood, known=check_known(model, noise_variance))
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         if settings.averaging == "average":
@@ -332,6 +347,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         if model is not None:
             check_same_kind(self, likelihood, exposure)
         rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)
+        rows = check_noise_variance(noise_variance, rows)
         if model is None:
             self.y_ndim_ = y_ndim
         elif likelihood is None:
@@ -363,34 +379,8 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self
         """
         check_is_fitted(self)
-        model = self.model_
-        likelihood, sizes = model.given, model.sizes
-        if getattr(model, "stored", None) is not None:
-            self._keep(self._relearnt_on_disk(self._settings(likelihood)))
-            return self
-        if not sizes:
-            raise ValueError(
-                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
-            )
-        settings = self._settings(likelihood)
-        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
-        owners = model.given_owners() if labels is None else None
-        rows = model.rows()
-        self._keep(self._made_of(settings, rows, likelihood, labels=labels, owners=owners))
+        self._keep(self._relearnt())
         return self
-
-    def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-        model, settings = self.model_, self._settings(chosen(self))
-        if model.sizes and model.ids.receipt(id) is None:
-            return super()._chunks_again(id, X, y, sample_weight)
-        rows, _ = self._rows(chosen(self), X, y, sample_weight, None, reset=False)
-        return chunks_of(stream_job(self, settings, rows, id), model)
-
-    def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
-        warping = self.model_.warping
-        if warping is None:
-            return super()._answers_at(X, shift, predictor)
-        return WarpedAnswers(super()._answers_at(warping.places(X), shift, predictor), warping)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -19,7 +19,7 @@ from ..interface.tables import (
     origin_of_rows,
     refuse_beyond_memory,
 )
-from ..interface.validation import check_exposure, check_rows, check_weights
+from ..interface.validation import check_exposure, check_noise_variance, check_rows, check_weights
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import exposed
@@ -31,11 +31,12 @@ from ..sources.source import Skipped, Source
 from ..store.records import Block
 from .arguments import Settings
 from .fitting import GaussianSystem, fit_model, warped
-from .job_fitting import fit_job
-from .latent_arguments import check_latent_rows, regression_settings, sweeps_asked
+from .job_fitting import fit_job, stream_job
+from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
 from .latent_fitting import fit_regression
 from .stored_fitting import filled_store, fit_stored, store_and_fit
 from .stored_latent_fitting import fit_stored_regression
+from .stream_fitting import chunks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +123,18 @@ class FromRows:
         uneven = model.units.exposed
         return fit_stored_regression(self, settings, model.given, store, self._say(), uneven=uneven)
 
-    def _fit_rows(self: Any, settings, likelihood, X, y, sample_weight, exposure) -> None:
+    def _chunks_again(self: Any, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        model, likelihood = self.model_, chosen(self)
+        if model.sizes and model.ids.receipt(id) is None:
+            return super()._chunks_again(id, X, y, sample_weight)  # type: ignore[misc]
+        rows, _ = self._rows(likelihood, X, y, sample_weight, None, reset=False)
+        return chunks_of(stream_job(self, self._settings(likelihood), rows, id), model)
+
+    def _fit_rows(
+        self: Any, settings, likelihood, X, y, sample_weight, exposure, noise_variance=None
+    ) -> None:
         rows, self.y_ndim_ = self._rows(likelihood, X, y, sample_weight, exposure, reset=True)
+        rows = check_noise_variance(noise_variance, rows)
         labels = settings.labels(rows.X.shape[0])
         self._keep(self._made_of(settings, rows, likelihood, labels=labels))
 
@@ -143,8 +154,30 @@ class FromRows:
                 return fit_model(GaussianSystem(), warped(job))
             return fit_regression(job, likelihood, sweeps_asked(self.sweeps))
 
-    def _settings(self: Any, likelihood: Scalar | None) -> Settings:
-        return Settings.of(self) if likelihood is None else regression_settings(self, likelihood)
+    def _relearnt(self: Any) -> Any:
+        """The model of the rows that were kept, learnt anew."""
+        model = self.model_
+        likelihood, sizes = model.given, model.sizes
+        settings = self._settings(likelihood, known=getattr(model, "known_noise", False))
+        if getattr(model, "stored", None) is not None:
+            return self._relearnt_on_disk(settings)
+        if not sizes:
+            raise ValueError(
+                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
+            )
+        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        owners = model.given_owners() if labels is None else None
+        return self._made_of(settings, model.rows(), likelihood, labels=labels, owners=owners)
+
+    def _settings(self: Any, likelihood: Scalar | None, *, known: bool = False) -> Settings:
+        """`known`: rows have noise variances of their own."""
+        if likelihood is None:
+            return Settings.of(self).with_known_noise() if known else Settings.of(self)
+        if known:
+            raise ValueError(
+                f"noise_variance means nothing with likelihood={self.likelihood!r}: leave it out"
+            )
+        return regression_settings(self, likelihood)
 
     def _rows(self: Any, likelihood, X, y, sample_weight, exposure, *, reset) -> tuple[Rows, int]:
         if likelihood is not None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..interface.watching import StreamCheck
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Learnt
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
-from ..rows.chunk import Chunk, cut
+from ..rows.chunk import Chunk, cut_rows
 from ..rows.ids import ChunkIds
-from ..rows.rows import Rows
 from ..rows.scaling import for_learning
 from .errors_stream_fitting import (
     checked_again,
@@ -29,7 +30,7 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
     job = job.seen_by(model)
     committee, following, rows = model.committee, model.following, job.rows
-    scaled = Rows(rows.X, model.scaling.forward(rows.y), rows.w)
+    scaled = model.scaling.rows(rows)
     keep = job.settings.keeps_rows
     checked = (kept_first if keep else checked_first)(model, job, scaled)
     if following is not None:
@@ -57,7 +58,7 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
     """The chunks that `add_rows` cuts rows into."""
     job = job.seen_by(model)
-    rows = Rows(job.rows.X, model.scaling.forward(job.rows.y), job.rows.w)
+    rows = model.scaling.rows(job.rows)
     return job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
 
 
@@ -85,7 +86,8 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     if own.misled(check.checked, check.recent_square):
         committee = of_sample(own, found, job)
     else:
-        committee = committee.with_prior(found.kernel, found.noise)
+        known = float(np.median(own.sample.rows.known()))
+        committee = committee.with_prior(found.kernel, found.noise, known)
         committee = committee.spread_over(own.missing(committee.basis, found.noise), own.budget)
     own = own.relearnt(committee.basis, committee.noise)
     model = replace(
@@ -103,4 +105,4 @@ def of_sample(own: Following, found: Learnt, job: Job) -> Committee:
         found.kernel, found.noise, own.missing(none, found.noise), rows.y.shape[1]
     )
     groups = replace(job, rows=rows).groups(found.kernel)
-    return start.add(cut(*rows.fields(), groups), s.engine, keep=False)
+    return start.add(cut_rows(rows, groups), s.engine, keep=False)

@@ -96,14 +96,18 @@ class Answers:
         """P(Y ≤ y) of observations (n, c)  (n, p)."""
         return self._distributions(self.predictor.predict(self.X, self.engine), y)
 
-    def arrived(self, y: Array) -> Arrived:
-        """What observations y (n, c), in the units of the user, say of these answers."""
+    def arrived(self, y: Array, known: Array | None = None) -> Arrived:
+        """What observations y (n, c), in the units of the user, say of these answers; `known`:
+        noise variances that they have beside that of the likelihood  (n,)."""
         tail = 0.5 - 0.5 * COVERAGE
         found = self.predictor.predict(self.X, self.engine)
-        lower, upper = (self._quantile(found, q, OBSERVATION) for q in (tail, 1.0 - tail))
-        mean, variance = self._through(found, OBSERVATION)
+        wide = found
+        if known is not None:
+            wide = Prediction(found.mean, found.variance + self.units.scaling.known(known))
+        lower, upper = (self._quantile(wide, q, OBSERVATION) for q in (tail, 1.0 - tail))
+        mean, variance = self._through(wide, OBSERVATION)
         seen = np.column_stack([self._seen(y, j)[:, 0] for j in range(mean.shape[1])])
-        density = self._log_densities(found, y) - np.log(self.units.scaling.scale)
+        density = self._log_densities(wide, y) - np.log(self.units.scaling.scale)
         square = (seen - mean) ** 2 / np.maximum(variance, 1e-300)
         prior = np.inf if self.kernel is None else self.kernel.diag(self.X)
         outside = [self._output(found, j)[1] > 0.5 * prior for j in range(mean.shape[1])]
@@ -209,8 +213,15 @@ class Made:
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.others: dict[str, Any] = {}
 
     def get(self, make: Callable[[], Any]) -> Any:
         if self.value is None:
             self.value = make()
         return self.value
+
+    def named(self, name: str, make: Callable[[], Any]) -> Any:
+        """What else is made of the model."""
+        if name not in self.others:
+            self.others[name] = make()
+        return self.others[name]

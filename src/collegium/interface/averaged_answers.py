@@ -48,7 +48,8 @@ class AveragedAnswers(Answers):
         found = self._mixtures(OBSERVATION)
         return np.stack([one.cdf(self._seen(y, j)[:, 0]) for j, one in enumerate(found)], axis=1)
 
-    def arrived(self, y: Array) -> Arrived:
+    def arrived(self, y: Array, known: Array | None = None) -> Arrived:
+        """As `Answers` has it; averaged models have no rows of known noise."""
         lower, upper = self.interval(COVERAGE, OBSERVATION)
         mean, std = self.moments(OBSERVATION)
         square = ((y - mean) / np.maximum(std, 1e-150)) ** 2

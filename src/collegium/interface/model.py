@@ -42,6 +42,19 @@ class Model:
     def log_evidence(self) -> Array | float:
         raise TypeError("abstract model")
 
+    def some_inputs(self) -> Array:
+        """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
+        raise TypeError("abstract model")
+
+    @property
+    def costly_means(self) -> bool:
+        """Whether a mean costs more than a look at anchors or at few rows."""
+        return False
+
+    def for_means(self) -> Any:
+        """A model of about the same means, which cost less where this one has costly ones."""
+        return self
+
     @property
     def scaling(self) -> Scaling:
         return self.units.scaling

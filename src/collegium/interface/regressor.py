@@ -355,14 +355,16 @@ class Regressor(RegressorMixin, Estimator):
 
     def _arrived(self, rows: Rows) -> Arrived | None:
         """What rows of a stream say of the model's answers, before it learns from them."""
-        if not hasattr(self, "model_"):
+        known = rows.extra is not None
+        if not hasattr(self, "model_") or (known and not self.model_.known_noise):
             return None
         exposed = self.model_.likelihoods[0].takes_exposure
 
         def ask(positions: Array) -> Arrived:
             some = rows.take(positions)
             e = log_exposure(some.y) if exposed else 0.0
-            return self._watcher(some.X, self.model_.units.shift + e).arrived(some.y)
+            answers = self._watcher(some.X, self.model_.units.shift + e)
+            return answers.arrived(some.y, some.extra) if known else answers.arrived(some.y)
 
         with single_threaded():
             return look(ask, rows.w.size, self._few_checked())

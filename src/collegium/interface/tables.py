@@ -19,7 +19,7 @@ from ..store.records import Block
 from ..tables.encoding import Encoding
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
 from .limits import bytes_allowed
-from .validation import LARGEST_WEIGHT, check_range
+from .validation import LARGEST_WEIGHT, check_range, refuse_noise_variance
 
 Array = np.ndarray
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -57,6 +57,7 @@ def reads_sources(fit: Fit) -> Fit:
         source = as_source(X, y, sample_weight)
         if source is None:
             return fit(self, X, y, sample_weight, **more)
+        refuse_noise_variance(more.get("noise_variance"))
         limit = bytes_allowed(getattr(self, "memory_limit", None))
         if not fits_memory(source, limit):
             refuse_beyond_memory(source, limit, "take CommitteeRegressor(store='some.rows')")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import issparse
@@ -138,6 +139,45 @@ def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) 
     if not ((e >= 1.0 / LARGEST) & (e <= LARGEST)).all():
         raise ValueError(f"exposure must be positive numbers, at most {LARGEST:.0e}")
     return e
+
+
+def check_noise_variance(noise_variance, rows: Rows) -> Rows:
+    """Rows with their known noise variances: one a row, or one of all; as they are without."""
+    if noise_variance is None:
+        return rows
+    n = rows.w.size
+    try:
+        v = np.asarray(noise_variance, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"noise_variance must be numbers: {error}") from error
+    v = np.full(n, float(v)) if v.ndim == 0 else v
+    if v.shape != (n,):
+        raise ValueError(f"noise_variance has shape {v.shape}: give one a row, ({n},), or one")
+    if not ((v >= 0.0) & (v <= LARGEST_WEIGHT)).all():
+        raise ValueError(
+            "noise_variance must be finite numbers of at least 0: give the square of each row's "
+            "standard error, in the units of y squared"
+        )
+    return replace(rows, extra=v)
+
+
+def check_known(model, noise_variance) -> bool:
+    """Whether rows of a stream have noise variances; one that has begun without has none."""
+    known, waits = getattr(model, "known_noise", False), getattr(model, "waiting", None) is not None
+    if model is None or known or noise_variance is None or waits:
+        return known or noise_variance is not None
+    raise ValueError(
+        "noise_variance: this stream began without. Give it from the first call on, 0 where "
+        "nothing is known, or call fit"
+    )
+
+
+def refuse_noise_variance(noise_variance) -> None:
+    """Of rows in a file or frame that is read as a source."""
+    if noise_variance is not None:
+        raise ValueError(
+            "noise_variance is for X and y in arrays; a source or store has no such column"
+        )
 
 
 def check_targets(y, shape: tuple[int, int]) -> Array:

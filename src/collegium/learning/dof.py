@@ -56,4 +56,5 @@ def estimated_dof(
 
 def degrees_of_freedom(kernel: Kernel, noise: float, rows: Rows) -> float:
     """P_eff of the rows, estimated from a sample that is the same in every call."""
+    rows, noise = rows.as_weights(noise)
     return estimated_dof(kernel, noise, rows.X, rows.w, np.random.default_rng(0))

@@ -43,7 +43,7 @@ def gap_density(
         held_out, given = group
         shared = Shared.of(basis, noise, rows.take(given))
         found = shared.predict(basis, belief, rows.X[held_out])
-        return _log_density(found, noise, rows.y[held_out])
+        return _log_density(found, _noise_of(rows, noise, held_out), rows.y[held_out])
 
     return np.array(engine.map(density, groups))
 
@@ -63,7 +63,8 @@ def near_check(
             return found.predict(basis, belief, Xs)
 
         found = Prediction.joined(engine.map(predict, parts))
-        return rows.y[held_out] - found.mean, found.variance + noise * ratio
+        variance = found.variance + _noise_of(rows, noise * ratio, held_out)
+        return rows.y[held_out] - found.mean, variance
 
     return calibrate(answer)
 
@@ -80,7 +81,12 @@ def no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
     return basis, normalise(basis.prior(rows.y.shape[1]))
 
 
-def _log_density(found: Prediction, noise: float, y: Array) -> float:
+def _noise_of(rows: Rows, noise: float, some: Array) -> Array | float:
+    """σ² + v of some rows, as of a weight of one."""
+    return noise if rows.extra is None else noise + rows.extra[some]
+
+
+def _log_density(found: Prediction, noise: Array | float, y: Array) -> float:
     """Mean over rows of log N(y; mean, variance + noise), summed over outputs."""
     variance = (found.variance + noise)[:, None]
     z2 = (y - found.mean) ** 2 / variance

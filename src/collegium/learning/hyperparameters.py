@@ -25,7 +25,7 @@ from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
 from ..numerics.clock import Clock
 from ..numerics.linalg import LOG_2PI
-from ..rows.chunk import Chunk, cut
+from ..rows.chunk import Chunk, cut_rows
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
@@ -392,7 +392,7 @@ class _Learner:
         return start if self.noise is None else self.noise
 
     def _cut(self, groups: list[Array]) -> list[Chunk]:
-        return cut(*self.pool.rows.fields(), groups)
+        return cut_rows(self.pool.rows, groups)
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
         return self.pool.clusters(self.placed(kernel), size, count, self.rng)

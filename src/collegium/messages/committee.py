@@ -12,7 +12,7 @@ import numpy as np
 from ..kernels import Kernel
 from ..numerics.records import record
 from ..numerics.tree import Tree, place
-from ..rows.chunk import Chunk
+from ..rows.chunk import Chunk, chunk_of, rows_of
 from ..rows.rows import Rows
 from .adding import add_up
 from .basis import Anchors
@@ -65,9 +65,9 @@ class Committee:
                 grown = self._on(self.basis, add_up(engine, send, chunks, self.messages))
         if keep:
             for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
-                X, y, w = chunk.load()
-                kept = kept.push(Rows(X, y, w))
-                arrived = (*arrived, (chunk.id, X.shape[0]))
+                rows = rows_of(chunk)
+                kept = kept.push(rows)
+                arrived = (*arrived, (chunk.id, rows.w.size))
         return replace(grown, kept=kept, arrived=arrived)
 
     def without(self, chunks: Sequence[Chunk], engine: Any) -> Committee:
@@ -83,7 +83,7 @@ class Committee:
         kept, arrived = Tree(), []
         for chunk in self.chunks() if self.arrived else ():
             if chunk.id not in gone:
-                kept = kept.push(Rows(*chunk.load()))
+                kept = kept.push(rows_of(chunk))
                 arrived.append((chunk.id, chunk.n))
         return replace(left, kept=kept, arrived=tuple(arrived))
 
@@ -133,11 +133,11 @@ class Committee:
         basis, messages = marginal(grown.basis, [grown._total()], stay)
         return grown._on(basis, Total.of(messages[0]))
 
-    def with_prior(self, kernel: Kernel, noise: float) -> Committee:
+    def with_prior(self, kernel: Kernel, noise: float, known: float = 0.0) -> Committee:
         """Take another kernel and noise: messages about f(Z) stay, but for the scale of the
-        noise; an approximation (`carried`)."""
+        noise; an approximation (`carried`). `known`: what rows have beside it, as a rule."""
         said = self.messages.message()
-        basis, message = carried(said, self.basis, kernel, self.noise / noise)
+        basis, message = carried(said, self.basis, kernel, (self.noise + known) / (noise + known))
         with in_range(noise):
             return replace(self._on(basis, Total.of(message)), expert=type(self.expert)(noise))
 
@@ -184,14 +184,14 @@ class Committee:
 
     def chunks(self) -> list[Chunk]:
         """The kept rows, one `Chunk` per chunk, in the order of ids."""
-        rows, ends = self.rows(), np.cumsum(self.sizes)[:-1]
+        rows, ends = self.rows(), np.cumsum([0, *self.sizes])
         ids = [self.arrived[i][0] for i in self._order()]
-        fields = [np.split(values, ends) for values in (rows.X, rows.y, rows.w)]
-        return [Chunk(id, X, y, w) for id, X, y, w in zip(ids, *fields)]
+        parts = [slice(a, b) for a, b in zip(ends, ends[1:])]
+        return [chunk_of(id, rows.take(part)) for id, part in zip(ids, parts)]
 
     def parts(self) -> list[Rows]:
         """The kept rows, one `Rows` per chunk."""
-        return [Rows(*chunk.load()) for chunk in self.chunks()]
+        return [rows_of(chunk) for chunk in self.chunks()]
 
     def log_evidence(self) -> Array:
         """log p(y), one number per output  (p,); without anchors the sum over chunks."""

@@ -115,25 +115,32 @@ class OnlineGP:
             shift,
         )  # fmt: skip
 
-    def add(self, X: Array, y: Array, w: Array | None = None) -> tuple[OnlineGP, Prediction]:
+    def add(
+        self, X: Array, y: Array, w: Array | None = None, extra: Array | None = None
+    ) -> tuple[OnlineGP, Prediction]:
         """The state after these rows, X (n, d), y (n, p), in their order.
 
         Also what was expected of f at each row before it came. A weight w is w equal rows
-        of a Gaussian likelihood.
+        of a Gaussian likelihood, `extra` the noise variance of each beside that.
         """
-        weighted = w is not None and not (w == 1.0).all()
+        weighted = extra is not None or (w is not None and not (w == 1.0).all())
         if weighted and self.likelihood.code != GAUSSIAN:
             raise ValueError("weights need a Gaussian likelihood: repeat the rows instead")
         w = np.ones(X.shape[0]) if w is None else w
+        v = np.zeros(X.shape[0]) if extra is None else extra
         with single_threaded():
             work = _Work(self, X.shape[0])
-            found = [work.hear(X[part], y[part], w[part]) for part in blocks(X.shape[0], BLOCK)]
+            parts = blocks(X.shape[0], BLOCK)
+            found = [work.hear(X[part], y[part], w[part], v[part]) for part in parts]
             state = work.state()
         mean = [one.mean for one in found] or [np.empty((0, y.shape[1]))]
         variance = [one.variance for one in found] or [np.empty(0)]
         return state, Prediction(np.concatenate(mean), np.concatenate(variance))
 
-    def sweep(self, X: Array, y: Array, w: Array | None = None, times: int = 1) -> OnlineGP:
+    def sweep(
+        self, X: Array, y: Array, w: Array | None = None, times: int = 1,
+        extra: Array | None = None,
+    ) -> OnlineGP:  # fmt: skip
         """All rows, several times over, each counted once; they must be all rows so far.
 
         A sweep starts from the prior at the basis that the one before it left; the last of
@@ -141,10 +148,10 @@ class OnlineGP:
         """
         if times > 1 and self.n_rows:
             raise ValueError("several sweeps start from an empty basis: earlier rows would be lost")
-        state = self.add(X, y, w)[0]
+        state = self.add(X, y, w, extra)[0]
         for again in range(1, times):
             held = replace(self.rules, novelty=np.inf) if again == times - 1 else self.rules
-            state = replace(state.forgotten(), rules=held).add(X, y, w)[0]
+            state = replace(state.forgotten(), rules=held).add(X, y, w, extra)[0]
         return replace(state, rules=self.rules)
 
     def forgotten(self) -> OnlineGP:
@@ -159,7 +166,7 @@ class OnlineGP:
             work.refresh()
             return work.state()
 
-    def with_prior(self, kernel: Kernel, likelihood: Scalar) -> OnlineGP:
+    def with_prior(self, kernel: Kernel, likelihood: Scalar, known: float = 0.0) -> OnlineGP:
         """What the rows said about f(Z), N(μ, S) without the old prior, under a new one.
 
         Λ = S⁻¹ − K⁻¹ and the shift S⁻¹μ are kept, so S becomes (K₊⁻¹ + Λ)⁻¹. An approximation:
@@ -170,7 +177,8 @@ class OnlineGP:
             work = _Work(replace(self, kernel=kernel, likelihood=likelihood))
             power = 1.0
             if likelihood.code == GAUSSIAN:
-                power = min(1.0, self.likelihood.parameter / max(likelihood.parameter, 1e-300))
+                noises = [one.parameter + known for one in (self.likelihood, likelihood)]
+                power = min(1.0, noises[0] / max(noises[1], 1e-300))
             work.change_prior(_prior(self.kernel, self.Z), power)
             return work.state()
 
@@ -227,7 +235,7 @@ class _Work:
             n_rows=self.n_rows, log_evidence=self.log_evidence,
         )  # fmt: skip
 
-    def hear(self, X: Array, y: Array, w: Array) -> Prediction:
+    def hear(self, X: Array, y: Array, w: Array, v: Array) -> Prediction:
         """One block of rows, with stops where Q is due afresh or the past is due to fade."""
         kernel, likelihood, rules = self.owner.kernel, self.owner.likelihood, self.owner.rules
         n, every = X.shape[0], rules.forget_every
@@ -238,7 +246,7 @@ class _Work:
         prior = (1.0 + NUGGET) * kernel.diag(X)
         parameter = np.full(n, likelihood.parameter)
         if likelihood.code == GAUSSIAN:
-            parameter = np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) / w
+            parameter = (np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) + v) / w
         assert likelihood.code is not None  # see `start`
         rows = Block(K, prior, y, parameter, likelihood.code, self.owner.shift)
         basis = Basis(column, self.mean, self.S, self.Q, self.alpha, self.spread)
@@ -256,7 +264,7 @@ class _Work:
             self.Z = points[column[: self.size]]
             if self.n_rows % rules.refresh_every == 0:
                 self.refresh()
-        if likelihood.code == GAUSSIAN:  # w equal rows: noise σ²/w, no scatter between them
+        if likelihood.code == GAUSSIAN:  # w equal rows: noise (σ² + v)/w, none between them
             scatter = (w - 1.0) * (LOG_2PI + np.log(parameter * w)) + np.log(w)
             expected.log_z[:] -= 0.5 * scatter[:, None]
         self.log_evidence = self.log_evidence + expected.log_z.sum(axis=0)

@@ -8,12 +8,19 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
+from ..interface.effects import Explained
 from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
 from ..interface.tables import reads_sources
-from ..interface.validation import check_outputs, check_rows, generator
+from ..interface.validation import (
+    check_known,
+    check_noise_variance,
+    check_outputs,
+    check_rows,
+    generator,
+)
 from ..likelihoods.poisson import Poisson
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
@@ -22,7 +29,7 @@ from .arguments import first_rows, repeated, shuffled
 from .stream import OnlineModel, RegressionOptions, begin
 
 
-class OnlineGPRegressor(Regressor):
+class OnlineGPRegressor(Explained, Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
     Rows are used one after the other and forgotten; what is known is kept as the mean and
@@ -79,6 +86,7 @@ class OnlineGPRegressor(Regressor):
     n_seen_ : int, rows seen.
     n_relearnt_ : int, how often hyperparameters were learnt again.
     log_evidence_ : float, Σ log p(row | the rows before it).
+    feature_importances_ : array, the share of the function's variance that each column explains.
 
     Notes
     -----
@@ -146,7 +154,14 @@ class OnlineGPRegressor(Regressor):
 
     @all_or_nothing
     @reads_sources
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        noise_variance: ArrayLike | None = None,
+    ) -> Self:
         """Forget everything, and learn from rows.
 
         Parameters
@@ -155,14 +170,17 @@ class OnlineGPRegressor(Regressor):
         y : array-like of shape (n,) or (n, p), or the name of a column of the frame X; counts: (n,)
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
+        noise_variance : float or array-like of shape (n,), default=None
+            Known noise variance of each row beside `noise`, as in `CommitteeRegressor`.
 
         Returns
         -------
         self
         """
-        options = RegressionOptions.of(self)
+        options = self._options(None, noise_variance)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=True)
         options = options.for_columns(columns_of(self))
+        rows = check_noise_variance(noise_variance, rows)
         rng, n = generator(self.random_state), int((rows.w > 0).sum())
         rows = shuffled(rows, options, rng, self, repeat=options.counts)
         with single_threaded():
@@ -175,7 +193,12 @@ class OnlineGPRegressor(Regressor):
 
     @all_or_nothing
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        noise_variance: ArrayLike | None = None,
     ) -> Self:
         """Learn from more rows, in their order.
 
@@ -185,15 +208,17 @@ class OnlineGPRegressor(Regressor):
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`
+        X, y, sample_weight, noise_variance : as in `fit`
 
         Returns
         -------
         self
         """
-        model, options = getattr(self, "model_", None), RegressionOptions.of(self)
+        model = getattr(self, "model_", None)
+        options = self._options(model, noise_variance)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=model is None)
         options = options.for_columns(columns_of(self))
+        rows = check_noise_variance(noise_variance, rows)
         n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
         if model is None:
             self.y_ndim_ = y_ndim
@@ -213,6 +238,10 @@ class OnlineGPRegressor(Regressor):
             model = grow(model, rows, start, OnlineModel.with_rows)
         self._keep(replace(model, n_seen=seen + n), check)
         return self
+
+    def _options(self, model: Any, noise_variance: Any) -> RegressionOptions:
+        options = RegressionOptions.of(self)
+        return options.with_known_noise() if check_known(model, noise_variance) else options
 
     def _check(self, X, y, sample_weight, options, *, reset) -> tuple[Rows, int]:
         if options.counts and y is not None:

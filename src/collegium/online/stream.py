@@ -63,6 +63,18 @@ class RegressionOptions(Options):
         errors = None if word == "constant" else word
         return cls(**given, counts=counts, noise=noise, noise_start=start, errors=errors)
 
+    def with_known_noise(self) -> RegressionOptions:
+        """For rows with noise variances: noise beside them is constant."""
+        asked = {
+            "likelihood='poisson'": self.counts,
+            "noise='varying'": self.errors == "varying",
+            "noise of several values": self.noise is not None and np.ptp(self.noise) > 0.0,
+        }
+        named = [name for name, wanted in asked.items() if wanted]
+        if named:
+            raise ValueError(f"noise_variance does not go with {', '.join(named)}: leave one out")
+        return replace(self, errors=None)
+
 
 @record("online.model/1")
 @dataclass(frozen=True, eq=False)
@@ -82,6 +94,7 @@ class OnlineModel(Model):
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
     always: bool = False  # whether there is a scale whatever rows gain by it
+    known_noise: bool = False  # whether rows came with noise variances of their own
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -97,6 +110,12 @@ class OnlineModel(Model):
 
     def log_evidence(self) -> Array:
         return self.gp.log_evidence
+
+    def some_inputs(self) -> Array:
+        if self.waiting is not None:
+            return self.waiting.rows.X
+        sample = None if self.watch is None else self.watch.sample.rows
+        return self.gp.Z if sample is None or not sample.w.size else sample.X
 
     def predictor(self) -> OnlinePredictor | ErrorPredictor:
         own, likelihood = OnlinePredictor(self.gp), self.gp.likelihood
@@ -120,25 +139,26 @@ class OnlineModel(Model):
 
     def fitted(self, rows: Rows, n_sweeps: int) -> OnlineModel:
         """After all rows of one `fit`, which hyperparameters were learnt from."""
-        y = self.targets.forward(rows.y)
-        gp, watch = self.gp.sweep(rows.X, y, rows.w, n_sweeps), self.watch
+        scaled = self.targets.rows(rows)
+        y, watch = scaled.y, self.watch
+        gp = self.gp.sweep(rows.X, y, rows.w, n_sweeps, scaled.extra)
         if watch is not None:
             watch = replace(watch, sample=watch.sample.add(rows), learnt_at=gp.n_rows)
         weight = self.total_weight + float(rows.w.sum())
         model = replace(self, gp=gp, total_weight=weight, watch=watch)
         if self.checked is None:
             return model
-        checked = self._checked(replace(rows, y=y), self.gp.add(rows.X, y, rows.w)[1])
+        checked = self._checked(scaled, self.gp.add(rows.X, y, rows.w)[1])
         return replace(model, checked=checked).with_errors()
 
     def absorbed(self, rows: Rows) -> OnlineModel:
         """After rows, with the hyperparameters of now."""
-        y = self.targets.forward(rows.y)
-        gp, before = self.gp.add(rows.X, y, rows.w)
+        scaled = self.targets.rows(rows)
+        gp, before = self.gp.add(rows.X, scaled.y, rows.w, scaled.extra)
         watch = self.watch
         if watch is not None:
-            mean, variance = self._expected(before, rows.w)
-            watch = watch.after(rows, 0.5 * ((y - mean) ** 2 / variance - 1.0).mean(axis=1))
+            mean, variance = self._expected(before, scaled)
+            watch = watch.after(rows, 0.5 * ((scaled.y - mean) ** 2 / variance - 1.0).mean(axis=1))
         weight = self.total_weight + float(rows.w.sum())
         return replace(self, gp=gp, total_weight=weight, watch=watch)
 
@@ -148,13 +168,13 @@ class OnlineModel(Model):
         if self.checked is None or not self.n_rows:
             return self
         some = rows.take(evenly_spaced(rows.w.size, CHECKED))
-        scaled = replace(some, y=self.targets.forward(some.y))
+        scaled = self.targets.rows(some)
         return replace(self, checked=self._checked(scaled, self.gp.predict(some.X)))
 
     def _checked(self, scaled: Rows, before: Prediction) -> Checked:
         """With rows that were predicted before they were learnt from."""
         assert self.checked is not None
-        mean, variance = self._expected(before, scaled.w)
+        mean, variance = self._expected(before, scaled)
         place = scaled.X if self.errors is None else self.errors.metric.forward(scaled.X)
         at = ScaleInputs.of(mean, variance, place, None)
         return self.checked.add(scaled, at, self.errors)
@@ -163,11 +183,11 @@ class OnlineModel(Model):
         """With a scale of the errors of the last rows, where it is time to learn it."""
         return with_checked_errors(self, always=self.always, say=lambda text: None)
 
-    def _expected(self, before: Prediction, w: Array) -> tuple[Array, Array]:
+    def _expected(self, before: Prediction, scaled: Rows) -> tuple[Array, Array]:
         """Mean and variance of y, by what was expected of f; y is the mean of w rows."""
         likelihood, v = self.gp.likelihood, before.variance[:, None]
         if isinstance(likelihood, Gaussian):
-            return before.mean, np.maximum(v + (likelihood.noise / w)[:, None], 1e-300)
+            return before.mean, np.maximum(v + scaled.psi(likelihood.noise)[:, None], 1e-300)
         mean, variance = likelihood.predict(before.mean + self.gp.shift, v)
         return mean, np.maximum(variance, 1e-300)
 
@@ -176,7 +196,8 @@ class OnlineModel(Model):
         assert self.watch is not None
         rows = self.watch.sample.rows
         kernel, likelihood = self._learnt(rows)
-        gp, watch = self.gp.with_prior(kernel, likelihood), self.watch.relearnt(self.n_rows)
+        known = 0.0 if rows.extra is None else float(np.median(self.targets.known(rows.extra)))
+        gp, watch = self.gp.with_prior(kernel, likelihood, known), self.watch.relearnt(self.n_rows)
         rules = replace(gp.rules, novelty=novelty_for(self.novelty, kernel, likelihood, rows.X))
         model, checked = replace(self, gp=replace(gp, rules=rules), watch=watch), self.checked
         if checked is None or not isinstance(likelihood, Gaussian):
@@ -197,11 +218,13 @@ class OnlineModel(Model):
 
     def _standard(self, rows: Rows) -> tuple[Rows, float]:
         """Rows with targets of mean square one, and what that was."""
-        y = self.targets.forward(rows.y)
+        rows = self.targets.rows(rows)
+        y = rows.y
         unit = float((rows.w[:, None] * y**2).sum() / (rows.w.sum() * y.shape[1]))
         if not (np.isfinite(unit) and unit > 0.0):
             unit = 1.0
-        return Rows(rows.X, y / np.sqrt(unit), rows.w), unit
+        extra = None if rows.extra is None else rows.extra / unit
+        return Rows(rows.X, y / np.sqrt(unit), rows.w, extra), unit
 
     def _learnt(self, rows: Rows) -> tuple[Kernel, Scalar]:
         """Kernel and likelihood from rows, beginning with those of now."""
@@ -261,7 +284,7 @@ def begin(
     noise = None if options.noise is None else float(options.noise[0]) * unit
     if options.learn:
         start = None if options.noise_start is None else options.noise_start * unit
-        scaled = Rows(first.X, scaling.forward(first.y), first.w)
+        scaled = scaling.rows(first)
         found = learn(
             for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say,
             levels=options.levels,
@@ -275,8 +298,9 @@ def begin(
     checked = None if options.errors is None else Checked.start(d, p)
     always = options.errors == "varying"
     return OnlineModel(
-        gp, scaling, novelty, keep, None, 0, 0.0, watch, checked=checked, always=always
-    )
+        gp, scaling, novelty, keep, None, 0, 0.0, watch, checked=checked, always=always,
+        known_noise=first.extra is not None,
+    )  # fmt: skip
 
 
 def novelty_for(given: float, kernel: Kernel, likelihood: Scalar, X: Array) -> float:

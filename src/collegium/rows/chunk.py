@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.records import record
+from .rows import Rows
 
 Array = np.ndarray
 
@@ -20,6 +21,7 @@ class Chunk:
     X: Array  # (n, d)
     y: Array  # (n, p)
     w: Array  # (n,)  how often each row was seen
+    extra: Array | None = None  # (n,)  known noise variance of each row, beside σ²
 
     @property
     def n(self) -> int:
@@ -33,5 +35,20 @@ def cut(
     X: Array, y: Array, w: Array, groups: Sequence[Array], ids: Sequence[Any] | None = None
 ) -> list[Chunk]:
     """One chunk for each group of row numbers, with these ids or numbers from 0 on."""
+    return cut_rows(Rows(X, y, w), groups, ids)
+
+
+def cut_rows(rows: Rows, groups: Sequence[Array], ids: Sequence[Any] | None = None) -> list[Chunk]:
+    """`cut`, with the known noise of rows."""
     ids = range(len(groups)) if ids is None else ids
-    return [Chunk(id, X[g], y[g], w[g]) for id, g in zip(ids, groups, strict=True)]
+    return [chunk_of(id, rows.take(g)) for id, g in zip(ids, groups, strict=True)]
+
+
+def chunk_of(id: Any, rows: Rows) -> Chunk:
+    return Chunk(id, rows.X, rows.y, rows.w, rows.extra)
+
+
+def rows_of(chunk: Any) -> Rows:
+    """The rows of a chunk, or of what stands in its place."""
+    X, y, w = chunk.load()
+    return Rows(X, y, w, getattr(chunk, "extra", None))

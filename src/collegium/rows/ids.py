@@ -13,7 +13,7 @@ import numpy as np
 
 from ..numerics.records import record
 from ..numerics.tree import place
-from .chunk import Chunk
+from .chunk import Chunk, rows_of
 
 Array = np.ndarray
 Id = int | str
@@ -23,9 +23,10 @@ def digest(chunks: Iterable[Chunk]) -> str:
     """sha256 of rows cut into chunks: that they are the same to the last bit."""
     found = hashlib.sha256()
     for chunk in chunks:
-        X, y, w = chunk.load()
-        found.update(repr((X.shape, y.shape)).encode())
-        for values in (X, y, w):
+        rows = rows_of(chunk)
+        known = () if rows.extra is None else (rows.extra,)
+        found.update(repr((rows.X.shape, rows.y.shape)).encode())
+        for values in (*rows.fields(), *known):
             found.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return found.hexdigest()
 

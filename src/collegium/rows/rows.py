@@ -21,29 +21,45 @@ class Rows:
     X: Array  # (n, d)
     y: Array  # (n, p)
     w: Array  # how often each was seen  (n,)
+    extra: Array | None = None  # known noise variance of each, beside σ²; None: none  (n,)
 
     def __add__(self, other: Rows) -> Rows:
+        some = self.extra is not None or other.extra is not None
         return Rows(
             np.concatenate([self.X, other.X]),
             np.concatenate([self.y, other.y]),
             np.concatenate([self.w, other.w]),
+            np.concatenate([self.known(), other.known()]) if some else None,
         )
 
     def fields(self) -> tuple[Array, Array, Array]:
         return self.X, self.y, self.w
 
     def take(self, index: Array | slice) -> Rows:
-        return Rows(self.X[index], self.y[index], self.w[index])
+        extra = None if self.extra is None else self.extra[index]
+        return Rows(self.X[index], self.y[index], self.w[index], extra)
 
     def not_in(self, other: Rows) -> Array:
         """Whether each row is none of the others, bit by bit  (n,)."""
-        gone = {one.tobytes() for one in np.column_stack(other.fields())}
-        own = np.column_stack(self.fields())
+        gone = {one.tobytes() for one in np.column_stack([*other.fields(), other.known()])}
+        own = np.column_stack([*self.fields(), self.known()])
         return np.array([one.tobytes() not in gone for one in own], dtype=bool)
 
+    def known(self) -> Array:
+        """v, the known noise variance of each row beside σ²  (n,)."""
+        return np.zeros(self.w.size) if self.extra is None else self.extra
+
     def psi(self, noise: float) -> Array:
-        """σ²/w, the noise variance of each row."""
-        return noise / self.w
+        """(σ² + v)/w, the noise variance of each row."""
+        return (noise if self.extra is None else noise + self.extra) / self.w
+
+    def as_weights(self, noise: float) -> tuple[Rows, float]:
+        """Rows of the same Ψ without v, and the σ² that goes with their weights."""
+        if self.extra is None:
+            return self, noise
+        total = noise + self.extra
+        least = max(float(total.min()), 1e-12 * float(total.max()), 1e-300)
+        return Rows(self.X, self.y, self.w * least / np.maximum(total, least)), least
 
 
 @record("rows.sites/1", rows="X")

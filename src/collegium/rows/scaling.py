@@ -19,6 +19,8 @@ Array = np.ndarray
 
 #: Largest size of scaled targets: squares beyond it overflow.
 LARGEST = 1e152
+#: Noise variances of scaled targets are taken to be no larger.
+MOST_NOISE = 1e100
 #: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
 #: digits of the others.
 MOST_COPIES = 1e12
@@ -34,13 +36,13 @@ PILOT_ROWS, PILOT_NEAR, PRIOR_SPREAD = 2_000, 4, 0.5
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
-    """Drop rows of weight zero; merge rows of equal x, y and label, adding their weights.
+    """Drop rows of weight zero; merge rows of equal x, y, known noise and label, adding weights.
 
     Rows are sorted by value unless their order matters (`in_order`). So a weight of two and a
     repeated row, and any order of the same rows, give the same model to the last bit.
     """
     positive = rows.w > 0
-    own = () if labels is None else (labels,)
+    own = [one for one in (rows.extra, labels) if one is not None]
     table = np.column_stack([rows.X, rows.y, *own])[positive]
     w = rows.w[positive]
     first, number = first_of_equals(table)
@@ -49,7 +51,7 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
         order = np.argsort(first)
         first, weight = first[order], weight[order]
     kept = np.flatnonzero(positive)[first]
-    return Rows(rows.X[kept], rows.y[kept], weight), None if labels is None else labels[kept]
+    return replace(rows.take(kept), w=weight), None if labels is None else labels[kept]
 
 
 def merged_apart(
@@ -145,7 +147,7 @@ def for_learning(rows: Rows, *, noisy: bool = True) -> Rows:
         w[single] = (
             Balance.of(rows.take(single))(w[single]) if noisy else w[single] / w[single].mean()
         )
-    return Rows(rows.X, rows.y, capped(w))
+    return replace(rows, w=capped(w))
 
 
 @record("rows.scaling/1")
@@ -207,6 +209,21 @@ class Scaling:
 
     def mean(self, mean: Array) -> Array:
         return self.centre + self.scale * mean
+
+    def rows(self, rows: Rows) -> Rows:
+        """Rows with scaled targets; all outputs have one scale where noise variances are known."""
+        extra = None if rows.extra is None else self.known(rows.extra)
+        return Rows(rows.X, self.forward(rows.y), rows.w, extra)
+
+    def known(self, extra: Array) -> Array:
+        """Noise variances for scaled targets; beyond MOST_NOISE a row says nothing."""
+        with np.errstate(over="ignore"):
+            return np.minimum(extra / self.scale[0] ** 2, MOST_NOISE)
+
+    def rows_in_units(self, rows: Rows) -> Rows:
+        """Rows of scaled targets in the units of y."""
+        extra = None if rows.extra is None else rows.extra * self.scale[0] ** 2
+        return Rows(rows.X, self.mean(rows.y), rows.w, extra)
 
     def relative_to_first(self, ratios: Array) -> Scaling:
         """Scales with the given ratios to the first, and the same geometric mean of scale/ratio."""

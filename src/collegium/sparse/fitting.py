@@ -31,10 +31,9 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
-from ..rows.chunk import cut
+from ..rows.chunk import cut_rows
 from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
-from ..rows.rows import Rows
 from ..rows.scaling import for_learning
 from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
@@ -62,6 +61,7 @@ class SparseModel(Additive, Model):
     ids: ChunkIds
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     checked: Checked | None = None
+    known_noise: bool = False  # whether rows came with noise variances of their own
 
     for_streams = ("checked",)
 
@@ -79,6 +79,14 @@ class SparseModel(Additive, Model):
 
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
+
+    def some_inputs(self) -> Array:
+        if self.committee.arrived:
+            return self.committee.rows().X
+        return self.committee.basis.Z if self.checked is None else self.checked.rows.X
+
+    def for_means(self) -> SparseModel:
+        return replace(self, errors=None)
 
     def predictor(self) -> Any:
         own = self.function_predictor()
@@ -106,7 +114,7 @@ class SparseModel(Additive, Model):
         """The model after more rows, in chunks of their own."""
         m = None if self.keeps_rows else self.committee.basis.m
         rows, settings = job.rows, job.settings
-        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        scaled = self.scaling.rows(rows)
         checked = None if self.query_size else checked_first(self, job, scaled)
         chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.ids, m)
         model = replace(
@@ -161,8 +169,9 @@ class SparseSystem:
             Committee.start(draft.kernel, draft.noise, draft.Z, p, self.method.expert),
             draft.units, self.name, s.query_points(draft.dof), draft.selection,
             len(draft.groups), float(job.rows.w.sum()), draft.dof, job.ids(len(draft.groups)),
+            known_noise=draft.rows.extra is not None,
         )  # fmt: skip
-        chunks = cut(*draft.rows.fields(), draft.groups, draft.ids)
+        chunks = cut_rows(draft.rows, draft.groups, draft.ids)
         if not model.keeps_rows:
             model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
         committee = model.committee.add(chunks, s.engine, keep=model.keeps_rows)
@@ -199,7 +208,7 @@ class SparseSystem:
             Z = s.anchors
         groups = replace(job, rows=rows, labels=None, owners=None).groups(kernel)
         found = learn_anchored(
-            kernel, noise, Z, cut(*rows.fields(), groups), s.engine,
+            kernel, noise, Z, cut_rows(rows, groups), s.engine,
             noise_fixed=s.noise is not None, expert=self.method.expert,
         )  # fmt: skip
         job.say(f"by the evidence of {self.name}: {found.kernel!r}, noise {found.noise:.3g} "

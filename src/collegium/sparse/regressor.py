@@ -12,17 +12,18 @@ from ..committee.fitting import fit_model
 from ..committee.job_fitting import fit_job, stream_job
 from ..committee.stream_fitting import chunks_of
 from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
+from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
 from ..interface.tables import reads_sources
-from ..interface.validation import check_outputs, check_rows
+from ..interface.validation import check_known, check_noise_variance, check_outputs, check_rows
 from ..numerics.threads import single_threaded
 from .fitting import SparseSystem
 from .methods import METHODS, TRANSDUCTIVE
 
 
-class SparseGPRegressor(Regressor):
+class SparseGPRegressor(Explained, Regressor):
     """Gaussian-process regression with a small set of anchors, by six classical methods.
 
     They differ in what a row's target is taken to know beyond the anchors (nothing, its own
@@ -62,6 +63,7 @@ class SparseGPRegressor(Regressor):
     anchors_ : array of shape (m, d).
     selection_ : record with `Z`, `index`, `gains` and `remaining`: what each anchor brought.
     log_evidence_ : float, the method's log p(y | X), or its bound ("vfe"); summed over outputs.
+    feature_importances_ : array, the share of the function's variance that each column explains.
 
     Examples
     --------
@@ -115,7 +117,14 @@ class SparseGPRegressor(Regressor):
 
     @all_or_nothing
     @reads_sources
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        noise_variance: ArrayLike | None = None,
+    ) -> Self:
         """Learn from rows.
 
         Parameters
@@ -124,16 +133,19 @@ class SparseGPRegressor(Regressor):
         y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
         sample_weight : array-like of shape (n,), default=None
             A weight w means w equal rows.
+        noise_variance : float or array-like of shape (n,), default=None
+            Known noise variance of each row beside `noise`, as in `CommitteeRegressor`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, noise_variance)
 
-    def _fit(self, X, y, sample_weight, chunk_id=None) -> Self:
-        settings = self._settings()
+    def _fit(self, X, y, sample_weight, noise_variance, chunk_id=None) -> Self:
+        settings = self._settings(known=noise_variance is not None)
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        rows = check_noise_variance(noise_variance, rows)
         labels = settings.labels(rows.X.shape[0]) if chunk_id is None else None
         owners = owners_with(None, 0, chunk_id, rows.w.size)
         job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)
@@ -148,13 +160,14 @@ class SparseGPRegressor(Regressor):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        noise_variance: ArrayLike | None = None,
         chunk_id: int | str | None = None,
     ) -> Self:
         """Learn from more rows, with the anchors and hyperparameters of the first call.
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`
+        X, y, sample_weight, noise_variance : as in `fit`
         chunk_id : int or str, default=None
             A name for these rows, for `forget` and `merge`; None: numbers.
 
@@ -165,9 +178,11 @@ class SparseGPRegressor(Regressor):
         model = getattr(self, "model_", None)
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
         if model is None:
-            return self._fit(X, y, sample_weight, chunk_id)
-        settings = self._settings()
+            return self._fit(X, y, sample_weight, noise_variance, chunk_id)
+        check_known(model, noise_variance)
+        settings = self._settings(known=model.known_noise)
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
+        rows = check_noise_variance(noise_variance, rows)
         check_outputs(rows, self.model_.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
         with single_threaded():
@@ -180,7 +195,7 @@ class SparseGPRegressor(Regressor):
         rows, _ = check_rows(self, X, y, sample_weight, reset=False)
         return chunks_of(stream_job(self, self._settings(), rows, id), self.model_)
 
-    def _settings(self) -> Settings:
+    def _settings(self, *, known: bool = False) -> Settings:
         one_of(self.method, "method", tuple(name for name in METHODS if name != "nystrom"))
         yes_or_no(self.learn, "learn")
         settings, asked = Settings.of(self), self.inference
@@ -195,7 +210,7 @@ class SparseGPRegressor(Regressor):
                 f"inference='transductive' means nothing with method={self.method!r}: give 'dtc' "
                 "(SRM Trans) or 'pitc' (the joint committee)"
             )
-        return settings
+        return settings.with_known_noise() if known else settings
 
     kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
     noise_ = fitted("noise_in_units", "The noise variance in the units of y.")

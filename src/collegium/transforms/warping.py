@@ -45,12 +45,12 @@ class Warping:
 
     def rows(self, rows: Rows) -> Rows:
         """Rows in the units of the user -> as a model sees them."""
-        return Rows(self.places(rows.X), self.forward(rows.y), rows.w)
+        return replace(rows, X=self.places(rows.X), y=self.forward(rows.y))
 
     def rows_in_units(self, rows: Rows) -> Rows:
         """The inverse of `rows`, to rounding."""
         X = rows.X if self.inputs is None else self.inputs.backward(rows.X)
-        return Rows(X, self.backward(rows.y), rows.w)
+        return replace(rows, X=X, y=self.backward(rows.y))
 
     def places(self, X: Array) -> Array:
         """Inputs as kernels see them  (n, d)."""
@@ -143,8 +143,8 @@ class WarpedAnswers:
         found = self.inner.distribution(self.warping.forward(np.where(within, y, 1.0)))
         return np.where(within, found, 0.0)
 
-    def arrived(self, y: Array) -> Any:
-        found = self.inner.arrived(self.warping.forward(y))
+    def arrived(self, y: Array, *known: Array) -> Any:
+        found = self.inner.arrived(self.warping.forward(y), *known)
         slope = self.warping.log_slope(y).mean(axis=1)
         return replace(found, log_density=found.log_density + slope)
 

@@ -9,19 +9,21 @@ Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in noth
 Variational is Projected with a penalty on the variance given the anchors: its evidence is a
 lower bound of the exact one.
 
-Ψ = σ²/w: a row of weight w is w equal rows.
+Ψ = (σ² + v)/w: v is the known noise variance of a row beside σ², in most cases none; a row of
+weight w is w equal rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...numerics import linalg, records
 from ...numerics.linalg import LOG_2PI
-from ...rows.chunk import Chunk
+from ...rows.chunk import Chunk, rows_of
+from ...rows.rows import Rows
 from ..basis import Basis, Gradient
 from ..message import Belief, Message
 
@@ -78,12 +80,18 @@ class Diag:
 class Conditional:
     """p(y | v) of one chunk: N(y − offset; Vᵀv, R) times the factor of repeated rows."""
 
-    X: Array  # (n, d)
-    y: Array  # targets minus the offset  (n, p)
-    w: Array  # (n,)
+    rows: Rows  # targets minus the offset
     V: Array  # (m, n)
     R: Full | Diag
     log_repeats: float  # log of that factor
+
+    @property
+    def X(self) -> Array:
+        return self.rows.X  # (n, d)
+
+    @property
+    def y(self) -> Array:
+        return self.rows.y  # (n, p)
 
     def message(self) -> Message:
         """Λ = VR⁻¹Vᵀ, h = VR⁻¹y, c = log N(y; 0, R) + log_repeats."""
@@ -130,18 +138,20 @@ class Expert:
 
     def condition(self, basis: Basis, chunk: Chunk) -> Conditional:
         """p(y | v) of a chunk, with R factorised."""
-        X, y, w = chunk.load()
+        rows = rows_of(chunk)
+        X = rows.X
         V = basis.design(X)
         covariance = self.residual(basis, X, V)
         scale = basis.scale(X) or 1.0
-        psi = self.noise / w
+        psi = rows.psi(self.noise)
         R: Full | Diag
         if covariance.ndim == 2:
             linalg.add_diagonal(covariance, psi)
             R = Full(linalg.cholesky(covariance, scale, overwrite=True)[0])
         else:
             R = Diag(np.maximum(covariance + psi, linalg.JITTERS[0] * scale))
-        return Conditional(X, y - basis.offset(X), w, V, R, log_repeats(w, self.noise))
+        rows = replace(rows, y=rows.y - basis.offset(X))
+        return Conditional(rows, V, R, log_repeats(rows, self.noise))
 
     def send(self, basis: Basis, chunk: Chunk) -> Message:
         """log m(v) = log N(y; Vᵀv, R): Λ = VR⁻¹Vᵀ, h = VR⁻¹y, c = log N(y; 0, R)."""
@@ -165,15 +175,24 @@ class Expert:
             V_bar -= p * linalg.solve_upper(belief.factor, G.T)
         through_V = basis.design_vjp(X, V, V_bar)
         diagonal = R_bar.diagonal() if R_bar.ndim == 2 else R_bar
-        noise = float((diagonal * self.noise / given.w).sum() - 0.5 * p * (given.w - 1.0).sum())
+        w, share = given.rows.w, noise_share(given.rows, self.noise)
+        noise = float((diagonal * self.noise / w).sum() - 0.5 * p * ((w - 1.0) * share).sum())
         return Gradient(theta_R + through_V.theta, noise, through_V.factor)
 
 
-def log_repeats(w: Array, noise: float) -> float:
-    """Σ −½(w−1) log 2πσ² − ½ log w: the log density of w equal rows, minus that of one row of
-    noise σ²/w."""
-    extra = w[w != 1.0]
-    if extra.size == 0:
+def log_repeats(rows: Rows, noise: float) -> float:
+    """Σ −½(w−1) log 2π(σ² + v) − ½ log w: the log density of w equal rows, minus that of one row
+    of noise (σ² + v)/w."""
+    more = rows.take(rows.w != 1.0)
+    if more.w.size == 0:
         return 0.0
-    log_noise = np.log(max(noise, np.finfo(float).tiny))
-    return float(-0.5 * ((extra - 1.0) * (LOG_2PI + log_noise) + np.log(extra)).sum())
+    each = noise if more.extra is None else noise + more.extra
+    log_noise = np.log(np.maximum(each, np.finfo(float).tiny))
+    return float(-0.5 * ((more.w - 1.0) * (LOG_2PI + log_noise) + np.log(more.w)).sum())
+
+
+def noise_share(rows: Rows, noise: float) -> Array | float:
+    """σ²/(σ² + v) = ∂ log(σ² + v)/∂ log σ²."""
+    if rows.extra is None:
+        return 1.0
+    return noise / np.maximum(noise + rows.extra, np.finfo(float).tiny)

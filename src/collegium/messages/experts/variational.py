@@ -6,11 +6,12 @@ import numpy as np
 
 from ...numerics import linalg
 from ..basis import Gradient
+from .base import noise_share
 from .projected import Projected
 
 
 class Variational(Projected):
-    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)w/σ²: the sum of messages is a lower bound of the
+    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)/ψ: the sum of messages is a lower bound of the
     exact evidence (Titsias 2009).
     """
 
@@ -37,10 +38,11 @@ class Variational(Projected):
             return super().gradient(basis, given, belief)
         through_V = basis.design_vjp(given.X, given.V, V_bar)
         residual = basis.residual_diag(given.X, given.V)
-        own = Gradient(theta + through_V.theta, -float(d_bar @ residual), through_V.factor)
+        noise = -float((d_bar * noise_share(given.rows, self.noise)) @ residual)
+        own = Gradient(theta + through_V.theta, noise, through_V.factor)
         return super().gradient(basis, given, belief) + own
 
     def _psi(self, basis, given):
-        """σ²/w, at least the jitter that R has."""
+        """(σ² + v)/w, at least the jitter that R has."""
         least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
-        return np.maximum(self.noise / given.w, least)
+        return np.maximum(given.rows.psi(self.noise), least)
