@@ -181,11 +181,9 @@ def main() -> None:
         if name not in options.only:
             continue
         found = stored(options.folder, stem)
-        if found is None:
-            print(f"{stem}: not in {options.folder}, left out")
-        elif name == "mauna":
+        if found is not None and name == "mauna":
             mauna(*floats(found), options.out)
-        else:
+        elif found is not None:
             rain(*floats(found))
 
 
