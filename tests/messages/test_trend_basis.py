@@ -64,6 +64,11 @@ def test_committee_is_that_of_the_formula(trend):
     assert_allclose(found.variance, np.diag(cov), rtol=1e-6)
     means = committee.basis.expansion(committee.belief.mean).mean(Xs, ENGINE)
     assert_allclose(means, mean, rtol=1e-7, atol=1e-7)
+    leaf, seen = (trend, rows.X) if trend is ALL else (trend.kernel, rows.X[:, :1])
+    beta = leaf.variance * leaf.features(seen).T @ np.linalg.solve(Cyy, rows.y)
+    t = committee.basis.first
+    found = (committee.basis.factor @ committee.belief.mean)[:t]
+    assert_allclose(found, beta, rtol=1e-7, atol=1e-8)
 
 
 @both
@@ -136,6 +141,10 @@ def test_dropped_anchors_leave_the_belief_about_the_others(trend):
     less, less_cov = moments(small)
     assert_allclose(less, mean[at], rtol=1e-6, atol=1e-8)
     assert_allclose(less_cov, cov[np.ix_(at, at)], rtol=1e-5, atol=1e-8)
+    flat = cut(rows.X, 0.0 * rows.y, rows.w, [np.arange(60)])  # slopes of zero are not dropped
+    kept = committee.blank().add(flat, ENGINE, keep=False).of_at_most(t + 5)
+    assert (kept.basis.m, len(kept.basis.Z)) == (t + 5, 5)
+    assert np.isin(kept.basis.Z, Z).all()
     spread = committee.spread_over(table(3, 3).X, t + 6)
     assert (spread.basis.m, spread.basis.first) == (t + 6, t)
 
