@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor, SparseGPRegressor
-from collegium.kernels import Matern32, Trend
+from collegium.committee.fitting import free_scale
+from collegium.kernels import Constant, Matern32, Trend
 from collegium.kernels.trend import has_trend
 from collegium.learning.trend import Lines
 
@@ -122,6 +123,11 @@ def test_centre_and_scale_come_from_the_rows():
     assert isinstance(kernel, Trend) and kernel.variance == 200.0
     assert_array_equal(kernel.centre, [1.7e9 + 2.0, 5.0])
     assert_allclose(kernel.length_scale, [np.sqrt(8 / 3), 5.0], rtol=1e-12)
+
+
+def test_error_bars_are_checked_beside_a_trend():
+    assert free_scale(BASE + Trend()) and free_scale(BASE + Trend(columns=0))
+    assert not free_scale(BASE + Constant(fixed=("variance",)) + Trend())
 
 
 def test_a_stream_keeps_its_line():

@@ -64,6 +64,11 @@ def test_committee_is_that_of_the_formula(trend):
     assert_allclose(found.variance, np.diag(cov), rtol=1e-6)
     means = committee.basis.expansion(committee.belief.mean).mean(Xs, ENGINE)
     assert_allclose(means, mean, rtol=1e-7, atol=1e-7)
+    leaf, seen = (trend, rows.X) if trend is ALL else (trend.kernel, rows.X[:, :1])
+    beta = leaf.variance * leaf.features(seen).T @ np.linalg.solve(Cyy, rows.y)
+    t = committee.basis.first
+    found = (committee.basis.factor @ committee.belief.mean)[:t]
+    assert_allclose(found, beta, rtol=1e-7, atol=1e-8)
 
 
 @both
@@ -116,6 +121,12 @@ def test_appended_anchors_change_nothing_that_was_said(trend):
     assert_allclose(alone.with_anchors(Z).basis.factor, committee.basis.factor)
 
 
+def moments(one):
+    """Mean and covariance of u."""
+    L, belief = one.basis.factor, one.belief
+    return L @ belief.mean, L @ np.linalg.inv(belief.factor @ belief.factor.T) @ L.T
+
+
 @both
 def test_dropped_anchors_leave_the_belief_about_the_others(trend):
     """Marginals of β and of the values at the anchors that stay."""
@@ -127,17 +138,34 @@ def test_dropped_anchors_leave_the_belief_about_the_others(trend):
     assert (small.basis.m, small.basis.first, len(small.basis.Z)) == (t + 5, t, 5)
     stay = [int(np.flatnonzero((Z == z).all(axis=1))[0]) for z in small.basis.Z]
     at = [*range(t), *(t + k for k in stay)]
-
-    def moments(one):
-        L, belief = one.basis.factor, one.belief
-        return L @ belief.mean, L @ np.linalg.inv(belief.factor @ belief.factor.T) @ L.T
-
     mean, cov = moments(committee)
     less, less_cov = moments(small)
     assert_allclose(less, mean[at], rtol=1e-6, atol=1e-8)
     assert_allclose(less_cov, cov[np.ix_(at, at)], rtol=1e-5, atol=1e-8)
     spread = committee.spread_over(table(3, 3).X, t + 6)
     assert (spread.basis.m, spread.basis.first) == (t + 6, t)
+
+
+@both
+def test_slopes_of_about_zero_are_not_dropped(trend):
+    """One by one, the anchor of least αᵢ²/(QSQ)ᵢᵢ, α = Qμ, of what is left."""
+    rows, Z = table(60), table(8, 1).X
+    H = np.column_stack([np.ones(60), rows.X])
+    y = np.sin(3 * rows.X[:, :1])
+    y -= H @ np.linalg.lstsq(H, y, rcond=None)[0]
+    committee = Committee.start(BASE + trend, NOISE, Z, 1)
+    committee = committee.add(cut(rows.X, y, rows.w, [np.arange(60)]), ENGINE, keep=False)
+    (mean, cov), prior = moments(committee), committee.basis.factor @ committee.basis.factor.T
+    t, stay = committee.basis.first, list(range(committee.basis.m))
+    lowest = []
+    while len(stay) > t + 5:
+        Q = np.linalg.inv(prior[np.ix_(stay, stay)])
+        scores = (Q @ mean[stay])[:, 0] ** 2 / (Q @ cov[np.ix_(stay, stay)] @ Q).diagonal()
+        lowest.append(int(scores.argmin()))
+        stay.pop(t + int(scores[t:].argmin()))
+    assert min(lowest) < t  # it would be a coefficient
+    small = committee.of_at_most(t + 5)
+    assert_allclose(small.basis.Z, Z[np.array(stay[t:]) - t])
 
 
 def test_a_kernel_of_another_size_carries_what_was_said():

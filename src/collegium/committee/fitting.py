@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..kernels import Kernel, Sum
-from ..kernels.trend import has_trend, split_trend
-from ..learning.anchors import RULES, Selection, Stop
+from ..kernels.trend import has_trend
+from ..learning.anchors import Selection
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
+from ..learning.group_anchors import choose_anchors as select_anchors
 from ..learning.hyperparameters import Effort, learn, learn_anchored
 from ..learning.pool import Pool
 from ..likelihoods.units import Units
@@ -229,13 +230,14 @@ def choose_anchors(job: Job, draft: Draft) -> Draft:
     return replace(draft, kernel=found.kernel, noise=found.noise)
 
 
-def anchors_for(job: Job, draft: Draft, m: int) -> Selection:
-    """The anchors given, or m that the rule selects."""
-    if job.settings.anchors is not None:
-        return given_anchors(job.settings.anchors)
-    rule = RULES[job.settings.selection]
+def anchors_for(job: Job, draft: Draft, m: int, *, near: bool | None = None) -> Selection:
+    """The anchors given, or m that the rule selects; `near`: whether rows near a query help."""
+    s = job.settings
+    if s.anchors is not None:
+        return given_anchors(s.anchors)
+    near = s.keeps_rows and not s.transductive if near is None else near
     rows, noise = draft.rows.as_weights(draft.noise)
-    return rule(split_trend(draft.kernel)[0], noise, rows, Stop(m), job.rng)
+    return select_anchors(s.selection, draft.kernel, noise, rows, m, job.rng, near=near)
 
 
 def given_anchors(Z: Array) -> Selection:

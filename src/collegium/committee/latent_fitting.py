@@ -12,7 +12,6 @@ import numpy as np
 
 from ..interface.stream import Waiting
 from ..kernels import Kernel
-from ..kernels.trend import split_trend
 from ..laplace.calibration import LatentScale, best_scale, covering_noise, left_out
 from ..laplace.committee import (
     LaplaceCommittee,
@@ -21,7 +20,7 @@ from ..laplace.committee import (
     settle_together,
 )
 from ..laplace.learning import LearntLatent, Problem, first_kernel, latent_size, learn_latent
-from ..learning.anchors import RULES, Stop
+from ..learning.group_anchors import choose_anchors
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
 from ..messages.basis import Anchors
@@ -244,9 +243,10 @@ class LatentSystem:
             return given_anchors(s.anchors).Z
         noise = getattr(draft.likelihoods[0], "noise", TYPICAL_NOISE)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
-        stop = Stop(min(s.anchor_count(self.n_rows(job)), X.shape[0]))
+        m = min(s.anchor_count(self.n_rows(job)), X.shape[0])
         rows = Rows(X, noise * pull, job.rows.w)
-        return RULES[s.selection](split_trend(draft.kernel)[0], noise, rows, stop, job.rng).Z
+        near = s.keeps_rows and not s.transductive
+        return choose_anchors(s.selection, draft.kernel, noise, rows, m, job.rng, near=near).Z
 
 
 def fit_regression(

@@ -155,7 +155,7 @@ class SparseSystem:
             selection = given_anchors(np.empty((0, d)))
         else:
             m = min(s.anchor_count(n, dof, most=MOST_ANCHORS), n)
-            selection = anchors_for(job, draft, m)
+            selection = anchors_for(job, draft, m, near=False)
         job.say(
             f"{n} rows, {len(selection.Z)} anchors, about {dof:.0f} effective degrees of freedom"
         )

@@ -1,0 +1,191 @@
+"""Priors as people know them: trend and seasons, space and height, random effects of groups.
+
+python -m benchmarks.studies.priors ../shared/data [--only mauna rain groups many] [--out folder]
+
+mauna: CO₂ at Mauna Loa by weeks, the last ten years held out. rain: summer rain at stations of
+North America, ten random tenths held out. groups: 150 groups of ten rows in chunks of 200, beside
+the exact GP that knows the true kernel. many: 10⁵ rows in 2,000 groups. Sets that the folder does
+not have are left out with a word.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from benchmarks.harness.arguments import data_parser
+from benchmarks.harness.data import floats, stored
+from benchmarks.harness.meter import Meter
+from benchmarks.harness.tables import table
+from collegium import CommitteeRegressor
+from collegium.kernels import RBF, Group, Matern12, Matern32, Periodic, Sphere
+
+SPLITS, SEEDS, NOISE = 10, 5, 0.3
+SEASON = RBF(4.0, 50.0) * Periodic(period=1.0)
+WEATHER = Matern32(0.25, 1.0) + Matern12(0.04, 0.1)
+
+
+def example() -> sk.Kernel:
+    """The kernel of scikit-learn's example on these data, before it is learnt."""
+    season = sk.RBF(100.0) * sk.ExpSineSquared(1.0, 1.0, periodicity_bounds="fixed")
+    weather = 0.25 * sk.RationalQuadratic(length_scale=1.0, alpha=1.0) + 0.01 * sk.RBF(0.1)
+    return 2500.0 * sk.RBF(50.0) + 4.0 * season + weather + sk.WhiteKernel(0.01)
+
+
+def years() -> dict[str, dict]:
+    """Arguments of each model of Mauna Loa."""
+    long = RBF(1000.0, 50.0) + SEASON + WEATHER
+    return {
+        "default": {},
+        "default, trend": {"trend": "linear"},
+        "scikit-learn's example": {"kernel": example()},
+        "seasonal": {"kernel": long},
+        "seasonal, trend": {"kernel": long, "trend": "linear"},
+    }
+
+
+def scores(model: CommitteeRegressor, X, y) -> dict:
+    low, high = model.predict_interval(X)
+    error = y - model.predict(X)
+    return {
+        "RMSE": float(np.sqrt(np.mean(error**2))),
+        "bias": float(error.mean()),
+        "NLPD": -float(model.log_density(X, y).mean()),
+        "coverage": float(np.mean((low <= y) & (y <= high))),
+    }
+
+
+def mauna(X, y, out: Path) -> None:
+    early, rows, models = X[:, 0] < X[-1, 0] - 10.0, [], {}
+    for name, given in years().items():
+        with Meter() as fit:
+            model = CommitteeRegressor(random_state=0, **given).fit(X[early], y[early])
+        models[name] = model
+        found = scores(model, X[~early], y[~early])
+        rows.append({"model": name, **found, "fit CPU s": round(fit.cpu, 1)})
+        print(table(rows[-1:]), f"\n{model.kernel_!r}, noise {model.noise_:.3g}\n", flush=True)
+    print(f"Mauna Loa, {early.sum()} weeks, then ten years (ppm)\n{table(rows)}\n", flush=True)
+    chosen = ("default", "default, trend", "seasonal, trend")
+    draw(X, y, early, {name: models[name] for name in chosen}, out / "mauna_loa.png")
+
+
+def draw(X, y, early, models: dict, path: Path) -> None:
+    """The last thirty years, and what each model says of the last ten and the next five."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(models), figsize=(5 * len(models), 4), sharey=True)
+    end = X[early, 0].max()
+    Xs = np.arange(end, end + 15.0, 1 / 52)[:, None]
+    for axis, (name, model) in zip(axes, models.items()):
+        low, high = model.predict_interval(Xs)
+        axis.fill_between(Xs[:, 0], low, high, alpha=0.25, linewidth=0, label="95 %")
+        axis.plot(Xs, model.predict(Xs), linewidth=1, label="forecast")
+        for rows, colour in ((early, "black"), (~early, "tab:red")):
+            axis.plot(X[rows], y[rows], ".", color=colour, markersize=1.5)
+        axis.set(title=name, xlim=(end - 15, end + 15), ylim=(325, 400), xlabel="year")
+    axes[0].set_ylabel("CO₂ (ppm); red: held out")
+    axes[0].legend(loc="upper left")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    print(f"picture: {path}")
+
+
+def places() -> dict[str, dict]:
+    """Arguments of each model of rain; columns are longitude, latitude and height in metres."""
+    smooth = Sphere(Matern32, columns=(0, 1), variance=1e6, length_scale=5.0)
+    rough = Sphere(Matern12, columns=(0, 1), variance=1e6, length_scale=5.0)
+    height = Matern32(1.0, 1000.0, columns=2)
+    return {
+        "default": {},
+        "globe * height": {"kernel": smooth * height},
+        "globe + globe * height": {"kernel": smooth + rough * height},
+    }
+
+
+def rain(X, y) -> None:
+    found: dict[str, list[dict]] = {name: [] for name in places()}
+    for split in range(SPLITS):
+        order = np.random.default_rng(split).permutation(y.size)
+        test, train = np.split(order, [y.size // 10])
+        for name, given in places().items():
+            model = CommitteeRegressor(random_state=0, **given).fit(X[train], y[train])
+            found[name].append(scores(model, X[test], y[test]))
+            print(split, name, found[name][-1], flush=True)
+    first = np.array([one["NLPD"] for one in found["default"]])
+    rows = []
+    for name, each in found.items():
+        mean = {key: float(np.mean([one[key] for one in each])) for key in each[0]}
+        gain = first - [one["NLPD"] for one in each]
+        error = float(gain.std(ddof=1) / np.sqrt(SPLITS)) if name != "default" else 0.0
+        rows.append({"model": name, **mean, "NLPD gain": float(gain.mean()), "± se": error})
+    print(f"na_rainfall, {SPLITS} random tenths\n{table(rows)}\n", flush=True)
+
+
+def grouped(groups: int, each: int, seed: int):
+    """Rows of groups with effects of unit variance on a sine; queries and their f."""
+    rng = np.random.default_rng(seed)
+    own = np.concatenate([np.repeat(np.arange(groups), each), rng.integers(0, groups, 1000)])
+    x, effect = rng.uniform(-3, 3, own.size), rng.normal(size=groups)
+    f = np.sin(2 * x) + effect[own]
+    X, y, n = np.column_stack([x, own]), f + NOISE * rng.normal(size=own.size), groups * each
+    return X[:n], y[:n], X[n:], f[n:]
+
+
+def error_of(model: CommitteeRegressor, Xs, f) -> float:
+    return float(np.sqrt(np.mean((model.predict(Xs) - f) ** 2)))
+
+
+def groups() -> None:
+    true, rows = Matern32(1.0, 1.5, columns=0) + Group(1, variance=1.0), []
+    for seed in range(SEEDS):
+        X, y, Xs, f = grouped(150, 10, seed)
+        known = CommitteeRegressor(true, noise=NOISE**2, learn=False, chunk_size=y.size)
+        kernel = Matern32(columns=0) + Group(1)
+        model = CommitteeRegressor(kernel, chunk_size=200, random_state=0).fit(X, y)
+        errors = error_of(known.fit(X, y), Xs, f), error_of(model, Xs, f)
+        row = {"seed": seed, "exact": errors[0], "committee": errors[1]}
+        rows.append(row | {"ratio": errors[1] / errors[0], "anchors": len(model.anchors_)})
+    print(f"150 groups of ten rows: RMSE of f\n{table(rows)}\n", flush=True)
+
+
+def many() -> None:
+    X, y, Xs, f = grouped(2000, 50, 0)
+    with Meter() as meter:
+        kernel = Matern32(columns=0) + Group(1)
+        model = CommitteeRegressor(kernel, random_state=0).fit(X, y)
+        error = error_of(model, Xs, f)
+    means = np.bincount(X[:, 1].astype(int), y - np.sin(2 * X[:, 0])) / 50
+    oracle = np.sin(2 * Xs[:, 0]) + means[Xs[:, 1].astype(int)]
+    row = {"rows": y.size, "RMSE": error, "sine known": float(np.sqrt(np.mean((oracle - f) ** 2)))}
+    row |= {"CPU s": round(meter.cpu, 1), "wall s": round(meter.wall, 1)}
+    print(f"2,000 groups, fit and 1,000 answers\n{table([row])}\n", flush=True)
+
+
+def main() -> None:
+    parser = data_parser(__doc__)
+    names = ("mauna", "rain", "groups", "many")
+    parser.add_argument("--only", nargs="*", choices=names, default=names)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name, work in {"groups": groups, "many": many}.items():
+        if name in options.only:
+            work()
+    for name, stem in {"mauna": "mauna_loa_co2", "rain": "na_rainfall"}.items():
+        if name not in options.only:
+            continue
+        found = stored(options.folder, stem)
+        if found is not None and name == "mauna":
+            mauna(*floats(found), options.out)
+        elif found is not None:
+            rain(*floats(found))
+
+
+if __name__ == "__main__":
+    main()
