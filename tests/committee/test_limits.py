@@ -16,7 +16,8 @@ from collegium.committee.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
-from collegium.learning.hyperparameters import Effort, learn
+from collegium.learning.effort import Effort
+from collegium.learning.hyperparameters import learn
 from collegium.likelihoods.logit import Logit
 from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock

@@ -6,7 +6,8 @@ import pytest
 from collegium import kernels
 from collegium.engines import Serial
 from collegium.learning import hyperparameters as learning
-from collegium.learning.hyperparameters import MORE_AGREEMENT, Effort, learn
+from collegium.learning.effort import Effort
+from collegium.learning.hyperparameters import MORE_AGREEMENT, learn
 from collegium.learning.neighbour_metric import (
     COMPARED,
     NEAREST,

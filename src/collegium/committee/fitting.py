@@ -12,8 +12,9 @@ from ..kernels import Kernel, Sum
 from ..kernels.trend import has_trend
 from ..learning.anchors import Selection
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
+from ..learning.effort import Effort
 from ..learning.group_anchors import choose_anchors as select_anchors
-from ..learning.hyperparameters import Effort, learn, learn_anchored
+from ..learning.hyperparameters import learn, learn_anchored
 from ..learning.pool import Pool
 from ..likelihoods.units import Units
 from ..messages.committee import Committee

@@ -11,7 +11,7 @@ from ..answers.preconditioner import GIVEN, group_size
 from ..answers.predictors import DESIGN_BYTES
 from ..kernels import Kernel
 from ..kernels.composite import Composite
-from ..learning.hyperparameters import Effort
+from ..learning.effort import Effort
 from ..numerics import memory
 from ..numerics.clock import Clock
 from .arguments import Settings
