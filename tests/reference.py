@@ -32,6 +32,11 @@ def _linear(k, x, z, same):
     return sum(a * b / l**2 for a, b, l in zip(x, z, _columns(k.length_scale, len(x))))
 
 
+def _trend(k, x, z, same):
+    terms = zip(x, z, _columns(k.centre, len(x)), _columns(k.length_scale, len(x)))
+    return k.variance * (1.0 + sum((a - c) * (b - c) / l**2 for a, b, c, l in terms))
+
+
 def _rbf(k, x, z, same):
     return k.variance * math.exp(-0.5 * _squared_distance(x, z, k.length_scale))
 
@@ -80,6 +85,7 @@ KERNELS = {
     "Constant": _constant,
     "White": _white,
     "Linear": _linear,
+    "Trend": _trend,
     "RBF": _rbf,
     "Matern12": _matern12,
     "Matern32": _matern32,
@@ -347,36 +353,44 @@ def softmax_mode(C, K, y, w):
 # --- few rows -------------------------------------------------------------------------------------
 
 
-def few_rows_covariance(theta, X, Z):
+def few_rows_covariance(theta, X, Z, levels=()):
     """s_f² Matérn 5/2 + s_l² c(x)ᵀc(z)/d + 1, c = x clipped to ±2.5, pair by pair.
 
-    θ = (log ℓ, log s_f, log σ, log s_l, δ of the columns).
+    θ = (log ℓ, log s_f, log σ, log s_l, δ of the columns). Codes in `levels` differ by 0 or 1, and
+    equal ones add 1 to the inner product.
     """
     d = X.shape[1]
     delta = theta[4:] if theta.size > 4 else np.zeros(d)
     K = np.empty((len(X), len(Z)))
     for i, x in enumerate(X):
         for j, z in enumerate(Z):
-            D = sum(((x[k] - z[k]) / math.exp(theta[0] + delta[k])) ** 2 for k in range(d))
+            gap = [float(x[k] != z[k]) if k in levels else x[k] - z[k] for k in range(d)]
+            D = sum((gap[k] / math.exp(theta[0] + delta[k])) ** 2 for k in range(d))
             r = math.sqrt(5.0 * D)
-            clipped = [(min(max(a, -2.5), 2.5), min(max(b, -2.5), 2.5)) for a, b in zip(x, z)]
+            clipped = [
+                (float(x[k] == z[k]), 1.0)
+                if k in levels
+                else (min(max(x[k], -2.5), 2.5), min(max(z[k], -2.5), 2.5))
+                for k in range(d)
+            ]
             line = sum(a * b for a, b in clipped) / d
             matern = (1.0 + r + r * r / 3.0) * math.exp(-r)
             K[i, j] = math.exp(theta[1]) ** 2 * matern + math.exp(theta[3]) ** 2 * line + 1.0
     return K
 
 
-def few_rows_evidence(theta, X, y):
+def few_rows_evidence(theta, X, y, levels=()):
     noise = math.exp(theta[2]) ** 2
-    return log_density(y[:, None], few_rows_covariance(theta, X, X) + noise * np.eye(len(y)))
+    C = few_rows_covariance(theta, X, X, levels) + noise * np.eye(len(y))
+    return log_density(y[:, None], C)
 
 
-def few_rows_prediction(theta, X, y, Xs):
+def few_rows_prediction(theta, X, y, Xs, levels=()):
     """Mean and variance of a new observation at each of the queries."""
     noise = math.exp(theta[2]) ** 2
-    C = few_rows_covariance(theta, X, X) + noise * np.eye(len(y))
-    Cs = few_rows_covariance(theta, Xs, X)
-    Css = few_rows_covariance(theta, Xs, Xs)
+    C = few_rows_covariance(theta, X, X, levels) + noise * np.eye(len(y))
+    Cs = few_rows_covariance(theta, Xs, X, levels)
+    Css = few_rows_covariance(theta, Xs, Xs, levels)
     mean, cov = condition(C, Cs, Css, y[:, None])
     return mean[:, 0], np.diag(cov) + noise
 

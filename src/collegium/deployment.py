@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .interface.arguments import yes_or_no
+from .interface.encoded import KnownColumns
 from .kernels import Leaf
 from .kernels.matern32 import Matern32
 from .modelfile import files
@@ -97,7 +98,9 @@ def warm_up(*models: Any) -> None:
 
 
 def _ask(model: Any) -> None:
-    X = np.linspace(-1.0, 1.0, 12 * model.n_features_in_).reshape(12, -1)
+    encoding = getattr(model, "encoding_", None)
+    d = model.n_features_in_ if encoding is None else len(encoding.names)
+    X = np.linspace(-1.0, 1.0, 12 * d).reshape(12, -1).view(KnownColumns)
     if hasattr(model, "predict_proba"):
         model.predict_proba(X)
         return

@@ -32,9 +32,10 @@ QUERIES = rows(9, seed=5)[0]
 
 def parts(model, X):
     """Mean and variance of a new observation under each θ, in the units of y, slowly."""
-    Xs = (X - model.inputs.centre) / model.inputs.scale
+    Xs, own = (X - model.inputs.centre) / model.inputs.scale, list(model.levels)
+    Xs[:, own] = X[:, own]
     y, scale, centre = model.rows.y[:, 0], model.targets.scale[0], model.targets.centre[0]
-    found = [reference.few_rows_prediction(t, model.rows.X, y, Xs) for t in model.theta]
+    found = [reference.few_rows_prediction(t, model.rows.X, y, Xs, own) for t in model.theta]
     means = np.stack([centre + scale * m for m, _ in found], axis=1)
     return means, np.stack([scale**2 * v for _, v in found], axis=1)
 
@@ -53,6 +54,26 @@ def test_without_noise_variances_are_those_of_the_function(model):
     noisy, clean = model.predict(QUERIES), model.predict(QUERIES, noise=False)
     noise = np.exp(2.0 * model.theta[:, 2]) * model.targets.scale[0] ** 2
     assert_allclose(noisy.variances - clean.variances, np.tile(noise, (9, 1)), rtol=1e-7)
+
+
+def test_codes_of_levels_are_equal_or_not():
+    rng = np.random.default_rng(2)
+    X, y = rows(25)
+    X = np.column_stack([X[:, 0], rng.integers(0, 4, 25)])
+    Xs = np.column_stack([QUERIES[:, 0], [0, 1, 2, 3, -1, -1, 0, -4e9, 2]])
+    found = average(X, y, levels=(1,), n_points=4)
+    names = np.array([7.0, -2.0, 1e9, 40.0])
+    renamed = average(np.column_stack([X[:, 0], names[X[:, 1].astype(int)]]), y, levels=(1,))
+    known = Xs[:, 1] >= 0
+    other = np.column_stack([Xs[known, 0], names[Xs[known, 1].astype(int)]])
+    assert_allclose(
+        average(X, y, levels=(1,)).predict(Xs[known]).mean(), renamed.predict(other).mean(),
+        rtol=1e-6,
+    )  # fmt: skip
+    slow = parts(found, Xs)
+    answers = found.predict(Xs)
+    assert_allclose(answers.means, slow[0], rtol=1e-8)
+    assert_allclose(answers.variances, slow[1], rtol=1e-7)
 
 
 def test_a_model_learns_the_function():

@@ -12,32 +12,39 @@ from collegium.averaging.model import Table, prior
 THETA = np.array([0.4, 0.3, -0.9, -0.6, 0.5, -0.7, 0.2])
 
 
-def rows(n=12, d=3, seed=3):
+def rows(n=12, d=3, seed=3, levels=()):
     rng = np.random.default_rng(seed)
     X = 1.6 * rng.normal(size=(n, d))  # some beyond ±2.5
-    return X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+    X[:, list(levels)] = rng.integers(-2, 4, (n, len(levels)))
+    return X, y
 
 
-def table(n=12, d=3):
-    X, y = rows(n, d)
-    return Table(X, y, np.random.default_rng(5).uniform(0.4, 3.0, n))
+def table(n=12, d=3, levels=()):
+    X, y = rows(n, d, levels=levels)
+    return Table(X, y, np.random.default_rng(5).uniform(0.4, 3.0, n), levels)
 
 
+some_levels = pytest.mark.parametrize("levels", [(), (1,), (0, 2)], ids=["none", "one", "two"])
+
+
+@some_levels
 @pytest.mark.parametrize("size", [4, 7])
-def test_covariances_are_the_plain_formula(size):
-    (X, _), theta = rows(), THETA[:size]
+def test_covariances_are_the_plain_formula(size, levels):
+    (X, _), theta = rows(levels=levels), THETA[:size]
     assert np.abs(X).max() > model.CLIP
-    slow = reference.few_rows_covariance(theta, X, X)
-    assert_allclose(model.covariance(theta, X), slow, rtol=1e-12)
-    assert_allclose(model.covariance(theta, X[:5], X), slow[:5], rtol=1e-12)
-    assert_allclose(model.variances(theta, X), np.diag(slow), rtol=1e-12)
+    slow = reference.few_rows_covariance(theta, X, X, levels)
+    assert_allclose(model.covariance(theta, X, levels=levels), slow, rtol=1e-12)
+    assert_allclose(model.covariance(theta, X[:5], X, levels), slow[:5], rtol=1e-12)
+    assert_allclose(model.variances(theta, X, levels), np.diag(slow), rtol=1e-12)
 
 
+@some_levels
 @pytest.mark.parametrize("size", [4, 7])
-def test_the_evidence_is_the_log_density_of_y(size):
-    (X, y), theta = rows(), THETA[:size]
-    found, _ = Table(X, y, np.ones(y.size)).log_evidence(theta)
-    assert_allclose(found, reference.few_rows_evidence(theta, X, y), rtol=1e-12)
+def test_the_evidence_is_the_log_density_of_y(size, levels):
+    (X, y), theta = rows(levels=levels), THETA[:size]
+    found, _ = Table(X, y, np.ones(y.size), levels).log_evidence(theta)
+    assert_allclose(found, reference.few_rows_evidence(theta, X, y, levels), rtol=1e-12)
 
 
 def test_a_weight_is_a_repetition():
@@ -48,9 +55,10 @@ def test_a_weight_is_a_repetition():
     assert_allclose(found, reference.few_rows_evidence(THETA, X[again], y[again]), rtol=1e-12)
 
 
+@some_levels
 @pytest.mark.parametrize("size", [4, 7])
-def test_gradients_are_those_of_the_evidence_and_of_the_posterior(size):
-    rows, theta = table(), THETA[:size]
+def test_gradients_are_those_of_the_evidence_and_of_the_posterior(size, levels):
+    rows, theta = table(levels=levels), THETA[:size]
     slow = reference.gradient(lambda t: rows.log_evidence(t)[0], theta)
     assert_allclose(rows.log_evidence(theta)[1], slow, rtol=1e-7, atol=1e-7)
     weak = prior(3, 1.3 if size > 4 else 0.0)

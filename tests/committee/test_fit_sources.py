@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -147,10 +148,11 @@ def test_rows_that_cannot_be_read_have_no_answer(written, tmp_path):
     parquet.write_table(frame(X, y), tmp_path / "q.parquet", row_group_size=10)
     model = CommitteeRegressor(**FIXED).fit(opened(written))
     out = tmp_path / "out.parquet"
+    query = partial(collegium.open, tmp_path / "q.parquet", columns=["a", "b"], missing="raise")
     with pytest.raises(BadChunkError, match=r"q\.parquet.*'a', row 3"):
-        model.predict_to(tmp_path / "q.parquet", out)
+        model.predict_to(query(), out)
     assert not out.exists() and not (tmp_path / "out.parquet.part").exists()
-    source = collegium.open(tmp_path / "q.parquet", columns=["a", "b"], on_bad_chunk="skip")
+    source = query(on_bad_chunk="skip")
     assert model.predict_to(source, out) == 30
     found = parquet.read_table(out)["mean"].to_numpy()
     assert_array_equal(np.isnan(found), np.repeat([True, False, True], 10))

@@ -6,11 +6,15 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import collegium
 from cluster_cases import dask_cluster, numbers
+from collegium import CommitteeRegressor
 from collegium.engines import Serial
 from collegium.engines.tasks import report
+from collegium.kernels import Matern32
 from collegium.messages.probe import probe
 
 pytest.importorskip("distributed", reason="pip install 'collegium[dask]'")
@@ -109,3 +113,37 @@ def test_processors_that_round_otherwise_are_told_or_refused():
             DaskEngine(client).check(probe)
         with pytest.raises(RuntimeError, match="round otherwise"):
             DaskEngine(client, mixed="refuse").check(probe)
+
+
+def inputs_of(chunk):
+    return chunk.load()[0]
+
+
+def test_a_frame_with_words_dates_and_gaps_is_that_of_pandas(client, tmp_path):
+    """Bitwise the same encoding and model, in memory and on disk; chunks take it to workers."""
+    from table_cases import frame
+
+    sys.modules["sparse"] = None  # Dask would take tests/sparse for a library of that name
+    dd = pytest.importorskip("dask.dataframe")
+    del sys.modules["sparse"]
+    own, later = frame(600), frame(60, 3)
+    own["city"] = own["city"].astype("category")
+    columns, lengths = ["city", "height", "day", "new"], [0.8, 0.7, 2e8, 1.2, 1.3, 1.4]
+    fixed = {
+        "kernel": Matern32(1.0, lengths), "noise": 0.05, "learn": False, "anchors": 20,
+        "chunk_size": 100, "n_local": 30, "random_state": 0,
+    }  # fmt: skip
+    engine, lazy = DaskEngine(client), dd.from_pandas(own, npartitions=4)
+    source = collegium.open(lazy, target="fare", columns=columns, weight="w", chunk_rows=70)
+    for store in (None, "rows"):
+        ours, theirs = (store and tmp_path / f"{k}.{store}" for k in "ab")
+        first = CommitteeRegressor(**fixed, store=theirs)
+        first.fit(own[columns], own["fare"], own["w"])
+        model = CommitteeRegressor(**fixed, store=ours, engine=engine).fit(source)
+        assert model.encoding_ == first.encoding_
+        np.testing.assert_array_equal(
+            model.predict(later[columns], return_std=True),
+            first.predict(later[columns], return_std=True),
+        )
+    X = engine.map(inputs_of, source.encoded(model.encoding_).chunks)
+    np.testing.assert_array_equal(np.concatenate(X), model.encoding_.forward(own[columns]))

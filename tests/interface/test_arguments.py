@@ -42,6 +42,7 @@ BAD = {
     ],
     "target_transform": ["sqrt", 1, True, ["log"]],
     "input_transform": ["log", 1, True, ["rank"]],
+    "categorical_features": ["sex", 2, -3, 1.5, True, [9], ["x", 0], {"x": 1}, [True] * 3, [None]],
     "noise": [None, -1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
     "sweeps": [  # 3 and other sound ones mean nothing where messages do not move
         "five", 0, 2.5, None, 3, Sweeps(), Sweeps(schedule="sequence"), Sweeps(tol=0.5),

@@ -325,3 +325,35 @@ def test_a_period_stays_unless_it_is_to_be_learnt():
 def test_a_period_of_scikit_learn_is_learnt_where_its_bounds_say_so():
     assert as_kernel(sk.ExpSineSquared()).fixed == ()
     assert as_kernel(sk.ExpSineSquared(periodicity_bounds="fixed")).fixed == ("period",)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("1 day", 86_400.0), ("12 hours", 43_200.0), ("1 week", 604_800.0), ("minute", 60.0),
+        ("365.25 days", 31_557_600.0), ("1 year", 31_556_952.0), ("2 Months", 5_259_492.0),
+        ("90 seconds", 90.0), (["1 day", 7.0], [86_400.0, 7.0]),
+    ],
+)  # fmt: skip
+def test_periods_in_words_are_seconds(words, seconds):
+    assert_allclose(Periodic(period=words).period, seconds, rtol=1e-12)
+    assert_allclose(Periodic(period=words, columns=[0, 1]).kernel.period, seconds)
+
+
+@pytest.mark.parametrize(
+    "words", ["1 moon", "", "day 1", "0 days", "-1 day", "1 day 2", "inf days"]
+)
+def test_other_periods_are_refused(words):
+    with pytest.raises(ValueError, match="period of Periodic.*such as '1 day'"):
+        Periodic(period=words)
+
+
+def test_a_season_of_dates_is_found():
+    rng = np.random.default_rng(7)
+    hours = np.sort(rng.uniform(0, 24 * 20, 150))
+    X = pd.DataFrame({"date": pd.Timestamp("2024-03-01") + pd.to_timedelta(hours, unit="h")})
+    X["date"] = (X["date"] - X["date"].min()).dt.total_seconds()
+    y = np.sin(2 * np.pi * hours / 24) + 0.1 * rng.normal(size=150)
+    kernel = Periodic(columns="date", period="1 day")
+    model = CommitteeRegressor(kernel, random_state=0).fit(X[:120], y[:120])
+    assert np.sqrt(np.mean((model.predict(X[120:]) - y[120:]) ** 2)) < 0.2

@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from collegium.modelfile.tree import Reader, Writer
-from collegium.tables.encoding import UNKNOWN, Encoding, NewGapsWarning
+from collegium.tables import seen
+from collegium.tables.encoding import Encoding, NewGapsWarning
+from collegium.tables.levels import GAP
 from collegium.tables.reading import columns_of
 
 pandas = pytest.importorskip("pandas")
@@ -48,7 +50,7 @@ def test_every_kind_of_column_becomes_numbers(kind):
     expected = [
         [1, 2, 3, 4, 5],
         [1.5, 2.75, 2.5, 4.0, 3.0],
-        [0, 1, 3, 0, 2],
+        [0, 1, GAP, 0, 2],
         sold,
         [1, 0, 1, 1, 1],
         [0, 1, 0, 0, 0],
@@ -70,7 +72,7 @@ def test_later_tables_have_unknown_levels_and_new_gaps():
     later["size"] = [1.0, np.nan, 3.0]
     with pytest.warns(NewGapsWarning, match="'size'"):
         X = encoding.forward(later)
-    assert_array_equal(X[:, 2], [UNKNOWN, 1, 3])
+    assert_array_equal(X[:, 2], [-2575055391.0, 1, GAP])  # −(10 + crc32("text superb"))
     assert_array_equal(X[:, 0], [1, 3, 3])  # the median
 
 
@@ -153,7 +155,7 @@ def test_all_gaps_and_other_kinds_of_values():
         encoding.forward(dates)
     with pytest.raises(ValueError, match="'b' has infinite"):
         encoding.forward(pandas.DataFrame({"a": [1.0], "b": [np.inf]}))
-    with pytest.raises(ValueError, match="1 columns, but 2"):
+    with pytest.raises(ValueError, match="'b' is missing"):
         encoding.forward(table[["a"]])
     gaps = pandas.DataFrame({"a": [1.0], "b": [None]})
     with pytest.warns(NewGapsWarning):
@@ -174,3 +176,64 @@ def test_an_encoding_is_kept_in_a_model_file():
     classes = {"tables.encoding/1": Encoding, "tables.column/1": type(encoding.columns[0])}
     found = Reader([], classes.get, str).value(node, "")
     assert found == encoding
+
+
+def test_unknown_levels_match_each_other_and_nothing_else():
+    encoding = Encoding.learn(pandas.DataFrame({"w": ["a", "b"]}))
+    later = pandas.DataFrame({"w": ["c", "d", "c", "a", None]})
+    with pytest.warns(NewGapsWarning, match="'w'"):
+        codes = encoding.forward(later)[:, 0]
+    assert codes[0] == codes[2] and len(set(codes)) == 4
+    assert codes[3] == 0 and codes[4] == GAP and (codes[:3] <= -10).all()
+
+
+def test_a_stream_appends_levels_and_keeps_codes():
+    first = pandas.DataFrame({"w": ["m", "a"], "x": [1.0, None], "t": [1, 2]})
+    more = pandas.DataFrame({"t": [5, 7, 9, 9], "w": ["z", "b", None, "m"], "x": [3.0, 2, 9, None]})
+    encoding = Encoding.learn(first, ["w", "t"])
+    grown = encoding.grown(more)
+    assert_array_equal(grown.forward(first), encoding.forward(first))
+    assert_array_equal(grown.forward(more)[:, 0], [3, 2, GAP, 1])
+    assert_array_equal(grown.forward(more)[:, 2], [2, 3, 4, 4])
+    assert grown.columns[0].gaps and grown.columns[1] == encoding.columns[1]
+    assert grown.names == encoding.names
+
+
+def test_columns_are_known_by_name():
+    table = frame("objects")
+    encoding = Encoding.learn(table)
+    other = table[["new", "cut", "size", "sold", "height"]]
+    assert_array_equal(encoding.forward(other), encoding.forward(table))
+    with pytest.raises(ValueError, match="'cut' is missing"):
+        encoding.forward(table.drop(columns="cut"))
+    with pytest.raises(ValueError, match="'more' is new"):
+        encoding.forward(table.assign(more=1))
+
+
+def test_parts_of_a_table_give_the_encoding_of_the_whole(monkeypatch):
+    monkeypatch.setattr(seen, "SAMPLE", 7)  # then medians are of a sample
+    rng, n = np.random.default_rng(3), 50
+    table = pandas.DataFrame({
+        "x": np.where(rng.random(n) < 0.4, np.nan, rng.normal(size=n)),
+        "w": rng.choice(["a", "b", None], n),
+        "t": pandas.to_datetime(rng.integers(-9, 9, n), unit="D"),
+    })  # fmt: skip
+    whole = Encoding.learn(table)
+    for cuts in ([20], [1, 2, 30], [49]):
+        parts = np.split(np.arange(n), cuts)
+        each = [seen.seen(columns_of(table.iloc[rows]), int(rows[0])) for rows in parts]
+        total = each[-1]
+        for one in each[:-1]:
+            total = tuple(a.plus(b) for a, b in zip(total, one))
+        assert Encoding.of(total) == whole
+    value = table["x"].to_numpy()
+    there = np.flatnonzero(~np.isnan(value))
+    chosen = there[np.argsort(seen.splitmix64(there))[:7]]
+    assert whole.columns[0].middle == np.median(value[chosen])
+
+
+@pytest.mark.parametrize("where", ["learn", "forward"])
+def test_infinite_values_are_refused_by_name(where):
+    good, bad = pandas.DataFrame({"a": [1.0, 2.0]}), pandas.DataFrame({"a": [1.0, -np.inf]})
+    with pytest.raises(ValueError, match="'a' has infinite"):
+        Encoding.learn(bad if where == "learn" else good).forward(bad)

@@ -139,9 +139,11 @@ class Shared:
             assert self.weights is not None
             root = np.sqrt(self.rows.W)[:, None]
             beta = self.weights - root * linalg.solve_posdef(self.factor, root * fitted)
-        rest = basis.expansion(belief.mean - self.V @ beta)
+        rest, t = basis.expansion(belief.mean - self.V @ beta), basis.first
         points = np.concatenate([rest.points, self.rows.X])
-        return Expansion(basis.kernel, points, np.concatenate([rest.weights, beta]))
+        weights = np.concatenate([rest.weights, beta])
+        # of a trend, K(x, X_N)β has what V_Nβ took away: E[β] is left
+        return Expansion(rest.kernel, points, weights, rest.line, belief.mean[:t])
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         left, t = self.residual(basis, belief, Xs)

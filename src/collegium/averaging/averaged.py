@@ -63,13 +63,14 @@ class Averaged:
     shares: Array  # πₖ  (k,)
     models: Array  # weights of τ = 0, 1, 2; of one column of τ = 0 alone
     evidences: Array  # their log evidence (Laplace), of standardised y
+    levels: tuple[int, ...] = ()  # columns of codes, which are not standardised
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def factors(self) -> list[Factor]:
-        table = Table(self.rows.X, self.rows.y[:, 0], self.rows.w)
+        table = Table(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
         return [table.factor(theta) for theta in self.theta]
 
     def predict(self, X: Array, *, noise: bool = True) -> Mixture:
@@ -88,9 +89,9 @@ class Averaged:
     def _at(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and variance of f under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = covariance(theta, Xs, self.rows.X)
+        Ksf = covariance(theta, Xs, self.rows.X, self.levels)
         V = solve_lower(factor.L, Ksf.T)
-        prior = variances(theta, Xs)
+        prior = variances(theta, Xs, self.levels)
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
         return (Ksf @ factor.alpha[:, None])[:, 0], left
 
@@ -123,7 +124,7 @@ class Averaged:
         draws = np.empty((Xs.shape[0], count))
         for k in np.unique(part):
             mean, cov = self._joint(k, Xs)
-            scale = float(variances(self.theta[k], Xs).max(initial=1.0))
+            scale = float(variances(self.theta[k], Xs, self.levels).max(initial=1.0))
             if noise:
                 add_diagonal(cov, noise_variance(self.theta[k]))
             L, _ = cholesky(cov, scale, nugget=JITTERS[0], overwrite=True)
@@ -144,37 +145,43 @@ class Averaged:
     def _joint(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and covariance of f at all queries under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = covariance(theta, Xs, self.rows.X)
+        Ksf = covariance(theta, Xs, self.rows.X, self.levels)
         V = solve_lower(factor.L, Ksf.T)
-        return Ksf @ factor.alpha, covariance(theta, Xs) - gram(np.ascontiguousarray(V.T))
+        prior = covariance(theta, Xs, levels=self.levels)
+        return Ksf @ factor.alpha, prior - gram(np.ascontiguousarray(V.T))
 
     def _standardised(self, X: Array) -> Array:
-        return standardised(self.inputs, X)
+        return standardised(self.inputs, X, self.levels)
 
 
-def average_rows(rows: Rows, learning: Rows, seed: int = 0) -> tuple[Averaged, ...]:
+def average_rows(
+    rows: Rows, learning: Rows, levels: tuple[int, ...] = (), seed: int = 0
+) -> tuple[Averaged, ...]:
     """One model an output of rows that are merged and sorted; hyperparameters by the weights of
     the same rows for learning, answers by their own."""
     count = points_for(*rows.X.shape) or FEWEST
-    found = [average(learning.X, y, learning.w, n_points=count, seed=seed) for y in learning.y.T]
+    found = [
+        average(learning.X, y, learning.w, levels, n_points=count, seed=seed) for y in learning.y.T
+    ]
     return tuple(replace(one, rows=replace(one.rows, w=rows.w)) for one in found)
 
 
 def average(
-    X: Array, y: Array, w: Array | None = None, *, n_points: int | None = None, seed: int = 0
-) -> Averaged:
+    X: Array, y: Array, w: Array | None = None, levels: tuple[int, ...] = (), *,
+    n_points: int | None = None, seed: int = 0,
+) -> Averaged:  # fmt: skip
     """Fit the averaged model to rows X (n, d) and one output y (n,); several: one record each.
 
     A weight is a repetition: rows of weight 2 and the same rows given twice make the same model to
     the last bit, in any order. `n_points` are the points about each mode, by default
-    `points_for(n, d)`; with 0 the modes themselves are stacked.
+    `points_for(n, d)`; with 0 the modes themselves are stacked. `levels`: columns of codes.
     """
     given = Rows(X, y.reshape(-1, 1), np.ones(X.shape[0]) if w is None else w)
     rows, _ = merged(given, None, in_order=False)
     # of a constant column the scale is its magnitude
     inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
-    rows = Rows(standardised(inputs, rows.X), targets.forward(rows.y), rows.w)
-    table = Table(rows.X, rows.y[:, 0], rows.w)
+    rows = Rows(standardised(inputs, rows.X, levels), targets.forward(rows.y), rows.w)
+    table = Table(rows.X, rows.y[:, 0], rows.w, levels)
     count = points_for(*rows.X.shape) if n_points is None else n_points
     normals = [laplace(table, mode) for mode in modes(table)]
     sets = [
@@ -185,7 +192,7 @@ def average(
     kept = np.flatnonzero(pi)
     theta = np.concatenate([_with_deltas(sets[i], rows.X.shape[1]) for i in kept])
     shares = np.concatenate([np.full(len(sets[i]), pi[i] / len(sets[i])) for i in kept])
-    return Averaged(rows, inputs, targets, theta, shares, pi, evidences)
+    return Averaged(rows, inputs, targets, theta, shares, pi, evidences, levels)
 
 
 def _with_deltas(points: Array, d: int) -> Array:
@@ -193,6 +200,9 @@ def _with_deltas(points: Array, d: int) -> Array:
     return np.pad(points, [(0, 0), (0, 4 + d - points.shape[1])])
 
 
-def standardised(inputs: Scaling, X: Array) -> Array:
+def standardised(inputs: Scaling, X: Array, levels: tuple[int, ...] = ()) -> Array:
+    """Numbers as they are to their mean and standard deviation; codes as they are."""
     with np.errstate(over="ignore"):
-        return np.clip((X - inputs.centre) / inputs.scale, -FARTHEST, FARTHEST)
+        found = np.clip((X - inputs.centre) / inputs.scale, -FARTHEST, FARTHEST)
+    found[:, list(levels)] = X[:, list(levels)]
+    return found

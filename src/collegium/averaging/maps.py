@@ -85,9 +85,16 @@ def deltas(table: Table) -> Array:
 
     By chance alone ηⱼ² is about (BINS − 1)/n.
     """
-    ratios = np.array([correlation_ratio(x, table.y, table.w) for x in table.X.T])
+    each = (_ranked(x) if k in table.levels else x for k, x in enumerate(table.X.T))
+    ratios = np.array([correlation_ratio(x, table.y, table.w) for x in each])
     raw = -0.5 * np.log(ratios + (BINS - 1) / table.y.size)
     return raw - raw.mean()
+
+
+def _ranked(codes: Array) -> Array:
+    """The most frequent level first, so that bins hold few of them."""
+    _, number, count = np.unique(codes, return_inverse=True, return_counts=True)
+    return np.argsort(np.argsort(-count, kind="stable"), kind="stable")[number].astype(float)
 
 
 def correlation_ratio(x: Array, y: Array, w: Array) -> float:

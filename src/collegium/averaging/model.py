@@ -1,7 +1,7 @@
 """The model of few rows: its kernel, weak priors, and the evidence with its gradient.
 
 θ = (log ℓ, log s_f, log σ, log s_l, δ₁ … δ_d); without the δ there is one length scale for all
-columns. X and y are standardised.
+columns. X and y are standardised; columns of codes of levels (`levels`) are as they are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ..numerics.linalg import (
 )
 
 Array = np.ndarray
+#: Positions of columns of codes.
+Levels = tuple[int, ...]
 #: Places of log ℓ, log s_f, log σ and log s_l in θ; from SHARED on the δ of the columns.
 LENGTH, SIGNAL, NOISE, SLOPE, SHARED = range(5)
 #: Inputs count up to so many standard deviations in the linear term: else it runs away outside.
@@ -44,31 +46,42 @@ def prior(d: int, tau: float) -> Prior:
     return Prior(centre, spread, low, high)
 
 
-def smooth(theta: Array) -> Matern52:
-    """s_f² Matérn 5/2 with log ℓⱼ = log ℓ + δⱼ."""
+def smooth(theta: Array, levels: Levels = ()) -> Matern52:
+    """s_f² Matérn 5/2 with log ℓⱼ = log ℓ + δⱼ; a mismatch of levels is a difference of 1."""
     length = np.exp(theta[LENGTH] + theta[SHARED:]) if theta.size > SHARED else None
     return Matern52(
         variance=float(np.exp(2.0 * theta[SIGNAL])),
         length_scale=float(np.exp(theta[LENGTH])) if length is None else length,
+        categories=levels,
     )
 
 
-def linear(X: Array, Z: Array) -> Array:
-    """c(x)ᵀc(z)/d, c = x clipped to ±CLIP."""
-    return np.clip(X, -CLIP, CLIP) @ np.clip(Z, -CLIP, CLIP).T / X.shape[1]
+def clipped(X: Array, levels: Levels = ()) -> Array:
+    """c(x): numbers clipped to ±CLIP, 0 in place of codes."""
+    found = np.clip(X, -CLIP, CLIP)
+    found[:, list(levels)] = 0.0
+    return found
 
 
-def covariance(theta: Array, X: Array, Z: Array | None = None) -> Array:
-    """k(x, z) = s_f² Matérn 5/2 + s_l² c(x)ᵀc(z)/d + 1, without noise  (n, m)."""
-    K = smooth(theta).value(X, Z)
-    K += np.exp(2.0 * theta[SLOPE]) * linear(X, X if Z is None else Z)
+def linear(X: Array, Z: Array, levels: Levels = ()) -> Array:
+    """(c(x)ᵀc(z) + Σ 1[xⱼ = zⱼ])/d, the sum over columns of levels: each has its own effect."""
+    found = clipped(X, levels) @ clipped(Z, levels).T
+    for k in levels:
+        found += X[:, k, None] == Z[None, :, k]
+    return found / X.shape[1]
+
+
+def covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
+    """k(x, z) = s_f² Matérn 5/2 + s_l² linear(x, z) + 1, without noise  (n, m)."""
+    K = smooth(theta, levels).value(X, Z)
+    K += np.exp(2.0 * theta[SLOPE]) * linear(X, X if Z is None else Z, levels)
     K += 1.0
     return K
 
 
-def variances(theta: Array, X: Array) -> Array:
+def variances(theta: Array, X: Array, levels: Levels = ()) -> Array:
     """k(x, x)  (n,)."""
-    squares = (np.clip(X, -CLIP, CLIP) ** 2).mean(axis=1)
+    squares = (clipped(X, levels) ** 2).mean(axis=1) + len(levels) / X.shape[1]
     return np.exp(2.0 * theta[SIGNAL]) + np.exp(2.0 * theta[SLOPE]) * squares + 1.0
 
 
@@ -92,14 +105,15 @@ class Table:
     X: Array  # (n, d)
     y: Array  # (n,)
     w: Array  # how often each row counts  (n,)
+    levels: Levels = ()
 
     @cached_property
     def gram(self) -> Array:
-        """c(x)ᵀc(x′)/d  (n, n)."""
-        return linear(self.X, self.X)
+        """The linear term without its variance  (n, n)."""
+        return linear(self.X, self.X, self.levels)
 
     def factor(self, theta: Array) -> Factor:
-        K = smooth(theta).value(self.X)
+        K = smooth(theta, self.levels).value(self.X)
         K += np.exp(2.0 * theta[SLOPE]) * self.gram
         K += 1.0
         scale = float(K.diagonal().max())
@@ -120,7 +134,7 @@ class Table:
         A_bar *= -0.5
         A_bar += np.multiply.outer(0.5 * found.alpha, found.alpha)
         diagonal = A_bar.diagonal().copy()
-        variance_bar, *length_bars = smooth(theta).vjp(self.X, None, A_bar)
+        variance_bar, *length_bars = smooth(theta, self.levels).vjp(self.X, None, A_bar)
         # the lower triangle stands for both: entries off the diagonal count twice
         twice = 2.0 * np.vdot(np.tril(A_bar, -1), self.gram) + diagonal @ self.gram.diagonal()
         gradient = np.empty_like(theta)

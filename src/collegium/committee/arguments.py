@@ -24,10 +24,12 @@ from ..interface.arguments import (
     tolerance,
     whole_number,
 )
+from ..interface.encoded import Columns
 from ..interface.limits import bytes_allowed, seconds_allowed
 from ..interface.options import CG, Select, Transductive
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
+from ..learning.trend import Lines
 from ..numerics.clock import Clock
 from ..transforms.targets import KINDS
 
@@ -46,7 +48,7 @@ DEFAULTS = {
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
     "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
     "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
-    "target_transform": None, "input_transform": None, "store": None,
+    "target_transform": None, "input_transform": None, "store": None, "trend": None,
 }  # fmt: skip
 
 
@@ -80,6 +82,8 @@ class Settings:
     target_transform: str | None = None  # "auto", a kind or None
     input_transform: str | None = None
     store: str | None = None  # the folder of rows that are not kept in memory
+    levels: tuple[int, ...] = ()  # columns of X that hold codes of levels
+    trend: Lines | None = None  # beside the kernel
 
     @classmethod
     def of(cls, estimator: Any, **fixed: Any) -> Settings:
@@ -124,6 +128,7 @@ class Settings:
             memory_limit=bytes_allowed(a["memory_limit"]),
             engine=choose_engine(a["engine"], a["n_jobs"]),
             store=store_path(a["store"]),
+            trend=Lines.asked(a["trend"]),
         )
         settings = settings.with_transforms(a["target_transform"], a["input_transform"])
         if settings.store is not None:
@@ -137,19 +142,19 @@ class Settings:
             )
         return settings
 
-    def on_columns(self, names: Any) -> Settings:
-        """With the columns of the kernel found among the names of those of X, where it has some."""
-        if self.kernel is None or names is None:
-            return self
-        return replace(self, kernel=self.kernel.on_columns([str(name) for name in names]))
+    def for_columns(self, seen: Columns) -> Settings:
+        """With columns of kernel and trend found by name, and columns of levels known as such."""
+        kernel = None if self.kernel is None else seen.known_to(self.kernel)
+        trend = None if self.trend is None else self.trend.on_columns(seen.names, seen.levels)
+        return replace(self, kernel=kernel, trend=trend, levels=tuple(seen.levels))
 
     def with_transforms(self, target: Any, inputs: Any) -> Settings:
-        """ "auto" is None where kernel, noise or anchors are given, or little time."""
+        """ "auto" is None where kernel, trend, noise or anchors are given, or little time."""
         if target is not None:
             one_of(target, "target_transform", ("auto", *KINDS))
         if inputs is not None:
             one_of(inputs, "input_transform", ("auto", "rank"))
-        given = self.kernel is not None or self.noise is not None or self.anchors is not None
+        given = any(one is not None for one in (self.kernel, self.trend, self.noise, self.anchors))
         free = self.learn and not given and self.clock.limit >= TIME_TO_CHOOSE
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
         return replace(self, target_transform=found[0], input_transform=found[1])
@@ -189,7 +194,8 @@ class Settings:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
         if self.averaging == "average":
             return True
-        free = self.kernel is None and self.noise is None and self.can_refine
+        free = self.kernel is None and self.noise is None and self.trend is None
+        free = free and self.can_refine
         free = free and p <= AVERAGED_OUTPUTS
         quick = self.clock.left() > AVERAGING_SECONDS
         return self.averaging == "auto" and free and quick and points_for(*shape) > 0
@@ -209,7 +215,10 @@ class Settings:
 
     def check_averaging(self) -> None:
         """Refuse what learn='average' has no use for."""
-        given = {"kernel": self.kernel, "noise": self.noise, "anchors": self.anchors}
+        given = {
+            "kernel": self.kernel, "noise": self.noise, "anchors": self.anchors,
+            "trend": self.trend,
+        }  # fmt: skip
         named = [name for name, value in given.items() if value is not None]
         if named or not self.can_refine:
             raise ValueError(

@@ -81,8 +81,13 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
     learn : bool, default=True
         Learn the kernel by the Laplace evidence, and scale the latent functions by the log loss
         of held-out rows. False: take the kernel as it is.
+    trend : None, "linear", column or list of columns, default=None
+        A level and slopes of the latent functions beside the kernel, as in CommitteeRegressor.
     store : path, default=None
         A folder for rows that do not fit into memory, as in CommitteeRegressor.
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     time_limit : float or None
         About how many seconds learning and the check on held-out rows may take: learning ends
         with what it has, and where no time is left for the check that is warned of. Messages are
@@ -134,7 +139,9 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
         anchors="auto",
         n_local="auto",
         learn=True,
+        categorical_features="from_dtype",
         time_limit=None,
+        trend=None,
         store=None,
         engine=None,
         n_jobs=None,
@@ -151,13 +158,16 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
         self.anchors = anchors
         self.n_local = n_local
         self.learn = learn
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
+        self.trend = trend
         self.store = store
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
 
     @all_or_nothing

@@ -83,7 +83,9 @@ def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel
     if not job.streaming and job.settings.averages(rows.X.shape, rows.y.shape[1]):
         job.say.task = "averaging over hyperparameters"
         own, _ = merged(rows, None, in_order=False)
-        model = replace(model, averaged=average_rows(own, for_learning(own), seed=0))
+        levels = sorted({k for kind, k in model.kernel.labels if kind == "mismatch"})
+        averaged = average_rows(own, for_learning(own), tuple(levels), seed=0)
+        model = replace(model, averaged=averaged)
         job.say(f"averaged over {sum(len(one.shares) for one in model.averaged)} kernels")
         rows = own
     if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:

@@ -58,7 +58,8 @@ class ExpertsRegressor(Regressor):
         and `noise` as they are.
     n_starts : int, default=1
         Starting points of the final optimisation.
-    time_limit, memory_limit, engine, n_jobs, random_state, verbose : as in `CommitteeRegressor`
+    categorical_features, time_limit, memory_limit, engine, n_jobs, random_state, verbose : as in
+        `CommitteeRegressor`
 
     Attributes
     ----------
@@ -100,6 +101,7 @@ class ExpertsRegressor(Regressor):
         noise="constant",
         learn=True,
         n_starts=1,
+        categorical_features="from_dtype",
         time_limit=None,
         memory_limit=None,
         engine=None,
@@ -115,6 +117,7 @@ class ExpertsRegressor(Regressor):
         self.noise = noise
         self.learn = learn
         self.n_starts = n_starts
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.engine = engine
@@ -122,6 +125,7 @@ class ExpertsRegressor(Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
 
     @all_or_nothing

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..kernels import Kernel, Sum
+from ..kernels.trend import has_trend, split_trend
 from ..learning.anchors import RULES, Selection, Stop
 from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
 from ..learning.hyperparameters import Effort, learn, learn_anchored
@@ -147,7 +148,7 @@ class GaussianSystem:
         chunks = cut_rows(draft.rows, draft.groups, draft.ids)
         keep = draft.alone or s.experts or s.keeps_rows
         if not keep:
-            model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
+            model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
         committee = model.committee.add(chunks, s.engine, keep=keep)
         model = replace(model, committee=committee)
         if draft.selection is None:
@@ -234,7 +235,7 @@ def anchors_for(job: Job, draft: Draft, m: int) -> Selection:
         return given_anchors(job.settings.anchors)
     rule = RULES[job.settings.selection]
     rows, noise = draft.rows.as_weights(draft.noise)
-    return rule(draft.kernel, noise, rows, Stop(m), job.rng)
+    return rule(split_trend(draft.kernel)[0], noise, rows, Stop(m), job.rng)
 
 
 def given_anchors(Z: Array) -> Selection:
@@ -301,6 +302,8 @@ def scaled_draft(rows: Rows, settings: Settings) -> Draft:
     unit = 1.0 / float(scaling.scale[0] ** 2)
     given = settings.kernel
     kernel: Any = None if given is None else given.for_width(rows.X.shape[1]).scaled(unit)
+    if kernel is not None and settings.trend is not None:
+        kernel = settings.trend.beside(kernel, rows.X)
     noise: Any = None if settings.noise is None else float(settings.noise[0]) * unit
     return Draft(scaled, Units(scaling), kernel, noise)
 
@@ -339,7 +342,8 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         judged = partial(check_joint, draft.rows, s)
     found = learn(
         draft.pool or for_learning(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
-        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say,
+        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say, levels=s.levels,
+        trend=None if s.trend is None or draft.kernel is not None else s.trend.kernel(draft.rows.X),
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
@@ -362,8 +366,9 @@ def warped(job: Job) -> Job:
         return job.seen_by(job.earlier)
     job.say.task = "choosing transforms"
     found = choose(
-        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming
-    )
+        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming,
+        levels=s.levels,
+    )  # fmt: skip
     if not found.any:
         return job
     if s.anchors is not None:
@@ -382,6 +387,7 @@ def as_they_came(job: Job, *, alone: bool) -> dict[str, Any]:
 
 
 def free_scale(kernel: Kernel) -> bool:
-    """Whether learning may scale the kernel: every term has a size that is not fixed."""
+    """Whether learning may scale the kernel: all terms but trends have a size that is not fixed."""
     terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    terms = tuple(term for term in terms if not has_trend(term))
     return all({"variance", "slope"} & {kind for kind, _ in term.labels} for term in terms)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interface.encoded import columns_of
 from ..interface.progress import Progress
 from ..interface.validation import generator
 from ..kernels import Kernel
@@ -109,7 +110,7 @@ def fit_job(
     streaming: bool = False, earlier: Any = None, owners: Owners | None = None,
 ) -> Job:  # fmt: skip
     """To make a model of rows."""
-    settings = settings.on_columns(getattr(estimator, "feature_names_in_", None))
+    settings = settings.for_columns(columns_of(estimator))
     rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)

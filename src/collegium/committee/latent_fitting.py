@@ -12,6 +12,7 @@ import numpy as np
 
 from ..interface.stream import Waiting
 from ..kernels import Kernel
+from ..kernels.trend import split_trend
 from ..laplace.calibration import LatentScale, best_scale, covering_noise, left_out
 from ..laplace.committee import (
     LaplaceCommittee,
@@ -19,7 +20,7 @@ from ..laplace.committee import (
     predict_latents,
     settle_together,
 )
-from ..laplace.learning import LearntLatent, Problem, first_kernel, learn_latent
+from ..laplace.learning import LearntLatent, Problem, first_kernel, latent_size, learn_latent
 from ..learning.anchors import RULES, Stop
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.units import Units, exposed
@@ -93,7 +94,13 @@ class LatentSystem:
         likelihoods = tuple(problem.likelihood for problem in self.problems)
         plan = LatentPlan.of(job.settings, n, d, likelihoods)
         plan.announce(job.say, estimate=bool(job.say.verbose))
-        return LatentDraft(None if given is None else given.for_width(d), likelihoods)
+        return LatentDraft(None if given is None else self._whole(job, given), likelihoods)
+
+    def _whole(self, job: Job, kernel: Kernel) -> Kernel:
+        """The kernel, with the trend that was asked for."""
+        X, trend = job.rows.X, job.settings.trend
+        kernel = kernel.for_width(X.shape[1])
+        return kernel if trend is None else trend.beside(kernel, X, latent_size(self.problems))
 
     def learn(self, job: Job, draft: LatentDraft) -> LatentDraft:
         s, rows, earlier = job.settings, self._rows(job), job.earlier
@@ -101,7 +108,7 @@ class LatentSystem:
         if not s.learn:
             return draft
         if not self.learnable:
-            kernel = first_kernel(rows.X) if draft.kernel is None else draft.kernel
+            kernel = draft.kernel or self._whole(job, first_kernel(rows.X, s.levels))
             return replace(draft, kernel=kernel)
         if earlier is not None and not due(earlier, n, s):
             return replace(
@@ -115,7 +122,8 @@ class LatentSystem:
         s = job.settings
         return learn_latent(
             for_learning(self._rows(job), noisy=self._noisy), self.problems, kernel, job.rng,
-            s.engine, clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
+            s.engine, clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
+            trend=s.trend if kernel is None else None,
         )  # fmt: skip
 
     def choose(self, job: Job, draft: LatentDraft) -> LatentDraft:
@@ -238,7 +246,7 @@ class LatentSystem:
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
         stop = Stop(min(s.anchor_count(self.n_rows(job)), X.shape[0]))
         rows = Rows(X, noise * pull, job.rows.w)
-        return RULES[s.selection](draft.kernel, noise, rows, stop, job.rng).Z
+        return RULES[s.selection](split_trend(draft.kernel)[0], noise, rows, stop, job.rng).Z
 
 
 def fit_regression(

@@ -106,6 +106,9 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         the rows around them; variances stay the committee's. `fit` only. O(n²) for the
         preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
         `collegium.CG(tol, max_iter)` says when to stop.
+    trend : None, "linear", column or list of columns, default=None
+        A level and slopes beside the kernel, of all or some columns, so wide that the data alone
+        set them: extrapolation follows the line. See docs/priors.md.
     target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
@@ -116,6 +119,9 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
     store : path, default=None
         A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
         model from then on, which finds the nearest rows there. See docs/files.md.
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that fits them, by
@@ -212,8 +218,10 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         learn="auto",
         n_starts=1,
         refine=None,
+        trend=None,
         target_transform="auto",
         input_transform="auto",
+        categorical_features="from_dtype",
         time_limit=None,
         memory_limit=None,
         store=None,
@@ -234,8 +242,10 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.learn = learn
         self.n_starts = n_starts
         self.refine = refine
+        self.trend = trend
         self.target_transform = target_transform
         self.input_transform = input_transform
+        self.categorical_features = categorical_features
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.store = store
@@ -244,6 +254,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
     noise_words = NOISES
     learn_words = ("auto", "average", "anchored")

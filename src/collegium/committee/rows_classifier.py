@@ -10,14 +10,16 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..interface.classifier import distinct_labels
+from ..interface.encoded import columns_of
 from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
     arrays_of,
+    encoded_source,
     fits_memory,
     origin_of,
+    origin_of_rows,
     refuse_beyond_memory,
-    told_columns,
 )
 from ..interface.validation import check_weights
 from ..numerics.fingerprint import fingerprint
@@ -99,14 +101,13 @@ class FromLabelledRows:
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
-            self._fit_rows(settings, *arrays_of(source))
-        told_columns(self, source)
+            self._fit_rows(settings, *arrays_of(self, source))
         self.skipped_ = list(source.skipped)
 
     def _fit_on_disk(self: Any, source: Source, settings: Settings) -> None:
         if len(source.target) > 1:
             raise ValueError(f"y has {len(source.target)} columns, and labels are one: name it")
-        say = self._say()
+        say, source = self._say(), encoded_source(self, source)
         blocks, say.task = Blocks(source, say), "counting classes"
         tally = Tally.of(blocks)
         if tally.classes.size < 2:
@@ -145,7 +146,7 @@ class FromLabelledRows:
             waits = streaming and n < settings.enough()
             if not waits and n > settings.chunk_rows(n):
                 own = rows.take(of_weight(rows, self.class_weight_))
-                origin, blocks = fingerprint(*own.fields()), [(*own.fields(), 0)]
+                origin, blocks = origin_of_rows(self, own), [(*own.fields(), 0)]
                 say, ready = self._say(), self._ready(streaming)
                 store = filled_store(settings, blocks, own.w.size, origin, say)
                 return self._made_of_store(settings, store, say, learnable=ready)
@@ -163,6 +164,7 @@ class FromLabelledRows:
         self: Any, settings: Settings, store: Store, say: Progress, *, learnable: bool = True
     ) -> LatentModel:
         """The model of the rows of a store, whose y are positions among the classes."""
+        settings = settings.for_columns(columns_of(self))
         model = model_of_stored_labels(self, settings, store, say, learnable=learnable)
         if model.learnt_at == len(store):
             self.learnt_count_ = self.class_count_

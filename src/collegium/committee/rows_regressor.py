@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ..interface.encoded import columns_of
 from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
     arrays_of,
+    encoded_source,
     fits_memory,
     origin_of,
+    origin_of_rows,
     refuse_beyond_memory,
-    told_columns,
 )
 from ..interface.validation import check_exposure, check_noise_variance, check_rows, check_weights
 from ..likelihoods.base import Scalar
@@ -61,11 +63,13 @@ class FromRows:
 
     def _fit_source(self: Any, source: Source, settings: Settings, given: Scalar | None) -> None:
         """The model of the rows of a source."""
-        n, settings = source.n_rows, settings.on_columns(source.columns)
+        n = source.n_rows
         small = n <= settings.chunk_rows(n)
         if settings.store is not None and not small:
             self.y_ndim_ = 1 if len(source.target) == 1 else 2
             say = self._say()
+            source = encoded_source(self, source)
+            settings = settings.for_columns(columns_of(self))
             blocks = Blocks(source, say)
             if given is None:
                 self._keep(store_and_fit(self, settings, blocks, n, origin_of(source), say))
@@ -75,15 +79,14 @@ class FromRows:
         else:
             if not (small or fits_memory(source, settings.memory_limit)):
                 refuse_beyond_memory(source, settings.memory_limit, "give store='some.rows'")
-            self._fit_rows(settings, given, *arrays_of(source), None)
-        told_columns(self, source)
+            self._fit_rows(settings, given, *arrays_of(self, source), None)
         self.skipped_ = list(source.skipped)
 
     def _stored_of(self: Any, settings: Settings, rows: Rows) -> Any:
         """The model of rows in memory that are to be kept on disk."""
         rows = rows.take(rows.w > 0)
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
-        origin = fingerprint(*rows.fields())
+        settings = settings.for_columns(columns_of(self))
+        origin = origin_of_rows(self, rows)
         blocks = [(*rows.fields(), 0)]
         return store_and_fit(self, settings, blocks, rows.w.size, origin, self._say())
 
@@ -105,8 +108,8 @@ class FromRows:
     def _stored_latents_of(self: Any, settings: Settings, rows: Rows, given: Scalar) -> Any:
         """The model of rows in memory, whose likelihood is not Gaussian."""
         rows = rows.take(rows.w > 0)
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
-        origin, blocks, say = fingerprint(*rows.fields()), [(*rows.fields(), 0)], self._say()
+        settings = settings.for_columns(columns_of(self))
+        origin, blocks, say = origin_of_rows(self, rows), [(*rows.fields(), 0)], self._say()
         store = filled_store(settings, blocks, rows.w.size, origin, say)
         return fit_stored_regression(self, settings, given, store, say, uneven=exposed(rows.y))
 
@@ -114,7 +117,7 @@ class FromRows:
         model = self.model_
         store = getattr(model.stored, "rows", model.stored).own()
         settings = replace(settings, store=str(store.path))
-        settings = settings.on_columns(getattr(self, "feature_names_in_", None))
+        settings = settings.for_columns(columns_of(self))
         if model.given is None:
             return fit_stored(self, settings, store, model.warping, self._say())
         uneven = model.units.exposed

@@ -154,8 +154,9 @@ def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress
     rows = Rows(*(np.asarray(found[name], np.float64) for name in "Xyw"))
     rows, _ = merged(rows, None, in_order=False)
     warping = choose(
-        rows, settings.target_transform, settings.input_transform, settings.engine, say, more=True
-    )
+        rows, settings.target_transform, settings.input_transform, settings.engine, say, more=True,
+        levels=settings.levels,
+    )  # fmt: skip
     return warping if warping.any else None
 
 

@@ -64,7 +64,8 @@ class StoredLatentSystem(LatentSystem):
         pool = StoredPool(kept, self.positions, sample, weigh=lambda w: w)
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say,
+            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
+            trend=s.trend if kernel is None else None,
             weigh=partial(for_learning, noisy=self._noisy),
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from ..scale.features import LEAST, NEAREST
+from ..store.distance import Distance
 from ..store.records import LARGEST
 from ..store.segment import Cell
 from ..store.store import Store
@@ -122,11 +123,11 @@ class OnDisk:
         """Positions of the k rows nearest to each query, nearest first  (n, k)."""
         most = CELLS if Xs.shape[1] > MANY else None
         queries = np.clip(Xs, -LARGEST, LARGEST)
-        weights = self.metric.squares
-        found, _ = self.store.nearest(queries, k, weights, most_cells=most)
+        distance = Distance.of(self.metric)
+        found, _ = self.store.nearest(queries, k, distance, most_cells=most)
         lost = (found < 0).any(axis=1)
         if lost.any():  # forgotten rows left too few in the cells that were visited
-            found[lost] = self.store.nearest(queries[lost], k, weights)[0]
+            found[lost] = self.store.nearest(queries[lost], k, distance)[0]
         return found
 
     def cells(self) -> list[Seen]:

@@ -4,44 +4,66 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..sources.opening import open as open_source
-from ..sources.source import Source, check_numbers
+from ..sources.reference import Reference
+from ..sources.source import Source, check_columns, check_numbers
 from ..sources.writing import check_writable, columns_to
+from ..tables.encoding import Encoding
 
 Array = np.ndarray
 
 
-class KnownColumns(np.ndarray):
-    """Queries whose columns are known to be those of the model, in their order."""
-
-
-def query_source(estimator: Any, data: Any) -> tuple[Source, tuple[str, ...]]:
+@dataclass(frozen=True, eq=False)
+class Queries:
     """The source of queries, and its columns that the model knows, in the order of X."""
-    if hasattr(estimator, "encoding_"):
-        raise ValueError(
-            "this model was fitted to a frame with dates or gaps, which files have no place for "
-            "yet: predict frames, some rows at a time"
-        )
-    names = getattr(estimator, "feature_names_in_", None)
-    named = None if names is None else [str(name) for name in names]
-    source = data if isinstance(data, Source) else open_source(data, columns=named)
-    columns = source.columns if named is None else tuple(named)
-    if len(columns) != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {len(columns)} columns, {list(columns)}, and the model was fitted to "
-            f"{estimator.n_features_in_}: name these with collegium.open(…, columns=[…])"
-        )
-    return source, columns
+
+    source: Source
+    columns: tuple[str, ...]
+    encoding: Encoding | None  # None: all of them are numbers
+
+    @classmethod
+    def of(cls, estimator: Any, data: Any) -> Queries:
+        names = getattr(estimator, "feature_names_in_", None)
+        named = None if names is None else [str(name) for name in names]
+        source = data if isinstance(data, Source) else open_source(data, columns=named)
+        columns = source.columns if named is None else tuple(named)
+        if len(columns) != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns)} columns, {list(columns)}, and the model was fitted to "
+                f"{estimator.n_features_in_}: name these with collegium.open(…, columns=[…])"
+            )
+        return cls(source, columns, getattr(estimator, "encoding_", None))
+
+    @property
+    def d(self) -> int:
+        """Columns of numbers that the model sees."""
+        return len(self.columns if self.encoding is None else self.encoding.names)
+
+    def check(self, keep: Sequence[str] = ()) -> None:
+        """Refuse columns that are not there, or hold what they should not."""
+        for table in self.source.tables:
+            (check_columns if self.encoding is not None else check_numbers)(table, self.columns)
+            check_numbers(table, keep)
+
+    def read(self, chunk: Reference, keep: Sequence[str] = ()) -> Array | None:
+        """X of a chunk, and columns that are kept (n, d + k); None where it is left out."""
+        names, own = (*self.columns, *keep), self.encoding
+        if own is None:
+            return self.source.read(chunk, names)
+        return self.source.attempt(chunk, lambda: chunk.inputs(names, own))
 
 
 def queries(estimator: Any, data: Source) -> Array:
     """X of all rows of a source  (n, d)."""
-    source, columns = query_source(estimator, data)
-    return np.concatenate(list(source.batches(columns)))
+    asked = Queries.of(estimator, data)
+    asked.check()
+    parts = [asked.read(chunk) for chunk in asked.source.chunks]
+    return np.concatenate([one for one in parts if one is not None])
 
 
 def write_answers(
@@ -53,20 +75,20 @@ def write_answers(
     Rows of a chunk that cannot be read, where the source skips such, have NaN.
     """
     path = check_writable(path)
-    source, columns = query_source(estimator, data)
+    asked = Queries.of(estimator, data)
+    source, d = asked.source, asked.d
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    for table in source.tables:
-        check_numbers(table, [*columns, *keep])
+    asked.check(keep)
     files = {os.path.abspath(table.file) for table in source.tables}
     if os.path.abspath(path) in files:
         raise ValueError(f"{path} is one of the files that are read: give another path")
-    done, d = 0, len(columns)
+    done = 0
     count = estimator._say().counting(lambda chunk: None, len(source.chunks))
     missing = list[int]()  # rows before the first that can be read
     with columns_to(path) as write:
         names = list[str]()
         for chunk in source.chunks:
-            values = source.read(chunk, (*columns, *keep))
+            values = asked.read(chunk, keep)
             done += chunk.n
             if values is None and not names:
                 missing.append(chunk.n)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
-from .answers_file import KnownColumns, write_answers
+from .answers_file import write_answers
 from .arguments import whole_number
-from .encoded import validated
+from .encoded import KnownColumns, grow_levels, validated
 from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights, refuse_collections
 from .watching import Arrived, ProgressiveClasses, look
@@ -105,9 +105,10 @@ class Classifier(ClassifierMixin, Estimator):
         for start in range(0, codes.size, size):
             part = slice(start, start + size)
             if hasattr(self, "model_"):
-                probability[part] = self.predict_proba(table[part])
+                probability[part] = self.predict_proba(table[part].view(KnownColumns))
             if (w[part] > 0).any():
-                self.partial_fit(table[part], words[part], known, w[part])
+                own = table[part].view(KnownColumns)
+                self.partial_fit(own, words[part], known, w[part])
         return ProgressiveClasses.scored(probability, codes)
 
     def _arrived(self, rows: Rows) -> Arrived | None:
@@ -124,10 +125,12 @@ class Classifier(ClassifierMixin, Estimator):
     def _watched_log_proba(self, X: Array) -> Array:
         """The log probabilities that a stream is checked by."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X.view(KnownColumns)))
 
     def _check(self, X, y, *, reset):
         refuse_collections(X, y)
+        if not reset:
+            grow_levels(self, X)
         X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1)
         check_classification_targets(y)
         check_range(X, "X")

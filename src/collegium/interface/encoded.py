@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..kernels import Kernel
 from ..sources.frames import library_of
 from ..tables.encoding import Encoding
 from ..tables.reading import LEVELS
@@ -21,66 +24,166 @@ from ..tables.reading import LEVELS
 Array = np.ndarray
 
 
+class KnownColumns(np.ndarray):
+    """Rows whose columns are known to be those that the model sees, in their order."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is known of the columns of numbers that a model sees."""
+
+    names: tuple[str, ...] | None = None  # None: X came without
+    levels: Mapping[int, str] = field(default_factory=dict)  # positions of codes, and their names
+
+    @classmethod
+    def named(cls, names: Sequence[Any]) -> Columns:
+        return cls(tuple(str(name) for name in names))
+
+    def known_to(self, kernel: Kernel) -> Kernel:
+        """The kernel with its columns found by name, which takes codes for levels."""
+        if self.names is not None:
+            kernel = kernel.on_columns(list(self.names))
+        return kernel.on_levels(self.levels) if self.levels else kernel
+
+
+def columns_of(estimator: Any) -> Columns:
+    """Of the rows that an estimator is fitted to."""
+    encoding = getattr(estimator, "encoding_", None)
+    if encoding is None or encoding.plain:
+        names = getattr(estimator, "feature_names_in_", None)
+        return Columns() if names is None else Columns.named(names)
+    levels = {k: encoding.columns[k].name for k in encoding.categories}
+    return Columns(encoding.names, levels)
+
+
 def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> Any:
     """X, or X and y, as scikit-learn's `validate_data` gives them; tables as numbers."""
-    numbers = encoded(estimator, X, reset=reset)
+    known = isinstance(X, KnownColumns)
+    numbers = X.view(np.ndarray) if known else encoded(estimator, X, reset=reset)
     if numbers is None:
-        return validate_data(estimator, X, *y, reset=reset, **checks)
+        try:
+            found = validate_data(estimator, X, *y, reset=reset, **checks)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                refuse_words(estimator, error)
+            raise
+        if reset and takes_tables(estimator):
+            own = found[0] if y else found
+            names = getattr(estimator, "feature_names_in_", None)
+            estimator.encoding_ = Encoding.of_numbers(own, names)
+        return found
     if not y:
         return check_array(numbers, input_name="X", **checks)
     return check_X_y(numbers, *y, estimator=estimator, **checks)
 
 
+def takes_tables(estimator: Any) -> bool:
+    """Whether an estimator takes words, dates and gaps."""
+    return getattr(estimator, "takes_tables", False)
+
+
 def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     """X as columns of numbers; None where it is numbers already.
 
-    A new estimator learns how, and keeps that as `encoding_`.
+    A new estimator learns how, and keeps that as `encoding_`; one that goes on learning knows
+    further levels.
     """
-    if not getattr(estimator, "takes_tables", False):
+    if not takes_tables(estimator) or not _table(X):
         return None
-    if reset:
-        vars(estimator).pop("encoding_", None)
-        encoding = None if _numeric(X) else _learnt(X)
-        if encoding is None or encoding.plain:
+    if not reset:
+        if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
-        refuse_levels(estimator, encoding)
-        _check_feature_names(estimator, X, reset=True)
-        _check_n_features(estimator, X, reset=True)
-        estimator.encoding_ = encoding
-    elif not hasattr(estimator, "encoding_"):
-        return None
-    else:
         _check_feature_names(estimator, X, reset=False)
-    return estimator.encoding_.forward(X)
+        _check_n_features(estimator, X, reset=False)
+        return estimator.encoding_.forward(X)
+    vars(estimator).pop("encoding_", None)
+    asked = getattr(estimator, "categorical_features", "from_dtype")
+    encoding = _learnt(X, asked)
+    if encoding is None or encoding.plain:
+        return None
+    if asked is None:
+        refuse_levels(encoding, "categorical_features=None takes none")
+    _check_feature_names(estimator, X, reset=True)
+    _check_n_features(estimator, X, reset=True)
+    estimator.encoding_ = encoding
+    return encoding.forward(X)
 
 
-def refuse_levels(estimator: Any, encoding: Encoding) -> None:
+def grow_levels(estimator: Any, X: Any) -> None:
+    """Give new levels in rows to learn from codes of their own."""
+    encoding = getattr(estimator, "encoding_", None)
+    if isinstance(X, KnownColumns) or encoding is None:
+        return
+    if encoding.categories and _table(X):
+        _check_feature_names(estimator, X, reset=False)
+        estimator.encoding_ = encoding.grown(X)
+
+
+def refuse_levels(encoding: Encoding, why: str) -> None:
     named = [one.name for one in encoding.columns if one.kind == LEVELS]
     if named:
         raise ValueError(
-            f"X has words in the columns {named}: {type(estimator).__name__} takes numbers, dates "
-            "and gaps; write levels as numbers (sklearn.preprocessing.OneHotEncoder)"
+            f"X has words in the columns {named}, and {why}: name them, leave out "
+            "categorical_features, or write levels as numbers "
+            "(sklearn.preprocessing.OneHotEncoder)"
         )
 
 
-def _numeric(X: Any) -> bool:
-    """Whether all values are numbers and none is a gap; of what is no table, True."""
+def refuse_words(estimator: Any, error: Exception) -> None:
+    """In place of scikit-learn's words about floats."""
+    raise ValueError(
+        f"X has words or dates ({error}): {type(estimator).__name__} takes numbers alone. Write "
+        "them as numbers (sklearn.preprocessing.OneHotEncoder), or take CommitteeRegressor or "
+        "CommitteeClassifier"
+    ) from error
+
+
+def _table(X: Any) -> bool:
+    """Whether X has rows and columns in memory, which may hold anything."""
     if library_of(X) in ("pandas", "polars"):
-        return False
+        return getattr(X, "ndim", 2) == 2 and hasattr(X, "columns")
     if issparse(X) or not isinstance(X, (np.ndarray, list, tuple)):
-        return True
+        return False
+    return _values(X).ndim == 2 and _values(X).dtype.kind in "biufOUSmM"
+
+
+def _values(X: Any) -> Array:
+    """A list of words and numbers as the objects that it has."""
     try:
         values = np.asarray(X)
     except ValueError:
-        return True
-    if values.ndim != 2 or values.dtype.kind not in "fOUSmM":
-        return True
-    return values.dtype.kind == "f" and not np.isnan(values).any()
+        return np.empty(0)
+    return values if isinstance(X, np.ndarray) or values.dtype.kind not in "US" else _objects(X)
 
 
-def _learnt(X: Any) -> Encoding | None:
-    """None where X is no table of texts, numbers and dates: then scikit-learn says why."""
+def _objects(X: Any) -> Array:
     try:
-        return Encoding.learn(X)
+        return np.array(X, dtype=object)
+    except ValueError:
+        return np.empty(0)
+
+
+def _numeric(X: Any, encoding: Encoding) -> bool:
+    """Whether a model of plain numbers is asked about numbers without gaps."""
+    if not encoding.plain or library_of(X) in ("pandas", "polars"):
+        return False
+    values = _values(X)
+    return values.dtype.kind in "biu" or (values.dtype.kind == "f" and not np.isnan(values).any())
+
+
+def _learnt(X: Any, categories: Any) -> Encoding | None:
+    """None where X is no table of texts, numbers and dates: then scikit-learn says why."""
+    own = isinstance(categories, str) and categories == "from_dtype"
+    if library_of(X) not in ("pandas", "polars"):
+        X = _values(X)
+        if X.dtype.kind in "biu" and (own or categories is None):
+            return None
+        if X.dtype.kind == "f" and (own or categories is None) and not np.isnan(X).any():
+            return None
+    if not X.shape[0] or not X.shape[1]:
+        return None
+    try:
+        found = Encoding.learn(X)
     except (TypeError, ValueError):
         return None
+    return found if own or categories is None else Encoding.learn(X, categories)

@@ -64,6 +64,8 @@ class Estimator(BaseEstimator):
 
     #: Whether models are sums of messages, which can be put together and taken apart.
     sums_messages = False
+    #: Whether X may hold words, dates and gaps.
+    takes_tables = False
     #: Arguments that act after `fit` too.
     acts_after_fit: tuple[str, ...] = ("engine", "n_jobs", "verbose")
 
@@ -286,6 +288,12 @@ class Estimator(BaseEstimator):
         if not before or inner or own not in before:
             return bool(before)
         return before[own] is not getattr(self, own)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        for kind in ("allow_nan", "categorical", "string"):
+            setattr(tags.input_tags, kind, self.takes_tables)
+        return tags
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the fitted model to a file, from which `collegium.load` makes it again.

@@ -28,6 +28,7 @@ from .arguments import (
     whole_number,
 )
 from .averaged_answers import AveragedAnswers
+from .encoded import KnownColumns
 from .estimator import Estimator, all_or_nothing
 from .scaled_answers import ScaledAnswers
 from .validation import check_exposure, check_queries, check_rows, check_targets
@@ -322,7 +323,8 @@ class Regressor(RegressorMixin, Estimator):
                     arrived = answers.arrived(own.y)
                 missed[part], density[part] = arrived.missed, arrived.log_density
             if (own.w > 0).any():
-                self.partial_fit(own.X, own.y if rows.y.shape[1] > 1 else own.y[:, 0], own.w)
+                y_own = own.y if rows.y.shape[1] > 1 else own.y[:, 0]
+                self.partial_fit(own.X.view(KnownColumns), y_own, own.w)
             start = part.stop
         mean, std = self._shaped(mean), self._shaped(std)
         return Progressive.scored(mean, std, rows.y, missed, density)

@@ -12,9 +12,12 @@ import numpy as np
 
 from ..numerics import memory
 from ..numerics.fingerprint import fingerprint
+from ..rows.rows import Rows
 from ..sources.opening import open as open_source
-from ..sources.source import Source
+from ..sources.source import Source, check_numbers
 from ..store.records import Block
+from ..tables.encoding import Encoding
+from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
 from .limits import bytes_allowed
 from .validation import LARGEST_WEIGHT, check_range, refuse_noise_variance
 
@@ -58,7 +61,7 @@ def reads_sources(fit: Fit) -> Fit:
         limit = bytes_allowed(getattr(self, "memory_limit", None))
         if not fits_memory(source, limit):
             refuse_beyond_memory(source, limit, "take CommitteeRegressor(store='some.rows')")
-        fit(self, *arrays_of(source), **more)
+        fit(self, *arrays_of(self, source), **more)
         told_columns(self, source)
         self.skipped_ = list(source.skipped)
         return self
@@ -75,13 +78,52 @@ def told_columns(estimator: Any, source: Source) -> None:
         del estimator.feature_names_in_
 
 
-def arrays_of(source: Source) -> tuple[Array, Array, Array | None]:
-    """X, y and weights of all rows; y has one dimension where there is one target."""
-    parts = [rows for _, *rows in source.rows()]
+def arrays_of(estimator: Any, source: Source) -> tuple[Array, Array, Array | None]:
+    """X, y and weights of all rows; y has one dimension where there is one target.
+
+    The estimator learns how words, dates and gaps become numbers, as from a frame.
+    """
+    tables = takes_tables(estimator)
+    if not tables:
+        refuse_other_than_numbers(estimator, source)
+    parts = [rows for _, *rows in (source.found() if tables else source.rows())]
     if not parts:
         raise ValueError(f"no chunk of {source!r} can be used: see its `skipped`")
-    X, y, w = (np.concatenate(part) for part in zip(*parts))
+    each: list[Any] = [one for one, _, _ in parts]
+    if tables:
+        names = [str(name) for name in source.columns]
+        keep_encoding(estimator, source, Encoding.of_parts(lambda: each, names, _asked(estimator)))
+        each = [estimator.encoding_.encoded(one) for one in each]
+    X, y, w = (np.concatenate(part) for part in (each, *list(zip(*parts))[1:]))
+    X = X.view(KnownColumns) if tables else X
     return X, y[:, 0] if len(source.target) == 1 else y, None if source.weight is None else w
+
+
+def refuse_other_than_numbers(estimator: Any, source: Source) -> None:
+    try:
+        for table in source.tables:
+            check_numbers(table, source.columns)
+    except ValueError as error:
+        refuse_words(estimator, error)
+
+
+def encoded_source(estimator: Any, source: Source) -> Source:
+    """The source with the encoding of its rows, which the estimator keeps."""
+    keep_encoding(estimator, source, source.learn_encoding(_asked(estimator)))
+    own = estimator.encoding_
+    return source if own.plain else source.encoded(own)
+
+
+def keep_encoding(estimator: Any, source: Source, encoding: Encoding) -> None:
+    """Note the columns of X and how they become numbers, as of a frame."""
+    if _asked(estimator) is None:
+        refuse_levels(encoding, "categorical_features=None takes none")
+    told_columns(estimator, source)
+    estimator.encoding_ = encoding
+
+
+def _asked(estimator: Any) -> Any:
+    return getattr(estimator, "categorical_features", "from_dtype")
 
 
 def fits_memory(source: Source, limit: float) -> bool:
@@ -91,7 +133,7 @@ def fits_memory(source: Source, limit: float) -> bool:
 
 def size_of(source: Source) -> int:
     """Bytes of all rows."""
-    return 8 * source.n_rows * (len(source.columns) + len(source.target) + 1)
+    return 8 * source.n_rows * (source.d + len(source.target) + 1)
 
 
 def refuse_beyond_memory(source: Source, limit: float, remedy: str) -> None:
@@ -130,6 +172,13 @@ class Blocks:
                 pass
 
 
+def origin_of_rows(estimator: Any, rows: Rows) -> str:
+    """A hash of rows in memory, and of what their codes mean."""
+    encoding = getattr(estimator, "encoding_", None)
+    own = () if encoding is None or encoding.plain else (encoding,)
+    return fingerprint(*rows.fields(), *own)
+
+
 def origin_of(source: Source) -> str:
     """A hash of what a source reads; "" where that is in memory, and may change."""
     paths = [path for table in source.tables for path in getattr(table, "paths", (table.file,))]
@@ -138,5 +187,6 @@ def origin_of(source: Source) -> str:
     stats = [os.stat(path) for path in paths]
     stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
+    own = () if source.encoding is None else (source.encoding,)  # other levels, another store
     cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows,)  # tells what is left out
-    return fingerprint(stamps, *roles, *cut)
+    return fingerprint(stamps, *roles, *cut, *own)

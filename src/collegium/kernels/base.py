@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -90,6 +90,10 @@ class Kernel:
 
     def on_columns(self, names: Sequence[str]) -> Self:
         """The kernel with the positions of columns that it knows by name; `names`: those of X."""
+        return self
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        """The kernel where some columns of X hold codes of levels; `levels`: their names."""
         return self
 
     def reach(self, gaps: Array) -> Array:
@@ -234,6 +238,15 @@ class Leaf(Kernel):
 
     def inverse_squares(self, d: int) -> Array:
         return np.zeros(d)
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        if levels and self.sees_columns:
+            names = ", ".join(map(repr, levels.values()))
+            raise ValueError(
+                f"{type(self).__name__} takes the columns {names} for numbers, but they hold "
+                f"levels: give {type(self).__name__}(columns=…) without them, or Group(columns=…)"
+            )
+        return self
 
     def gradient(self, **bars: float | Array) -> Array:
         """∂ℒ/∂θ from ∂ℒ/∂(log parameter), summed over columns where one number serves all."""

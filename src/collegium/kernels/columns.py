@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -120,6 +120,11 @@ class On(Wrapped):
         at = find_columns(self.columns, names, f"columns of {self._name()}")
         inner = self.kernel.on_columns([names[k] for k in at if k < len(names)])
         return replace(self, kernel=inner, positions=at)
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        at: Any = self.positions or ()
+        own = {k: levels[column] for k, column in enumerate(at) if column in levels}
+        return replace(self, kernel=self.kernel.on_levels(own)) if own else self
 
     @property
     def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
@@ -49,6 +49,9 @@ class Composite(Kernel):
 
     def on_columns(self, names: Sequence[str]) -> Self:
         return self._map(lambda part, _: part.on_columns(names), self.parts)
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        return self._map(lambda part, _: part.on_levels(levels), self.parts)
 
     def inverse_squares(self, d: int) -> Array:
         each = zip(self._shares(d), self.parts)

@@ -28,6 +28,7 @@ class Embedding:
     columns: tuple[int, ...]
     inverse_square: float  # of those units, times the variance
     apart: bool = False  # a term that is zero between levels, not a part of a distance
+    appended: int | None = None  # of a column behind those of X its number there
     width: ClassVar[int]  # coordinates of a point
 
     def times(self, factor: float) -> Self:

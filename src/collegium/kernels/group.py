@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,6 +67,9 @@ class Group(Leaf):
 
     def diag_vjp(self, X: Array, d_bar: Array) -> Array:
         return self.gradient(variance=self.variance * d_bar.sum())
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        return self  # equal codes are equal levels
 
     def embeddings(self, d: int) -> tuple[Levels, ...]:
         """Two groups are 2·variance apart, as k(x, x) − 2k(x, x′) + k(x′, x′) is."""

@@ -9,6 +9,7 @@ import numpy as np
 from ..numerics.linalg import mirror
 from .base import Leaf, fixed_names, theirs
 from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
+from .periods import in_seconds
 
 Array = np.ndarray
 
@@ -79,21 +80,28 @@ class Periodic(Leaf):
     `ExpSineSquared`, a function of the Euclidean distance, is so in one dimension only.
 
     The period stays as it is given: a day is a day, and the evidence has a peak at every multiple
-    of it. `fixed=()` learns it too, from where it starts.
+    of it. `fixed=()` learns it too, from where it starts. Columns of dates are seconds, and so are
+    periods in words: "1 day", "12 hours", "1 week", "1 year" (365.2425 days).
 
     Examples
     --------
     >>> from collegium.kernels import Periodic
     >>> Periodic(period=365.25, columns="day")
     Periodic(variance=1, length_scale=1, period=365.2, columns='day')
+    >>> Periodic(columns="date", period="1 day").kernel.period
+    86400.0
     """
 
     kinds = {"variance": "variance", "length_scale": "shape", "period": "length"}
 
     variance: float = 1.0
     length_scale: float | Array = 1.0
-    period: float | Array = 1.0
+    period: float | str | Array = 1.0
     fixed: tuple[str, ...] = field(default=("period",), kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "period", in_seconds(self.period))
+        super().__post_init__()
 
     @classmethod
     def from_sklearn(cls, kernel):

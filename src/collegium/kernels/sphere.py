@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -77,6 +78,14 @@ class Sphere(Wrapped):
     def for_width(self, d: int) -> Self:
         if d != 2:
             raise ValueError(f"Sphere takes longitude and latitude, not {d} columns: give columns")
+        return self
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        if levels:
+            raise ValueError(
+                f"Sphere takes longitude and latitude, but {next(iter(levels.values()))!r} holds "
+                "levels: name two columns of numbers"
+            )
         return self
 
     def inverse_squares(self, d: int) -> Array:

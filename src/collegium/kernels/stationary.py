@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -67,6 +67,11 @@ class Stationary(Leaf):
     def on_columns(self, names: Sequence[str]) -> Self:
         what = f"categories of {type(self).__name__}"
         return replace(self, categories=find_columns(self.categories, names, what))
+
+    def on_levels(self, levels: Mapping[int, str]) -> Self:
+        if not self.of_distance:
+            return super().on_levels(levels)
+        return replace(self, categories=tuple(dict.fromkeys([*self.categories, *levels])))
 
     def for_width(self, d: int) -> Self:
         self._order(d)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.trend import has_trend
 from ..learning.families import roughest_good
 from ..learning.optimise import Learnt, Objective, Prior, Scales, maximise
 from ..learning.pool import Pool
+from ..learning.trend import Lines
 from ..likelihoods.base import Observation
 from ..numerics.clock import Clock
 from ..rows.chunk import Chunk, cut
@@ -73,35 +75,55 @@ class LearntLatent:
 def learn_latent(
     rows: Rows, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None, levels: tuple[int, ...] = (),
+    trend: Lines | None = None,
 ) -> LearntLatent:  # fmt: skip
     """Learn first from random rows, then from clusters in the metric of the kernel found.
 
-    `kernel` gives the family and the start. Only X and w of `rows` are read.
+    `kernel` gives the family and the start. Only X and w of `rows` are read. `levels`: columns of
+    codes, which are equal or not.
     """
     y = np.hstack([problem.y for problem in problems])
     pool = Pool(Rows(rows.X, y, rows.w))
-    return learn_from(pool, problems, kernel, rng, engine, effort=effort, clock=clock, say=say)
+    return learn_from(
+        pool,
+        problems,
+        kernel,
+        rng,
+        engine,
+        effort=effort,
+        clock=clock,
+        say=say,
+        levels=levels,
+        trend=trend,
+    )
 
 
 def learn_from(
     pool: Pool, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
-    weigh: Callable[[Rows], Rows] = lambda rows: rows,
+    weigh: Callable[[Rows], Rows] = lambda rows: rows, levels: tuple[int, ...] = (),
+    trend: Lines | None = None,
 ) -> LearntLatent:  # fmt: skip
     """`learn_latent` from a pool of rows, whose y has the targets of all problems side by side.
 
-    `weigh` gives rows the weights to learn by.
+    `weigh` gives rows the weights to learn by; `trend` stands beside the kernel.
     """
     effort, clock = effort or LatentEffort(), clock or Clock()
-    learner = _LatentLearner(pool, tuple(problems), rng, engine, effort, clock, say, weigh)
-    return learner.run(kernel)
+    term = None if trend is None else trend.kernel(pool.sample.X, latent_size(problems))
+    learner = _LatentLearner(
+        pool, tuple(problems), rng, engine, effort, clock, say, weigh, levels, term
+    )
+    found = learner.run(kernel)
+    return replace(found, kernel=learner.whole(found.kernel))
 
 
-def first_kernel(X: Array, size: float = SIZE, family: str = FAMILIES[0]) -> Kernel:
+def first_kernel(
+    X: Array, levels: tuple[int, ...] = (), size: float = SIZE, family: str = FAMILIES[0]
+) -> Kernel:
     """The kernel that learning starts from."""
-    return Scales.of(X).kernel(family, size)
+    return Scales.of(X, levels).kernel(family, size)
 
 
 @dataclass(eq=False)
@@ -116,11 +138,17 @@ class _LatentLearner:
     clock: Clock
     say: Callable[[str], None]
     weigh: Callable[[Rows], Rows]
+    levels: tuple[int, ...]
+    trend: Kernel | None = None  # without free parameters
+
+    def whole(self, kernel: Kernel) -> Kernel:
+        """The kernel, with the trend where there is one; θ is the same."""
+        return kernel if self.trend is None or has_trend(kernel) else kernel + self.trend
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
         """Fit random rows, then clusters in the metric of the kernel found."""
         X, e = self.pool.sample.X, self.effort
-        self.scales = Scales.of(X)
+        self.scales = Scales.of(X, self.levels)
         sample = np.sort(self.rng.permutation(X.shape[0])[: e.rough_rows])
         noise = self._noise()
         if kernel is not None:
@@ -137,7 +165,7 @@ class _LatentLearner:
 
     def _family(self, noise: float, groups: list[Array]) -> Learnt:
         """The roughest family whose evidence is within MARGIN of the best."""
-        size = self.problems[0].unit if self._measured() else SIZE
+        size = latent_size(self.problems)
         tried = []
         for name in FAMILIES:
             tried.append(self._fit(self.scales.kernel(name, size), noise, groups))
@@ -163,7 +191,7 @@ class _LatentLearner:
             nonlocal modes
             likelihoods = [_with_noise(problem.likelihood, noise) for problem in self.problems]
             found = factorised_together(
-                kernel, likelihoods, chunks, self.engine, modes, MODE_TOLERANCE
+                self.whole(kernel), likelihoods, chunks, self.engine, modes, MODE_TOLERANCE
             )
             modes, gradient = found.modes, np.zeros(kernel.theta.size + 1)
             gradient[: found.gradient.size] = found.gradient
@@ -194,7 +222,7 @@ class _LatentLearner:
 
     def _measured(self) -> bool:
         """Whether the latent function is in the units of y."""
-        return getattr(self.problems[0].likelihood, "identity", False)
+        return _in_units_of_y(self.problems)
 
     def _noisy(self) -> bool:
         return bool(self.problems[0].likelihood.theta.size)
@@ -205,6 +233,15 @@ class _LatentLearner:
 
     def _words(self, found: Learnt) -> str:
         return f", noise {found.noise:.3g} (scaled targets)" if self._noisy() else ""
+
+
+def latent_size(problems: Sequence[Problem]) -> float:
+    """Variance to expect of a latent function."""
+    return problems[0].unit if _in_units_of_y(problems) else SIZE
+
+
+def _in_units_of_y(problems: Sequence[Problem]) -> bool:
+    return getattr(problems[0].likelihood, "identity", False)
 
 
 def _own_parameter(prior: Prior, value: float) -> Prior:

@@ -166,7 +166,7 @@ def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
     gains = np.zeros(chosen.Z.shape[0])
     for start in range(0, X.shape[0], 4096):
         V = basis.design(X[start : start + 4096])
-        gains += np.einsum("mn,mn->m", V, V)
+        gains += np.einsum("mn,mn->m", V, V)[basis.first :]
     return Selection(chosen.Z, chosen.index, gains, float(kernel.diag(X).sum()))
 
 

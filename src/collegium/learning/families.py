@@ -37,7 +37,7 @@ def gap_density(
 
     `groups` are pairs (held-out rows, given rows).
     """
-    basis, belief = _no_anchors(kernel, rows)
+    basis, belief = no_anchors(kernel, rows)
 
     def density(group: tuple[Array, Array]) -> float:
         held_out, given = group
@@ -55,7 +55,7 @@ def near_check(
     parts = np.array_split(np.arange(held_out.size), max(1, held_out.size // 50))
 
     def answer(ratio: float) -> tuple[Array, Array]:
-        basis, belief = _no_anchors(kernel, rows)
+        basis, belief = no_anchors(kernel, rows)
 
         def predict(part: Array) -> Prediction:
             Xs = rows.X[held_out[part]]
@@ -75,7 +75,8 @@ def roughest_good(scores: Array, margin: float = ROUGHER) -> int:
     return int(np.flatnonzero(scores >= scores.max() - margin)[0])
 
 
-def _no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
+def no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
+    """The basis without coordinates, and what is known of it."""
     basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
     return basis, normalise(basis.prior(rows.y.shape[1]))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from .. import kernels
 from ..kernels import Kernel
 from ..kernels.matern12 import Matern12
+from ..kernels.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
 from ..messages.experts.base import Expert
@@ -28,9 +30,13 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
 from .families import FAMILIES, gap_density, near_check, roughest_good
+from .far import end_to_end, learn_far, reaches_far
+from .ids import levels_by_held_out
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
+from .scores import scores_by_held_out
+from .trials import with_scores
 
 Array = np.ndarray
 
@@ -43,6 +49,8 @@ HOPELESS = 0.5
 #: not searched if they correlate by ENOUGH_AGREEMENT already, or in more than MOST_COLUMNS
 #: columns, where no row is near.
 MORE_AGREEMENT, ENOUGH_AGREEMENT, MOST_COLUMNS = 0.1, 0.5, 20
+#: Rows of a cluster from which on there is time to learn kernels that reach far from all rows.
+FAR_FROM = 400
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -107,21 +115,33 @@ def learn(
     *,
     noise_start: float | None = None,
     n_starts: int = 1,
+    levels: tuple[int, ...] = (),
     effort: Effort | None = None,
     judge: Callable[[Kernel, float], Correction] | None = None,
     clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
+    trend: Kernel | None = None,
 ) -> Learnt:
     """Learn kernel and noise for standardised targets.
 
     `rows`: all of them, or a `Pool` where they are not in memory. `kernel` gives the family and
     the start; a given `noise` is kept. `judge` scores a kernel and a noise on held-out rows; if
-    given, the family is chosen by it alone. When the clock runs out, the best so far is returned.
+    given, the family is chosen by it alone. `levels`: columns of codes, which are equal or not.
+    `trend`, which has no free parameters, stands beside every kernel and is part of the result.
+    When the clock runs out, the best so far is returned.
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
     effort, clock = (effort or Effort()).for_rows(pool.n), clock or Clock()
-    learner = _Learner(pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say)
-    return learner.run(kernel)
+    scores: tuple[LevelScores, ...] = ()
+    if kernel is None and effort.family:
+        levels = levels_by_held_out(pool, levels, noise, engine, clock.out, say)
+        scores = scores_by_held_out(pool, levels, noise, engine, clock.out, say)
+    learner = _Learner(
+        pool, noise, noise_start, rng, engine, n_starts, effort, judge, clock, say, levels, scores,
+        trend,
+    )  # fmt: skip
+    found = learner.run(kernel)
+    return replace(found, kernel=learner.whole(found.kernel))
 
 
 def learn_anchored(
@@ -158,14 +178,28 @@ class _Learner:
     judge: Callable[[Kernel, float], Correction] | None
     clock: Clock
     say: Callable[[str], None]
+    levels: tuple[int, ...] = ()
+    scores: tuple[LevelScores, ...] = ()
+    trend: Kernel | None = None
 
     def __post_init__(self) -> None:
-        self.scales = Scales.of(self.pool.sample.X)
+        self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
+
+    def placed(self, kernel: Kernel) -> Kernel:
+        """The kernel, of scores of levels too where there are some; θ is the same."""
+        return with_scores(kernel, self.scores)
+
+    def whole(self, kernel: Kernel) -> Kernel:
+        """That, with the trend where there is one."""
+        own = self.placed(kernel)
+        return own if self.trend is None else own + self.trend
 
     def run(self, kernel: Kernel | None) -> Learnt:
         """Fit random rows, choose a kernel, then fit clusters in its metric."""
         e = self.effort
+        if kernel is not None and reaches_far(kernel) and e.final_size >= FAR_FROM:
+            return learn_far(self, kernel, partial(self._clusters, kernel))
         if self.n <= e.at_once:
             chunks = self._cut([np.arange(self.n)])
             if kernel is not None:
@@ -184,7 +218,7 @@ class _Learner:
         if self.clock.out():
             self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
             return rough
-        groups = self._clusters(rough.kernel, e.final_size, e.final_chunks)
+        groups = self._with_far(self._clusters(rough.kernel, e.final_size, e.final_chunks))
         few = groups[:: max(1, len(groups) // e.first_chunks)]
         nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
         if len(few) == len(groups):
@@ -201,13 +235,16 @@ class _Learner:
         e, X = self.effort, self.pool.sample.X
         if self.d > MOST_COLUMNS:
             return None
-        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(self.d)]
+        broad = self.scales.kernel("Matern12").scaled(0.3)
+        width = Metric.of(self.placed(broad), X).width
+        sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(width)]
         y = self.pool.sample.y[sample]
-        before = agreement(Metric.of(rough.kernel, X).forward(X[sample]), y)
+        before = agreement(Metric.of(self.placed(rough.kernel), X).forward(X[sample]), y)
         if before > ENOUGH_AGREEMENT:
             return None
-        broad = self.scales.kernel("Matern12").scaled(0.3)
-        found = find_neighbour_metric(Metric.of(broad, X), X[sample], y, self.clock.out)
+        found = find_neighbour_metric(
+            Metric.of(self.placed(broad), X), X[sample], y, self.clock.out
+        )
         chance = 5.0 / np.sqrt(sample.size)
         if found.agreement < before + max(MORE_AGREEMENT, chance):
             return None
@@ -215,7 +252,7 @@ class _Learner:
             f"targets of nearest rows correlate by {before:.2f} in the metric learnt from "
             f"{e.rough_rows} rows, by {found.agreement:.2f} in another, which is used too"
         )
-        close = Matern12(variance=0.3, length_scale=found.lengths)
+        close = Matern12(variance=0.3, length_scale=found.lengths, categories=self.levels)
         groups = [self._clusters(k, 3 * e.final_size // 4, e.final_chunks) for k in (close, broad)]
         noise = max(1.0 - found.agreement, 0.05)
         return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
@@ -224,9 +261,9 @@ class _Learner:
         """Choose a family, and one kernel of it or a sum of two."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
-        chunks = self._cut(groups)
+        chunks = self._cut(self._with_far(groups))
         tried = self._tried(rough, chunks)
-        gaps = self.pool.around(rough.kernel, groups)
+        gaps = self.pool.around(self.placed(rough.kernel), groups)
         best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
         if not e.second or self.clock.out():
             return best
@@ -246,10 +283,8 @@ class _Learner:
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
     ) -> Learnt:
         """Fit a family from the rough kernel; if that ends below `least`, from the scales too."""
-        start = getattr(kernels, family)(
-            variance=rough.kernel.variance,  # type: ignore[attr-defined]
-            length_scale=rough.kernel.length_scale,  # type: ignore[attr-defined]
-        )
+        k: Any = rough.kernel
+        start = getattr(kernels, family)(k.variance, k.length_scale, categories=k.categories)
         found = self._fit(start, rough.noise, chunks)
         if found.value >= least:
             return found
@@ -259,7 +294,7 @@ class _Learner:
     def _judged(self, tried: list[Learnt]) -> Learnt:
         """The family with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
-        densities = [-self.judge(learnt.kernel, learnt.noise).after for learnt in tried]
+        densities = [-self.judge(self.whole(learnt.kernel), learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
             self.say(
                 f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
@@ -276,7 +311,8 @@ class _Learner:
         hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
         near, scores = self._near(kernel), []
         for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
-            check = near_check(learnt.kernel, learnt.noise, self.pool.rows, *near, self.engine)
+            whole = self.whole(learnt.kernel)
+            check = near_check(whole, learnt.noise, self.pool.rows, *near, self.engine)
             by_row = -float(check.each.sum(axis=1).mean())
             scores.append(score + by_row)
             self.say(
@@ -289,7 +325,8 @@ class _Learner:
 
     def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
         """Log density per row of held-out chunks."""
-        found = gap_density(learnt.kernel, learnt.noise, self.pool.rows, gaps, self.engine)
+        whole = self.whole(learnt.kernel)
+        found = gap_density(whole, learnt.noise, self.pool.rows, gaps, self.engine)
         return float(found.mean())
 
     def _with_second(
@@ -302,7 +339,8 @@ class _Learner:
         """
         k: Any = one.kernel
         starts = [
-            k.scaled(0.7) + type(k)(variance=0.3 * k.variance, length_scale=factor * k.length_scale)
+            k.scaled(0.7)
+            + replace(k, variance=0.3 * k.variance, length_scale=factor * k.length_scale)
             for factor in (3.0, 0.3)
         ]
         two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
@@ -325,7 +363,7 @@ class _Learner:
         start_noise = self._noise(noise or self.noise_start or 0.1)
 
         def objective(k: Kernel, s: float) -> tuple[float, Array]:
-            return factorised(k, s, chunks, self.engine)
+            return factorised(self.whole(k), s, chunks, self.engine)
 
         def run(start: Kernel, s: float) -> Learnt:
             return maximise(
@@ -347,6 +385,9 @@ class _Learner:
                 best.warn_if_not_converged()
         return best
 
+    def fit_groups(self, kernel: Kernel, noise: float | None, groups: list[Array], **how) -> Learnt:
+        return self._fit(kernel, noise, self._cut(groups), **how)
+
     def _noise(self, start: float) -> float:
         return start if self.noise is None else self.noise
 
@@ -354,12 +395,19 @@ class _Learner:
         return cut_rows(self.pool.rows, groups)
 
     def _clusters(self, kernel: Kernel, size: int, count: int) -> list[Array]:
-        return self.pool.clusters(kernel, size, count, self.rng)
+        return self.pool.clusters(self.placed(kernel), size, count, self.rng)
+
+    def _with_far(self, groups: list[Array]) -> list[Array]:
+        """Clusters; beside a trend also rows from end to end, which show how far others reach."""
+        return (
+            groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
+        )
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
         """Some rows to hold out, and for each the rows nearest to it."""
         held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        return held_out, self.pool.near(kernel, held_out, self.effort.near_neighbours)
+        near = self.pool.near(self.placed(kernel), held_out, self.effort.near_neighbours)
+        return held_out, near
 
 
 def _value(learnt: Learnt) -> float:

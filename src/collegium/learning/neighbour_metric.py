@@ -40,9 +40,9 @@ def find_neighbour_metric(
     metric: Metric, X: Array, y: Array, stop: Callable[[], bool] = lambda: False
 ) -> NeighbourMetric:
     """Coordinate search from `metric`: rescale one column at a time while the score rises."""
-    S = break_ties(metric.forward(X))
-    factors, best = _search(S, y, agreement(S, y), stop)
-    return NeighbourMetric(_reach(S * factors) / (metric.weights * factors), best)
+    S, column = break_ties(metric.forward(X)), metric.column_of_coordinate()
+    factors, best = _search(S, y, agreement(S, y), stop, column)
+    return NeighbourMetric(_reach(S * factors[column]) / (metric.sizes() * factors), best)
 
 
 def break_ties(S: Array) -> Array:
@@ -68,9 +68,14 @@ def agreement(S: Array, y: Array) -> float:
     return float(np.einsum("np,nkp->", z[some], z[near]) / max(1, near.size * y.shape[1]))
 
 
-def _search(S: Array, y: Array, best: float, stop: Callable[[], bool]) -> tuple[Array, float]:
-    """Factors of the columns of S, and the agreement with them; `best`: that without."""
-    factors = np.ones(S.shape[1])
+def _search(
+    S: Array, y: Array, best: float, stop: Callable[[], bool], column: Array
+) -> tuple[Array, float]:
+    """Factors of columns of X, and the agreement with them; `best`: that without.
+
+    `column`: of which column of X each of S is.
+    """
+    factors = np.ones(column.max() + 1)
     for factor in FACTORS:
         for _ in range(ROUNDS):
             start = best
@@ -80,7 +85,7 @@ def _search(S: Array, y: Array, best: float, stop: Callable[[], bool]) -> tuple[
                         return factors, best
                     tried = factors.copy()
                     tried[j] *= step
-                    found = agreement(S * tried, y)
+                    found = agreement(S * tried[column], y)
                     if found > best + LEAST:
                         factors, best = tried, found
                         break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -24,16 +24,24 @@ Objective = Callable[[Kernel, float], tuple[float, Array]]
 class Scales:
     """Sizes of the data, from which starts, bounds and priors are made."""
 
-    columns: Array  # standard deviation of each input  (d,)
+    columns: Array  # standard deviation of each input, 1 of codes of levels  (d,)
     n: int
+    levels: tuple[int, ...] = ()  # columns of codes
 
     @classmethod
-    def of(cls, X: Array) -> Scales:
-        return cls(column_scales(X), X.shape[0])
+    def of(cls, X: Array, levels: tuple[int, ...] = ()) -> Scales:
+        scales = column_scales(X)
+        scales[list(levels)] = 1.0  # as far as two levels are apart
+        return cls(scales, X.shape[0], levels)
+
+    def with_scores(self, count: int) -> Scales:
+        """With so many columns of variance one behind the others."""
+        return replace(self, columns=np.concatenate([self.columns, np.ones(count)]))
 
     def kernel(self, family: str, variance: float = 1.0) -> Kernel:
         """A kernel to start from: length scales are √d standard deviations of the columns."""
-        return getattr(kernels, family)(variance, self.columns * np.sqrt(self.columns.size))
+        lengths = self.columns * np.sqrt(self.columns.size)
+        return getattr(kernels, family)(variance, lengths, categories=self.levels)
 
     def prior(self, kernel: Kernel) -> Prior:
         """Weak log-normal priors and hard bounds for (θ, log σ²)."""

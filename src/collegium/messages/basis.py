@@ -14,8 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from ..kernels import Kernel
+from ..kernels.trend import Coefficients, split_trend
 from ..numerics import linalg
 from ..numerics.records import record
 from ..numerics.tiles import by_tiles
@@ -49,7 +51,11 @@ class Gradient:
 @record("messages.anchors/1")
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """u = f(Z) = Lv, K(Z, Z) = LLᵀ. Without anchors (m = 0) chunks are independent."""
+    """u = f(Z) = Lv, K(Z, Z) = LLᵀ. Without anchors (m = 0) chunks are independent.
+
+    Where the kernel has a trend hᵀβ, β stands first: u = (β, g(Z)), f = g + hᵀβ, and L has the
+    prior deviations of β and the factor of g's covariance. So all chunks share β, exactly.
+    """
 
     kernel: Kernel
     Z: Array  # (m, d)
@@ -58,14 +64,26 @@ class Anchors:
 
     @classmethod
     def at(cls, kernel: Kernel, Z: Array) -> Anchors:
-        Kuu = kernel.value(Z)
+        base, beta = split_trend(kernel) if Z.size else (kernel, None)
+        Kuu = base.value(Z)
         scale = float(Kuu.diagonal().max(initial=0.0))
         L, jitter = linalg.cholesky(Kuu, scale, nugget=NUGGET, overwrite=True)
+        if beta is not None:
+            L = block_diag(np.diag(beta.deviations(Z.shape[1])), L)
         return cls(kernel, Z, L, jitter)
 
     @property
     def m(self) -> int:
-        return self.Z.shape[0]
+        return self.factor.shape[0]
+
+    @property
+    def first(self) -> int:
+        """Coefficients of a trend, before the values at anchors."""
+        return self.m - self.Z.shape[0]
+
+    def _parts(self) -> tuple[Kernel, Coefficients | None]:
+        """The kernel of values at anchors, and β."""
+        return split_trend(self.kernel) if self.first else (self.kernel, None)
 
     def prior(self, p: int = 1) -> Message:
         return Message.standard_normal(self.m, p)
@@ -77,7 +95,16 @@ class Anchors:
         """V = L⁻¹K(Z, X), column-major: the column of one row of X is contiguous."""
         if self.m == 0:
             return np.empty((0, X.shape[0]))
-        return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
+        base, beta = self._parts()
+        if beta is None:
+            return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
+        own = linalg.solve_lower(self._own(), base.value(X, self.Z).T, overwrite=True)
+        return np.asfortranarray(np.vstack([beta.design(X), own]))
+
+    def _own(self) -> Array:
+        """The factor of the values at anchors."""
+        t = self.first
+        return np.ascontiguousarray(self.factor[t:, t:]) if t else self.factor
 
     def design_of(self, Xs: Array) -> Array:
         """`design` of queries, each the same whatever the others are  (m, q)."""
@@ -85,13 +112,17 @@ class Anchors:
 
     def expansion(self, v: Array) -> Expansion:
         """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p): one solve with L serves any number of x."""
-        return Expansion(self.kernel, self.Z, linalg.solve_upper(self.factor, v))
+        base, beta = self._parts()
+        t = self.first
+        weights = linalg.solve_upper(self._own(), v[t:])
+        return Expansion(base, self.Z, weights, beta, v[:t])
 
     def design_vjp(self, X: Array, V: Array, V_bar: Array) -> Gradient:
         if self.m == 0:
             return Gradient.zero(self.kernel.theta.size, 0)
         Kuf_bar = linalg.solve_upper(self.factor, V_bar)  # L⁻ᵀV̄
-        theta = self.kernel.vjp(X, self.Z, np.ascontiguousarray(Kuf_bar.T))
+        base, t = self._parts()[0], self.first
+        theta = base.vjp(X, self.Z, np.ascontiguousarray(Kuf_bar[t:].T))
         return Gradient(theta, 0.0, -(Kuf_bar @ V.T))
 
     def residual(self, X: Array, V: Array) -> Array:
@@ -121,7 +152,8 @@ class Anchors:
         if self.m == 0:
             return gradient.theta
         Kuu_bar = linalg.cholesky_vjp(self.factor, gradient.factor)
-        return gradient.theta + self.kernel.vjp(self.Z, None, Kuu_bar)
+        base, t = self._parts()[0], self.first
+        return gradient.theta + base.vjp(self.Z, None, np.ascontiguousarray(Kuu_bar[t:, t:]))
 
 
 @record("messages.features/1")

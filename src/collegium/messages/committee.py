@@ -107,10 +107,10 @@ class Committee:
         return empty._on(self.basis, Total.zero(self.basis.m, self.messages.p))
 
     def known(self, m: int) -> Committee:
-        """The committee of the first m anchors, before any chunk: what earlier chunks knew."""
+        """The committee of the first m coordinates, before any chunk: what earlier chunks knew."""
         own = self.basis
-        factor = np.ascontiguousarray(own.factor[:m, :m])
-        return replace(self, basis=Anchors(own.kernel, own.Z[:m], factor, own.jitter)).blank()
+        factor, Z = np.ascontiguousarray(own.factor[:m, :m]), own.Z[: max(m - own.first, 0)]
+        return replace(self, basis=Anchors(own.kernel, Z, factor, own.jitter)).blank()
 
     def with_anchors(self, Z: Array) -> Committee:
         """Append anchors: every message so far is one about the old coordinates alone."""
@@ -129,7 +129,7 @@ class Committee:
         grown = self.with_anchors(Z) if Z.size else self
         if grown.basis.m <= m:
             return grown
-        stay = spread_out(grown.basis, m)
+        stay = spread_out(grown.basis, m - grown.basis.first)
         basis, messages = marginal(grown.basis, [grown._total()], stay)
         return grown._on(basis, Total.of(messages[0]))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.trend import Coefficients
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 
@@ -20,11 +21,13 @@ BATCH, LEAST = 2_000_000, 256
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """x ↦ K(x, P)W."""
+    """x ↦ K(x, P)W, and a line where there is one."""
 
     kernel: Kernel
     points: Array  # P  (n, d)
     weights: Array  # W  (n, p)
+    line: Coefficients | None = None
+    slopes: Array | None = None  # E[β], whitened  (t, p)
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         """K(X*, P)W  (q, p), in batches that an engine runs."""
@@ -40,4 +43,4 @@ class Expansion:
         total = np.zeros((Xs.shape[0], self.weights.shape[1]))
         for here in blocks(self.points.shape[0], POINTS):
             total += self.kernel.value(Xs, self.points[here]) @ self.weights[here]
-        return total
+        return total if self.line is None else total + self.line.design(Xs).T @ self.slopes

@@ -27,9 +27,12 @@ Array = np.ndarray
 
 def appended(basis: Anchors, Z: Array) -> Anchors:
     """The basis with anchors Z (k, d) after its own; its factor keeps every bit it had."""
+    if not basis.m:
+        return Anchors.at(basis.kernel, Z)
     m, k = basis.m, Z.shape[0]
     B = basis.design(Z).T
     rest = linalg.subtract_gram(basis.kernel.value(Z), B)
+    B[:, : basis.first] = 0.0  # values at anchors are those without the trend
     D, jitter = linalg.cholesky(rest, basis.scale(Z), overwrite=True)
     L = np.zeros((m + k, m + k))
     L[:m, :m], L[m:, :m], L[m:, m:] = basis.factor, B, np.tril(D)
@@ -63,7 +66,7 @@ def dropped(basis: Anchors, totals: Sequence[Message], keep: int) -> tuple[Ancho
     beliefs = [normalise(total) for total in totals]
     roots = [linalg.solve_lower(one.factor, basis.factor.T).T for one in beliefs]  # S = RRᵀ
     stay = _most_telling(basis, [one.mean for one in beliefs], roots, keep)
-    return marginal(basis, totals, np.sort(stay))
+    return marginal(basis, totals, np.sort(stay[basis.first :]) - basis.first)
 
 
 def marginal(
@@ -74,6 +77,7 @@ def marginal(
     Returned are the basis that is left and the messages alone, with the same evidence.
     """
     small, found = Anchors.at(basis.kernel, basis.Z[stay]), []
+    stay = np.concatenate([np.arange(basis.first), basis.first + stay])
     for belief in map(normalise, totals):
         root = linalg.solve_lower(belief.factor, basis.factor.T).T[stay]
         C, _ = linalg.cholesky(linalg.gram(linalg.solve_lower(small.factor, root)), 1.0)
@@ -88,7 +92,7 @@ def marginal(
 def _most_telling(
     basis: Anchors, means: Sequence[Array], roots: Sequence[Array], keep: int
 ) -> Array:
-    """Positions of the anchors that stay."""
+    """Positions of the coordinates that stay, those of a trend first."""
     inverse = linalg.solve_lower(basis.factor, np.eye(basis.m))
     Q = inverse.T @ inverse
     alphas = [inverse.T @ mean for mean in means]
@@ -99,7 +103,7 @@ def _most_telling(
             (alpha**2).sum(axis=1) / np.maximum(P.diagonal(), 1e-12 * Q.diagonal())
             for alpha, P in zip(alphas, Ps)
         ]
-        i = int(np.argmin(np.sum(scores, axis=0)))
+        i = basis.first + int(np.argmin(np.sum(scores, axis=0)[basis.first :]))
         a, rest = Q[:, i] / Q[i, i], np.arange(stay.size) != i
         own = np.ix_(rest, rest)
         Ps = [

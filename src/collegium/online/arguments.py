@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ..interface.arguments import (
     whole_number,
     yes_or_no,
 )
+from ..interface.encoded import Columns
 from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged
@@ -35,6 +37,7 @@ class Options:
     learn_rows: int
     kernel: Kernel | None
     one_column: bool  # the kernel is a covariance in one dimension only
+    levels: tuple[int, ...] = field(default=(), kw_only=True)  # columns of codes
 
     @classmethod
     def of(cls, estimator) -> Options:
@@ -56,6 +59,11 @@ class Options:
             kernel=None if e.kernel is None else as_kernel(e.kernel),
             one_column=needs_one_column(e.kernel),
         )
+
+    def for_columns(self, seen: Columns) -> Self:
+        """With columns of the kernel found by name, and columns of levels known as such."""
+        kernel = None if self.kernel is None else seen.known_to(self.kernel)
+        return replace(self, kernel=kernel, levels=tuple(seen.levels))
 
     @property
     def in_order(self) -> bool:

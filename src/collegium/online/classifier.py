@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.classifier import Classifier
+from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.progress import Progress
 from ..interface.stream import Waiting, grow, waiting
@@ -123,7 +124,7 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
     """Before any row: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
     given = options.kernel_for(d)
-    kernel = default_kernel(first.X) if given is None else given
+    kernel = default_kernel(first.X, options.levels) if given is None else given
 
     gps = (OnlineGP.start(kernel, Probit(), d, 1, options.rules),) * n_gps
     model = LabelModel(gps, None, 0, options.watch(d, 1, labels=True))
@@ -168,6 +169,9 @@ class OnlineGPClassifier(Classifier):
         Rows to learn from: the first ones, and later a uniform sample of the stream, which is
         kept. (With `forgetting` it is from the last rows, of which up to four times as many are
         kept.)
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
@@ -213,6 +217,7 @@ class OnlineGPClassifier(Classifier):
         learn=True,
         n_sweeps=1,
         learn_rows=500,
+        categorical_features="from_dtype",
         random_state=None,
         verbose=0,
     ):
@@ -224,8 +229,11 @@ class OnlineGPClassifier(Classifier):
         self.learn = learn
         self.n_sweeps = n_sweeps
         self.learn_rows = learn_rows
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
+
+    takes_tables = True
 
     @all_or_nothing
     @reads_sources
@@ -245,6 +253,7 @@ class OnlineGPClassifier(Classifier):
         """
         options = self._options()
         X, y = self._check(X, y, reset=True)
+        options = options.for_columns(columns_of(self))
         rows, self.classes_ = self._coded(X, y, unique_labels(y), sample_weight)
         rng, n = generator(self.random_state), rows.X.shape[0]
         rows = shuffled(rows, options, rng, self, repeat=True)
@@ -280,6 +289,7 @@ class OnlineGPClassifier(Classifier):
         """
         model, options = getattr(self, "model_", None), self._options()
         X, y = self._check(X, y, reset=model is None)
+        options = options.for_columns(columns_of(self))
         known = self._known(classes, model is None)
         rows, self.classes_ = self._coded(X, y, known, sample_weight)
         check = self._check_of(rows.w.size, self._arrived(rows))

@@ -12,15 +12,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..kernels import Kernel
-from ..kernels.matern52 import Matern52
 from ..learning.optimise import Scales
 
 Array = np.ndarray
 
 
-def default_kernel(X: Array) -> Kernel:
+def default_kernel(X: Array, levels: tuple[int, ...] = ()) -> Kernel:
     """A Matérn 5/2 of unit variance, lengths the columns' scales times √d."""
-    return Matern52(1.0, Scales.of(X).columns * np.sqrt(X.shape[1]))
+    return Scales.of(X, levels).kernel("Matern52")
 
 
 def search(
@@ -32,7 +31,9 @@ def search(
     parameters that are neither variances nor lengths, or fixed, stay.
     """
     kinds = np.array([kind for kind, _ in kernel.labels])
-    moves = np.array([kinds == "variance", np.isin(kinds, ("length", "slope"))], dtype=float)
+    moves = np.array(
+        [kinds == "variance", np.isin(kinds, ("length", "slope", "mismatch"))], dtype=float
+    )
     moves = moves[moves.any(axis=1)] if kinds.size else np.empty((0, 0))
     if not len(moves):
         return kernel

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from ..interface.effects import Explained
+from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.stream import grow, waiting
@@ -70,6 +71,9 @@ class OnlineGPRegressor(Explained, Regressor):
         Rows to learn hyperparameters from: the first ones, which set the scale of y too, and
         later a uniform sample of the stream, which is kept. (With `forgetting` it is from the
         last rows, of which up to four times as many are kept.)
+    categorical_features : "from_dtype", array-like of names, positions or a mask, or None
+        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
+        others are given by name or position. None: none, and words are refused.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows, and of learning.
     verbose : int, default=0
@@ -128,6 +132,7 @@ class OnlineGPRegressor(Explained, Regressor):
         learn=True,
         n_sweeps=1,
         learn_rows=500,
+        categorical_features="from_dtype",
         random_state=None,
         verbose=0,
     ):
@@ -141,8 +146,11 @@ class OnlineGPRegressor(Explained, Regressor):
         self.learn = learn
         self.n_sweeps = n_sweeps
         self.learn_rows = learn_rows
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
+
+    takes_tables = True
 
     @all_or_nothing
     @reads_sources
@@ -172,6 +180,7 @@ class OnlineGPRegressor(Explained, Regressor):
         options = self._options(None, noise_variance)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=True)
         rows = check_noise_variance(noise_variance, rows)
+        options = options.for_columns(columns_of(self))
         rng, n = generator(self.random_state), int((rows.w > 0).sum())
         rows = shuffled(rows, options, rng, self, repeat=options.counts)
         with single_threaded():
@@ -209,6 +218,7 @@ class OnlineGPRegressor(Explained, Regressor):
         options = self._options(model, noise_variance)
         rows, y_ndim = self._check(X, y, sample_weight, options, reset=model is None)
         rows = check_noise_variance(noise_variance, rows)
+        options = options.for_columns(columns_of(self))
         n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
         if model is None:
             self.y_ndim_ = y_ndim

@@ -270,7 +270,7 @@ def begin(
         scaling = Scaling(np.zeros(1), np.ones(1))
         total, weight = float(scaled_by.w @ scaled_by.y[:, 0]), float(scaled_by.w.sum())
         shift = float(np.log(max(total, 0.5) / weight))
-        kernel = default_kernel(first.X) if kernel is None else kernel
+        kernel = default_kernel(first.X, options.levels) if kernel is None else kernel
         gp = OnlineGP.start(kernel, Poisson(), d, 1, options.rules, shift)
         if options.learn:
             gp = replace(gp, kernel=_kernel_by_evidence(first, gp, kernel))
@@ -286,8 +286,9 @@ def begin(
         start = None if options.noise_start is None else options.noise_start * unit
         scaled = scaling.rows(first)
         found = learn(
-            for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say
-        )
+            for_learning(scaled), kernel, noise, rng, engine_for(None), noise_start=start, say=say,
+            levels=options.levels,
+        )  # fmt: skip
         kernel, noise = found.kernel, found.noise
     assert kernel is not None and noise is not None  # given where nothing is learnt
     novelty, likelihood = options.rules.novelty, Gaussian(noise)

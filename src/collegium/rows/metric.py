@@ -62,12 +62,27 @@ class Metric:
         return cls(nearest_to_zero(X), weights / np.sqrt(largest), own)
 
     @property
-    def squares(self) -> Array:
-        """Squared weights of the columns themselves, for a search that knows no other  (d,)."""
-        found = np.minimum(self.weights**2, 1e300)
+    def width(self) -> int:
+        """Coordinates that count in a search."""
+        known = {k for one in self.embeddings for k in one.columns}
+        return self.weights.size - len(known) + sum(one.width for one in self.embeddings)
+
+    def column_of_coordinate(self) -> Array:
+        """The column that each coordinate is of, the first where it is of several; a column
+        behind those of X is d and more."""
+        own = [np.full(one.width, self._columns_of(one)[0]) for one in self.embeddings]
+        return np.concatenate([np.arange(self.weights.size), *own])
+
+    def sizes(self) -> Array:
+        """What one unit of each column, or a mismatch in it, is in the metric  (d and more,)."""
+        more = sum(one.appended is not None for one in self.embeddings)
+        found = np.concatenate([self.weights, np.ones(more)])
         for one in self.embeddings:
-            found[list(one.columns)] += one.inverse_square
+            found[self._columns_of(one)] = np.sqrt(one.inverse_square)
         return found
+
+    def _columns_of(self, one: Embedding) -> list[int]:
+        return list(one.columns) if one.appended is None else [self.weights.size + one.appended]
 
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""

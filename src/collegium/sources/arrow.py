@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .pieces import BOOLEAN, DATE, DECIMAL, NUMBER, OTHER, TEXT, WHOLE, Type
+from ..tables.arrow import arrow_numbers
+from ..tables.reading import Found, columns_of
+from .pieces import BOOLEAN, DATE, DECIMAL, NUMBER, OTHER, SPAN, TEXT, WHOLE, Type
 
 Array = np.ndarray
 _kept = threading.local()
@@ -34,6 +36,7 @@ def type_of(found: Any) -> Type:
         NUMBER: (types.is_floating, types.is_null),
         DECIMAL: (types.is_decimal,),
         TEXT: (types.is_string, types.is_large_string, types.is_dictionary, _is_view),
+        SPAN: (types.is_duration, types.is_time),
         DATE: (types.is_temporal,),
     }
     for kind, several in tests.items():
@@ -48,7 +51,6 @@ def _is_view(found: Any) -> bool:
 
 def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
     """Columns of record batches of n rows together, in float64; gaps are NaN  (n, k)."""
-    double = library().float64()
     values, at = np.empty((len(names), n)).T, 0  # columns are written one by one
     for batch in batches:
         rows = slice(at, at + batch.num_rows)
@@ -56,16 +58,21 @@ def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
         if at > n:
             break
         for k, name in enumerate(names):
-            column = batch.column(name).cast(double, safe=False)
-            if column.null_count:
-                column = column.fill_null(np.nan)
-            # `to_numpy` would import pandas where it is there: a second, and 50 MB.
-            _, data = column.buffers()
-            start = 8 * column.offset
-            values[rows, k] = np.frombuffer(data, np.float64, len(column), start) if data else ()
-    if at != n:
-        raise ValueError(f"{at} rows where {n} were: the file has changed, open it again")
+            values[rows, k] = arrow_numbers(batch.column(name))
+    _check_rows(at, n)
     return values
+
+
+def columns(batches: Iterable[Any], names: Sequence[str], n: int) -> list[Found]:
+    """Columns of record batches of n rows together, as they are."""
+    own = list(batches)
+    _check_rows(sum(batch.num_rows for batch in own), n)
+    return columns_of(library().Table.from_batches(own).select(list(names)))
+
+
+def _check_rows(found: int, n: int) -> None:
+    if found != n:
+        raise ValueError(f"{found} rows where {n} were: the file has changed, open it again")
 
 
 class Cursor:
@@ -99,9 +106,9 @@ class Cursor:
 
 def take(
     path: str, group: int, names: Sequence[str], rows: tuple[int, int, int],
-    batches: Callable[[], Iterable[Any]],
-) -> Array:  # fmt: skip
-    """Rows (offset, n) of a group of so many rows, in float64  (n, k).
+    batches: Callable[[], Iterable[Any]], make: Callable[..., Any] = floats,
+) -> Any:  # fmt: skip
+    """`make` of rows (offset, n) of a group of so many rows: in float64 (n, k), if not told else.
 
     Pages are decoded from the start of a group. Each thread keeps the place where it stopped, so
     that the next piece of the same group goes on from there, in the memory of a few batches.
@@ -113,7 +120,7 @@ def take(
     _kept.cursor = None  # an error leaves none behind
     if cursor is None or cursor.key != key or cursor.at > offset:
         cursor = Cursor(key, batches())
-    values = floats(cursor.take(offset, n), names, n)
+    values = make(cursor.take(offset, n), names, n)
     if cursor.at < end:
         _kept.cursor = cursor
     return values

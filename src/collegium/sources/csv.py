@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrow import floats, library
-from .pieces import BOOLEAN, NUMERAL, TEXT, Type, unique
+from ..tables.reading import Found
+from .arrow import columns, floats, library
+from .pieces import BOOLEAN, DATE, NUMERAL, TEXT, Type, unique
 
 Array = np.ndarray
 #: Bytes that are read at a time.
@@ -30,15 +31,18 @@ class CsvPiece:
     types: dict[str, Type]
 
     def read(self, names: Sequence[str]) -> Array:
-        pa = library()
-        kinds = {name: self.types[name].kind for name in names}
-        types = {n: pa.bool_() if k == BOOLEAN else pa.float64() for n, k in kinds.items()}
+        return floats(self._batches(names), names, self.n)
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns(self._batches(names), names, self.n)
+
+    def _batches(self, names: Sequence[str]) -> list[Any]:
+        types = {name: _arrow_type(self.types[name]) for name in names}
         try:
-            table = self._table(types)
+            return self._table(types).to_batches()
         except ValueError as error:
             self._explain(types)
             raise ValueError(f"{error}: correct the line, or leave the file out") from error
-        return floats(table.to_batches(), names, self.n)
 
     def _table(self, types: dict[str, Any]) -> Any:
         csv = library("pyarrow.csv")
@@ -51,7 +55,9 @@ class CsvPiece:
                 use_threads=False, block_size=len(lines) + 1, column_names=list(self.types)
             ),
             csv.ParseOptions(newlines_in_values=True),
-            csv.ConvertOptions(column_types=types, include_columns=list(types)),
+            csv.ConvertOptions(
+                column_types=types, include_columns=list(types), strings_can_be_null=True
+            ),
         )
 
     def _explain(self, types: dict[str, Any]) -> None:
@@ -63,9 +69,10 @@ class CsvPiece:
             column = compute.utf8_trim_whitespace(table.column(name).combine_chunks())
             row = _first_bad(column, type)
             if row is not None:
+                word = "date" if self.types[name].kind == DATE else "number"
                 raise ValueError(
                     f"column {name!r}, row {self.offset + row}: {column[row].as_py()!r} is no "
-                    "number: correct it, or leave the row or the column out"
+                    f"{word}: correct it, or leave the row or the column out"
                 )
 
 
@@ -113,7 +120,8 @@ class CsvTable:
         if table.num_rows > 1:
             raise ValueError(f"lines of {path} end in \\r alone: write it again with \\n")
         first = {n: table.column(n)[0].as_py() if table.num_rows else "" for n in names}
-        return cls(path, {name: _type(value) for name, value in first.items()})
+        gaps = [name for name, value in first.items() if _missing(value)]
+        return cls(path, {n: _type(v) for n, v in (first | _later(path, names, gaps)).items()})
 
     def pieces(self, most: int) -> Iterator[CsvPiece]:
         offset, begin, end, count = 0, 0, 0, 0
@@ -131,6 +139,47 @@ class CsvTable:
             yield CsvPiece(self.file, None, offset, count, begin, end, self.types)
 
 
+def _missing(value: str) -> bool:
+    return value in library("pyarrow.csv").ConvertOptions().null_values
+
+
+def _later(path: str, names: list[str], gaps: list[str]) -> dict[str, str]:
+    """The first values, in the first block of a file, of columns that begin with a gap."""
+    starts, stops = next(_rows(path))
+    if not gaps or not stops.size:
+        return {}
+    texts, span = dict.fromkeys(names, Type(TEXT, "text")), (int(starts[0]), int(stops[-1]))
+    piece = CsvPiece(path, None, 0, stops.size, *span, texts)
+    try:
+        table = piece._table(dict.fromkeys(gaps, library().string()))
+    except ValueError:  # named when its chunk is read
+        return {}
+    there = {name: table.column(name).drop_null() for name in gaps}
+    return {name: column[0].as_py() for name, column in there.items() if len(column)}
+
+
+def _arrow_type(type: Type) -> Any:
+    pa = library()
+    if type.kind == DATE:
+        unit, _, zone = type.name.removeprefix("date of ").partition(" ")
+        return pa.timestamp(unit, zone or None)
+    known = {BOOLEAN: pa.bool_(), NUMERAL: pa.float64(), TEXT: pa.string()}
+    return known[type.kind]
+
+
+def _date(value: str) -> Type | None:
+    """The type of a date and time as ISO 8601 has them; None: this is none."""
+    pa = library()
+    for name in ("us", "us UTC", "ns", "ns UTC"):
+        unit, _, zone = name.partition(" ")
+        try:
+            pa.array([value]).cast(pa.timestamp(unit, zone or None))
+        except ValueError:
+            continue
+        return Type(DATE, f"date of {name}")
+    return None
+
+
 def _type(value: str) -> Type:
     """The type of a column by its first value."""
     if value.strip().lower() in ("true", "false"):
@@ -138,8 +187,9 @@ def _type(value: str) -> Type:
     try:
         float(value or "nan")
     except ValueError:
-        missing = value in library("pyarrow.csv").ConvertOptions().null_values
-        return Type(NUMERAL, "numbers") if missing else Type(TEXT, f"text such as {value!r}")
+        if _missing(value):
+            return Type(NUMERAL, "numbers")
+        return _date(value.strip()) or Type(TEXT, f"text such as {value!r}")
     return Type(NUMERAL, "numbers")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tables.reading import Found, columns_of
 from .frames import pandas_type
 from .pieces import Type, cut, unique
 
@@ -29,11 +30,18 @@ class DaskPiece:
     graph: dict[Any, Any]  # what this partition needs, and nothing of others
 
     def read(self, names: Sequence[str]) -> Array:
+        rows = self._own_rows()
+        columns = [rows[name].to_numpy(np.float64, na_value=np.nan) for name in names]
+        return np.column_stack(columns) if columns else np.empty((self.n, 0))
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self._own_rows()[list(names)])
+
+    def _own_rows(self) -> Any:
         rows = self._rows().iloc[self.offset : self.offset + self.n]
         if len(rows) != self.n:
             raise ValueError(f"partition {self.group} has changed: open the frame again")
-        columns = [rows[name].to_numpy(np.float64, na_value=np.nan) for name in names]
-        return np.column_stack(columns) if columns else np.empty((self.n, 0))
+        return rows
 
     def _rows(self) -> Any:
         """The partition as a frame of pandas; each thread keeps the last one."""

@@ -1,4 +1,4 @@
-"""Frames of pandas and polars: pieces are slices, and a pickled one takes only its rows along."""
+"""Frames of pandas and polars, tables of Arrow: pieces are slices, and are pickled alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..tables.arrow import is_arrow
+from ..tables.reading import Found, columns_of
 from .arrow import floats, type_of
 from .pieces import NUMPY_KINDS, TEXT, Type, cut, unique
 
@@ -33,6 +35,9 @@ class PandasPiece:
         columns = [self.rows[name].to_numpy(np.float64, na_value=np.nan) for name in names]
         return np.column_stack(columns) if columns else np.empty((self.n, 0))
 
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self.rows[list(names)])
+
 
 @dataclass(frozen=True, eq=False)
 class PolarsPiece:
@@ -47,6 +52,29 @@ class PolarsPiece:
     def read(self, names: Sequence[str]) -> Array:
         found = self.rows.select(list(names)).to_arrow()
         return floats(found.to_batches(), names, self.n)
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self.rows.select(list(names)))
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowPiece:
+    """A slice of rows of an Arrow table; it is pickled without the others."""
+
+    file: str
+    group: None
+    offset: int
+    n: int
+    rows: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "rows": self.rows.take(list(range(self.n)))}
+
+    def read(self, names: Sequence[str]) -> Array:
+        return floats(self.rows.select(list(names)).to_batches(), names, self.n)
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return columns_of(self.rows.select(list(names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,23 +93,26 @@ class FrameTable:
                 raise ValueError(f"{file} is a {type(frame).__name__}: call its collect() first")
             schema = frame.head(0).to_arrow().schema
             return cls(file, {field.name: type_of(field.type) for field in schema}, frame)
+        if is_arrow(frame):
+            if not hasattr(frame, "schema") or not hasattr(frame, "to_batches"):
+                raise ValueError(f"{file} is a {type(frame).__name__}: give a Table")
+            unique(file, frame.schema.names)
+            return cls(file, {one.name: type_of(one.type) for one in frame.schema}, frame)
         if not hasattr(frame, "columns"):
             raise ValueError(f"{file} is a {type(frame).__name__}: give a DataFrame")
         unique(file, list(frame.columns))
         types = {name: pandas_type(kind) for name, kind in frame.dtypes.items()}
         return cls(file, types, frame)
 
-    def pieces(self, most: int) -> Iterator[PandasPiece | PolarsPiece]:
-        polars = library_of(self.frame) == "polars"
+    def pieces(self, most: int) -> Iterator[PandasPiece | PolarsPiece | ArrowPiece]:
+        pandas = library_of(self.frame) == "pandas"
+        make = ArrowPiece if is_arrow(self.frame) else PandasPiece if pandas else PolarsPiece
         for offset, n in cut(len(self.frame), most):
-            if polars:
-                rows = self.frame.slice(offset, n)
-                yield PolarsPiece(self.file, None, offset, n, rows)
-            else:
-                rows = self.frame.iloc[offset : offset + n]
-                yield PandasPiece(self.file, None, offset, n, rows)
+            own = slice(offset, offset + n)
+            rows = self.frame.iloc[own] if pandas else self.frame.slice(offset, n)
+            yield make(self.file, None, offset, n, rows)
 
 
 def pandas_type(dtype: Any) -> Type:
-    """Strings, categories and objects have the kind "O": all of them count as text for now."""
+    """Strings, categories and objects have the kind "O": values say what they are, not types."""
     return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

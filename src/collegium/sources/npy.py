@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..tables.reading import Found, array_column
 from .pieces import NUMPY_KINDS, OTHER, Type, cut, readable
 
 Array = np.ndarray
@@ -44,16 +45,25 @@ class NpyPiece:
     paths: tuple[str, ...]
 
     def read(self, names: Sequence[str]) -> Array:
-        values, rows = np.empty((len(names), self.n)).T, slice(self.offset, self.offset + self.n)
-        for letter, path in zip(LETTERS, self.paths):
-            found = _open(path)
-            if found.shape[0] < rows.stop:
-                raise ValueError(f"{path} has {found.shape[0]} rows: it has changed, open it again")
-            own = _names(letter, found)
-            for k, name in enumerate(names):
-                if name in own:
-                    values[:, k] = (found if found.ndim == 1 else found[:, own.index(name)])[rows]
+        values, parts = np.empty((len(names), self.n)).T, self._parts()
+        for k, name in enumerate(names):
+            values[:, k] = parts[name]
         return values
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        parts = self._parts()
+        return [array_column(name, parts[name]) for name in names]
+
+    def _parts(self) -> dict[str, Array]:
+        """All columns, mapped."""
+        parts: dict[str, Array] = {}
+        for letter, path in zip(LETTERS, self.paths):
+            found, stop = _open(path), self.offset + self.n
+            if found.shape[0] < stop:
+                raise ValueError(f"{path} has {found.shape[0]} rows: it has changed, open it again")
+            own = found.reshape(len(found), -1)[self.offset : stop]
+            parts.update(zip(_names(letter, found), own.T))
+        return parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from functools import partial
 from operator import index
 from typing import Any
 
+from ..tables.arrow import is_arrow
 from .csv import CsvTable
 from .dask_frames import DaskTable
 from .frames import FrameTable, library_of
@@ -16,7 +17,7 @@ from .ipc import IpcTable
 from .npy import NpyTable
 from .parquet import ParquetTable
 from .pieces import Table, readable
-from .source import Skipped, Source, check_numbers
+from .source import Skipped, Source, check_columns, check_numbers
 
 #: Names of inputs, targets and weights.
 Roles = tuple[tuple[str, ...], tuple[str, ...], str | None]
@@ -34,6 +35,7 @@ FORMATS: dict[str, Callable[[str], Table]] = {
 def open(
     data: Any, target: str | Sequence[str] | None = None, columns: Sequence[str] | None = None,
     weight: str | None = None, chunk_rows: int = 65_536, on_bad_chunk: str = "raise",
+    missing: str = "indicator",
 ) -> Source:  # fmt: skip
     """Name rows in files or frames. Nothing is read but schemas.
 
@@ -41,9 +43,9 @@ def open(
     ----------
     data : path, glob, frame, or a list of these
         Parquet (.parquet, .pq), Arrow IPC (.arrow, .feather, .ipc), CSV with a header (.csv) and
-        arrays (.npy); frames of pandas, polars and Dask. A tuple ("X.npy", "y.npy") or ("X.npy",
-        "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1, …) and w. Files need
-        pyarrow, except .npy: pip install 'collegium[files]'.
+        arrays (.npy); frames of pandas, polars and Dask, tables of Arrow. A tuple ("X.npy",
+        "y.npy") or ("X.npy", "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1,
+        …) and w. Files need pyarrow, except .npy: pip install 'collegium[files]'.
     target : str or list of str, default=None
         Columns of y. None: those of y.npy, else none.
     columns : list of str, default=None
@@ -55,6 +57,9 @@ def open(
     on_bad_chunk : {"raise", "skip"}, default="raise"
         Whether files and chunks that cannot be used are errors, or left out and listed in
         `skipped`.
+    missing : {"indicator", "raise"}, default="indicator"
+        Gaps in X: "indicator": filled by the median, beside a column that says where they are, as
+        of a frame. "raise": chunks with gaps are bad. Gaps in y and in weights always are.
 
     Returns
     -------
@@ -84,6 +89,8 @@ def open(
     """
     if on_bad_chunk not in ("raise", "skip"):
         raise ValueError(f'on_bad_chunk={on_bad_chunk!r}: give "raise" or "skip"')
+    if missing not in ("indicator", "raise"):
+        raise ValueError(f'missing={missing!r}: give "indicator" or "raise"')
     if isinstance(chunk_rows, bool) or index(chunk_rows) < 1:
         raise ValueError(f"chunk_rows={chunk_rows!r}: give a whole number of at least 1")
     tables, skipped = list[Table](), list[Skipped]()
@@ -93,8 +100,9 @@ def open(
         try:
             table = make()
             own = roles if tables else _roles(table, *named)
-            wanted = (*own[0], *own[1], *(() if own[2] is None else (own[2],)))
-            check_numbers(table, wanted, tables[0] if tables else None)
+            first = tables[0] if tables else None
+            check_columns(table, own[0], first)
+            check_numbers(table, (*own[1], *(() if own[2] is None else (own[2],))), first)
         except (ValueError, OSError) as error:
             if on_bad_chunk == "raise":
                 raise
@@ -105,7 +113,7 @@ def open(
     if not tables:
         reasons = "; ".join(one.reason for one in skipped)
         raise ValueError(f"none of the files can be used: {reasons}")
-    return Source(tuple(tables), *roles, index(chunk_rows), on_bad_chunk, skipped)
+    return Source(tuple(tables), *roles, index(chunk_rows), on_bad_chunk, skipped, missing)
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -145,6 +153,8 @@ def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
     elif library_of(data) in ("pandas", "polars"):
         name = f"the {library_of(data)} frame"
         yield name, partial(FrameTable.of, data, name)
+    elif is_arrow(data):
+        yield "the Arrow table", partial(FrameTable.of, data, "the Arrow table")
     elif library_of(data) == "dask":
         yield "the dask frame", partial(DaskTable.of, data, "the dask frame")
     elif library_of(data) == "pyspark":

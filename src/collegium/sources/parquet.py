@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrow import library, take, type_of
+from ..tables.reading import Found
+from .arrow import columns, library, take, type_of
 from .pieces import Type, cut, unique
 
 Array = np.ndarray
@@ -27,8 +28,14 @@ class ParquetPiece:
     end: int  # rows of the group
 
     def read(self, names: Sequence[str]) -> Array:
+        return self._take(names)
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        return self._take(names, columns)
+
+    def _take(self, names: Sequence[str], *make: Any) -> Any:
         rows = self.offset, self.n, self.end
-        return take(self.file, self.group, names, rows, lambda: self._batches(names))
+        return take(self.file, self.group, names, rows, lambda: self._batches(names), *make)
 
     def _batches(self, names: Sequence[str]) -> Iterable[Any]:
         file = library("pyarrow.parquet").ParquetFile(

@@ -9,14 +9,18 @@ from typing import Protocol
 
 import numpy as np
 
+from ..tables.reading import Found
+
 Array = np.ndarray
 BOOLEAN, WHOLE, NUMBER, DECIMAL = "boolean", "whole number", "number", "decimal"
 #: A number written as text: whether it is whole depends on the row.
 NUMERAL = "numeral"
-TEXT, DATE, OTHER = "text", "date or time", "other"
+TEXT, DATE, SPAN, OTHER = "text", "date or time", "span of time", "other"
+#: The type of a column of nothing but gaps in Arrow, which agrees with all.
+NULL = "null"
 NUMERIC = (BOOLEAN, WHOLE, NUMBER, DECIMAL, NUMERAL)
 #: Kinds of dtypes of NumPy, and of those of pandas that have one.
-NUMPY_KINDS = {"b": BOOLEAN, "i": WHOLE, "u": WHOLE, "f": NUMBER, "M": DATE, "m": DATE}
+NUMPY_KINDS = {"b": BOOLEAN, "i": WHOLE, "u": WHOLE, "f": NUMBER, "M": DATE, "m": SPAN}
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Type:
 
     def agrees(self, other: Type) -> bool:
         """Whether columns of both types may be one. Widths do not matter: all become float64."""
+        if NULL in (self.name, other.name):
+            return True
         if NUMERAL in (self.kind, other.kind):
             return {self.kind, other.kind} <= {NUMERAL, WHOLE, NUMBER, DECIMAL}
         return self.kind == other.kind
@@ -46,6 +52,10 @@ class Piece(Protocol):
     def n(self) -> int: ...
     def read(self, names: Sequence[str]) -> Array:
         """These columns in float64; gaps are NaN  (n, k)."""
+        ...
+
+    def columns(self, names: Sequence[str]) -> list[Found]:
+        """These columns as they are: numbers, dates and levels, with gaps."""
         ...
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..tables.encoding import Encoding
+from ..tables.reading import LEVELS, NUMBER, Found
 from .pieces import BadChunkError, Piece
 
 Array = np.ndarray
@@ -19,6 +21,11 @@ class Reference:
 
     It takes the place of a `rows.chunk.Chunk`. Rows are counted from 0 in their row group.
     """
+
+    #: How words, dates and gaps become numbers; None: every column of X holds numbers alone.
+    encoding: Encoding | None = field(default=None, kw_only=True)
+    #: "raise": a gap makes a chunk bad, whatever the encoding.
+    missing: str = field(default="indicator", kw_only=True)
 
     id: int
     piece: Piece
@@ -51,29 +58,81 @@ class Reference:
 
     def load(self) -> tuple[Array, Array, Array]:
         """X (n, d), y (n, p) and w (n,) in float64, every value finite; w is 1 without weights."""
-        weight = () if self.weight is None else (self.weight,)
-        values = self.read((*self.columns, *self.target, *weight))
-        d, p = len(self.columns), len(self.target)
-        X, y = values[:, :d].copy(), values[:, d : d + p].copy()
-        w = values[:, -1].copy() if weight else np.ones(self.n)
-        if weight and (w < 0).any():
-            self._refuse(weight, np.array([w]).T < 0, values[:, -1:], "a weight of at least 0")
-        return X, y, w
+        if self.encoding is not None:
+            X, y, w = self.found()
+            return self._encoded(X), y, w
+        values, d = self.read(self._names()), len(self.columns)
+        return values[:, :d].copy(), *self._targets(values[:, d:])
+
+    def found(self) -> tuple[list[Found], Array, Array]:
+        """The columns of X as they are, y and w; X may have gaps, where `missing` takes them."""
+        found = self._read(self.piece.columns, self._names())
+        X, others = found[: len(self.columns)], found[len(self.columns) :]
+        for one in X:
+            self._check(one, gaps=self.missing == "raise")
+        for one in others:
+            self._check(one, gaps=True)
+            if one.kind != NUMBER:
+                raise self.bad(f"column {one.name!r} holds no numbers: write it as numbers")
+        values = [one.values for one in others]
+        return X, *self._targets(np.stack(values, axis=1) if values else np.empty((self.n, 0)))
+
+    def inputs(self, names: Sequence[str], encoding: Encoding) -> Array:
+        """Columns of X by an encoding, and of others, numbers  (n, d + k)."""
+        found = self._read(self.piece.columns, names)
+        d = len(encoding.columns)
+        for k, one in enumerate(found):
+            self._check(one, gaps=k >= d or self.missing == "raise")
+        X = self._encoded(found[:d], encoding)
+        return np.column_stack([X, *(one.values for one in found[d:])])
+
+    def _encoded(self, X: list[Found], encoding: Encoding | None = None) -> Array:
+        own = self.encoding if encoding is None else encoding
+        assert own is not None
+        try:
+            return own.encoded(X)
+        except ValueError as error:
+            raise self.bad(str(error)) from error
+
+    def _names(self) -> tuple[str, ...]:
+        return (*self.columns, *self.target, *(() if self.weight is None else (self.weight,)))
+
+    def _targets(self, values: Array) -> tuple[Array, Array]:
+        p = len(self.target)
+        y, w = values[:, :p].copy(), np.ones(self.n)
+        if self.weight is not None:
+            w = values[:, -1].copy()
+            if (w < 0).any():
+                own = (self.weight,)
+                self._refuse(own, np.array([w]).T < 0, values[:, -1:], "a weight of at least 0")
+        return y, w
+
+    def _check(self, one: Found, *, gaps: bool) -> None:
+        """Refuse infinite values, and gaps where they are bad."""
+        bad = one.gone if gaps else np.zeros(self.n, np.bool_)
+        values = np.where(one.gone, np.nan, 0.0) if one.kind == LEVELS else one.values
+        bad = bad | np.isinf(values)
+        if bad.any():
+            self._refuse((one.name,), bad[:, None], values[:, None], "a finite number")
 
     def read(self, names: Sequence[str]) -> Array:
         """These columns in float64, every value finite  (n, k)."""
+        values = self._read(self.piece.read, names)
+        finite = np.isfinite(values)
+        if not finite.all():
+            self._refuse(names, ~finite, values, "a finite number")
+        return values
+
+    def _read(self, read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Any:
+        """What a piece reads; errors say where."""
         try:
-            values = self.piece.read(names)
+            return read(names)
         except OSError as error:
             if error.errno is not None:  # of the system; others say that the contents are bad
                 raise OSError(error.errno, f"{self.where}: {error.strerror}", self.file) from error
             raise self.bad(f"{error}: write the file again, or leave it out") from error
         except (ValueError, TypeError, LookupError, NotImplementedError, EOFError) as error:
             raise self.bad(str(error)) from error
-        finite = np.isfinite(values)
-        if not finite.all():
-            self._refuse(names, ~finite, values, "a finite number")
-        return values
 
     def _refuse(self, names: Sequence[str], bad: Array, values: Array, needed: str) -> None:
         """Raise an error that names the first bad value."""

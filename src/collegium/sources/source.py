@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from .pieces import NUMERIC, Piece, Table
+from ..tables.encoding import Encoding
+from .pieces import NUMERIC, OTHER, Piece, Table
 from .reference import Reference
 
 Array = np.ndarray
@@ -39,6 +41,8 @@ class Source:
     chunk_rows: int
     on_bad_chunk: str
     skipped: list[Skipped] = field(default_factory=list)
+    missing: str = "indicator"  # or "raise": chunks with gaps are bad
+    encoding: Encoding | None = None  # how words, dates and gaps become numbers
 
     def __repr__(self) -> str:
         files = self.tables[0].file if len(self.tables) == 1 else f"{len(self.tables)} files"
@@ -48,6 +52,29 @@ class Source:
     def n_rows(self) -> int:
         """Rows of all chunks. Those of CSV files are counted when they are first asked for."""
         return sum(chunk.n for chunk in self.chunks)
+
+    @property
+    def d(self) -> int:
+        """Columns of numbers that X has."""
+        return len(self.columns if self.encoding is None else self.encoding.names)
+
+    def learn_encoding(self, categories: Any = "from_dtype") -> Encoding:
+        """That of the same rows in one frame, to the last bit, however they are cut.
+
+        Levels go by value, whatever codes a file has for them. Chunks are read one at a time.
+        """
+        names = [str(name) for name in self.columns]
+        found = Encoding.of_parts(lambda: (X for _, X, _, _ in self.found()), names, categories)
+        if not found.columns:
+            raise ValueError(f"no chunk of {self!r} can be used: see its `skipped`")
+        return found
+
+    def encoded(self, encoding: Encoding) -> Source:
+        """The same rows, whose words, dates and gaps become numbers in this way."""
+        found = replace(self, encoding=encoding)
+        chunks = [replace(one, encoding=encoding) for one in self.chunks]
+        vars(found)["chunks"] = chunks  # rows of a file are counted once
+        return found
 
     @cached_property
     def chunks(self) -> Sequence[Reference]:
@@ -59,8 +86,9 @@ class Source:
         return found
 
     def _references(self) -> Iterator[Reference]:
+        make = partial(Reference, encoding=self.encoding, missing=self.missing)
         for id, piece in enumerate(self._pieces()):
-            yield Reference(id, piece, self.columns, self.target, self.weight)
+            yield make(id, piece, self.columns, self.target, self.weight)
 
     def _pieces(self) -> Iterator[Piece]:
         for table in self.tables:
@@ -71,13 +99,27 @@ class Source:
 
     def rows(self) -> Iterator[tuple[Reference, Array, Array, Array]]:
         """Each chunk with its X, y and w, one in memory at a time."""
-        for chunk in self.chunks:
+        self._check_readable()
+        yield from self._each(Reference.load, self.chunks)
+
+    def found(self) -> Iterator[tuple[Reference, Any, Array, Array]]:
+        """The same, with the columns of X as they are: words, dates and gaps too."""
+        yield from self._each(Reference.found, self.chunks)
+
+    def _each(self, load: Any, chunks: Iterable[Reference]) -> Iterator[tuple]:
+        for chunk in chunks:
             try:
-                X, y, w = chunk.load()
+                rows = load(chunk)
             except (ValueError, OSError) as error:
                 self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
                 continue
-            yield chunk, X, y, w
+            yield chunk, *rows
+
+    def _check_readable(self) -> None:
+        """Without an encoding columns have to be numbers."""
+        if self.encoding is None:
+            for table in self.tables:
+                check_numbers(table, self.columns)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Array]:
         """Columns of the files, inputs by default, one chunk in memory at a time  (n, k)."""
@@ -91,27 +133,27 @@ class Source:
 
     def read(self, chunk: Reference, columns: Sequence[str]) -> Array | None:
         """Columns of one chunk (n, k); None where it is left out."""
+        return self.attempt(chunk, lambda: chunk.read(columns))
+
+    def attempt(self, chunk: Reference, read: Any) -> Any:
+        """What `read()` gives; None where the chunk is left out."""
         try:
-            return chunk.read(columns)
+            return read()
         except (ValueError, OSError) as error:
             self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
             return None
 
     def head(self, n: int = 5) -> tuple[Array, Array, Array]:
         """X, y and w of the first n rows; no more chunks are read than that needs."""
+        self._check_readable()
         parts, missing = [], n
-        for chunk in self._references():
-            if missing <= 0:
-                break
-            try:
-                X, y, w = chunk.load()
-            except (ValueError, OSError) as error:
-                self._skip(Skipped(chunk.id, chunk.file, chunk.n, str(error)), error)
-                continue
+        for _, X, y, w in self._each(Reference.load, self._references()):
             parts.append((X[:missing], y[:missing], w[:missing]))
             missing -= len(w)
+            if missing <= 0:
+                break
         if not parts:
-            return np.empty((0, len(self.columns))), np.empty((0, len(self.target))), np.empty(0)
+            return np.empty((0, self.d)), np.empty((0, len(self.target))), np.empty(0)
         X, y, w = (np.concatenate(one) for one in zip(*parts))
         return X, y, w
 
@@ -129,6 +171,18 @@ class Source:
 
 def check_numbers(table: Table, names: Sequence[str], like: Table | None = None) -> None:
     """Refuse columns that a table lacks, that hold no numbers or that changed their type."""
+    check_columns(table, names, like)
+    for name in names:
+        own = table.types[name]
+        if own.kind not in NUMERIC:
+            raise ValueError(
+                f"column {name!r} of {table.file} holds no numbers but {own.name} ({own.kind}): "
+                "write it as a number, or name the columns to use without it: columns=[…]"
+            )
+
+
+def check_columns(table: Table, names: Sequence[str], like: Table | None = None) -> None:
+    """Refuse columns that a table lacks, that no model can take or that changed their type."""
     for name in names:
         if name not in table.types:
             have = ", ".join(repr(one) for one in table.types)
@@ -138,10 +192,10 @@ def check_numbers(table: Table, names: Sequence[str], like: Table | None = None)
                 "leave out the file or the column"
             )
         own = table.types[name]
-        if own.kind not in NUMERIC:
+        if own.kind == OTHER:
             raise ValueError(
-                f"column {name!r} of {table.file} holds no numbers but {own.name} ({own.kind}): "
-                "write it as a number, or name the columns to use without it: columns=[…]"
+                f"column {name!r} of {table.file} holds {own.name}: write numbers, texts or dates, "
+                "or name the columns to use without it: columns=[…]"
             )
         if like is not None and not own.agrees(like.types[name]):
             raise ValueError(

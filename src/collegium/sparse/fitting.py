@@ -173,7 +173,7 @@ class SparseSystem:
         )  # fmt: skip
         chunks = cut_rows(draft.rows, draft.groups, draft.ids)
         if not model.keeps_rows:
-            model = replace(model, ids=model.ids.with_receipts(chunks, len(draft.Z)))
+            model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
         committee = model.committee.add(chunks, s.engine, keep=model.keeps_rows)
         return replace(model, committee=committee)
 

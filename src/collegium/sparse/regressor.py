@@ -53,7 +53,9 @@ class SparseGPRegressor(Explained, Regressor):
     learn : bool, default=True
         Learn the hyperparameters: on clusters of rows, then by the method's own evidence on at
         most 8000 rows with 300 anchors. False: take `kernel` and `noise` as they are.
-    engine, n_jobs, random_state, verbose : as in `CommitteeRegressor`.
+    trend : None, "linear", column or list of columns, default=None
+        As in `CommitteeRegressor`.
+    categorical_features, engine, n_jobs, random_state, verbose : as in `CommitteeRegressor`.
 
     Attributes
     ----------
@@ -87,6 +89,8 @@ class SparseGPRegressor(Explained, Regressor):
         chunk_size="auto",
         noise="auto",
         learn=True,
+        categorical_features="from_dtype",
+        trend=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -100,11 +104,14 @@ class SparseGPRegressor(Explained, Regressor):
         self.chunk_size = chunk_size
         self.noise = noise
         self.learn = learn
+        self.categorical_features = categorical_features
+        self.trend = trend
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    takes_tables = True
     sums_messages = True
     noise_words = NOISES
 

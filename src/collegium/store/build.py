@@ -17,11 +17,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ..numerics.hashing import splitmix64
 from ..rows.distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
 from .folder import ROUTED, replacing
 from .records import Block, Schema, gathered, pack_blocks
-from .sample import HashSample, splitmix64
+from .sample import HashSample
 
 Array = np.ndarray
 #: Bytes of the rows that are sorted in memory at a time.

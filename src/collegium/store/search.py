@@ -2,7 +2,9 @@
 
 The distance of a box is computed as that of its nearest point, step by step in the same order
 as that of a row. Each step rounds monotonically, so a box is never farther than its rows, to the
-last bit, and no compiler flag may reorder or contract these sums.
+last bit, and no compiler flag may reorder or contract these sums. A column of levels adds to the
+distance of a box where the query's code is not between those of the box. On a globe the distance
+of a box is bounded from below, with room for rounding.
 """
 
 from typing import Any
@@ -13,6 +15,8 @@ from ..numerics.compiling import compiled
 
 Array = np.ndarray
 _loop: Any = compiled(error_model="numpy")
+#: Degrees of a radian, and what a bound on a globe is lowered by for rounding, in degrees.
+DEGREES, ROOM = 180.0 / np.pi, 1e-9
 
 
 @_loop
@@ -44,12 +48,62 @@ def hierarchy(low, high):
 
 
 @_loop
-def _box_distance(z, w, low, high, i):
+def _box_distance(z, metric, low, high, i):
+    w, levels, mismatch, places, chords = metric
     total = 0.0
     for k in range(z.size):
         t = max(low[i, k] - z[k], z[k] - high[i, k])
         if t > 0.0:
             total += t * t * w[k]
+    for j in range(levels.size):
+        k = levels[j]
+        if z[k] < low[i, k] or z[k] > high[i, k]:
+            total += mismatch[j]
+    for j in range(chords.size):
+        a, b = places[j, 0], places[j, 1]
+        chord = _chord_to_box(z[a], z[b], (low[i, a], high[i, a]), (low[i, b], high[i, b]))
+        total += chord * chord * chords[j]
+    return total
+
+
+@_loop
+def _chord_to_box(longitude, latitude, across, up):
+    """A chord, in degrees, that is no longer than that to any place of a box."""
+    if min(latitude, up[0]) < -90.0 or max(latitude, up[1]) > 90.0:
+        return 0.0
+    angle = max(0.0, up[0] - latitude, latitude - up[1])
+    east = (longitude - across[0]) % 360.0
+    width = across[1] - across[0]
+    if east > width:  # outside: at least as far as the nearer of two meridians
+        turn = min(east - width, 360.0 - east)
+        side = 90.0 - abs(latitude)
+        if turn < 90.0:
+            sine = np.cos(latitude / DEGREES) * np.sin(turn / DEGREES)
+            side = np.arcsin(min(1.0, max(0.0, sine))) * DEGREES
+        angle = max(angle, side)
+    chord = 2.0 * DEGREES * np.sin(0.5 * angle / DEGREES)
+    return max(0.0, chord * (1.0 - ROOM) - ROOM)
+
+
+@_loop
+def _squared_chord(longitude, latitude, x, y):
+    """Of two places, in degrees of arc where it is short."""
+    ours, theirs = latitude / DEGREES, y / DEGREES
+    up = np.sin(0.5 * (ours - theirs))
+    across = np.sin(0.5 * (longitude - x) / DEGREES)
+    return 4.0 * DEGREES * DEGREES * (up * up + np.cos(ours) * np.cos(theirs) * across * across)
+
+
+@_loop
+def _further(z, metric, X, r, total):
+    """The distance of row r, with levels and places."""
+    _, levels, mismatch, places, chords = metric
+    for j in range(levels.size):
+        if X[r, levels[j]] != z[levels[j]]:
+            total += mismatch[j]
+    for j in range(chords.size):
+        a, b = places[j, 0], places[j, 1]
+        total += max(0.0, _squared_chord(z[a], z[b], X[r, a], X[r, b])) * chords[j]
     return total
 
 
@@ -117,16 +171,19 @@ def _sift_down(D, I, P, n):
 
 
 @_loop
-def _scan(z, w, X, id, dead, span, best):
+def _scan(z, metric, X, id, dead, span, best):
     """Offer the rows of one cell; how many rows are kept then."""
     D, I, P, n = best
     a, b, offset = span
+    w, more = metric[0], metric[1].size + metric[4].size > 0
     worst = D[0] if n == D.size else np.inf
     for r in range(a, b):
         total = 0.0
         for k in range(z.size):
             t = X[r, k] - z[k]
             total += t * t * w[k]
+        if more:
+            total = _further(z, metric, X, r, total)
         if total > worst or (dead.size > 0 and dead[r]):
             continue
         if n < D.size:
@@ -142,7 +199,7 @@ def _scan(z, w, X, id, dead, span, best):
 
 
 @_loop
-def search(queries, w, most, tree, rows, offset, found):
+def search(queries, metric, most, tree, rows, offset, found):
     """Offer the rows of one segment to the k best of each query, nearest boxes first."""
     low, high, right, start = tree
     X, id, dead = rows
@@ -151,7 +208,7 @@ def search(queries, w, most, tree, rows, offset, found):
     for q in range(queries.shape[0]):
         z = queries[q]
         cells = 0
-        size = _push_node(bounds, nodes, 0, _box_distance(z, w, low, high, 0), 0)
+        size = _push_node(bounds, nodes, 0, _box_distance(z, metric, low, high, 0), 0)
         while size > 0 and cells < most:
             bound, i = bounds[0], nodes[0]
             size = _pop_node(bounds, nodes, size)
@@ -161,11 +218,11 @@ def search(queries, w, most, tree, rows, offset, found):
             if right[i] < 0:
                 c = -1 - right[i]
                 span = start[c], start[c + 1], offset
-                count[q] = _scan(z, w, X, id, dead, span, (D[q], I[q], P[q], count[q]))
+                count[q] = _scan(z, metric, X, id, dead, span, (D[q], I[q], P[q], count[q]))
                 cells += 1
                 continue
             for child in (i + 1, right[i]):
-                bound = _box_distance(z, w, low, high, child)
+                bound = _box_distance(z, metric, low, high, child)
                 if not full or bound <= D[q, 0]:
                     size = _push_node(bounds, nodes, size, bound, child)
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..numerics.fingerprint import fingerprint
+from ..numerics.hashing import splitmix64
 from ..numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
+from .distance import Distance
 from .records import LARGEST, SLICE_BYTES, Block, Schema
-from .sample import splitmix64
 from .search import search, sort_found
 from .segment import Cell, Segment, among
 
@@ -227,14 +228,15 @@ class Store:
 
         Nearest first, of equally near ones the lower row number first; computed in double
         precision, exact for any weights ≥ 0 (one a column; None: ones). Fewer columns where the
-        store has fewer rows.
+        store has fewer rows. A `Distance` in the place of weights also knows levels, which are
+        equal or not, and places on a globe.
 
         `most_cells` ends the search of each segment after so many cells, the most promising
         first: rows are then near, not always the nearest. Beyond some ten columns an exact
         search visits most cells; any set of rows is valid to condition on. Where fewer than k
         were met, positions are −1 and distances ∞.
         """
-        z, w = self._check_queries(queries, weights)
+        z, distance = self._check_queries(queries, weights)
         if k < 1 or (most_cells is not None and most_cells < 1):
             raise ValueError(f"k={k}, most_cells={most_cells}: give whole numbers above 0")
         shape = len(z), min(k, len(self))
@@ -247,22 +249,28 @@ class Store:
         most = np.iinfo(np.int64).max if most_cells is None else most_cells
         if shape[1]:
             with interrupts():
+                metric = distance.parts()
                 for one, offset in zip(self._segments, self._offsets):
-                    search(z, w, most, one.tree, (one.X, one.id, one.dead), offset, found)
+                    search(z, metric, most, one.tree, (one.X, one.id, one.dead), offset, found)
                 sort_found(found)
         return found[2], found[0]
 
-    def _check_queries(self, queries: Any, weights: Any) -> tuple[Array, Array]:
+    def _check_queries(self, queries: Any, weights: Any) -> tuple[Array, Distance]:
         z = np.ascontiguousarray(queries, np.float64)
         d = self.schema.d
-        w = np.ones(d) if weights is None else np.ascontiguousarray(weights, np.float64)
+        if isinstance(weights, Distance):
+            distance = weights
+        else:
+            own = np.ones(d) if weights is None else np.ascontiguousarray(weights, np.float64)
+            distance = Distance(own)
+        w = distance.weights
         if z.ndim != 2 or z.shape[1] != d:
             raise ValueError(f"queries have the shape {z.shape}: give (q, {d})")
         if w.shape != (d,) or not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"weights: give {d} finite numbers ≥ 0")
         if not (np.abs(z) <= LARGEST).all():
             raise ValueError(f"queries are not all finite and below {LARGEST:g}")
-        return z, w
+        return z, distance
 
     def take(self, positions: Any) -> tuple[Array, Array, Array]:
         """X, y and w of rows by their positions, of any shape."""

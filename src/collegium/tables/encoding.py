@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..numerics.records import record
-from .reading import DATE, LEVELS, NUMBER, Found, as_levels, columns_of, keys_of
+from .levels import GAP, Key, unknown_code
+from .reading import DATE, LEVELS, NUMBER, Found, as_levels, columns_of, names_of
+from .seen import MOST, Seen, refuse_infinite, seen
 
 Array = np.ndarray
-#: The code of a level that was not there when the encoding was learnt.
-UNKNOWN = -1.0
 
 
 class NewGapsWarning(UserWarning):
@@ -31,65 +32,62 @@ class Column:
     origin: float = 0.0  # of dates: the first, in seconds since 1970
     middle: float = 0.0  # the median, which stands for a gap among numbers and dates
     gaps: bool = False  # whether there were some
-    levels: tuple[tuple[str, str], ...] = ()  # kind and text of each, sorted
+    levels: tuple[tuple[str, str], ...] = ()  # kind and text of each, by code
 
     @classmethod
-    def of(cls, found: Found) -> Column:
+    def of(cls, found: Seen) -> Column:
         if found.kind == LEVELS:
-            keys = keys_of(found.values)
-            levels = tuple(sorted({key for key in keys if key is not None}))
-            return cls(found.name, LEVELS, gaps=any(key is None for key in keys), levels=levels)
-        gone = np.isnan(found.values)
-        there = found.values[~gone]
-        origin = float(there.min()) if found.kind == DATE and there.size else 0.0
-        middle = float(np.median(there)) - origin if there.size else 0.0
-        return cls(found.name, found.kind, origin, middle, bool(gone.any()))
+            levels = tuple(sorted(found.levels))
+            return cls(found.name, LEVELS, gaps=found.gaps, levels=levels)
+        kind = found.kind or NUMBER
+        origin = found.first if kind == DATE and found.values.size else 0.0
+        middle = float(np.median(found.values)) - origin if found.values.size else 0.0
+        return cls(found.name, kind, origin, middle, found.gaps)
+
+    @cached_property
+    def _codes(self) -> dict[Key, float]:
+        return {key: float(k) for k, key in enumerate(self.levels)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_codes"}
 
     def numbers(self, found: Found) -> Array:
         """Numbers as they are, dates in seconds since the first, codes of levels; gaps filled.
 
-        The code of a gap among levels is one above all others, where there were some; else it is
-        that of an unknown level.
+        The code of a gap among levels is GAP. That of an unknown level is negative and its own.
         """
         if self.kind == LEVELS:
-            code = {key: float(k) for k, key in enumerate(self.levels)}
-            gap = float(len(self.levels)) if self.gaps else UNKNOWN
-            keys = keys_of(as_levels(found).values)
-            return np.array([gap if key is None else code.get(key, UNKNOWN) for key in keys], float)
-        if found.kind != self.kind and not np.isnan(_numbers_of(found, self)).all():
+            own = as_levels(found)
+            each = [self._codes.get(key) for key in own.keys]
+            codes = [unknown_code(k) if c is None else c for k, c in zip(own.keys, each)]
+            return np.array([*codes, GAP])[own.values]
+        if found.kind != self.kind and not found.gone.all():
             raise ValueError(
-                f"column {self.name!r} holds {_word(found.kind)} and held {_word(self.kind)} when "
+                f"column {self.name!r} holds {_held(found)} and held {WORDS[self.kind]} when "
                 "the model was fitted: convert it"
             )
-        values = _numbers_of(found, self) - self.origin
-        if np.isinf(values).any():
-            raise ValueError(
-                f"column {self.name!r} has infinite values: drop those rows or repair them"
-            )
-        return np.where(np.isnan(values), self.middle, values)
+        refuse_infinite(found)
+        if found.kind == LEVELS:  # of nothing but gaps
+            return np.full(found.values.size, self.middle)
+        return np.where(found.gone, self.middle, found.values - self.origin)
 
-    def missing(self, found: Found) -> Array:
-        """Whether each value is a gap  (n,)."""
-        if found.kind == LEVELS:
-            return np.array([one is None for one in found.values], dtype=bool)
-        return np.isnan(found.values)
+    def grown(self, found: Found) -> Column:
+        """With levels that are new behind the others."""
+        if self.kind != LEVELS:
+            return self
+        (own,) = seen([as_levels(found)])
+        new = tuple(sorted(own.levels.difference(self._codes)))
+        return replace(self, gaps=self.gaps or own.gaps, levels=self.levels + new)
 
 
-def _numbers_of(found: Found, column: Column) -> Array:
-    """A column of nothing but gaps may come as one of levels."""
+WORDS = {NUMBER: "numbers", DATE: "dates", LEVELS: "levels"}
+
+
+def _held(found: Found) -> str:
     if found.kind != LEVELS:
-        return found.values
-    if all(one is None for one in found.values):
-        return np.full(len(found.values), np.nan)
-    some = next(one for one in found.values if one is not None)
-    raise ValueError(
-        f"column {column.name!r} holds {some!r} and held {_word(column.kind)} when the model was "
-        "fitted: convert it"
-    )
-
-
-def _word(kind: str) -> str:
-    return {NUMBER: "numbers", DATE: "dates", LEVELS: "levels"}[kind]
+        return WORDS[found.kind]
+    kind, text = found.keys[found.values[~found.gone][0]]
+    return repr(text) if kind == "text" else text
 
 
 @record("tables.encoding/1")
@@ -107,8 +105,40 @@ class Encoding:
         a mask; "from_dtype": those of texts and of categorical types.
         """
         found = columns_of(table)
-        asked = _asked(categories, [one.name for one in found])
-        return cls(tuple(Column.of(as_levels(f) if k in asked else f) for k, f in enumerate(found)))
+        return cls.of(seen(levelled(found, asked(categories, [one.name for one in found]))))
+
+    @classmethod
+    def of_parts(
+        cls, read: Callable[[], Iterable[Sequence[Found]]], names: list[str],
+        categories: Any = "from_dtype",
+    ) -> Encoding:  # fmt: skip
+        """The same of a table in parts, in the order of its rows.
+
+        `read` gives them anew where values of several kinds show that a column is one of levels.
+        """
+        levels = asked(categories, names)
+        while True:
+            total: tuple[Seen, ...] = ()
+            first = 0
+            for columns in read():
+                limit = max((one.limit for one in total), default=MOST)
+                own = seen(levelled(columns, levels), first, limit)
+                first += columns[0].values.size if columns else 0
+                total = tuple(a.plus(b) for a, b in zip(total, own)) if total else own
+            mixed = {k for k, one in enumerate(total) if one.mixed}
+            if not mixed:
+                return cls.of(total)
+            levels |= mixed
+
+    @classmethod
+    def of(cls, found: Iterable[Seen]) -> Encoding:
+        return cls(tuple(Column.of(one) for one in found))
+
+    @classmethod
+    def of_numbers(cls, X: Array, names: Sequence[str] | None = None) -> Encoding:
+        """Of columns of numbers without gaps, for tables to come that have some."""
+        own = [f"x{k}" for k in range(X.shape[1])] if names is None else map(str, names)
+        return cls.of(seen([Found(name, NUMBER, x) for name, x in zip(own, X.T)]))
 
     @property
     def plain(self) -> bool:
@@ -126,21 +156,52 @@ class Encoding:
         return tuple(k for k, one in enumerate(self.columns) if one.kind == LEVELS)
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """Of the columns of the table."""
+        return tuple(one.name for one in self.columns)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of the columns of numbers that a model sees."""
-        own = tuple(one.name for one in self.columns)
+        own = self.own_names
         return own + tuple(f"{own[k]} is missing" for k in self.filled)
 
     def forward(self, table: Any) -> Array:
-        """The table as a model sees it  (n, d)."""
-        found = columns_of(table)
-        if len(found) != len(self.columns):
-            raise ValueError(f"X has {len(found)} columns, but {len(self.columns)} when fitted")
+        """The table as a model sees it; its columns are taken by name, if they have any  (n, d)."""
+        return self.encoded(self._in_order(table))
+
+    def encoded(self, found: Sequence[Found]) -> Array:
+        """The same of columns in the order of these  (n, d)."""
         own = [column.numbers(one) for column, one in zip(self.columns, found)]
-        gone = [column.missing(one) for column, one in zip(self.columns, found)]
+        gone = [one.gone for one in found]
         self._warn([k for k, one in enumerate(gone) if one.any() and not self.columns[k].gaps])
         own += [gone[k].astype(np.float64) for k in self.filled]
         return np.stack(own, axis=1) if own else np.empty((0, 0))
+
+    def grown(self, table: Any) -> Encoding:
+        """The same with the levels of more rows behind those that are known.
+
+        Codes stay. Numbers and dates stay as they were, whatever is new in them.
+        """
+        found = self._in_order(table)
+        return replace(self, columns=tuple(c.grown(f) for c, f in zip(self.columns, found)))
+
+    def _in_order(self, table: Any) -> list[Found]:
+        """The columns of a table in the order of this."""
+        found, names = columns_of(table), names_of(table)
+        own = list(self.own_names)
+        if names is None or names == own or own == [f"x{k}" for k in range(len(own))]:
+            if len(found) != len(own):
+                raise ValueError(f"X has {len(found)} columns, but {len(own)} when fitted")
+            return found
+        wrong = [f"{name!r} is missing" for name in own if name not in names]
+        wrong += [f"{name!r} is new" for name in names if name not in own]
+        if wrong or len(found) != len(own):
+            raise ValueError(
+                f"X has other columns than the model was fitted to ({', '.join(wrong)}): give "
+                f"{own}, in any order"
+            )
+        return [found[names.index(name)] for name in own]
 
     def _warn(self, new: Sequence[int]) -> None:
         if new:
@@ -153,18 +214,29 @@ class Encoding:
             )
 
 
-def _asked(categories: Any, names: list[str]) -> set[int]:
+def levelled(found: Sequence[Found], positions: set[int]) -> list[Found]:
+    """Columns, with those at some positions as levels."""
+    return [as_levels(one) if k in positions else one for k, one in enumerate(found)]
+
+
+def _position(one: Any, d: int) -> bool:
+    number = isinstance(one, (int, np.integer)) and not isinstance(one, bool)
+    return number and -d <= one < d
+
+
+def asked(categories: Any, names: list[str]) -> set[int]:
     """Positions of the columns that are to be levels."""
     if categories is None or (isinstance(categories, str) and categories == "from_dtype"):
         return set()
-    several = [categories] if isinstance(categories, str) else list(categories)
+    one = isinstance(categories, str) or not isinstance(categories, Iterable)
+    several = [categories] if one else list(categories)
     if len(several) == len(names) and all(isinstance(one, (bool, np.bool_)) for one in several):
         return {k for k, one in enumerate(several) if one}
     found = set()
     for one in several:
         if isinstance(one, str) and one in names:
             found.add(names.index(one))
-        elif not isinstance(one, (str, bool)) and hasattr(one, "__index__") and one < len(names):
+        elif _position(one, len(names)):
             found.add(int(one) % len(names))
         else:
             raise ValueError(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .arrow import arrow_parts, in_arrow, is_arrow
+from .levels import Key, coded, date_seconds, is_gap_type, number_key, recoded, seconds
+from .levels import span_seconds as span_of
+
 Array = np.ndarray
 NUMBER, DATE, LEVELS = "number", "date", "levels"
-#: What stands for a gap among levels.
-MISSING = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,137 +26,172 @@ class Found:
 
     name: str
     kind: str  # NUMBER, DATE or LEVELS
-    values: Array  # float64 with NaN for gaps, dates in seconds since 1970 (UTC); or objects
+    values: Array  # float64, NaN for gaps, dates in seconds since 1970 (UTC); of levels, codes
+    keys: tuple[Key, ...] = ()  # of levels: what the codes 0, 1, … mean; −1 is a gap
+    boolean: bool = False  # whether the numbers 0 and 1 were false and true
+    objects: Array | None = None  # what numbers and dates were made of
+
+    @property
+    def gone(self) -> Array:
+        """Whether each value is a gap  (n,)."""
+        return self.values < 0 if self.kind == LEVELS else np.isnan(self.values)
 
 
 def columns_of(table: Any) -> list[Found]:
-    """All columns of a frame of pandas or polars, or of an array of two dimensions."""
+    """All columns of a frame of pandas, polars or Arrow, or of an array of two dimensions."""
     library = type(table).__module__.partition(".")[0]
     if library == "polars":
         return [_polars(series) for series in table.get_columns()]
     if library == "pandas":
         return [_pandas(str(name), table.iloc[:, k]) for k, name in enumerate(table.columns)]
+    if is_arrow(table):
+        return [_arrow(name, table.column(k)) for k, name in enumerate(table.schema.names)]
     values = np.asarray(table)
     if values.ndim != 2:
         raise ValueError(f"X has the shape {values.shape}: give rows and columns, (n, d)")
-    return [_array(f"x{k}", column) for k, column in enumerate(values.T)]
+    return [array_column(f"x{k}", column) for k, column in enumerate(values.T)]
+
+
+def names_of(table: Any) -> list[str] | None:
+    """Names of the columns; None where they have none."""
+    if is_arrow(table):
+        return list(table.schema.names)
+    names = getattr(table, "columns", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def _pandas(name: str, series: Any) -> Found:
     dtype = series.dtype
-    kind = getattr(dtype, "kind", "O")
-    if str(dtype) == "category":
-        gone = np.asarray(series.isna())
-        return _levels(name, np.asarray(series.astype(object)), gone)
+    kind, text = getattr(dtype, "kind", "O"), str(dtype)
+    if text == "category":
+        codes = np.asarray(series.cat.codes, np.int64)
+        return _levels(name, codes, series.cat.categories.astype(object))
+    if type(dtype).__name__ == "ArrowDtype":
+        return _arrow(name, in_arrow(series.array))
     if kind in "biuf":
-        return Found(name, NUMBER, series.to_numpy(dtype=np.float64, na_value=np.nan))
-    if kind == "M":
-        if getattr(dtype, "tz", None) is not None:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return Found(name, NUMBER, values, boolean=kind == "b")
+    if text.startswith("period"):
+        series, kind = series.dt.to_timestamp(), "M"
+    if kind in "mM":
+        if getattr(series.dtype, "tz", None) is not None:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-        return Found(name, DATE, _seconds(series.to_numpy()))
-    if kind == "m":
-        return Found(name, NUMBER, _seconds(series.to_numpy()))
-    return _objects(name, np.asarray(series.astype(object)), np.asarray(series.isna()))
+        return Found(name, DATE if kind == "M" else NUMBER, seconds(series.to_numpy()))
+    if text.startswith("str"):
+        return _levels(name, *series.factorize())
+    return _objects(name, np.asarray(series.astype(object)))
 
 
 def _polars(series: Any) -> Found:
     polars = sys.modules["polars"]  # whose frame this is
     name, dtype = series.name, series.dtype
-    if dtype == polars.Boolean or dtype.is_numeric():
-        values = series.cast(polars.Float64).to_numpy()
-        return Found(name, NUMBER, np.array(values, dtype=np.float64))
-    if dtype.is_temporal():
-        kind = NUMBER if dtype in (polars.Duration, polars.Time) else DATE
-        unit = 1e-9 if dtype == polars.Time else 1e-6
-        if dtype == polars.Date:
-            series = series.cast(polars.Datetime("us"))
-        elif dtype != polars.Time:
-            series = series.dt.cast_time_unit("us")
+    if dtype == polars.Boolean or dtype.is_numeric() or dtype == polars.Null:
+        values = np.array(series.cast(polars.Float64).to_numpy(), dtype=np.float64)
+        return Found(name, NUMBER, values, boolean=dtype == polars.Boolean)
+    if dtype == polars.Time:
         physical = series.to_physical().cast(polars.Float64).to_numpy()
-        return Found(name, kind, np.array(physical) * unit)
-    gone = series.is_null().to_numpy()
-    return _objects(name, np.array(series.to_list(), dtype=object), gone)
+        return Found(name, NUMBER, np.floor(physical * 1e-3) * 1e-6)
+    if dtype.is_temporal():
+        kind = NUMBER if dtype == polars.Duration else DATE
+        if dtype == polars.Datetime and dtype.time_zone is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return Found(name, kind, seconds(series.to_numpy()))
+    if dtype in (polars.String, polars.Categorical, polars.Enum):
+        words = series.cast(polars.String)
+        known = words.drop_nulls().unique()
+        codes = words.cast(polars.Enum(known)).to_physical().cast(polars.Int64)
+        return _levels(name, codes.fill_null(-1).to_numpy(), known.to_list())
+    return _objects(name, np.fromiter(series.to_list(), object, len(series)))
 
 
-def _array(name: str, column: Array) -> Found:
-    if column.dtype.kind in "biuf":
-        return Found(name, NUMBER, column.astype(np.float64))
-    if column.dtype.kind in "mM":
-        return Found(name, DATE if column.dtype.kind == "M" else NUMBER, _seconds(column))
-    own = column.astype(object)
-    gone = np.array([one is None or (isinstance(one, float) and one != one) for one in own], bool)
-    return _objects(name, own, gone)
+def _arrow(name: str, column: Any) -> Found:
+    kind, values, keys = arrow_parts(name, column)
+    if kind == LEVELS:
+        return _levels(name, values, keys)
+    return Found(name, NUMBER if kind == "boolean" else kind, values, boolean=kind == "boolean")
 
 
-def _seconds(values: Array) -> Array:
-    """Dates or spans of NumPy in seconds; NaT is NaN."""
-    gone = np.isnat(values)
-    whole = values.astype(
-        values.dtype.str[:2] + "8[us]" if values.dtype.str[1] in "mM" else "M8[us]"
-    )
-    found = whole.astype(np.int64) * 1e-6
-    found[gone] = np.nan
-    return found
+def array_column(name: str, column: Array) -> Found:
+    kind = column.dtype.kind
+    if kind in "biuf":
+        return Found(name, NUMBER, column.astype(np.float64), boolean=kind == "b")
+    if kind in "mM":
+        return Found(name, DATE if kind == "M" else NUMBER, seconds(column))
+    return _objects(name, column.astype(object))
 
 
-def _objects(name: str, values: Array, gone: Array) -> Found:
-    """Python's objects: dates, numbers, or levels of any kind."""
+def _levels(name: str, codes: Array, values: Any) -> Found:
+    codes, keys = recoded(np.asarray(codes, np.int64), values)
+    return Found(name, LEVELS, codes, tuple(keys))
+
+
+def _objects(name: str, values: Array) -> Found:
+    """Python's objects: dates, numbers, spans of time, or levels of any kind."""
+    gone = _gaps(values)
     there = values[~gone]
-    if there.size and all(isinstance(one, (datetime.date, np.datetime64)) for one in there):
-        dates = np.full(values.size, np.datetime64("NaT"), dtype="M8[us]")
-        dates[~gone] = [_in_utc(one) for one in there]
-        return Found(name, DATE, _seconds(dates))
-    if there.size and all(isinstance(one, (datetime.timedelta, np.timedelta64)) for one in there):
-        spans = np.full(values.size, np.timedelta64("NaT"), dtype="m8[us]")
-        spans[~gone] = [np.timedelta64(one) for one in there]
-        return Found(name, NUMBER, _seconds(spans))
-    if all(isinstance(one, (Real, np.bool_)) for one in there):
-        numbers = np.full(values.size, np.nan)
-        numbers[~gone] = [float(one) for one in there]
-        return Found(name, NUMBER, numbers)
-    return _levels(name, values, gone)
+    classes = {_class_of(own) for own in set(map(type, there))}
+    if classes <= {NUMBER}:
+        return _filled(name, NUMBER, values, gone, there.astype(np.float64))
+    if classes == {DATE}:
+        return _filled(name, DATE, values, gone, _by_value(there, date_seconds))
+    if classes == {"span"}:
+        return _filled(name, NUMBER, values, gone, _by_value(there, span_of))
+    codes, keys = coded(values)
+    return Found(name, LEVELS, codes, tuple(keys))
 
 
-def _in_utc(one: Any) -> Any:
-    if isinstance(one, datetime.datetime) and one.tzinfo is not None:
-        return np.datetime64(one.astimezone(datetime.UTC).replace(tzinfo=None))
-    return np.datetime64(one)
+def _filled(name: str, kind: str, values: Array, gone: Array, there: Array) -> Found:
+    numbers = np.full(values.size, np.nan)
+    numbers[~gone] = there
+    return Found(name, kind, numbers, objects=values)
 
 
-def _levels(name: str, values: Array, gone: Array) -> Found:
-    found = values.copy()
-    found[gone] = MISSING
-    return Found(name, LEVELS, found)
+def _by_value(there: Array, convert: Callable[[Any], float]) -> Array:
+    """A function of objects, called once for all that are equal."""
+    known = {one: convert(one) for one in dict.fromkeys(there)}
+    return np.fromiter(map(known.__getitem__, there), np.float64, there.size)
 
 
-def level_key(value: Any) -> tuple[str, str]:
-    """By which levels are told apart and sorted: 1 and "1" are two of them."""
-    if isinstance(value, (bool, np.bool_)):
-        return "boolean", str(bool(value))
-    if isinstance(value, Real):
-        return "number", repr(float(value))
-    if isinstance(value, str):
-        return "text", value
-    raise ValueError(
-        f"{value!r} of type {type(value).__name__} is no level: give texts, numbers or booleans"
-    )
+def _gaps(values: Array) -> Array:
+    """Which objects are None, NA or NaT, or not equal to themselves."""
+    types = list(map(type, values))
+    known = set(types)
+    none = {own for own in known if is_gap_type(own)}
+    gone = np.fromiter(map(none.__contains__, types), bool, values.size)
+    odd = (float, np.floating, Decimal, np.datetime64, np.timedelta64)
+    maybe = {own for own in known if issubclass(own, odd)}
+    if maybe:
+        at = np.flatnonzero(np.fromiter(map(maybe.__contains__, types), bool, values.size))
+        gone[at] = values[at] != values[at]
+    return gone
+
+
+def _class_of(own: type) -> str:
+    if issubclass(own, (Real, Decimal, np.bool_)):
+        return NUMBER
+    if issubclass(own, (datetime.date, np.datetime64)):
+        return DATE
+    spans = datetime.timedelta, datetime.time, np.timedelta64
+    return "span" if issubclass(own, spans) else LEVELS
 
 
 def as_levels(found: Found) -> Found:
-    """A column of numbers as levels; gaps stay gaps."""
+    """A column of numbers or dates as levels; gaps stay gaps."""
     if found.kind == LEVELS:
         return found
-    gone = np.isnan(found.values)
-    return _levels(found.name, found.values.astype(object), gone)
+    if found.objects is not None:
+        codes, keys = coded(found.objects)
+        return Found(found.name, LEVELS, codes, tuple(keys))
+    gone = found.gone
+    known, at = np.unique(found.values[~gone] + 0.0, return_inverse=True)
+    codes = np.full(found.values.size, -1)
+    codes[~gone] = at
+    return replace(found, kind=LEVELS, values=codes, keys=tuple(_number_keys(found, known)))
 
 
-def keys_of(values: Iterable[Any]) -> list[tuple[str, str] | None]:
-    """The keys of levels; None for gaps."""
-    known: dict[Any, tuple[str, str] | None] = {}
-    keys = []
-    for value in values:
-        own = (type(value), value)
-        if own not in known:
-            known[own] = None if value is MISSING else level_key(value)
-        keys.append(known[own])
-    return keys
+def _number_keys(found: Found, known: Array) -> list[Key]:
+    if found.boolean:
+        return [("boolean", str(one != 0.0)) for one in known.tolist()]
+    if found.kind == DATE:
+        return [("date", repr(one)) for one in known.tolist()]
+    return [number_key(one) for one in known.tolist()]

@@ -67,39 +67,42 @@ def kinds_worth_trying(y: Array, w: Array, *, more: bool = False) -> tuple[str, 
 def choose(
     rows: Rows, target: str | None, inputs: str | None, engine: Any,
     say: Callable[[str], None] = lambda text: None, *, more: bool = False,
+    levels: tuple[int, ...] = (),
 ) -> Warping:  # fmt: skip
     """Transforms for rows in the units of the user: of given kinds, or "auto" by rows left out.
 
-    `more`: whether other rows will come.
+    `more`: whether other rows will come. `levels`: columns of codes, which stay as they are.
 
     Rows are in an order that their values give, and equal ones are merged (`rows.scaling.merged`).
     """
     some = sample(rows)
     outputs = [(_of_output(rows, j), _of_output(some, j)) for j in range(rows.y.shape[1])]
-    seen, plain = choose_inputs(rows, [part for _, part in outputs], inputs, engine, say)
+    seen, plain = choose_inputs(rows, [part for _, part in outputs], inputs, engine, say, levels)
     each = [
-        choose_target(own, part, target, seen, start, engine, say, more=more)
+        choose_target(own, part, target, seen, start, engine, say, more=more, levels=levels)
         for (own, part), start in zip(outputs, plain)
     ]
     return Warping(seen, tuple(each))
 
 
 def choose_inputs(
-    rows: Rows, some: Sequence[Rows], kind: str | None, engine: Any, say: Callable[[str], None]
-) -> tuple[InputTransform | None, list[Tried | None]]:
+    rows: Rows, some: Sequence[Rows], kind: str | None, engine: Any, say: Callable[[str], None],
+    levels: tuple[int, ...] = (),
+) -> tuple[InputTransform | None, list[Tried | None]]:  # fmt: skip
     """Scores of skewed columns, if rows left out gain by them in every output.
 
     Also what was tried with the inputs as they will be, for each output; None: nothing was.
     """
     nothing: list[Tried | None] = [None] * len(some)
+    numbers = np.isin(np.arange(rows.X.shape[1]), levels, invert=True)
     if kind != "auto":
-        given = None if kind is None else InputTransform.of(rows.X, rows.w)
+        given = None if kind is None else InputTransform.of(rows.X, rows.w, numbers)
         return (given if given is not None and given.any else None), nothing
-    if rows.X.shape[0] < FEWEST or not (columns := skewed(rows.X, rows.w)).any():
+    if rows.X.shape[0] < FEWEST or not (columns := numbers & skewed(rows.X, rows.w)).any():
         return None, nothing
     offered = InputTransform.of(rows.X, rows.w, columns)
-    plain = [attempt(part, None, None, engine) for part in some]
-    scored = [attempt(part, None, offered, engine) for part in some]
+    plain = [attempt(part, None, None, engine, levels=levels) for part in some]
+    scored = [attempt(part, None, offered, engine, levels=levels) for part in some]
     taken = all(better(new, old, part.w) for new, old, part in zip(scored, plain, some))
     gains = [gain(new, old, part.w)[0] for new, old, part in zip(scored, plain, some)]
     say(
@@ -111,7 +114,7 @@ def choose_inputs(
 
 def choose_target(
     rows: Rows, some: Rows, kind: str | None, inputs: InputTransform | None, plain: Tried | None,
-    engine: Any, say: Callable[[str], None], *, more: bool = False,
+    engine: Any, say: Callable[[str], None], *, more: bool = False, levels: tuple[int, ...] = (),
 ) -> TargetTransform | None:  # fmt: skip
     """The transform of one output, of the kind given or by rows left out."""
     y, w = rows.y[:, 0], rows.w
@@ -122,9 +125,10 @@ def choose_target(
     kinds = kinds_worth_trying(y, w, more=more)
     if not kinds:
         return None
-    old = plain or attempt(some, None, inputs, engine)
+    old = plain or attempt(some, None, inputs, engine, levels=levels)
     tried = [
-        attempt(some, TargetTransform.of(one, y, w), inputs, engine, old.learnt) for one in kinds
+        attempt(some, TargetTransform.of(one, y, w), inputs, engine, old.learnt, levels=levels)
+        for one in kinds
     ]
     new = best(old, tried, some.w).target
     gains = (f"{one} {gain(it, old, some.w)[0]:+.3f}" for one, it in zip(kinds, tried))

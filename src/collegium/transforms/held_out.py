@@ -42,7 +42,7 @@ class Tried:
 
 def attempt(
     rows: Rows, target: TargetTransform | None, inputs: InputTransform | None, engine: Any,
-    start: Learnt | None = None,
+    start: Learnt | None = None, *, levels: tuple[int, ...] = (),
 ) -> Tried:  # fmt: skip
     """Learn kernel, noise and scale of the error from rows of one output; leave each row out."""
     y = rows.y[:, 0]
@@ -51,7 +51,7 @@ def attempt(
     centre, unit = float(scaling.centre[0]), float(scaling.scale[0])
     X = rows.X if inputs is None else inputs.forward(rows.X)
     seen = Rows(X, scaling.forward(t[:, None]), rows.w)
-    learnt = learn_quickly(seen, engine, start)
+    learnt = learn_quickly(seen, engine, start, levels)
     found = around(learnt, seen)
     scale = ErrorScale.learn(found, seen.y, seen.w)
     density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
@@ -62,9 +62,11 @@ def attempt(
     return Tried(target, inputs, density, (y - m) ** 2, learnt)
 
 
-def learn_quickly(rows: Rows, engine: Any, start: Learnt | None = None) -> Learnt:
+def learn_quickly(
+    rows: Rows, engine: Any, start: Learnt | None = None, levels: tuple[int, ...] = ()
+) -> Learnt:
     """A Matérn 3/2 and a noise by the evidence of some chunks, from those found before."""
-    scales, own = Scales.of(rows.X), for_learning(rows)
+    scales, own = Scales.of(rows.X, levels), for_learning(rows)
     groups = balanced(rows.X / column_scales(rows.X), CHUNK, np.random.default_rng(0))
     chunks = cut(*own.fields(), groups)
     kernel: Kernel = scales.kernel("Matern32") if start is None else start.kernel

@@ -1,0 +1,92 @@
+"""Ways to see columns, tried on the same clusters and judged by the same rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel
+from ..kernels.scored import LevelScores, Scored
+from ..messages.evidence import factorised
+from ..rows.chunk import cut_rows
+from .families import near_check
+from .optimise import Learnt, Scales, maximise
+from .pool import Pool
+
+Array = np.ndarray
+#: Clusters and their size; iterations of a fit; rows held out and the rows nearest to each.
+CLUSTERS, SIZE, ITERATIONS, HELD_OUT, NEAR = 6, 300, 25, 150, 200
+#: Gains of held-out rows count up to this, either way; what is new is taken where their mean
+#: exceeds LEAST and ERRORS of its standard errors, and clusters do not lose more than that.
+MOST, LEAST, ERRORS = 1.0, 0.01, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A kernel fitted to clusters, and log densities of rows held out  (n,)."""
+
+    levels: tuple[int, ...]
+    learnt: Learnt  # its kernel is the whole one
+    density: Array
+
+    def better(self, old: Tried, name: str, say: Callable[[str], None]) -> bool:
+        """Whether held-out rows gain enough, and clusters lose no more than these gain."""
+        gain = np.clip(self.density - old.density, -MOST, MOST)
+        mean, error = float(gain.mean()), float(gain.std() / np.sqrt(gain.size))
+        clusters = self.learnt.value - old.learnt.value
+        taken = mean > max(LEAST, ERRORS * error) and clusters > -mean
+        say(
+            f"{name}: log density of held-out rows {mean:+.3f} ± {error:.3f}, of clusters "
+            f"{clusters:+.3f}; {'used' if taken else 'not used'}"
+        )
+        return taken
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Clusters and held-out rows that all attempts share."""
+
+    pool: Pool
+    noise: float | None
+    engine: Any
+    groups: list[Array]
+    held: Array
+
+    @classmethod
+    def of(
+        cls, pool: Pool, noise: float | None, engine: Any, levels: tuple[int, ...],
+        offered: tuple[int, ...] = (),
+    ) -> Trials:  # fmt: skip
+        """Half the clusters as columns are seen now, half with the offered ones as levels."""
+        X, rng = pool.sample.X, np.random.default_rng(0)
+        held = rng.choice(X.shape[0], min(X.shape[0], HELD_OUT), replace=False)
+        both = [Scales.of(X, own).kernel("Matern32") for own in (levels, (*levels, *offered))]
+        groups = [g for k in both for g in pool.clusters(k, SIZE, CLUSTERS // 2, rng)]
+        return cls(pool, noise, engine, groups, held)
+
+    def attempt(self, levels: tuple[int, ...], scores: tuple[LevelScores, ...] = ()) -> Tried:
+        """A Matérn 3/2 by the evidence of the clusters, and what it says of rows held out."""
+        scales = Scales.of(self.pool.sample.X, levels).with_scores(len(scores))
+        chunks = cut_rows(self.pool.rows, self.groups)
+        kernel, noise = scales.kernel("Matern32"), self.noise
+
+        def objective(k: Kernel, s: float) -> tuple[float, Array]:
+            return factorised(with_scores(k, scores), s, chunks, self.engine)
+
+        found = maximise(
+            objective, kernel, 0.1 if noise is None else noise, scales.prior(kernel),
+            float(sum(chunk.w.sum() for chunk in chunks)), noise_fixed=noise is not None,
+            max_iter=ITERATIONS,
+        )  # fmt: skip
+        whole = Learnt(with_scores(found.kernel, scores), found.noise, found.value)
+        near = self.pool.near(whole.kernel, self.held, NEAR)
+        check = near_check(whole.kernel, whole.noise, self.pool.rows, self.held, near, self.engine)
+        return Tried(levels, whole, -check.each.sum(axis=1))
+
+
+def with_scores(kernel: Kernel, scores: tuple[LevelScores, ...]) -> Kernel:
+    """The kernel of columns and, where there are some, of scores behind them."""
+    return Scored(kernel, scores) if scores else kernel
