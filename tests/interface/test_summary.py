@@ -15,6 +15,7 @@ from collegium import (
 )
 from collegium.interface import effects
 from collegium.interface.summary import kinds_lines, term_words
+from collegium.kernels.scored import LevelScores
 from collegium.tables.encoding import Encoding
 
 KERNEL = kernels.RBF(60.0, [0.8, 0.8, 1.0, 3.0, 5.0, 50.0, 60.0])
@@ -92,6 +93,7 @@ def test_levels_dates_and_gaps_are_told():
         (kernels.Group("store", variance=0.25), "an effect of each group, sd 0.5 of store"),
         (kernels.Sphere(kernels.Matern32, columns=("lon", "lat")), "of lon, lat (sphere), sd 1"),
         (kernels.Constant(4.0), "a constant, sd 2"),
+        (kernels.Trend(9.0, columns="month"), "a trend, which is a straight line of month"),
         (
             kernels.Matern32(1.0, [3.0, 2.0, 9.0, 1.0], categories=["store"]),
             "length scales store 1 (levels), lat 2, lon 3, month 9",
@@ -135,3 +137,12 @@ def test_counts_and_classes_are_told():
     assert "likelihood" in counts.summary() and "Poisson" in counts.summary()
     labels = np.array(["in", "out", "far"])[rng.integers(3, size=150)]
     assert "3: far, in, out" in CommitteeClassifier(**own).fit(X, labels).summary()
+
+
+def test_levels_that_are_alike_are_told():
+    X = np.column_stack([np.arange(30) % 3.0, np.linspace(-1, 1, 30)])
+    grades = LevelScores(0, codes=np.arange(3.0), values=np.array([-1.0, -0.9, 2.0]))
+    kernel = kernels.Scored(kernels.Matern32(1.0, [5.0, 1.0, 0.5], categories=0), [grades])
+    model = CommitteeRegressor(kernel, noise=0.1, learn=False).fit(X, X[:, 1])
+    assert "x0 as a number 0.5" in model.summary() and "x0 5 (levels)" in model.summary()
+    assert model.feature_importances_.shape == (2,)

@@ -291,8 +291,9 @@ class Estimator(BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        for kind in ("allow_nan", "categorical", "string"):
-            setattr(tags.input_tags, kind, self.takes_tables)
+        tags.input_tags.allow_nan = self.takes_tables
+        tags.input_tags.categorical = self.takes_tables
+        tags.input_tags.string = self.takes_tables
         return tags
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:

@@ -12,6 +12,7 @@ from ..kernels import Kernel, Sum
 from ..kernels.base import Leaf
 from ..kernels.columns import On, Wrapped
 from ..kernels.composite import Composite
+from ..kernels.scored import Scored
 from ..rows.metric import column_scales
 from ..tables.reading import DATE, LEVELS
 
@@ -29,10 +30,13 @@ WORDS = {
     "RationalQuadratic": "a smooth function at many scales (rational quadratic)",
     "Periodic": "a function that repeats itself",
     "Linear": "a straight line",
+    "Trend": "a trend, which is a straight line",
     "Constant": "a constant",
     "Group": "an effect of each group",
     "White": "noise",
 }
+#: Those whose length scales are of slopes.
+LINES = ("Linear", "Trend")
 #: What a target is seen by.
 TRANSFORMS = {"log": "logarithm", "yeo-johnson": "power (Yeo and Johnson)", "rank": "normal scores"}
 
@@ -134,10 +138,13 @@ def function_lines(model: Any, names: Sequence[str]) -> list[str]:
             f"an average over {count} smooth functions (Matérn 5/2), each with a line beside it, "
             "whose length scales differ"
         ]
-    kernel = model.kernel_in_units
-    spread = column_scales(model.some_inputs())
+    kernel: Any = model.kernel_in_units
+    own, spread = list(names), column_scales(model.some_inputs())
+    if isinstance(kernel, Scored):
+        own += [f"{names[one.column]} as a number" for one in kernel.scores]
+        kernel, spread = kernel.kernel, np.append(spread, np.ones(len(kernel.scores)))
     terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
-    each = [term_words(term, list(names), spread) for term in terms]
+    each = [term_words(term, own, spread) for term in terms]
     return [text if k == 0 else f"plus {text}" for k, text in enumerate(each)]
 
 
@@ -155,6 +162,8 @@ def term_words(kernel: Kernel, names: list[str], spread: Array) -> str:
     if not isinstance(kernel, Leaf):
         return repr(kernel)
     text = WORDS.get(type(kernel).__name__, type(kernel).__name__) + _size(kernel)
+    if type(kernel).__name__ in LINES:
+        return f"{WORDS[type(kernel).__name__]} of {listed(names)}"
     if hasattr(kernel, "length_scale"):
         return f"{text}; {lengths_words(kernel, names, spread)}"
     return text if type(kernel).__name__ in ("Constant", "White") else f"{text} of {listed(names)}"

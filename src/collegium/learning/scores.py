@@ -27,7 +27,7 @@ Array = np.ndarray
 #: about with every level.
 ENOUGH, KNOWN, ASKED = 1_000, 1_500, 60
 #: Levels of a column, and rows that it has of each on average.
-FEWEST, MOST, REPEATED = 3, 200, 5.0
+FEWEST, MOST, REPEATED = 3, 100, 20.0
 #: Scores of a smaller spread, with y of variance one, are chance.
 LEAST_SPREAD = 0.01
 
@@ -47,7 +47,8 @@ def scores_by_held_out(
     if not scores or stop():
         return ()
     name = f"levels of the columns {[one.column for one in scores]} as numbers too"
-    return scores if trials.attempt(levels, scores).better(old, name, say) else ()
+    new = trials.attempt(levels, scores)
+    return scores if new.better(old, name, say, together=True) else ()
 
 
 def level_scores(learnt: Learnt, rows: Rows, levels: tuple[int, ...]) -> tuple[LevelScores, ...]:

@@ -11,14 +11,14 @@ import numpy as np
 from ..kernels import Kernel
 from ..kernels.scored import LevelScores, Scored
 from ..messages.evidence import factorised
-from ..rows.chunk import cut
+from ..rows.chunk import cut_rows
 from .families import near_check
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
 
 Array = np.ndarray
 #: Clusters and their size; iterations of a fit; rows held out and the rows nearest to each.
-CLUSTERS, SIZE, ITERATIONS, HELD_OUT, NEAR = 6, 300, 25, 150, 200
+CLUSTERS, SIZE, ITERATIONS, HELD_OUT, NEAR = 6, 300, 25, 400, 200
 #: Gains of held-out rows count up to this, either way; what is new is taken where their mean
 #: exceeds LEAST and ERRORS of its standard errors, and clusters do not lose more than that.
 MOST, LEAST, ERRORS = 1.0, 0.01, 2.0
@@ -32,12 +32,19 @@ class Tried:
     learnt: Learnt  # its kernel is the whole one
     density: Array
 
-    def better(self, old: Tried, name: str, say: Callable[[str], None]) -> bool:
-        """Whether held-out rows gain enough, and clusters lose no more than these gain."""
+    def better(
+        self, old: Tried, name: str, say: Callable[[str], None], *, together: bool = False
+    ) -> bool:
+        """Whether held-out rows gain enough, and clusters lose no more than these gain.
+
+        `together`: or both gain enough in sum, and held-out rows lose no more than by chance.
+        """
         gain = np.clip(self.density - old.density, -MOST, MOST)
         mean, error = float(gain.mean()), float(gain.std() / np.sqrt(gain.size))
         clusters = self.learnt.value - old.learnt.value
-        taken = mean > max(LEAST, ERRORS * error) and clusters > -mean
+        least = max(LEAST, ERRORS * error)
+        taken = mean > least and clusters > -mean
+        taken |= together and mean + clusters > least and mean > -error
         say(
             f"{name}: log density of held-out rows {mean:+.3f} ± {error:.3f}, of clusters "
             f"{clusters:+.3f}; {'used' if taken else 'not used'}"
@@ -70,7 +77,7 @@ class Trials:
     def attempt(self, levels: tuple[int, ...], scores: tuple[LevelScores, ...] = ()) -> Tried:
         """A Matérn 3/2 by the evidence of the clusters, and what it says of rows held out."""
         scales = Scales.of(self.pool.sample.X, levels).with_scores(len(scores))
-        chunks = cut(*self.pool.rows.fields(), self.groups)
+        chunks = cut_rows(self.pool.rows, self.groups)
         kernel, noise = scales.kernel("Matern32"), self.noise
 
         def objective(k: Kernel, s: float) -> tuple[float, Array]:
