@@ -340,7 +340,9 @@ def test_periods_in_words_are_seconds(words, seconds):
     assert_allclose(Periodic(period=words, columns=[0, 1]).kernel.period, seconds)
 
 
-@pytest.mark.parametrize("words", ["1 moon", "", "day 1", "0 days", "-1 day", "1 day 2", "inf days"])
+@pytest.mark.parametrize(
+    "words", ["1 moon", "", "day 1", "0 days", "-1 day", "1 day 2", "inf days"]
+)
 def test_other_periods_are_refused(words):
     with pytest.raises(ValueError, match="period of Periodic.*such as '1 day'"):
         Periodic(period=words)

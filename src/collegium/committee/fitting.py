@@ -235,9 +235,7 @@ def anchors_for(job: Job, draft: Draft, m: int, *, near: bool | None = None) -> 
     if s.anchors is not None:
         return given_anchors(s.anchors)
     near = s.keeps_rows and not s.transductive if near is None else near
-    return select_anchors(
-        s.selection, draft.kernel, draft.noise, draft.rows, m, job.rng, near=near
-    )
+    return select_anchors(s.selection, draft.kernel, draft.noise, draft.rows, m, job.rng, near=near)
 
 
 def given_anchors(Z: Array) -> Selection:
