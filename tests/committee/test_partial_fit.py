@@ -202,7 +202,8 @@ def bad(X, y, w, where, value):
 X_OK, Y_OK = rows(12, seed=6)
 W_OK = np.ones(12)
 BAD = {
-    "NaN in X": (bad(X_OK, Y_OK, W_OK, "X", np.nan), "X"),
+    "infinity in X": (bad(X_OK, Y_OK, W_OK, "X", np.inf), "X"),
+    "NaN in y": (bad(X_OK, Y_OK, W_OK, "y", np.nan), "y"),
     "infinite y": (bad(X_OK, Y_OK, W_OK, "y", np.inf), "y"),
     "NaN in weights": (bad(X_OK, Y_OK, W_OK, "w", np.nan), "weight"),
     "negative weight": (bad(X_OK, Y_OK, W_OK, "w", -1.0), "weight"),

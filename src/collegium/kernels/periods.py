@@ -36,7 +36,6 @@ def _seconds(text: str) -> float:
     if len(words) > 2 or unit not in UNITS or not (np.isfinite(number) and number > 0.0):
         raise ValueError(
             f"period of Periodic: {text!r}; give a number and a unit of time, such as '1 day' or "
-            f"'12 hours' "
-            f"({', '.join(UNITS)}), or a number in the units of the column"
+            f"'12 hours' ({', '.join(UNITS)}), or a number in the units of the column"
         )
     return number * UNITS[unit]

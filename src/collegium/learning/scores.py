@@ -42,13 +42,15 @@ def scores_by_held_out(
     trials = Trials.of(pool, noise, engine, levels)
     old = trials.attempt(levels)
     rest = np.setdiff1d(np.arange(pool.sample.w.size), trials.held)
-    some = np.random.default_rng(1).permutation(rest)[:KNOWN]
+    unseen = np.setdiff1d(rest, np.concatenate(trials.groups))
+    apart = unseen.size >= ENOUGH  # then clusters have not seen the scores' rows either
+    some = np.random.default_rng(1).permutation(unseen if apart else rest)[:KNOWN]
     scores = level_scores(old.learnt, pool.sample.take(some), levels)
     if not scores or stop():
         return ()
     name = f"levels of the columns {[one.column for one in scores]} as numbers too"
     new = trials.attempt(levels, scores)
-    return scores if new.better(old, name, say, together=True) else ()
+    return scores if new.better(old, name, say, together=apart) else ()
 
 
 def level_scores(learnt: Learnt, rows: Rows, levels: tuple[int, ...]) -> tuple[LevelScores, ...]:
