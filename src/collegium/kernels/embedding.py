@@ -31,6 +31,11 @@ class Embedding:
     appended: int | None = None  # of a column behind those of X its number there
     width: ClassVar[int]  # coordinates of a point
 
+    @property
+    def exact(self) -> bool:
+        """Whether distances of points are those meant."""
+        return True
+
     def times(self, factor: float) -> Self:
         return replace(self, inverse_square=self.inverse_square * factor)
 
@@ -64,6 +69,10 @@ class Levels(Embedding):
     width = WIDTH
 
     known: Array = field(default_factory=lambda: np.zeros(1))
+
+    @property
+    def exact(self) -> bool:
+        return self.known.size <= WIDTH and bool(((self.known >= 0) & (self.known < WIDTH)).all())
 
     def of(self, X: Array) -> Self:
         return replace(self, known=np.unique(X[:, self.columns[0]])) if X.size else self

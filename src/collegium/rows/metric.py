@@ -84,6 +84,17 @@ class Metric:
     def _columns_of(self, one: Embedding) -> list[int]:
         return list(one.columns) if one.appended is None else [self.weights.size + one.appended]
 
+    def many_levels(self) -> tuple[list[int], list[float], Array]:
+        """Columns of so many levels that their distances are not exact in the metric, what a
+        mismatch adds in each, and which coordinates are exact."""
+        exact, columns, squares = [np.ones(self.weights.size, dtype=bool)], [], []
+        for one in self.embeddings:
+            exact.append(np.full(one.width, one.exact))
+            if not one.exact:
+                columns.append(one.columns[0])
+                squares.append(one.inverse_square)
+        return columns, squares, np.concatenate(exact)
+
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):

@@ -10,6 +10,8 @@ from scipy.spatial import cKDTree
 from .metric import Metric
 
 Array = np.ndarray
+#: Candidates of each tree for one of the rows asked for, and queries that are ranked together.
+MORE, BATCH = 2, 64
 
 
 def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
@@ -27,16 +29,64 @@ def nearest_others(X: Array, rows: Array, k: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class AmongLevels:
+    """Ranks candidates by the kernel's own distance, where many levels have random directions.
+
+    These directions bring some pairs of levels nearer than others, which the kernel does not. So a
+    tree without them gives candidates too, and of all those whose distance is least are taken.
+    """
+
+    tree: cKDTree  # of the coordinates that are exact
+    S: Array  # those of all rows  (n, e)
+    codes: Array  # (n, c)
+    squares: Array  # what a mismatch adds  (c,)
+
+    @classmethod
+    def of(cls, metric: Metric, X: Array, S: Array) -> AmongLevels | None:
+        """None where all coordinates are exact."""
+        columns, squares, exact = metric.many_levels()
+        if not columns:
+            return None
+        own = np.ascontiguousarray(S[:, exact])
+        return cls(cKDTree(own), own, X[:, columns], np.array(squares))
+
+    def nearest(self, metric: Metric, Xs: Array, first: Array, k: int) -> Array:
+        """The k nearest of the candidates `first` and of those of the tree  (n, k)."""
+        columns, _, exact = metric.many_levels()
+        Ss = metric.forward(Xs)[:, exact]
+        found = np.sort(np.hstack([first, nearest(self.tree, Ss, first.shape[1])]), axis=1)
+        again = np.zeros(found.shape, dtype=bool)
+        again[:, 1:] = found[:, 1:] == found[:, :-1]
+        D = ((self.S[found] - Ss[:, None]) ** 2).sum(axis=2)
+        D += (self.codes[found] != Xs[:, None, columns]) @ self.squares
+        D[again] = np.inf
+        return np.take_along_axis(found, np.argsort(D, axis=1, kind="stable")[:, :k], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class Nearby:
     """Finds rows in memory that are near in a metric."""
 
     metric: Metric
     tree: cKDTree
+    among: AmongLevels | None = None
 
     @classmethod
     def of(cls, metric: Metric, X: Array) -> Nearby:
-        return cls(metric, cKDTree(metric.forward(X)))
+        S = metric.forward(X)
+        return cls(metric, cKDTree(S), AmongLevels.of(metric, X, S))
 
     def nearest(self, Xs: Array, k: int) -> Array:
         """Numbers of the k rows nearest to each query, nearest first  (n, k)."""
-        return nearest(self.tree, self.metric.forward(Xs), k)
+        if self.among is None:
+            return nearest(self.tree, self.metric.forward(Xs), k)
+        more = min(MORE * k, self.tree.n)
+        parts = [Xs[i : i + BATCH] for i in range(0, Xs.shape[0], BATCH)]
+        return np.concatenate(
+            [
+                self.among.nearest(
+                    self.metric, part, nearest(self.tree, self.metric.forward(part), more), k
+                )
+                for part in parts
+            ]
+        )

