@@ -434,7 +434,7 @@ def test_bad_rows_leave_a_stream_as_it_was():
     model = given(budget=10, learn_rows=20).partial_fit(X, y)
     before = leaves(state(model))
     bad = [
-        (X[:, :1], y), (X, y[:-1]), (np.full((3, 2), np.nan), y[:3]), (X, np.column_stack([y, y])),
+        (X[:, :1], y), (X, y[:-1]), (np.full((3, 2), np.inf), y[:3]), (X, np.column_stack([y, y])),
     ]  # fmt: skip
     for Xb, yb in bad:
         with pytest.raises(ValueError):

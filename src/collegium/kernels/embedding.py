@@ -18,7 +18,7 @@ Array = np.ndarray
 #: Coordinates of a level, and degrees of a radian.
 WIDTH, DEGREES = 8, 180.0 / np.pi
 #: Mean squared distance of levels in random directions.
-FARTHER = 1.5
+FARTHER = 3.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,12 +59,13 @@ def end_to_end(n: int, size: int) -> Array:
 
 
 def best_of(tried: Sequence[Learnt], count: int = KEPT) -> list[Learnt]:
-    """At most `count` of those with most evidence that are not the same."""
+    """At most `count` of those with most evidence that are not the same, of which the first is
+    kept: a period has aliases."""
     found: list[Learnt] = []
-    for one in sorted(tried, key=lambda learnt: -learnt.value):
+    for one in tried:
         if all(abs(one.value - other.value) > SAME for other in found):
             found.append(one)
-    return found[:count]
+    return sorted(found, key=lambda learnt: -learnt.value)[:count]
 
 
 def learn_far(learner: Any, kernel: Kernel, clusters: Callable[[int, int], list[Array]]) -> Learnt:

@@ -51,10 +51,12 @@ def group_columns(kernel: Kernel, d: int) -> list[int]:
     parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
     groups = [part for part in parts if isinstance(part, On) and isinstance(part.kernel, Group)]
     rest = [part for part in parts if not any(part is one for one in groups)]
+    if not (groups and rest):
+        return []
     found = {k for part in groups for k in part._at(d)}
     used = {k for part in rest for one in part.embeddings(d) for k in one.columns}
     used |= {int(k) for part in rest for k in np.flatnonzero(part.inverse_squares(d) > 0)}
-    return sorted(found) if rest and not found & used else []
+    return [] if found & used else sorted(found)
 
 
 def unseen(levels: Array) -> float:
