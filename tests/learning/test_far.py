@@ -41,7 +41,7 @@ def test_starts_are_the_kernel_and_others_within_bounds():
 def test_the_same_optimum_goes_on_once():
     values = [-1.0, -0.5, -0.5 + 1e-5, -0.7]
     tried = [Learnt(RBF(), 0.1, value) for value in values]
-    assert [one.value for one in best_of(tried)] == [-0.5 + 1e-5, -0.7]
+    assert [one.value for one in best_of(tried)] == [-0.5, -0.7]
 
 
 def series(n, seed=0):
