@@ -154,9 +154,27 @@ def test_a_stream_learns_levels_that_come_later(name):
     model = clone(REGRESSORS[name]).set_params(kernel=LONG)
     for part in range(0, 120, 30):
         model.partial_fit(X[part : part + 30], y[part : part + 30])
-    assert len(model.encoding_.columns[1].levels) == 3
     late = X[60:][X["kind"][60:] == "plum"].assign(size=0.0, ripe=False)
     assert model.predict(late).mean() < -0.5
+
+
+def test_models_that_met_other_new_levels_are_put_together():
+    X, y = frame(120, 3)
+    X = X.assign(kind=np.where(np.arange(120) < 60, "apple", X["kind"].fillna("pear")))
+    parts = [X["kind"] == "pear", (X["kind"] == "plum")]
+    rest = ~(parts[0] | parts[1])
+    model = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunk_size=30, anchors=20)
+    model.fit(X[rest], y[rest])
+    names = ("pears", "plums")
+    others = [model.blank().partial_fit(X[own], y[own], chunk_id=k) for k, own in zip(names, parts)]
+    for other in others:
+        model.merge(other)
+    late = X[parts[1]].assign(size=0.0, ripe=False)
+    assert model.predict(late).mean() < -0.5 < 0.5 < model.predict(late.assign(kind="pear")).mean()
+    stranger = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunk_size=30, anchors=20)
+    stranger.fit(X[rest].assign(kind="fig"), y[rest])
+    with pytest.raises(ValueError, match="another .*encoding of words|anchors"):
+        model.merge(stranger)
 
 
 def test_a_stream_scored_as_it_comes():

@@ -187,18 +187,6 @@ def test_unknown_levels_match_each_other_and_nothing_else():
     assert codes[3] == 0 and codes[4] == GAP and (codes[:3] <= -10).all()
 
 
-def test_a_stream_appends_levels_and_keeps_codes():
-    first = pandas.DataFrame({"w": ["m", "a"], "x": [1.0, None], "t": [1, 2]})
-    more = pandas.DataFrame({"t": [5, 7, 9, 9], "w": ["z", "b", None, "m"], "x": [3.0, 2, 9, None]})
-    encoding = Encoding.learn(first, ["w", "t"])
-    grown = encoding.grown(more)
-    assert_array_equal(grown.forward(first), encoding.forward(first))
-    assert_array_equal(grown.forward(more)[:, 0], [3, 2, GAP, 1])
-    assert_array_equal(grown.forward(more)[:, 2], [2, 3, 4, 4])
-    assert grown.columns[0].gaps and grown.columns[1] == encoding.columns[1]
-    assert grown.names == encoding.names
-
-
 def test_columns_are_known_by_name():
     table = frame("objects")
     encoding = Encoding.learn(table)

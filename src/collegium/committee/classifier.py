@@ -283,7 +283,7 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
     def _differs_from(self, other: Any) -> list[str]:
         same = np.array_equal(self.classes_, other.classes_)
         same = same and np.array_equal(self.class_weight_, other.class_weight_)
-        return [] if same else ["set of classes, or class_weight"]
+        return super()._differs_from(other) + ["set of classes, or class_weight"] * (not same)
 
     def _merged_with(self, other: Any) -> None:
         self.class_count_ = self.class_count_ + other.class_count_

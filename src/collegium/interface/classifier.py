@@ -16,7 +16,7 @@ from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from .answers_file import write_answers
 from .arguments import whole_number
-from .encoded import KnownColumns, grow_levels, validated
+from .encoded import KnownColumns, validated
 from .estimator import Estimator, all_or_nothing
 from .validation import check_range, check_weights, refuse_collections
 from .watching import Arrived, ProgressiveClasses, look
@@ -129,8 +129,6 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check(self, X, y, *, reset):
         refuse_collections(X, y)
-        if not reset:
-            grow_levels(self, X)
         X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1)
         check_classification_targets(y)
         check_range(X, "X")

@@ -85,8 +85,7 @@ def takes_tables(estimator: Any) -> bool:
 def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     """X as columns of numbers; None where it is numbers already.
 
-    A new estimator learns how, and keeps that as `encoding_`; one that goes on learning knows
-    further levels.
+    A new estimator learns how, and keeps that as `encoding_`.
     """
     if not takes_tables(estimator) or not _table(X):
         return None
@@ -107,16 +106,6 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     _check_n_features(estimator, X, reset=True)
     estimator.encoding_ = encoding
     return encoding.forward(X)
-
-
-def grow_levels(estimator: Any, X: Any) -> None:
-    """Give new levels in rows to learn from codes of their own."""
-    encoding = getattr(estimator, "encoding_", None)
-    if isinstance(X, KnownColumns) or encoding is None:
-        return
-    if encoding.categories and _table(X):
-        _check_feature_names(estimator, X, reset=False)
-        estimator.encoding_ = encoding.grown(X)
 
 
 def refuse_levels(encoding: Encoding, why: str) -> None:

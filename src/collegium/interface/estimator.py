@@ -234,7 +234,9 @@ class Estimator(BaseEstimator):
 
     def _differs_from(self, other: Any) -> list[str]:
         """What else must be equal in models that are put together."""
-        return []
+        mine, theirs = (getattr(one, "encoding_", None) for one in (self, other))
+        plain = all(one is None or one.plain for one in (mine, theirs))
+        return [] if plain or mine == theirs else ["encoding of words, dates or gaps"]
 
     def _merged_with(self, other: Any) -> None:
         """After `merge`: what is counted beside the model."""

@@ -16,7 +16,7 @@ from ..rows.scaling import LARGEST, Scaling
 from ..sources.frames import library_of
 from ..sources.source import Source
 from .answers_file import queries
-from .encoded import KnownColumns, grow_levels, validated
+from .encoded import KnownColumns, validated
 
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
@@ -27,8 +27,6 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
     refuse_collections(X, y, sample_weight)
     _refuse_words(y)
-    if not reset:
-        grow_levels(estimator, X)
     X, y = validated(
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
         order="C", ensure_min_samples=1,

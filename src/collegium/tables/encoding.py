@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -54,7 +54,8 @@ class Column:
     def numbers(self, found: Found) -> Array:
         """Numbers as they are, dates in seconds since the first, codes of levels; gaps filled.
 
-        The code of a gap among levels is GAP. That of an unknown level is negative and its own.
+        The code of a gap among levels is GAP. That of an unknown level is negative, its own, and
+        the same everywhere: a stream learns of it under that code, in any place and order.
         """
         if self.kind == LEVELS:
             own = as_levels(found)
@@ -70,14 +71,6 @@ class Column:
         if found.kind == LEVELS:  # of nothing but gaps
             return np.full(found.values.size, self.middle)
         return np.where(found.gone, self.middle, found.values - self.origin)
-
-    def grown(self, found: Found) -> Column:
-        """With levels that are new behind the others."""
-        if self.kind != LEVELS:
-            return self
-        (own,) = seen([as_levels(found)])
-        new = tuple(sorted(own.levels.difference(self._codes)))
-        return replace(self, gaps=self.gaps or own.gaps, levels=self.levels + new)
 
 
 WORDS = {NUMBER: "numbers", DATE: "dates", LEVELS: "levels"}
@@ -177,14 +170,6 @@ class Encoding:
         self._warn([k for k, one in enumerate(gone) if one.any() and not self.columns[k].gaps])
         own += [gone[k].astype(np.float64) for k in self.filled]
         return np.stack(own, axis=1) if own else np.empty((0, 0))
-
-    def grown(self, table: Any) -> Encoding:
-        """The same with the levels of more rows behind those that are known.
-
-        Codes stay. Numbers and dates stay as they were, whatever is new in them.
-        """
-        found = self._in_order(table)
-        return replace(self, columns=tuple(c.grown(f) for c, f in zip(self.columns, found)))
 
     def _in_order(self, table: Any) -> list[Found]:
         """The columns of a table in the order of this."""
