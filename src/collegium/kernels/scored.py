@@ -73,8 +73,8 @@ class Scored(Wrapped):
     >>> grades = LevelScores(0, codes=np.array([0.0, 1.0, 2.0]), values=np.array([-1.0, -0.9, 2.0]))
     >>> kernel = Scored(Matern32(length_scale=[5.0, 1.0], categories=0), [grades])
     >>> kernel.value(np.array([[0.0], [1.0], [2.0]])).round(2)
-    array([[1.  , 0.92, 0.03],
-           [0.92, 1.  , 0.04],
+    array([[1.  , 0.94, 0.03],
+           [0.94, 1.  , 0.04],
            [0.03, 0.04, 1.  ]])
     """
 
