@@ -45,9 +45,13 @@ def better(new: Tried, old: Tried, w: Array) -> bool:
 
 
 def best(old: Tried, others: Sequence[Tried], w: Array) -> Tried:
-    """Of those that are better than the old one that with the largest gain; else the old one."""
-    good = [one for one in others if better(one, old, w)]
-    return max(good, key=lambda one: gain(one, old, w)[0], default=old)
+    """Of those that are better than the old one the first, unless a later one is clearly denser;
+    else the old one. Give the plainest first."""
+    found = None
+    for one in (one for one in others if better(one, old, w)):
+        mean, error = (np.inf, 0.0) if found is None else gain(one, found, w)
+        found = one if mean > ERRORS * error else found
+    return found or old
 
 
 def kinds_worth_trying(y: Array, w: Array, *, more: bool = False) -> tuple[str, ...]:
