@@ -22,7 +22,7 @@ test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLA
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-modelfile bench-engines bench-scale clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -49,6 +49,7 @@ help:
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors (ARGS=--quick)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
+	@echo "make bench-tables    words, gaps and ids, beside ranks by hand and LightGBM (ARGS=)"
 	@echo "make bench-priors    trends, seasons, places and groups (DATA=folder, OUT=folder for the picture, ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-engines   Dask beside threads of this machine, and the memory of the client"
@@ -181,6 +182,9 @@ bench-few: $(VENV)/.installed
 
 bench-noise: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.noises $(ARGS)
+
+bench-tables: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.tables $(ARGS)
 
 bench-priors: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.priors $(DATA) --out $(OUT) $(ARGS)
