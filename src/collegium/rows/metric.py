@@ -8,13 +8,15 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
-from ..kernels.embedding import Embedding, merged
+from ..kernels.embedding import Embedding, Levels, merged
 from ..numerics.records import record
 
 Array = np.ndarray
 #: Rows of the same group that are to be found before others, where a kernel has groups; a group of
 #: little effect counts so many times as much at most.
 OWN_GROUP, FARTHEST, MOST_TIMES = 50, 24.0, 100.0
+#: More levels than so many are treated alike.
+MANY_LEVELS = 20
 #: Rows that show how far coordinates of another kind spread.
 ENOUGH_ROWS = 10_000
 
@@ -115,16 +117,20 @@ class Metric:
 
 
 def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
-    """A group counts so much that about OWN_GROUP rows of it come before those of other groups.
+    """A group, or one of many levels, counts so much that about OWN_GROUP rows of it come before
+    those of others: rows that are near in all else tell the same, and nothing of its own effect.
 
     The other coordinates, of variances `shares`, have squared distances of up to some FARTHEST
     times their sum, which fall with the number of rows as in their effective dimension. A group of
     little effect counts MOST_TIMES what it should among rows that are near, at most.
     """
     some = shares[shares > 1e-9 * shares.max(initial=1e-290)]
-    if not one.apart or not some.size:
+    if not isinstance(one, Levels) or not some.size:
         return one
-    size = X.shape[0] / max(1, np.unique(X[:, one.columns[0]]).size)
+    levels = np.unique(X[:, one.columns[0]]).size
+    if not one.apart and levels <= MANY_LEVELS:
+        return one
+    size = X.shape[0] / max(1, levels)
     dimension = some.sum() ** 2 / (some**2).sum()
     reach = FARTHEST * some.sum() * min(1.0, OWN_GROUP / max(size, 1.0)) ** (2.0 / dimension)
     least = one.inverse_square
