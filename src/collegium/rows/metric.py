@@ -15,7 +15,7 @@ Array = np.ndarray
 #: Rows of the same group that are to be found before others, where a kernel has groups; a group of
 #: little effect counts so many times as much at most.
 OWN_GROUP, FARTHEST, MOST_TIMES = 50, 24.0, 100.0
-#: More levels than so many are treated alike.
+#: More levels than so many, of fewer rows than that on average, are treated alike.
 MANY_LEVELS = 20
 #: Rows that show how far coordinates of another kind spread.
 ENOUGH_ROWS = 10_000
@@ -117,7 +117,7 @@ class Metric:
 
 
 def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
-    """A group, or one of many levels, counts so much that about OWN_GROUP rows of it come before
+    """A group, or one of many levels of few rows, counts so much that about OWN_GROUP rows of it come before
     those of others: rows that are near in all else tell the same, and nothing of its own effect.
 
     The other coordinates, of variances `shares`, have squared distances of up to some FARTHEST
@@ -128,9 +128,9 @@ def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
     if not isinstance(one, Levels) or not some.size:
         return one
     levels = np.unique(X[:, one.columns[0]]).size
-    if not one.apart and levels <= MANY_LEVELS:
-        return one
     size = X.shape[0] / max(1, levels)
+    if not one.apart and (levels <= MANY_LEVELS or size > OWN_GROUP):
+        return one
     dimension = some.sum() ** 2 / (some**2).sum()
     reach = FARTHEST * some.sum() * min(1.0, OWN_GROUP / max(size, 1.0)) ** (2.0 / dimension)
     least = one.inverse_square
