@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import collegium
 import reference
 from collegium import CommitteeRegressor
-from collegium.kernels import RBF, Linear, Matern12, Matern32, On, Scored
+from collegium.kernels import RBF, Linear, Matern12, Matern32, On, RationalQuadratic, Scored
 from collegium.kernels.scored import LevelScores
 from collegium.rows.metric import Metric
 
@@ -27,24 +27,45 @@ def scored(cls=Matern32, lengths=LENGTHS):
     return Scored(cls(1.4, lengths, categories=1), [GRADES])
 
 
-def test_values_are_those_of_the_kernel_with_a_further_column():
+def slow(X, Z, lengths=LENGTHS):
+    """Squared distances pair by pair: a level without a number is 1 away in its column."""
+    numbers, D = dict(zip(CODES, VALUES)), np.empty((len(X), len(Z)))
+    for i, x in enumerate(X):
+        for j, z in enumerate(Z):
+            known = x[1] in numbers and z[1] in numbers
+            apart = known or x[1] == z[1]
+            score = numbers.get(x[1], 0.0) - numbers.get(z[1], 0.0)
+            D[i, j] = (x[0] - z[0]) ** 2 / lengths[0] ** 2 + (x[2] - z[2]) ** 2 / lengths[2] ** 2
+            D[i, j] += (x[1] != z[1]) / lengths[1] ** 2
+            D[i, j] += (score**2 + (not apart)) / lengths[3] ** 2
+    return D
+
+
+def test_values_are_those_of_the_distance():
     X, Z = table(9), table(7, 1)
-    Z[0, 1] = 3.0  # a level without a number
-    more = dict(zip(CODES, VALUES))
-    wide = [np.column_stack([T, [more.get(code, 0.0) for code in T[:, 1]]]) for T in (X, Z)]
-    plain = Matern32(1.4, LENGTHS, categories=1)
+    Z[0, 1], Z[1, 1], Z[2, 1] = 3.0, 3.0, -7e8  # levels without a number
     kernel = scored()
-    assert_allclose(kernel.value(X, Z), plain.value(*wide), rtol=1e-14)
-    assert_allclose(kernel.value(X), plain.value(wide[0]), rtol=1e-14)
-    assert_array_equal(kernel.diag(X), plain.diag(wide[0]))
-    assert np.linalg.eigvalsh(kernel.value(X)).min() > 0.0
+    for A, B, K in ((X, Z, kernel.value(X, Z)), (Z, Z, kernel.value(Z)), (X, X, kernel.value(X))):
+        r = np.sqrt(3.0 * slow(A, B))
+        assert_allclose(K, 1.4 * (1 + r) * np.exp(-r), rtol=1e-12)
+    assert_array_equal(kernel.diag(X), np.full(9, 1.4))
+    assert np.linalg.eigvalsh(kernel.value(np.vstack([X, Z[1:]]))).min() > 0.0
+    for part, K in zip((Z, X), kernel.coarse_parts(X, [Z, X])):
+        assert_allclose(K, kernel.value(X, part), rtol=1e-5)
 
 
 @pytest.mark.parametrize("inner", [Matern12, RBF])
 @pytest.mark.parametrize("lengths", [LENGTHS, 0.9], ids=["each", "one"])
-def test_adjoints_are_derivatives(inner, lengths):
+@pytest.mark.parametrize("nested", [False, True], ids=["alone", "sum"])
+def test_adjoints_are_derivatives(inner, lengths, nested):
     X, Z, rng = table(9), table(7, 1), np.random.default_rng(2)
+    Z[:3, 1] = X[0, 1] = 3.0  # a level without a number
+    X[1, 1] = 4.0
     kernel = scored(inner, lengths)
+    if nested:
+        other = RationalQuadratic(0.6, 2.0 * lengths, 1.5, categories=1)
+        fixed = Matern12(0.8, LENGTHS, categories=1, fixed=("length_scale",))
+        kernel = Scored(kernel.kernel + other * fixed, [GRADES])
     K_bar, S_bar = rng.normal(size=(9, 7)), rng.normal(size=(9, 9))
     S_bar += S_bar.T
     for found, f in (
@@ -67,6 +88,8 @@ def test_labels_name_columns_of_x():
         Scored(Matern32(), [GRADES]).for_width(1)
     with pytest.raises(ValueError, match="kernel='a' of Scored"):
         Scored("a", [GRADES])
+    with pytest.raises(ValueError, match="give stationary ones"):
+        Scored(Matern32() + Linear(), [GRADES])
 
 
 def test_columns_by_name_and_further_levels():
@@ -86,12 +109,10 @@ def test_the_metric_is_that_of_the_kernel():
     metric = Metric.of(scored(), X)
     S = metric.forward(X)
     D = ((S[:, None] - S[None]) ** 2).sum(axis=-1)
-    wide = np.column_stack([X, GRADES(X)])
-    slow = (((wide[:, None] - wide[None]) / LENGTHS)[:, :, [0, 2, 3]] ** 2).sum(axis=-1)
-    slow += (X[:, None, 1] != X[None, :, 1]) / LENGTHS[1] ** 2
-    assert_allclose(D, D[0, 1] / slow[0, 1] * slow, rtol=1e-9, atol=1e-12)
+    meant = slow(X, X)
+    assert_allclose(D, D[0, 1] / meant[0, 1] * meant, rtol=1e-9, atol=1e-12)
     assert_allclose(metric.backward(S), X, atol=1e-9)
-    assert_array_equal(metric.column_of_coordinate(), [0, 1, 2, 3, *[1] * 8])
+    assert_array_equal(metric.column_of_coordinate(), [0, 1, 2, *[3] * 9, *[1] * 8])
     sizes = metric.sizes()
     assert_allclose(sizes / sizes[0], LENGTHS[0] / LENGTHS, rtol=1e-9)
 
@@ -113,3 +134,21 @@ def test_models_files_and_pickles_keep_scores(tmp_path):
     fed = CommitteeRegressor(model.kernel_, noise=model.noise_, **how).fit(X, y)
     assert_allclose(fed.predict(X), model.predict(X), rtol=1e-10)
     assert "scores of columns [1]" in repr(model.kernel_)
+
+
+def test_a_level_without_a_number_may_be_like_any_other():
+    rng = np.random.default_rng(4)
+    effect = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    own = rng.integers(0, 4, 300)
+    X = np.column_stack([rng.uniform(-1, 1, 300), own])
+    grades = LevelScores(1, np.arange(4.0), (effect / effect[:4].std())[:4])
+    kernel = Scored(RBF(4.0, [1.0, 100.0, 1.5], categories=1), [grades])
+    model = CommitteeRegressor(kernel, noise=0.01, learn=False)
+    model.fit(X, np.sin(X[:, 0]) + effect[own] + 0.1 * rng.normal(size=300))
+    new = np.column_stack([np.linspace(-1, 1, 30), np.full(30, 9.0)])
+    mean, sd = model.predict(new, return_std=True)
+    assert (np.abs(np.sin(new[:, 0]) + 2.0 - mean) < 2.5 * sd).all() and sd.min() > 0.5
+    more = new[::6]
+    model.partial_fit(more, np.sin(more[:, 0]) + 2.0)
+    mean, sd = model.predict(new, return_std=True)
+    assert np.abs(np.sin(new[:, 0]) + 2.0 - mean).max() < 0.3 and sd.max() < 0.3

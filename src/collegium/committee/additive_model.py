@@ -152,9 +152,11 @@ class Additive:
     def merged(self, other: Self, engine: Any) -> Self:
         """The model of the chunks of both."""
         more = other if other.committee.basis.m > self.committee.basis.m else self
+        known = any(getattr(one, "known_noise", False) for one in (self, other))
         return more._after(
             self.committee + other.committee, self.ids + other.ids,
             self.n_chunks + other.n_chunks, self.total_weight + other.total_weight,
+            **({"known_noise": True} if known else {}),
         )  # fmt: skip
 
     def without(self, ids: Collection[Id], engine: Any) -> Self:

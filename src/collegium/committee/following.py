@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engines import engine_for
 from ..kernels import Kernel
+from ..kernels.trend import split_trend
 from ..learning.optimise import Scales, maximise
 from ..messages.basis import Anchors
 from ..messages.evidence import factorised
@@ -84,7 +85,7 @@ class Following:
     def missing(self, basis: Anchors, noise: float) -> Array:
         """Inputs of the sample that want anchors, with hyperparameters learnt anew  (k, d)."""
         X = self.sample.rows.X
-        return X[badly_seen(basis, X, max(noise, LEAST * basis.scale(X)), self.budget)]
+        return X[badly_seen(basis, X, max(noise, LEAST * variance_of(basis, X)), self.budget)]
 
     def relearnt(self, basis: Anchors, noise: float) -> Following:
         """After hyperparameters were learnt anew."""
@@ -125,7 +126,7 @@ def usual(basis: Anchors, noise: float, X: Array) -> float:
     """var[f | anchors] from which on a row is badly seen: above the noise, and above what it is
     at all but a few of the rows X."""
     left = basis.residual_diag(X, basis.design(X))
-    return max(noise, float(np.quantile(left, 1.0 - USUAL)), LEAST * basis.scale(X))
+    return max(noise, float(np.quantile(left, 1.0 - USUAL)), LEAST * variance_of(basis, X))
 
 
 def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> float:
@@ -143,3 +144,8 @@ def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> floa
         objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=STEPS
     )
     return (objective(better.kernel, better.noise)[0] - objective(kernel, noise)[0]) / weight
+
+
+def variance_of(basis: Anchors, X: Array) -> float:
+    """The largest prior variance of f(X) without its trend, which has coordinates of its own."""
+    return float(split_trend(basis.kernel)[0].diag(X).max(initial=0.0))

@@ -63,8 +63,8 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     if numbers is None:
         try:
             found = validate_data(estimator, X, *y, reset=reset, **checks)
-        except ValueError as error:
-            if "could not convert" in str(error):
+        except (TypeError, ValueError) as error:
+            if _words(error) and not takes_tables(estimator):
                 refuse_words(estimator, error)
             raise
         if reset and takes_tables(estimator):
@@ -75,6 +75,11 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> An
     if not y:
         return check_array(numbers, input_name="X", **checks)
     return check_X_y(numbers, *y, estimator=estimator, **checks)
+
+
+def _words(error: Exception) -> bool:
+    """Whether scikit-learn stumbled over words, or over dates."""
+    return "could not convert" in str(error) or "Timestamp" in str(error)
 
 
 def takes_tables(estimator: Any) -> bool:
@@ -89,6 +94,7 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     """
     if not takes_tables(estimator) or not _table(X):
         return None
+    X = X if _is_frame(X) else _values(X)
     if not reset:
         if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
@@ -129,11 +135,15 @@ def refuse_words(estimator: Any, error: Exception) -> None:
 
 def _table(X: Any) -> bool:
     """Whether X has rows and columns in memory, which may hold anything."""
-    if library_of(X) in ("pandas", "polars"):
-        return getattr(X, "ndim", 2) == 2 and hasattr(X, "columns")
+    if _is_frame(X):
+        return hasattr(X, "shape") and hasattr(X, "columns") and len(X.shape) == 2
     if issparse(X) or not isinstance(X, (np.ndarray, list, tuple)):
         return False
     return _values(X).ndim == 2 and _values(X).dtype.kind in "biufOUSmM"
+
+
+def _is_frame(X: Any) -> bool:
+    return library_of(X) in ("pandas", "polars", "pyarrow")
 
 
 def _values(X: Any) -> Array:
@@ -154,25 +164,21 @@ def _objects(X: Any) -> Array:
 
 def _numeric(X: Any, encoding: Encoding) -> bool:
     """Whether a model of plain numbers is asked about numbers without gaps."""
-    if not encoding.plain or library_of(X) in ("pandas", "polars"):
+    if not encoding.plain or _is_frame(X):
         return False
     values = _values(X)
     return values.dtype.kind in "biu" or (values.dtype.kind == "f" and not np.isnan(values).any())
 
 
 def _learnt(X: Any, categories: Any) -> Encoding | None:
-    """None where X is no table of texts, numbers and dates: then scikit-learn says why."""
-    own = isinstance(categories, str) and categories == "from_dtype"
-    if library_of(X) not in ("pandas", "polars"):
-        X = _values(X)
-        if X.dtype.kind in "biu" and (own or categories is None):
-            return None
-        if X.dtype.kind == "f" and (own or categories is None) and not np.isnan(X).any():
-            return None
+    """None where X is numbers without gaps, or has no rows: then scikit-learn has the word."""
+    own = categories is None or (isinstance(categories, str) and categories == "from_dtype")
     if not X.shape[0] or not X.shape[1]:
         return None
+    if isinstance(X, np.ndarray) and own:
+        if X.dtype.kind in "biu" or (X.dtype.kind == "f" and not np.isnan(X).any()):
+            return None
     try:
-        found = Encoding.learn(X)
-    except (TypeError, ValueError):
-        return None
-    return found if own or categories is None else Encoding.learn(X, categories)
+        return Encoding.learn(X, categories)
+    except OverflowError as error:
+        raise ValueError(f"X has numbers beyond the range of floats: {error}") from error

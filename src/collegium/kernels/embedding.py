@@ -79,10 +79,10 @@ class Levels(Embedding):
 
     def forward(self, X: Array) -> Array:
         codes = np.ascontiguousarray(X[:, self.columns[0]], dtype=float)
-        return _points(codes)
+        return points(codes)
 
     def backward(self, P: Array) -> Array:
-        U, found = _points(self.known), np.empty(P.shape[0], dtype=int)
+        U, found = points(self.known), np.empty(P.shape[0], dtype=int)
         half = 0.5 * (U**2).sum(axis=1)
         for part in np.array_split(np.arange(P.shape[0]), 1 + P.shape[0] * U.shape[0] // 10**7):
             found[part] = (P[part] @ U.T - half).argmax(axis=1)
@@ -123,7 +123,7 @@ def merged(embeddings: Sequence[Embedding]) -> list[Embedding]:
     return list(found.values())
 
 
-def _points(codes: Array) -> Array:
+def points(codes: Array) -> Array:
     """A point for each number, the same wherever it comes up  (n, WIDTH)."""
     bits = (codes + 0.0).view(np.uint64)[:, None]  # −0.0 becomes 0.0
     h = bits + np.arange(1, WIDTH + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,15 +11,19 @@ import numpy as np
 from ..numerics.records import record
 from .base import Kernel
 from .columns import Wrapped
-from .embedding import Embedding
+from .composite import Composite
+from .embedding import WIDTH, Embedding, points
+from .stationary import Stationary
 
 Array = np.ndarray
+#: A code that no level has.
+KNOWN = 0.5
 
 
 @record("kernels.level_scores/1")
 @dataclass(frozen=True, eq=False)
 class LevelScores:
-    """A number for each level of one column, 0 for levels that it does not know."""
+    """A number for each level of one column; levels that it does not know stand apart, at 0."""
 
     column: int
     codes: Array  # ascending  (L,)
@@ -27,27 +31,38 @@ class LevelScores:
 
     def __call__(self, X: Array) -> Array:
         """Of the levels of rows  (n,)."""
+        at, known = self._places(X)
+        return np.where(known, self.values[at], 0.0)
+
+    def strangers(self, X: Array) -> Array:
+        """Codes of levels without a number; KNOWN in place of all others  (n,)."""
+        _, known = self._places(X)
+        return np.where(known, KNOWN, X[:, self.column])
+
+    def _places(self, X: Array) -> tuple[Array, Array]:
         own = X[:, self.column]
         at = np.minimum(np.searchsorted(self.codes, own), self.codes.size - 1)
-        return np.where(self.codes[at] == own, self.values[at], 0.0)
+        return at, self.codes[at] == own
 
 
 @record("kernels.scores/1")
 @dataclass(frozen=True, eq=False)
 class Scores(Embedding):
-    """Levels of one column at the numbers that they have."""
+    """Levels of one column at the numbers that they have; others in random directions."""
 
-    width = 1
+    width = 1 + WIDTH
 
     scores: LevelScores | None = None
 
     def forward(self, X: Array) -> Array:
         assert self.scores is not None
-        return replace(self.scores, column=self.columns[0])(X)[:, None]
+        own = replace(self.scores, column=self.columns[0])
+        codes = own.strangers(X)
+        return np.column_stack([own(X), points(codes) * (codes != KNOWN)[:, None]])
 
     def backward(self, P: Array) -> Array:
         assert self.scores is not None
-        nearest = np.abs(P - self.scores.values[None, :]).argmin(axis=1)
+        nearest = np.abs(P[:, :1] - self.scores.values[None, :]).argmin(axis=1)
         return self.scores.codes[nearest][:, None]
 
 
@@ -56,12 +71,14 @@ class Scored(Wrapped):
     """k of x with the scores of some of its columns behind it.
 
     Levels are equal or not; scores say in addition which of them are alike. Learning finds them
-    (`learning.scores`), where held-out rows are better for them.
+    (`learning.scores`), where held-out rows are better for them. A level without a score is 1 away
+    from all others in the column of scores, which has a variance of about 1: it may be like any.
 
     Parameters
     ----------
     kernel : Kernel
-        Of the columns of X and, behind them, one column for each of the scores.
+        Of the columns of X and, behind them, one column for each of the scores: a stationary one,
+        or a sum or product of such.
     scores : sequence of LevelScores
         By position of their columns in X.
 
@@ -83,10 +100,35 @@ class Scored(Wrapped):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} of Scored: give one of collegium.kernels")
+        if not _takes_codes(self.kernel):
+            raise ValueError(f"kernel={self.kernel!r} of Scored: give stationary ones, or sums")
         object.__setattr__(self, "scores", tuple(self.scores))
 
     def seen(self, X: Array) -> Array:
-        return np.column_stack([X, *(one(X) for one in self.scores)])
+        """x, its scores, and codes of levels that have none."""
+        numbers = [one(X) for one in self.scores]
+        return np.column_stack([X, *numbers, *(one.strangers(X) for one in self.scores)])
+
+    def _whole(self, X: Array) -> Kernel:
+        """The kernel with further columns, of codes, that have the lengths of the scores."""
+        return _widened(self.kernel, X.shape[1], len(self.scores))
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        return self._whole(X).value(self.seen(X), None if Z is None else self.seen(Z))
+
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        return self._whole(X).coarse_parts(self.seen(X), [self.seen(Z) for Z in parts])
+
+    def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
+        return self._whole(X).sample(self.seen(X), n_samples, rng)
+
+    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
+        bar = self._whole(X).vjp(self.seen(X), None if Z is None else self.seen(Z), K_bar)
+        return np.concatenate(_folded(self.kernel, bar, len(self.scores)))
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        bar = self._whole(X).diag_vjp(self.seen(X), d_bar)
+        return np.concatenate(_folded(self.kernel, bar, len(self.scores)))
 
     @property
     def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
@@ -132,3 +174,52 @@ class Scored(Wrapped):
     def __repr__(self) -> str:
         columns = [one.column for one in self.scores]
         return f"Scored({self.kernel!r}, scores of columns {columns})"
+
+
+def _takes_codes(kernel: Kernel) -> bool:
+    """Whether all parts of a kernel are functions of the scaled distance."""
+    if isinstance(kernel, Composite):
+        return all(map(_takes_codes, kernel.parts))
+    return isinstance(kernel, Stationary) and kernel.of_distance
+
+
+def _widened(kernel: Any, d: int, s: int) -> Any:
+    """The kernel of d + s columns with s more, of codes, whose lengths are those of the last s."""
+    if isinstance(kernel, Composite):
+        return kernel._map(lambda part, _: _widened(part, d, s), kernel.parts)
+    length, more = kernel.length_scale, tuple(range(d + s, d + 2 * s))
+    if np.ndim(length):
+        length = np.concatenate([length, length[d:]])
+    return replace(kernel, length_scale=length, categories=(*kernel.categories, *more))
+
+
+def _folded(kernel: Any, bar: Array, s: int) -> list[Array]:
+    """Adjoints of θ from those of the widened kernel's: equal lengths count together."""
+    if isinstance(kernel, Composite):
+        extra = [sum(_extra(leaf, s) for leaf in _leaves(part)) for part in kernel.parts]
+        sizes = [part.theta.size + more for part, more in zip(kernel.parts, extra)]
+        each = zip(kernel.parts, np.split(bar, np.cumsum(sizes)[:-1]))
+        return [one for part, own in each for one in _folded(part, own, s)]
+    if not _extra(kernel, s):
+        return [bar]
+    found, at = [], 0
+    for name in kernel._free():
+        size = np.size(getattr(kernel, name))
+        part = bar[at : at + size].copy()
+        at += size
+        if name == "length_scale":
+            part[size - s :] += bar[at : at + s]
+            at += s
+        found.append(part)
+    return found
+
+
+def _leaves(kernel: Any) -> list[Any]:
+    if not isinstance(kernel, Composite):
+        return [kernel]
+    return [leaf for part in kernel.parts for leaf in _leaves(part)]
+
+
+def _extra(leaf: Any, s: int) -> int:
+    """Further parameters of a widened leaf: none where one length serves all, or it is fixed."""
+    return s if np.ndim(leaf.length_scale) and "length_scale" not in leaf.fixed else 0

@@ -117,8 +117,9 @@ class Metric:
 
 
 def _enlarged(one: Embedding, X: Array, shares: Array) -> Embedding:
-    """A group, or one of many levels of few rows, counts so much that about OWN_GROUP rows of it come before
-    those of others: rows that are near in all else tell the same, and nothing of its own effect.
+    """A group, or one of many levels of few rows, counts so much that about OWN_GROUP rows of it
+    come before those of others: rows that are near in all else tell the same, and nothing of its
+    own effect.
 
     The other coordinates, of variances `shares`, have squared distances of up to some FARTHEST
     times their sum, which fall with the number of rows as in their effective dimension. A group of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +17,12 @@ Key = tuple[str, str]
 SECOND = np.timedelta64(1, "s")
 #: The code of a gap among levels, and what codes of unknown levels are below.
 GAP, UNKNOWN = -2.0, -10.0
+#: Whole numbers up to this are told apart as floats.
+EXACT = 2**53
+
+
+class NoLevel(ValueError, TypeError):
+    """A value of a type that no column can have."""
 
 
 def unknown_code(key: Key) -> float:
@@ -32,6 +38,8 @@ def level_key(value: Any) -> Key | None:
         return None
     if isinstance(value, (bool, np.bool_)):
         return "boolean", str(bool(value))
+    if isinstance(value, Integral) and abs(int(value)) > EXACT:
+        return "number", repr(int(value))
     if isinstance(value, (Real, Decimal)):
         return None if value != value else number_key(float(value))
     if isinstance(value, str):
@@ -44,8 +52,9 @@ def level_key(value: Any) -> Key | None:
         return number_key(span_seconds(value))
     if type(value).__name__ == "Interval":  # of pandas, as `cut` makes them
         return "interval", str(value)
-    raise ValueError(
-        f"{value!r} of type {type(value).__name__} is no level: give texts, numbers or booleans"
+    raise NoLevel(
+        f"{value!r} of type {type(value).__name__} is no level: the argument must be a string, a "
+        "number, a boolean or a date"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arrow import arrow_parts, in_arrow, is_arrow
-from .levels import Key, coded, date_seconds, is_gap_type, number_key, recoded, seconds
+from .levels import EXACT, Key, coded, date_seconds, is_gap_type, number_key, recoded, seconds
 from .levels import span_seconds as span_of
 
 Array = np.ndarray
@@ -70,7 +70,7 @@ def _pandas(name: str, series: Any) -> Found:
         return _arrow(name, in_arrow(series.array))
     if kind in "biuf":
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return Found(name, NUMBER, values, boolean=kind == "b")
+        return _numbers(name, values, kind, lambda: series.to_numpy(dtype=object))
     if text.startswith("period"):
         series, kind = series.dt.to_timestamp(), "M"
     if kind in "mM":
@@ -87,7 +87,9 @@ def _polars(series: Any) -> Found:
     name, dtype = series.name, series.dtype
     if dtype == polars.Boolean or dtype.is_numeric() or dtype == polars.Null:
         values = np.array(series.cast(polars.Float64).to_numpy(), dtype=np.float64)
-        return Found(name, NUMBER, values, boolean=dtype == polars.Boolean)
+        kind = "b" if dtype == polars.Boolean else "i" if dtype.is_integer() else "f"
+        whole = lambda: np.fromiter(series.to_list(), object, len(series))  # noqa: E731
+        return _numbers(name, values, kind, whole)
     if dtype == polars.Time:
         physical = series.to_physical().cast(polars.Float64).to_numpy()
         return Found(name, NUMBER, np.floor(physical * 1e-3) * 1e-6)
@@ -108,16 +110,24 @@ def _arrow(name: str, column: Any) -> Found:
     kind, values, keys = arrow_parts(name, column)
     if kind == LEVELS:
         return _levels(name, values, keys)
+    if kind == NUMBER and (np.abs(values) > EXACT).any() and "int" in str(column.type):
+        return _numbers(name, values, "i", lambda: np.array(column.to_pylist(), dtype=object))
     return Found(name, NUMBER if kind == "boolean" else kind, values, boolean=kind == "boolean")
 
 
 def array_column(name: str, column: Array) -> Found:
     kind = column.dtype.kind
     if kind in "biuf":
-        return Found(name, NUMBER, column.astype(np.float64), boolean=kind == "b")
+        return _numbers(name, column.astype(np.float64), kind, lambda: column.astype(object))
     if kind in "mM":
         return Found(name, DATE if kind == "M" else NUMBER, seconds(column))
     return _objects(name, column.astype(object))
+
+
+def _numbers(name: str, values: Array, kind: str, whole: Callable[[], Array]) -> Found:
+    """A column of numbers; `whole()` are those that are too large to be told apart as floats."""
+    large = kind in "iu" and bool((np.abs(values) > EXACT).any())
+    return Found(name, NUMBER, values, boolean=kind == "b", objects=whole() if large else None)
 
 
 def _levels(name: str, codes: Array, values: Any) -> Found:
