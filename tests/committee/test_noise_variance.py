@@ -23,6 +23,7 @@ from collegium.engines import Serial
 from collegium.messages.evidence import anchored, factorised
 from collegium.messages.experts import Expert
 from collegium.rows.chunk import Chunk, cut_rows
+from collegium.rows.ids import ChunkIds
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import merged
 
@@ -451,3 +452,17 @@ def test_an_online_gp_refuses_what_it_does_not_go_with(more):
     begun = OnlineGPRegressor(KERNEL, noise=0.1, learn=False, learn_rows=10).partial_fit(X, y)
     with pytest.raises(ValueError, match="noise_variance.*first call"):
         begun.partial_fit(X, y, noise_variance=v)
+
+
+def test_known_noise_comes_along_when_models_are_merged():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(90, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+    anchors = np.linspace(-2, 2, 9)[:, None]
+    model = CommitteeRegressor(
+        noise=0.01, kernel=kernels.Matern32(), learn=False, chunk_size=30, anchors=anchors
+    ).fit(X[:60], y[:60])
+    knows = replace(model.blank().model_, known_noise=True, ids=ChunkIds())
+    assert not model.model_.known_noise
+    assert model.model_.merged(knows, Serial()).known_noise
+    assert knows.merged(model.model_, Serial()).known_noise

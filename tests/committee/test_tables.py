@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -102,6 +103,8 @@ def test_polars_frames_and_arrays_of_objects_are_the_same_table():
     model = CommitteeRegressor(**GIVEN).fit(X, y)
     other = CommitteeRegressor(**GIVEN).fit(pl.from_pandas(X), y)
     assert_array_equal(other.predict(pl.from_pandas(Xs)), model.predict(Xs))
+    table = CommitteeRegressor(**GIVEN).fit(pa.Table.from_pandas(X), y)
+    assert_array_equal(table.predict(pa.Table.from_pandas(Xs)), model.predict(Xs))
     bare = CommitteeRegressor(**GIVEN).fit(X.to_numpy(dtype=object), y)
     assert_array_equal(bare.predict(Xs.to_numpy(dtype=object)), model.predict(Xs))
     listed = CommitteeRegressor(**GIVEN).fit(X.to_numpy(dtype=object).tolist(), y)
@@ -270,6 +273,42 @@ def test_columns_in_another_order_or_missing_are_refused_by_name():
     with pytest.raises(ValueError, match="y"):
         model.partial_fit(X.assign(kind="new"), np.full(len(X), np.nan))
     assert model.encoding_ is before
+
+
+def test_what_no_column_can_hold_is_named():
+    X, y = frame()
+    model = CommitteeRegressor(**GIVEN)
+    with pytest.raises(ValueError, match="'size'.* infinite"):
+        model.fit(X.assign(size=np.inf), y)
+    with pytest.raises(TypeError, match="type: 'list'.*a string, a number"):
+        model.fit(X.assign(size=[[1]] * len(y)), y)
+    with pytest.raises(ValueError, match="0 feature"):
+        model.fit(np.empty((5, 0)), y[:5])
+    assert not hasattr(model, "encoding_")
+
+
+def test_large_whole_numbers_are_names_of_their_own():
+    rng = np.random.default_rng(0)
+    own = rng.integers(0, 30, 200)
+    y = rng.normal(size=30)[own]
+    frames = pd.DataFrame({"id": 2**60 + own}), pl.DataFrame({"id": 2**60 + own})
+    for X in (*frames, pa.table({"id": 2**60 + own}), (2**60 + own)[:, None]):
+        model = CommitteeRegressor(
+            Matern32(1.0, 0.2), noise=1e-4, learn=False, categorical_features=[0]
+        ).fit(X, y)
+        assert len(model.encoding_.columns[0].levels) == 30
+        assert_allclose(model.predict(X), y, atol=0.02)
+
+
+def test_a_trend_is_one_of_numbers():
+    X, y = frame(150, 5)
+    y = y + 2.0 * X["size"].fillna(0.0).to_numpy()
+    X = X.drop(columns="when")
+    model = CommitteeRegressor(KERNEL, noise=0.02, learn=False, trend="linear").fit(X, y)
+    far = X[:1].assign(size=[30.0], kind=["apple"])
+    assert abs(model.predict(far)[0] - 60.0) < 15.0
+    with pytest.raises(ValueError, match="trend: the column 'kind' holds words"):
+        CommitteeRegressor(trend=["size", "kind"]).fit(X, y)
 
 
 def test_time_zones_and_dates_before_1970_are_one_line():

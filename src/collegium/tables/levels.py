@@ -100,7 +100,10 @@ def coded(values: Iterable[Any]) -> tuple[Array, list[Key]]:
     try:
         known = {value: k for k, value in enumerate(dict.fromkeys(each))}
     except TypeError as error:
-        raise ValueError(f"{error}: levels are texts, numbers or booleans") from error
+        raise NoLevel(
+            f"{error}: a level is none of these; the argument must be a string, a number, a boolean "
+            "or a date"
+        ) from error
     codes = np.fromiter(map(known.__getitem__, each), np.int64, len(own))
     return recoded(codes, known if alike else [value for _, value in known])
 
