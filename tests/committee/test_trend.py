@@ -150,3 +150,16 @@ def test_other_systems_follow_it_too():
     rates = CommitteeClassifier(Matern32(1.0, 1.0), trend="linear", learn=False).fit(X, y > 0)
     low, high = rates.predict_proba([[1900.0], [2100.0]])[:, 1]
     assert low < 0.05 and high > 0.95
+
+
+def test_rows_that_were_not_kept_are_forgotten_beside_a_trend():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, size=(80, 1))
+    y = 3.0 * X[:, 0] + np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=80)
+    anchors = np.linspace(-2, 2, 7)[:, None]
+    model = CommitteeRegressor(
+        Matern32(), noise=0.01, learn=False, anchors=anchors, n_local=0, trend="linear"
+    ).partial_fit(X[:40], y[:40], chunk_id="a")
+    other = model.blank().partial_fit(X[40:], y[40:], chunk_id="b")
+    model.partial_fit(X[40:], y[40:], chunk_id="b").forget("a", X[:40], y[:40])
+    assert_array_equal(model.predict(X), other.predict(X))

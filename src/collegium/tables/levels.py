@@ -101,8 +101,8 @@ def coded(values: Iterable[Any]) -> tuple[Array, list[Key]]:
         known = {value: k for k, value in enumerate(dict.fromkeys(each))}
     except TypeError as error:
         raise NoLevel(
-            f"{error}: a level is none of these; the argument must be a string, a number, a boolean "
-            "or a date"
+            f"{error}: that is no level; the argument must be a string, a number, a boolean or a "
+            "date"
         ) from error
     codes = np.fromiter(map(known.__getitem__, each), np.int64, len(own))
     return recoded(codes, known if alike else [value for _, value in known])
