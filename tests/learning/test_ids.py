@@ -90,4 +90,5 @@ def test_few_rows_are_averaged_with_names():
     X, y = rows(360, 20, seed=4)
     model = CommitteeRegressor(random_state=0).fit(X[:300], y[:300])
     assert model.model_.averaged[0].levels == (1,)
+    assert "x1: numbers that are names, by rows held out" in model.summary()
     assert np.mean((model.predict(X[300:]) - y[300:]) ** 2) < 0.3**2

@@ -49,6 +49,7 @@ def summary_of(estimator: Any) -> str:
         ("rows", rows_line(model)),
         ("columns", columns_line(names, estimator.n_features_in_)),
         *kinds_lines(getattr(estimator, "encoding_", None)),
+        *ids_lines(estimator, names),
         *classes_lines(estimator),
         *(("" if k else "function", text) for k, text in enumerate(function)),
         *noise_lines(model),
@@ -111,6 +112,16 @@ def kinds_lines(encoding: Any) -> list[tuple[str, str]]:
     if words := [one.name for one in columns if one.gaps]:
         found.append(("gaps", f"in {listed(words)}"))
     return found
+
+
+def ids_lines(estimator: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Columns of numbers that were taken for levels."""
+    encoding, given = getattr(estimator, "encoding_", None), getattr(estimator, "kernel", None)
+    if encoding is None or given is not None:
+        return []
+    seen = {k for kind, k in estimator.model_.kernel.labels if kind == "mismatch"}
+    words = [names[k] for k in sorted(seen - set(encoding.categories)) if k < len(names)]
+    return [("ids", f"{listed(words)}: numbers that are names, by rows held out")] if words else []
 
 
 def _since(seconds: float) -> str:
