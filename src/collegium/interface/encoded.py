@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from ..kernels import Kernel
 from ..sources.frames import library_of
+from ..tables.arrow import is_arrow
 from ..tables.encoding import Encoding
 from ..tables.reading import LEVELS
 
@@ -143,7 +144,7 @@ def _table(X: Any) -> bool:
 
 
 def _is_frame(X: Any) -> bool:
-    return library_of(X) in ("pandas", "polars", "pyarrow")
+    return library_of(X) in ("pandas", "polars") or is_arrow(X)
 
 
 def _values(X: Any) -> Array:
