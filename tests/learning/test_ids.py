@@ -76,6 +76,7 @@ def test_held_out_rows_decide():
     assert levels_by_held_out(pool, (), None, Serial(), lambda: True, pytest.fail) == ()
 
 
+@pytest.mark.slow
 def test_a_committee_takes_ids_for_names():
     X, y = rows(1000, 80)
     arguments = {"random_state": 0, "noise": "constant", "chunk_size": 300}

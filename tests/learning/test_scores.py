@@ -62,6 +62,7 @@ def test_held_out_rows_decide():
     assert scores_by_held_out(pool, (2,), None, Serial(), lambda: True, pytest.fail) == ()
 
 
+@pytest.mark.slow
 def test_a_committee_knows_which_levels_are_alike():
     own = rows(1300, seed=2)
     words = np.array([f"level {k}" for k in range(30)])[own.X[:, 2].astype(int)]
