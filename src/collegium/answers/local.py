@@ -249,16 +249,80 @@ def correct_each(
     prior = np.maximum(basis.kernel.diag(Xs), near_prior)
     weights, noisy = np.empty((len(kinds), q, k)), np.empty((len(kinds), q, k))
     left = np.tile(basis.residual_diag(Xs, Vs), (len(kinds), 1))
+    work = Workspace.of(basis, k)
+    psi = [rows.psi(noise) if isinstance(rows, Rows) else None for rows in near]
     for i in range(q):
-        at = members[i]
-        VN, scale = VT[at], float(prior[i]) or 1.0
-        C = linalg.subtract_gram(basis.kernel.value(X[at]), VN)
-        c = basis.kernel.value(Xs[i : i + 1], X[at])[0] - VN @ Vs[:, i]
+        at, scale = members[i], float(prior[i]) or 1.0
+        work.load(X[at], VT[at], Xs[i], Vs[:, i])
         for j, rows in enumerate(near):
-            weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
+            known = None
+            if psi[j] is not None:
+                known = work.solve(psi[j][at], 4.0 * scale, weights[j, i])
+                noisy[j, i] = psi[j][at] * weights[j, i]
+            if known is None:
+                C, c = work.residual()
+                weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
             left[j, i] -= known
     each = zip(near, weights, left, noisy)
     return [Corrections(rows, V, Vs, members, w, rest, Psiw) for rows, w, rest, Psiw in each]
+
+
+@dataclass(eq=False)
+class Workspace:
+    """The residual covariance of k rows and of a query behind them, [[C, c], [cᵀ, ·]].
+
+    Its arrays are used again for one query after the other: making them anew takes longer than
+    filling them.
+    """
+
+    basis: Anchors
+    X: Array  # (k + 1, d)
+    V: Array  # their design  (k + 1, m)
+    K: Array  # lower triangle  (k + 1, k + 1)
+    room: Array
+    filled: bool = False
+
+    @classmethod
+    def of(cls, basis: Anchors, k: int) -> Workspace:
+        K, room = np.empty((2, k + 1, k + 1))
+        return cls(
+            basis, np.empty((k + 1, basis.Z.shape[1])), np.empty((k + 1, basis.m)), K, room
+        )
+
+    def load(self, X: Array, VT: Array, x: Array, Vs: Array) -> None:
+        """Take rows and a query."""
+        self.X[:-1], self.X[-1] = X, x
+        self.V[:-1], self.V[-1] = VT, Vs
+        self.filled = False
+
+    def _fill(self) -> None:
+        self.basis.kernel.fill(self.X, self.K, self.room)
+        linalg.subtract_gram(self.K, self.V)
+        self.filled = True
+
+    def residual(self) -> tuple[Array, Array]:
+        """C, lower triangle, and c."""
+        if not self.filled:
+            self._fill()
+        return self.K[:-1, :-1].copy(), self.K[-1, :-1].copy()
+
+    def solve(self, psi: Array, corner: float, w: Array) -> float | None:
+        """Write w = (C + Ψ)⁻¹c, return cᵀw; None: C + Ψ needs jitter.
+
+        The last row of the factor of [[C + Ψ, c], [cᵀ, corner]] is L⁻¹c; the corner only has to
+        be above cᵀ(C + Ψ)⁻¹c.
+        """
+        if not self.filled:
+            self._fill()
+        self.filled = False
+        diagonal = self.K.reshape(-1)[:: self.K.shape[0] + 1]
+        diagonal[:-1] += psi
+        diagonal[-1] = corner
+        if not linalg.factorise(self.K):
+            return None
+        a = self.K[-1, :-1]
+        w[:] = linalg.solve_first_upper(self.K, a)
+        return float(a @ a)
 
 
 def _solve(

@@ -38,6 +38,13 @@ class Kernel:
         """K(X, Z)  (n, m)."""
         raise TypeError("abstract kernel")
 
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        """K(X, X) on the lower triangle of `out`  (n, n); `room`, as large, may be overwritten.
+
+        For many small matrices, one after the other: no array is made for each.
+        """
+        out[...] = self.value(X)
+
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         """K(X, Z) in single precision for one Z after the other  (n, m).
 

@@ -96,6 +96,9 @@ class On(Wrapped):
         if self.positions is None and all(isinstance(one, int) for one in chosen):
             object.__setattr__(self, "positions", chosen)
 
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        self.kernel.fill(self.seen(X), out, room)
+
     def _name(self) -> str:
         return type(self.kernel).__name__
 

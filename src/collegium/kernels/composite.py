@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..numerics.linalg import add_lower, multiply_lower
 from .base import Kernel, Leaf
 from .columns import Wrapped
 from .constant import Constant
@@ -65,6 +66,13 @@ class Composite(Kernel):
         """∂k/∂(part), where the part falls with distance."""
         return [1.0] * len(self.parts)
 
+    def _fill(self, join: Callable, X: Array, out: Array, room: Array) -> None:
+        """One part after the other, joined on the lower triangle."""
+        self.parts[0].fill(X, out, room)
+        for part in self.parts[1:]:
+            part.fill(X, room, np.empty_like(room))  # untouched unless the part has parts
+            join(out, room)
+
     def _map(self, f, arguments) -> Self:
         return type(self)(tuple(f(part, a) for part, a in zip(self.parts, arguments)))
 
@@ -77,6 +85,9 @@ class Sum(Composite):
         for part in self.parts[1:]:
             K += part.value(X, Z)
         return K
+
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        self._fill(add_lower, X, out, room)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
@@ -111,6 +122,9 @@ class Product(Composite):
         for part in self.parts[1:]:
             K *= part.value(X, Z)
         return K
+
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        self._fill(multiply_lower, X, out, room)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):

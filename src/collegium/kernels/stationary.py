@@ -132,6 +132,9 @@ class Stationary(Leaf):
         type(self).value_leaf(*self._arguments(X, Z), Z is None, K)
         return mirror(K) if Z is None else K
 
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        type(self).value_leaf(*self._arguments(X, None), True, out)
+
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         X = X.astype(float, copy=False)
         origin = nearest_to_zero(X)

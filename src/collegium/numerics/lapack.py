@@ -30,6 +30,7 @@ def _routine(module, name: str, n_arguments: int):
 _dpotrf = _routine(cython_lapack, "dpotrf", 5)
 _dpotri = _routine(cython_lapack, "dpotri", 5)
 _dtrsm = _routine(cython_blas, "dtrsm", 11)
+_dtrsv = _routine(cython_blas, "dtrsv", 8)
 _dsyrk = _routine(cython_blas, "dsyrk", 10)
 
 
@@ -44,6 +45,14 @@ def potri(L: Array) -> None:
     """Lower Cholesky factor L -> lower triangle of (LLᵀ)⁻¹, in place."""
     n, info = c_int(L.shape[0]), c_int(0)
     _dpotri(b"U", byref(n), L.ctypes.data, byref(n), byref(info))
+
+
+def trsv(L: Array, n: int, b: Array, transposed: bool) -> None:
+    """b <- L⁻¹b, or L⁻ᵀb, in place; L are the first n rows and columns of a row-major array."""
+    _dtrsv(
+        b"U", b"N" if transposed else b"T", b"N", byref(c_int(n)), L.ctypes.data,
+        byref(c_int(L.shape[0])), b.ctypes.data, byref(c_int(1)),
+    )  # fmt: skip
 
 
 def trsm(L: Array, B: Array, transposed: bool) -> None:

@@ -68,6 +68,38 @@ def cholesky(
     )
 
 
+def factorise(A: Array) -> bool:
+    """Replace the lower triangle of A by its Cholesky factor, without jitter.
+
+    What is above the diagonal is neither read nor written. False: A is not positive definite, and
+    its lower triangle is lost.
+    """
+    return not lapack.potrf(A) and bool(np.isfinite(A.diagonal()).all())
+
+
+def solve_first_upper(L: Array, b: Array) -> Array:
+    """L⁻ᵀb, L the first rows and columns of a larger factor, as many as b has entries."""
+    b = b.copy()
+    lapack.trsv(L, b.size, b, True)
+    return b
+
+
+@compiled()
+def add_lower(A, B):
+    """A + B on the lower triangle of A, in place."""
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            A[i, j] += B[i, j]
+
+
+@compiled()
+def multiply_lower(A, B):
+    """A ∘ B on the lower triangle of A, in place."""
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            A[i, j] *= B[i, j]
+
+
 @compiled()
 def _clear_upper(L):
     for i in range(L.shape[0]):
