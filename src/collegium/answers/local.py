@@ -76,8 +76,9 @@ class Shared:
     weights: Array | None = None  # of sites, C⁻¹y = g + A(f̂ − Qg), A = W^½(LLᵀ)⁻¹W^½  (n, 1)
 
     @classmethod
-    def of(cls, basis: Anchors, noise: float, rows: AnyRows) -> Shared:
-        V = basis.design(rows.X)
+    def of(cls, basis: Anchors, noise: float, rows: AnyRows, V: Array | None = None) -> Shared:
+        """`V`: their design, if known already."""
+        V = basis.design(rows.X) if V is None else V
         C = basis.residual(rows.X, V)
         Qg = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g
         scale = _observed_scale(basis.scale(rows.X) or 1.0, rows)

@@ -45,6 +45,10 @@ class Kernel:
         """
         out[...] = self.value(X)
 
+    def to(self, Z: Array) -> To:
+        """x ↦ K(x, Z), as `value` has it, for few x at a time, often."""
+        return To(self, Z)
+
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         """K(X, Z) in single precision for one Z after the other  (n, m).
 
@@ -126,6 +130,21 @@ class Kernel:
         from .composite import multiply
 
         return multiply(other, self)
+
+
+@dataclass(frozen=True, eq=False)
+class To:
+    """x ↦ K(x, Z); a subclass has made ready what depends on Z alone."""
+
+    kernel: Any
+    Z: Array
+
+    @property
+    def nbytes(self) -> int:
+        return self.Z.nbytes
+
+    def __call__(self, X: Array) -> Array:
+        return self.kernel.value(X, self.Z)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

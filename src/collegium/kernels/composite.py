@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
-from operator import mul
+from operator import iadd, imul, mul
 from typing import Any, Self
 
 import numpy as np
 
 from ..numerics.linalg import add_lower, multiply_lower
-from .base import Kernel, Leaf
+from .base import Kernel, Leaf, To
 from .columns import Wrapped
 from .constant import Constant
 from .embedding import Embedding
@@ -66,6 +66,9 @@ class Composite(Kernel):
         """∂k/∂(part), where the part falls with distance."""
         return [1.0] * len(self.parts)
 
+    def _to(self, join: Callable, Z: Array) -> To:
+        return Joined(self, Z[:0], join, tuple(part.to(Z) for part in self.parts))
+
     def _fill(self, join: Callable, X: Array, out: Array, room: Array) -> None:
         """One part after the other, joined on the lower triangle."""
         self.parts[0].fill(X, out, room)
@@ -75,6 +78,21 @@ class Composite(Kernel):
 
     def _map(self, f, arguments) -> Self:
         return type(self)(tuple(f(part, a) for part, a in zip(self.parts, arguments)))
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(To):
+    """The values of all parts, added or multiplied."""
+
+    join: Callable
+    parts: tuple[To, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+    def __call__(self, X: Array) -> Array:
+        return reduce(self.join, (part(X) for part in self.parts))
 
 
 class Sum(Composite):
@@ -88,6 +106,9 @@ class Sum(Composite):
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
         self._fill(add_lower, X, out, room)
+
+    def to(self, Z: Array) -> To:
+        return self._to(iadd, Z)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
@@ -125,6 +146,9 @@ class Product(Composite):
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
         self._fill(multiply_lower, X, out, room)
+
+    def to(self, Z: Array) -> To:
+        return self._to(imul, Z)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):

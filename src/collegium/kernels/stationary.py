@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..numerics.linalg import mirror
-from .base import Columns, Leaf, as_columns, find_columns, nearest_to_zero, scaled_columns
+from .base import Columns, Leaf, To, as_columns, find_columns, nearest_to_zero, scaled_columns
 from .embedding import Levels
 
 Array = np.ndarray
@@ -135,6 +135,9 @@ class Stationary(Leaf):
     def fill(self, X: Array, out: Array, room: Array) -> None:
         type(self).value_leaf(*self._arguments(X, None), True, out)
 
+    def to(self, Z: Array) -> To:
+        return super().to(Z) if self.categories else Scaled.of(self, Z)
+
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         X = X.astype(float, copy=False)
         origin = nearest_to_zero(X)
@@ -199,3 +202,28 @@ class Stationary(Leaf):
 
     def _squares(self, d: int) -> Array:
         return self.variance / np.broadcast_to(np.asarray(self.length_scale) ** 2, (d,))
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(To):
+    """With Z divided by length scales, column by column; Z itself is not kept."""
+
+    origin: Array  # (d,)
+    ZT: Array  # (d, n)
+
+    @classmethod
+    def of(cls, kernel: Stationary, Z: Array) -> Scaled:
+        Z = Z.astype(float, copy=False)
+        origin = nearest_to_zero(Z)
+        ZT = np.ascontiguousarray(scaled_columns(Z - origin, kernel.length_scale).T)
+        return cls(kernel, Z[:0], origin, ZT)
+
+    @property
+    def nbytes(self) -> int:
+        return self.ZT.nbytes
+
+    def __call__(self, X: Array) -> Array:
+        own, K = self.kernel, np.empty((X.shape[0], self.ZT.shape[1]))
+        Xs = scaled_columns(X - self.origin, own.length_scale)
+        type(own).value_leaf(Xs, self.ZT, own.variance, *own._shapes(), False, K)
+        return K

@@ -29,6 +29,10 @@ class Expansion:
     line: Coefficients | None = None
     slopes: Array | None = None  # E[β], whitened  (t, p)
 
+    @property
+    def nbytes(self) -> int:
+        return self.points.nbytes + self.weights.nbytes
+
     def mean(self, Xs: Array, engine: Any) -> Array:
         """K(X*, P)W  (q, p), in batches that an engine runs."""
         size = int(np.clip(BATCH // max(1, self.points.shape[0]), LEAST, 16 * LEAST))
@@ -43,4 +47,9 @@ class Expansion:
         total = np.zeros((Xs.shape[0], self.weights.shape[1]))
         for here in blocks(self.points.shape[0], POINTS):
             total += self.kernel.value(Xs, self.points[here]) @ self.weights[here]
-        return total if self.line is None else total + self.line.design(Xs).T @ self.slopes
+        return total if self.line is None else total + self.trend(Xs)
+
+    def trend(self, Xs: Array) -> Array:
+        """The line  (q, p)."""
+        assert self.line is not None
+        return self.line.design(Xs).T @ self.slopes

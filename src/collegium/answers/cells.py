@@ -1,0 +1,239 @@
+"""Answers by cells: queries near each other share the rows around the centre of their cell.
+
+The cell of a query depends on the query and the rows alone, so its answer does not depend on what
+else is asked. Cells are made when first asked for and kept in a cache of bounded size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..messages.expansion import Expansion
+from ..numerics import linalg
+from ..numerics.cache import Cache
+from ..numerics.records import record
+from ..rows.metric import Metric
+from ..rows.nearest import Nearby
+from ..rows.partition import evenly_spaced
+from ..rows.rows import Prediction, Rows
+from . import places
+from .cell import Cell, factor_of
+from .local import Shared
+from .places import AroundRows, Boxes, Name
+from .predictors import Exact, Informed, Local, Predictor
+
+Array = np.ndarray
+#: Cells that a worker answers for at a time, or at least so many queries.
+AT_ONCE, QUERIES = 16, 512
+#: Rows of one cell that are left out, and the nearest to a centre among which they are looked for.
+LEFT_OUT, AROUND = 8, 1000
+
+
+@record("answers.cells/1")
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """How a model answers by cells."""
+
+    k: int  # rows that means are made of; 0: the model has them without cells
+    near: int  # of these, rows that variances are made of
+    centres: Array  # rows (c, d); none: cells are boxes
+    memory: float  # most bytes of cells that are kept
+    factor: float = 1.0  # of variances, by rows that were left out
+
+    @classmethod
+    def of(cls, metric: Metric, X: Array, k: int, near: int, memory: float) -> Cells:
+        few = places.few_coordinates(metric)
+        return cls(k, near, X[:0] if few else places.centres(X), memory)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Answers at rows, each as if it were not among them."""
+
+    own: Array  # numbers of the rows  (h,)
+    error: Array  # y − m  (h, p); zero where means are not made by cells
+    variance: Array  # of f  (h,)
+
+
+@dataclass(frozen=True, eq=False)
+class CellPredictor(Predictor):
+    """Predicts from the anchors and the rows around the centre of a query's cell."""
+
+    committee: Informed
+    cells: Cells
+    accurate: Any  # Local or Exact, for covariances
+    rows: Rows
+    near: Nearby
+    places: Any  # AroundRows or Boxes
+    everywhere: Expansion | None  # added to means
+    cache: Cache = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, committee: Informed, cells: Cells, accurate: Local | Exact,
+        everywhere: Expansion | None = None,
+    ) -> CellPredictor:  # fmt: skip
+        """`everywhere`: of all rows, where means were refined; those of an exact GP are its own."""
+        rows = committee.rows()
+        if isinstance(accurate, Local):
+            near = accurate.near
+        else:
+            near = Nearby.of(Metric.of(committee.basis.kernel, rows.X), rows.X)
+            everywhere = accurate.expansion
+        where: Any = (
+            AroundRows.of(near.metric, cells.centres)
+            if cells.centres.size
+            else Boxes.of(near.metric, near.tree, min(max(cells.k, cells.near), rows.w.size))
+        )
+        return cls(
+            committee, cells, accurate, rows, near, where, everywhere, Cache(cells.memory)
+        )
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        base = self._everywhere(Xs, engine)
+        if not self.cells.k:
+            return base
+
+        def answer(cell: Cell, X: Array) -> tuple[Array]:
+            return (cell.mean(X),)
+
+        return base + self._each(answer, Xs, engine)[0]
+
+    def predict(self, Xs: Array, engine: Any) -> Prediction:
+        mean, variance = self._each(Cell.predict, Xs, engine)
+        return Prediction(self._everywhere(Xs, engine) + mean, self.cells.factor * variance)
+
+    def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
+        """By the nearest rows of each query: cells know nothing of each other."""
+        found, C = self.accurate.joint(Xs, engine)
+        if self.everywhere is None or isinstance(self.accurate, Exact):
+            return found, C
+        return Prediction(self._everywhere(Xs, engine) + found.mean, found.variance), C
+
+    def _everywhere(self, Xs: Array, engine: Any) -> Array:
+        """(q, p)."""
+        if self.everywhere is None:
+            return np.zeros((Xs.shape[0], self.rows.y.shape[1]))
+        return self.everywhere.mean(Xs, engine)
+
+    def _each(self, answer: Any, Xs: Array, engine: Any) -> list[Array]:
+        """Arrays of one row a query, cell by cell."""
+        names, number = self.places.names(Xs)
+        order = np.argsort(number, kind="stable")
+        ends = np.cumsum(np.bincount(number, minlength=len(names)))
+        parts = list(zip(names, np.split(order, ends[:-1])))
+
+        def work(some: Sequence[tuple[Name, Array]]) -> list[tuple[Array, ...]]:
+            return [answer(self.cell(name), Xs[at]) for name, at in some]
+
+        found = [one for some in engine.map(work, list(_batches(parts))) for one in some]
+        if not found:
+            return [np.zeros((0, self.rows.y.shape[1])), np.zeros(0)]
+        back = np.argsort(order)
+        return [self._in_order(each, order, back) for each in zip(*found)]
+
+    @staticmethod
+    def _in_order(each: Sequence[Any], order: Array, back: Array) -> Array:
+        return np.concatenate(each)[back] if isinstance(each[0], np.ndarray) else np.zeros((1, 1))
+
+    def prepare(self, engine: Any) -> int:
+        """Make the cells that rows are in, as many as can be kept; their number."""
+        names, _ = self.places.names(self.rows.X)
+        if not names:
+            return 0
+        most = int(self.cells.memory // max(self.cell(names[0]).nbytes, 1))
+        batches = [names[i : i + AT_ONCE] for i in range(0, min(len(names), most), AT_ONCE)]
+        engine.map(lambda some: [self.cell(name) for name in some] and None, batches)
+        return len(self.cache)
+
+    def cell(self, name: Name) -> Cell:
+        return self.cache.get(name, lambda: self._made(name))
+
+    def _around(self, name: Name) -> Array:
+        k = min(max(self.cells.k, self.cells.near), self.rows.w.size)
+        return self.places.nearest(self.near, name, k)
+
+    def _made(self, name: Name) -> Cell:
+        at = self._around(name)
+        rows = self.rows.take(at)
+        return self._cell(rows, self._shared(rows, at) if self.cells.k else None)
+
+    def _cell(self, rows: Rows, shared: Shared | None) -> Cell:
+        c = self.committee
+        means = None if shared is None else shared.expansion(c.basis, c.belief)
+        return Cell.of(c.basis, c.noise, rows.take(slice(self.cells.near)), means)
+
+    def _shared(self, rows: Rows, at: Array) -> Shared:
+        design = getattr(self.accurate, "design", None)
+        V = None if design is None else design[at].T
+        return Shared.of(self.committee.basis, self.committee.noise, rows, V)
+
+    def left_out(self, names: Sequence[Name]) -> LeftOut:
+        """Answers at the rows in some cells, each given the others.
+
+        Of rows among those of the cell y − m = (C⁻¹r)ᵢ/(C⁻¹)ᵢᵢ, var y = 1/(C⁻¹)ᵢᵢ (Rasmussen &
+        Williams 2006, eqs 5.10–5.12). The belief about the anchors has seen the row, as one
+        among all.
+        """
+        found = [self._left_out(name) for name in names]
+        return LeftOut(*(np.concatenate(each) for each in zip(*found)))
+
+    def _left_out(self, name: Name) -> tuple[Array, Array, Array]:
+        c, at, near = self.committee, self._around(name), self.cells.near
+        own = self._own(name, at)
+        rows, queries = self.rows.take(at), self.rows.take(own)
+        shared = self._shared(rows, at) if self.cells.k else None
+        mean, variance = self._cell(rows, shared).predict(queries.X)
+        place = np.argmax(at == own[:, None], axis=1)  # among the rows of the cell
+        inside = at[place] == own
+        error = queries.y - mean
+        if shared is None:
+            error[:] = 0.0
+        else:
+            r = rows.y - shared.V.T @ c.belief.mean
+            error[inside] = _left_out(shared.factor, r, place[inside])[0]
+        inside &= place < near
+        some = rows.take(slice(near))
+        L = factor_of(c.basis.kernel, c.noise, some)
+        alone = _left_out(L, some.y, place[inside])[1] - some.psi(c.noise)[place[inside]]
+        variance[inside] = np.maximum(alone, 0.0)
+        return own, error, variance
+
+    def _own(self, name: Name, at: Array) -> Array:
+        """Numbers of some rows in a cell; the centre is no row like others."""
+        if not self.cells.centres.size:
+            around = at
+        else:
+            around = self.places.nearest(self.near, name, min(AROUND, self.rows.w.size))[1:]
+        known, number = self.places.names(self.rows.X[around])
+        if name not in known:
+            return around[:0]
+        own = np.sort(around[number == known.index(name)])
+        return own[evenly_spaced(own.size, LEFT_OUT)]
+
+
+def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:
+    """(A⁻¹y)ᵢ/(A⁻¹)ᵢᵢ and 1/(A⁻¹)ᵢᵢ of some i, A = LLᵀ  (h, p), (h,)."""
+    unit = np.zeros((L.shape[0], i.size))
+    unit[i, np.arange(i.size)] = 1.0
+    columns = linalg.solve_posdef(L, unit)  # of A⁻¹
+    precision = columns[i, np.arange(i.size)]
+    return (columns.T @ y) / precision[:, None], 1.0 / precision
+
+
+def _batches(parts: list[tuple[Name, Array]]) -> Iterable[list[tuple[Name, Array]]]:
+    """Cells of one task: AT_ONCE, or fewer with many queries."""
+    some: list[tuple[Name, Array]] = []
+    count = 0
+    for name, at in parts:
+        some.append((name, at))
+        count += at.size
+        if len(some) == AT_ONCE or count >= QUERIES:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some

@@ -1,0 +1,129 @@
+"""Where cells are: around rows, or boxes where there are few coordinates.
+
+Both tell the cell of a query from the query and the rows alone, and a cell's centre, in the
+coordinates of a metric. A cell has a name: a tuple of whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..rows import partition
+from ..rows.metric import Metric
+from ..rows.nearest import Nearby, nearest
+
+Array = np.ndarray
+#: Rows around one centre, and coordinates up to which cells are boxes.
+SIZE, FEW_COORDINATES = 40, 3
+#: A box reaches from its centre at most so far, as a share of the depth of its rows: from the
+#: nearest of them to the last. Where rows are far all around, as in a gap, that is thin.
+REACH = 0.5
+#: Halvings of the first box, at most; it counts as so many times as wide for far queries.
+LEVELS, FAR = 40, 2.0**20
+#: Boxes whose depth is remembered.
+REMEMBERED = 100_000
+
+Name = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AroundRows:
+    """A query is in the cell of the nearest centre; centres are rows, one for SIZE of them."""
+
+    near: Nearby
+    X: Array  # centres  (c, d)
+
+    @classmethod
+    def of(cls, metric: Metric, X: Array) -> AroundRows:
+        return cls(Nearby.of(metric, X), X)
+
+    def names(self, X: Array) -> tuple[list[Name], Array]:
+        """The cells of queries, and the number of each query's cell among them  (q,)."""
+        own = self.near.nearest(X, 1)[:, 0]
+        found, number = np.unique(own, return_inverse=True)
+        return [(int(i),) for i in found], number.reshape(-1)
+
+    def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
+        """The k rows nearest to the centre, nearest first."""
+        return rows.nearest(self.X[name[0] : name[0] + 1], k)[0]
+
+
+def centres(X: Array) -> Array:
+    """Random rows, one for SIZE of them  (c, d).
+
+    Rows in the middle of clusters would be better by little, but nearer to the other rows than to
+    new ones: these others, left out, would show errors that are too small.
+    """
+    n = X.shape[0]
+    chosen = np.random.default_rng(0).choice(n, partition.n_parts(n, SIZE), replace=False)
+    return X[np.sort(chosen)]
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """A cube about all rows, halved in every coordinate until `REACH` holds for the k rows."""
+
+    metric: Metric
+    tree: cKDTree  # of all rows
+    k: int
+    low: Array  # corner of the first cube  (e,)
+    side: float
+    depths: dict[Name, float] = field(default_factory=dict)
+    lock: Any = field(default_factory=Lock)
+
+    @classmethod
+    def of(cls, metric: Metric, tree: cKDTree, k: int) -> Boxes:
+        low, high = tree.mins, tree.maxes
+        side = float((high - low).max()) or 1.0
+        return cls(metric, tree, k, low - 1e-6 * side, side * (1.0 + 2e-6))
+
+    def names(self, X: Array) -> tuple[list[Name], Array]:
+        """As those of `AroundRows`: the level and the place of the box at that level."""
+        S = np.clip((self.metric.forward(X) - self.low) / self.side, -FAR, FAR)
+        found: dict[Name, int] = {}
+        number, waiting = np.empty(S.shape[0], dtype=int), np.arange(S.shape[0])
+        for level in range(LEVELS + 1):
+            place = np.floor(S[waiting] * 2.0**level).astype(np.int64)
+            boxes, own = np.unique(place, axis=0, return_inverse=True)
+            own = own.reshape(-1)
+            names = [(level, *map(int, box)) for box in boxes]
+            reach = 0.5 * np.sqrt(S.shape[1]) * self.side / 2.0**level
+            done = (reach <= REACH * self._depths(names)) | (level == LEVELS)
+            first = len(found)
+            found.update({names[i]: first + j for j, i in enumerate(np.flatnonzero(done))})
+            at = np.cumsum(done) - 1 + first
+            ready = done[own]
+            number[waiting[ready]] = at[own[ready]]
+            waiting = waiting[~ready]
+            if not waiting.size:
+                break
+        return list(found), number
+
+    def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
+        return nearest(self.tree, self._centres([name]), k)[0]
+
+    def _centres(self, names: Sequence[Name]) -> Array:
+        """(c, e)."""
+        each = np.array(names, dtype=float)
+        return self.low + (each[:, 1:] + 0.5) * (self.side / 2.0 ** each[:, :1])
+
+    def _depths(self, names: Sequence[Name]) -> Array:
+        """How much farther the last of the k rows is than the first  (c,)."""
+        with self.lock:
+            if len(self.depths) > REMEMBERED:
+                self.depths.clear()
+            new = [name for name in names if name not in self.depths]
+            if new:
+                far, _ = self.tree.query(self._centres(new), k=[1, self.k])
+                self.depths.update(zip(new, (far[:, 1] - far[:, 0]).tolist()))
+            return np.array([self.depths[name] for name in names])
+
+
+def few_coordinates(metric: Metric) -> bool:
+    return metric.width <= FEW_COORDINATES and not metric.embeddings

@@ -1,0 +1,36 @@
+"""Values that are made when asked for and kept while they fit a number of bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any
+
+
+class Cache:
+    """Keeps values with `nbytes`; those that were not asked for longest are dropped first."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self.nbytes = limit, 0
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value of a key; `make` gives the same whenever it is called."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = make()  # in this thread alone: others go on
+        with self._lock:
+            if key not in self._values and value.nbytes <= self.limit:
+                self._values[key] = value
+                self.nbytes += value.nbytes
+            while self.nbytes > self.limit:
+                _, old = self._values.popitem(last=False)
+                self.nbytes -= old.nbytes
+        return value
