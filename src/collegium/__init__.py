@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .committee.regressor import CommitteeRegressor
     from .deployment import load, warm_up
     from .filter.regressor import RegressionFilter
-    from .interface.options import CG, Select, Sweeps, Transductive
+    from .interface.options import CG, AnswerTime, Select, Sweeps, Transductive
     from .interface.watching import StreamWarning
     from .modelfile.errors import ModelFileError
     from .online.classifier import OnlineGPClassifier
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CG",
     "Anchors",
+    "AnswerTime",
     "Belief",
     "Block",
     "Chunk",
@@ -80,6 +81,7 @@ __all__ = [
 #: would hide the `open` of Python.
 ESTIMATORS = {
     "CG": "interface.options",
+    "AnswerTime": "interface.options",
     "CommitteeClassifier": "committee.classifier",
     "CommitteeOf": "combining.regressor",
     "CommitteeRegressor": "committee.regressor",

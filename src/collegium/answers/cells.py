@@ -7,11 +7,14 @@ else is asked. Cells are made when first asked for and kept in a cache of bounde
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
+from ..kernels import Kernel
 from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.cache import Cache
@@ -45,8 +48,9 @@ class Cells:
     factor: float = 1.0  # of variances, by rows that were left out
 
     @classmethod
-    def of(cls, metric: Metric, X: Array, k: int, near: int, memory: float) -> Cells:
-        few = places.few_coordinates(metric)
+    def of(cls, kernel: Kernel, X: Array, k: int, near: int, memory: float) -> Cells:
+        """Of rows X."""
+        few = places.few_coordinates(Metric.of(kernel, X))
         return cls(k, near, X[:0] if few else places.centres(X), memory)
 
 
@@ -57,6 +61,10 @@ class LeftOut:
     own: Array  # numbers of the rows  (h,)
     error: Array  # y − m  (h, p); zero where means are not made by cells
     variance: Array  # of f  (h,)
+
+    def __add__(self, other: LeftOut) -> LeftOut:
+        each = zip(astuple(self), astuple(other))
+        return LeftOut(*(np.concatenate(pair) for pair in each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +97,7 @@ class CellPredictor(Predictor):
             if cells.centres.size
             else Boxes.of(near.metric, near.tree, min(max(cells.k, cells.near), rows.w.size))
         )
-        return cls(
-            committee, cells, accurate, rows, near, where, everywhere, Cache(cells.memory)
-        )
+        return cls(committee, cells, accurate, rows, near, where, everywhere, Cache(cells.memory))
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         base = self._everywhere(Xs, engine)
@@ -172,22 +178,35 @@ class CellPredictor(Predictor):
         V = None if design is None else design[at].T
         return Shared.of(self.committee.basis, self.committee.noise, rows, V)
 
-    def left_out(self, names: Sequence[Name]) -> LeftOut:
-        """Answers at the rows in some cells, each given the others.
+    def all_bytes(self, X: Array) -> float:
+        """About how many all cells with rows take; X: some of these, drawn at random."""
+        names, number = self.places.names(X)
+        each = self.cell(names[0]).nbytes
+        if self.cells.centres.size:
+            return each * self.cells.centres.shape[0]
+        own = np.array([self._in_cell(name, self._around(name)).size for name in names])
+        return each * self.rows.w.size * float((1.0 / np.maximum(own, 1))[number].mean())
+
+    def left_out(self, names: Sequence[Name], only: Array | None = None) -> LeftOut:
+        """Answers at some rows of cells, `only` these (ascending), each given the others.
 
         Of rows among those of the cell y − m = (C⁻¹r)ᵢ/(C⁻¹)ᵢᵢ, var y = 1/(C⁻¹)ᵢᵢ (Rasmussen &
         Williams 2006, eqs 5.10–5.12). The belief about the anchors has seen the row, as one
         among all.
         """
-        found = [self._left_out(name) for name in names]
-        return LeftOut(*(np.concatenate(each) for each in zip(*found)))
+        found = [self._left_out(name, only) for name in names]
+        nothing = LeftOut(np.empty(0, int), self.rows.y[:0], np.empty(0))
+        return reduce(add, found, nothing)
 
-    def _left_out(self, name: Name) -> tuple[Array, Array, Array]:
+    def _left_out(self, name: Name, only: Array | None) -> LeftOut:
         c, at, near = self.committee, self._around(name), self.cells.near
-        own = self._own(name, at)
+        own = self._in_cell(name, at)
+        own = own if only is None else np.intersect1d(own, only)
+        own = own[evenly_spaced(own.size, LEFT_OUT)]
         rows, queries = self.rows.take(at), self.rows.take(own)
         shared = self._shared(rows, at) if self.cells.k else None
-        mean, variance = self._cell(rows, shared).predict(queries.X)
+        cell = self.cache.get(name, lambda: self._cell(rows, shared))
+        mean, variance = cell.predict(queries.X)
         place = np.argmax(at == own[:, None], axis=1)  # among the rows of the cell
         inside = at[place] == own
         error = queries.y - mean
@@ -201,19 +220,14 @@ class CellPredictor(Predictor):
         L = factor_of(c.basis.kernel, c.noise, some)
         alone = _left_out(L, some.y, place[inside])[1] - some.psi(c.noise)[place[inside]]
         variance[inside] = np.maximum(alone, 0.0)
-        return own, error, variance
+        return LeftOut(own, error, variance)
 
-    def _own(self, name: Name, at: Array) -> Array:
-        """Numbers of some rows in a cell; the centre is no row like others."""
-        if not self.cells.centres.size:
-            around = at
-        else:
-            around = self.places.nearest(self.near, name, min(AROUND, self.rows.w.size))[1:]
-        known, number = self.places.names(self.rows.X[around])
-        if name not in known:
-            return around[:0]
-        own = np.sort(around[number == known.index(name)])
-        return own[evenly_spaced(own.size, LEFT_OUT)]
+    def _in_cell(self, name: Name, at: Array) -> Array:
+        """Numbers of rows in a cell that has the rows `at`; the centre is no row like others."""
+        if self.cells.centres.size:
+            at = self.places.nearest(self.near, name, min(AROUND, self.rows.w.size))[1:]
+        known, number = self.places.names(self.rows.X[at])
+        return np.sort(at[number == known.index(name)]) if name in known else at[:0]
 
 
 def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:

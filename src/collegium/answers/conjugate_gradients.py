@@ -273,7 +273,12 @@ class Refined(Predictor):
 
     def _weighed(self, Xs: Array, engine: Any) -> Array:
         """k(x*, X)w  (q, p)."""
-        return Expansion(self.kernel, self.X, self.weights).mean(Xs, engine)
+        return self.expansion.mean(Xs, engine)
+
+    @property
+    def expansion(self) -> Expansion:
+        """x ↦ k(x, X)w."""
+        return Expansion(self.kernel, self.X, self.weights)
 
 
 def _dot(a: Array, b: Array) -> Array:

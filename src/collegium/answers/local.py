@@ -286,9 +286,7 @@ class Workspace:
     @classmethod
     def of(cls, basis: Anchors, k: int) -> Workspace:
         K, room = np.empty((2, k + 1, k + 1))
-        return cls(
-            basis, np.empty((k + 1, basis.Z.shape[1])), np.empty((k + 1, basis.m)), K, room
-        )
+        return cls(basis, np.empty((k + 1, basis.Z.shape[1])), np.empty((k + 1, basis.m)), K, room)
 
     def load(self, X: Array, VT: Array, x: Array, Vs: Array) -> None:
         """Take rows and a query."""

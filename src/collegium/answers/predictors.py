@@ -38,6 +38,8 @@ BATCH_BYTES = 256 * 2**20
 BATCH = 1024
 #: Most bytes for the design of all rows, kept between calls; if larger, each call computes it.
 DESIGN_BYTES = 256 * 2**20
+#: Rows that are left out at a time.
+LEFT_OUT = 256
 
 
 class Informed(Protocol):
@@ -228,6 +230,21 @@ class Local(Predictor):
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         return predict_each([self], Xs, engine)[0]
+
+    def left_out(self, own: Array, X: Array) -> Prediction:
+        """At rows of these numbers, each from the k nearest of the others.
+
+        The belief about the anchors has seen the row, as one among all.
+        """
+        c, parts = self.committee, []
+        for part in partition.blocks(own.size, LEFT_OUT):
+            near = self.near.nearest(X[part], min(self.k + 1, len(self.near)))
+            others = near != own[part, None]
+            others[others.all(axis=1), -1] = False  # among too many like it
+            near = near[others].reshape(others.shape[0], -1)
+            found = local.correct(c.basis, c.noise, self.rows, X[part], near, self.design)
+            parts.append(found.predict(c.basis, c.belief, X[part]))
+        return Prediction.joined(parts)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee

@@ -294,7 +294,7 @@ class Settings:
         return min(self.communication or size, n - 1)
 
     def local_rows(self, d: int) -> int:
-        return min(400, 100 + 50 * d) if self.n_local is None else self.n_local
+        return nearest_rows(d) if self.n_local is None else self.n_local
 
     def check_sizes(self, n: int, d: int, largest_chunk: int) -> None:
         """Refuse what does not fit the rows, or no dense factorisation could hold."""
@@ -317,6 +317,29 @@ class Settings:
         if ready and not self.learn:
             return 0
         return max(self.chunk_size or EXACT, 4 * (self.n_anchors or self.communication or 0))
+
+
+def nearest_rows(d: int) -> int:
+    """Nearest rows that correct a prediction, of d columns, by default."""
+    return min(400, 100 + 50 * d)
+
+
+def check_answer_time(*, gaussian: bool, transductive: bool, keeps_rows: bool) -> None:
+    """Refuse answer_time= where nothing can be chosen."""
+    if not gaussian:
+        raise ValueError(
+            "answer_time is for likelihood='gaussian': leave it out, and give fewer n_local"
+        )
+    if transductive:
+        raise ValueError(
+            "answer_time is for inference='inductive', where answers do not depend on each other: "
+            "leave one of them out"
+        )
+    if not keeps_rows:
+        raise ValueError(
+            "answer_time means nothing with n_local=0, where answers are of the anchors alone, and "
+            "quick: leave one of them out"
+        )
 
 
 def store_path(value: Any) -> str | None:

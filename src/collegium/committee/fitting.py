@@ -23,6 +23,7 @@ from ..rows.ids import ChunkIds
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
 from ..transforms.choosing import choose
+from .answering import RefinedErrors
 from .arguments import Settings
 from .checking import (
     LeftOut,
@@ -174,8 +175,10 @@ class GaussianSystem:
         order = np.concatenate(draft.groups)  # of the rows in the committee
         held = None if left is None else np.argsort(order)[left.held]
         model, found = with_weights(job, model, plan, held)
-        if left is None:
+        if left is None or held is None:
             return model
+        at = np.argsort(held)
+        model = replace(model, refined_errors=RefinedErrors(held[at], found.left_out[at]))
         rest, wrong = np.empty_like(found.rest), np.zeros_like(found.rest)
         rest[order], wrong[left.held] = found.rest, found.left_out
         ask = partial(refined_left_out, rest=rest, wrong=wrong)

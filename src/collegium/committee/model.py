@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..answers.cells import CellPredictor, Cells
 from ..answers.conjugate_gradients import Refined
-from ..answers.predictors import Global, Local, Predictor, predictor
+from ..answers.predictors import Exact, Global, Local, Predictor, predictor
 from ..answers.transductive import Joint
 from ..averaging.averaged import Averaged
 from ..averaging.predictor import AveragedPredictor
@@ -28,11 +29,13 @@ from ..messages.committee import Committee
 from ..numerics.records import record
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
+from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..scale.checked import Checked
 from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
+from .answering import Fast, RefinedErrors
 from .following import Following
 from .following_model import Follows
 from .latent_additive_model import LatentAdditive
@@ -83,6 +86,9 @@ class CommitteeModel(Follows, Additive, Model):
     checked: Checked | None = None  # of a stream that keeps no rows
     stored: Stored | None = None  # where its rows are, if these are not in memory
     known_noise: bool = False  # whether rows came with noise variances of their own
+    cells: Cells | None = None  # None: queries are answered from their own nearest rows
+    fast: Fast | None = None  # how to answer within `answer_time`
+    refined_errors: RefinedErrors | None = None  # of rows left out, where means were refined
 
     for_streams = ("following", "checked")
 
@@ -112,6 +118,11 @@ class CommitteeModel(Follows, Additive, Model):
         return self.exact
 
     @property
+    def all_rows(self) -> bool:
+        """Whether each answer is of all rows, whatever `n_local` is."""
+        return self.exact or self.combination is not None
+
+    @property
     def shares_rows(self) -> bool:
         return self.combination == "grbcm"
 
@@ -127,6 +138,8 @@ class CommitteeModel(Follows, Additive, Model):
             "residuals": np.empty(0),
             "errors": own,
             "averaged": (),
+            "fast": None,
+            "refined_errors": None,
         }
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
@@ -198,10 +211,12 @@ class CommitteeModel(Follows, Additive, Model):
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
 
-    def predictor(self) -> Any:
-        own: Any = (
-            AveragedPredictor.of(self.averaged) if self.averaged else self.function_predictor()
-        )
+    def predictor(self, own: Any = None) -> Any:
+        """`own`: who answers for f, if that is there already."""
+        if own is None:
+            own = (
+                AveragedPredictor.of(self.averaged) if self.averaged else self.function_predictor()
+            )
         if self.errors is None:
             return own
         noise = own.noises() if self.averaged else self.committee.noise
@@ -218,12 +233,38 @@ class CommitteeModel(Follows, Additive, Model):
             if self.combination == "npae":
                 return NestedKriging.of(self.committee)
             return ExpertsPredictor.of(self.committee, self.combination)
+        own = self.committee_predictor()
+        refined = None
+        if self.rest is not None:
+            refined = Refined(own, self.kernel, self.committee.rows().X, self.weights)
+        if self.cells is not None and isinstance(own, (Exact, Local)):
+            more = None if refined is None else refined.expansion
+            return CellPredictor.of(self.rest or self.committee, self.cells, own, more)
+        return refined or own
+
+    def committee_predictor(self) -> Predictor:
+        """Who answers from messages and nearest rows: for y, or for what refined means leave."""
         if self.stored is not None and self.n_local:
             return self.on_disk().local(self.committee, self.n_local)
-        if self.rest is None:
-            return self.answerer(self.committee, self.n_local)
-        own = predictor(self.rest, self.n_local)
-        return Refined(own, self.kernel, self.committee.rows().X, self.weights)
+        return self.answerer(self.rest or self.committee, self.n_local)
+
+    @property
+    def n_kept(self) -> int:
+        """Rows that answers can be made of."""
+        return sum(self.committee.sizes) if self.stored is None else len(self.on_disk())
+
+    def sample_of_rows(self, number: int) -> Array:
+        """Numbers of some of the rows kept, ascending; of those whose refined errors are known."""
+        if self.stored is not None:
+            return np.sort(self.on_disk().store.sample(number))
+        if self.refined_errors is not None:
+            at = self.refined_errors.at
+            return at[evenly_spaced(at.size, number)]
+        return evenly_spaced(self.n_kept, number)
+
+    def rows_at(self, numbers: Array) -> Rows:
+        """Rows kept, as the committee sees them."""
+        return (self.on_disk() if self.stored is not None else self.committee.rows()).take(numbers)
 
     def watcher(self) -> Any:
         """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
@@ -279,6 +320,10 @@ class LatentModel(Follows, LatentAdditive, Model):
     @property
     def likelihoods(self) -> tuple[Observation, ...]:  # type: ignore[override]
         return tuple(one.likelihood for one in self.committees)
+
+    @property
+    def all_rows(self) -> bool:
+        return self.waiting is not None
 
     @property
     def anchors(self) -> Array:

@@ -90,7 +90,8 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     n_local : int or "auto"
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
-        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400.
+        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400. Set
+        after `fit`, it acts on the next answers.
     learn : {"auto", "average", "anchored"} or bool, default="auto"
         True: learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks. "anchored": then go on by the evidence of the whole committee with its anchors
@@ -122,6 +123,12 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
         Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
         others are given by name or position. None: none, and words are refused.
+    answer_time : None, float or AnswerTime, default=None
+        Milliseconds of CPU time that the mean and standard deviation of a row may take. `fit`
+        then looks for the most accurate way that is as quick, by rows left out in turn, and
+        prepares it: fewer nearest rows, or cells, whose queries share a factor. It can be set
+        after `fit` too, and is looked for with the next answer then. None: the accurate way. See
+        docs/answers.md; `collegium.AnswerTime(milliseconds, memory)` limits what is kept.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
         "gaussian": learning, and no more than that): gives the best model that fits them, by
@@ -222,6 +229,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         target_transform="auto",
         input_transform="auto",
         categorical_features="from_dtype",
+        answer_time=None,
         time_limit=None,
         memory_limit=None,
         store=None,
@@ -246,6 +254,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         self.target_transform = target_transform
         self.input_transform = input_transform
         self.categorical_features = categorical_features
+        self.answer_time = answer_time
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.store = store
@@ -256,6 +265,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
 
     takes_tables = True
     sums_messages = True
+    acts_after_fit = (*Regressor.acts_after_fit, "n_local", "answer_time")
     noise_words = NOISES
     learn_words = ("auto", "average", "anchored")
 
@@ -298,6 +308,7 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
             self._fit_source(source, settings, likelihood)
+        self._prepare()
         return self
 
     @all_or_nothing

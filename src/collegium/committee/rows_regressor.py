@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..interface.encoded import columns_of
+from ..interface.limits import answer_time_allowed
 from ..interface.progress import Progress
 from ..interface.tables import (
     Blocks,
@@ -29,7 +30,7 @@ from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from ..sources.source import Skipped, Source
 from ..store.records import Block
-from .arguments import Settings
+from .arguments import Settings, check_answer_time
 from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
@@ -172,7 +173,15 @@ class FromRows:
     def _settings(self: Any, likelihood: Scalar | None, *, known: bool = False) -> Settings:
         """`known`: rows have noise variances of their own."""
         if likelihood is None:
-            return Settings.of(self).with_known_noise() if known else Settings.of(self)
+            settings = Settings.of(self)
+            if answer_time_allowed(self.answer_time) is not None:
+                check_answer_time(
+                    gaussian=True, transductive=settings.transductive,
+                    keeps_rows=settings.keeps_rows,
+                )  # fmt: skip
+            return settings.with_known_noise() if known else settings
+        if answer_time_allowed(self.answer_time) is not None:
+            check_answer_time(gaussian=False, transductive=False, keeps_rows=True)
         if known:
             raise ValueError(
                 f"noise_variance means nothing with likelihood={self.likelihood!r}: leave it out"

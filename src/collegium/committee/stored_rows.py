@@ -116,6 +116,9 @@ class OnDisk:
     warping: Warping | None
     metric: Metric  # in which rows are near
 
+    def __len__(self) -> int:
+        return len(self.store)
+
     def take(self, positions: Array) -> Rows:
         return seen(*self.store.take(positions), self.scaling, self.warping)
 
@@ -148,9 +151,12 @@ class OnDisk:
         """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p); see `Neighbours`."""
         if not len(self.store):
             return np.full(mean.shape, np.log(1.0 + LEAST))  # as of a standardised y
-        index = self.nearest(self.metric.backward(place), min(NEAREST, len(self.store)))
+        k = min(NEAREST + (own is not None), len(self.store))
+        index = self.nearest(self.metric.backward(place), k)
         rows = self.take(index.ravel())
         y, w = rows.y.reshape(*index.shape, -1), rows.w.reshape(index.shape) / self.mean_weight
+        if own is not None:
+            w = np.where(index == own[:, None], 0.0, w)  # query i is row own[i], which is left out
         share = np.clip(NEAREST - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
         squares = (share * (y - mean[:, None, :]) ** 2).sum(axis=1)
         return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + LEAST)

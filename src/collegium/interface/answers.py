@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +35,25 @@ class Predictor(Protocol):
         """The same and cov[f]  (n, n) or (n, n, p)."""
 
 
+class Made:
+    """Holds what is made of a fitted model when first asked for, and is never stored."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.others: dict[str, Any] = {}
+
+    def get(self, make: Callable[[], Any]) -> Any:
+        if self.value is None:
+            self.value = make()
+        return self.value
+
+    def named(self, name: str, make: Callable[[], Any]) -> Any:
+        """What else is made of the model."""
+        if name not in self.others:
+            self.others[name] = make()
+        return self.others[name]
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What is known of y at queries: f ~ N(mean + shift, variance), y | f by the likelihood.
@@ -50,6 +69,7 @@ class Answers:
     shift: Array | float = 0.0  # added to f  (n,)
     offset: Array | float = 0.0  # added to y, in its units  (n, p)
     kernel: Kernel | None = None  # jitter of draws is relative to its variance
+    made: Made = field(default_factory=Made)  # shared by all that is asked of them
 
     def mean(self, level: str) -> Array:
         if all(own.identity for own in self.likelihoods):
@@ -58,8 +78,7 @@ class Answers:
 
     def moments(self, level: str) -> tuple[Array, Array]:
         """Means and standard deviations."""
-        found = self._source(level).predict(self.X, self.engine)
-        mean, variance = self._through(found, level)
+        mean, variance = self._through(self._found(level), level)
         return self._in_units(mean), np.sqrt(variance) * self.units.scaling.scale
 
     def covariance(self, level: str) -> tuple[Array, Array]:
@@ -84,24 +103,23 @@ class Answers:
 
     def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
         """Values that y, or E[y | f], falls below with each probability  (n, p)."""
-        found = self._source(level).predict(self.X, self.engine)
+        found = self._found(level)
         return [self._in_units(self._quantile(found, q, level)) for q in probabilities]
 
     def log_density(self, y: Array) -> Array:
         """log p(y) of observations (n, c), in the units of y  (n, p)."""
-        found = self.predictor.predict(self.X, self.engine)
+        found = self._found(OBSERVATION)
         return self._log_densities(found, y) - np.log(self.units.scaling.scale)
 
     def distribution(self, y: Array) -> Array:
         """P(Y ≤ y) of observations (n, c)  (n, p)."""
-        return self._distributions(self.predictor.predict(self.X, self.engine), y)
+        return self._distributions(self._found(OBSERVATION), y)
 
     def arrived(self, y: Array, known: Array | None = None) -> Arrived:
         """What observations y (n, c), in the units of the user, say of these answers; `known`:
         noise variances that they have beside that of the likelihood  (n,)."""
         tail = 0.5 - 0.5 * COVERAGE
-        found = self.predictor.predict(self.X, self.engine)
-        wide = found
+        wide = found = self._found(OBSERVATION)
         if known is not None:
             wide = Prediction(found.mean, found.variance + self.units.scaling.known(known))
         lower, upper = (self._quantile(wide, q, OBSERVATION) for q in (tail, 1.0 - tail))
@@ -148,6 +166,12 @@ class Answers:
             for j, own in enumerate(self.likelihoods)
         ]
         return self._in_units(np.stack(each, axis=1))
+
+    def _found(self, level: str) -> Prediction:
+        """Means and variances of f, predicted once."""
+        source = self._source(level)
+        name = "" if source is self.predictor else level
+        return self.made.named(name, lambda: source.predict(self.X, self.engine))
 
     def _source(self, level: str) -> Predictor:
         return self.predictor if level in LEVELS else self.predictor.at(level)
@@ -206,22 +230,3 @@ class Answers:
 def _of_output(values: Array, j: int, ndim: int = 2) -> Array:
     """Those of output j, where outputs have their own."""
     return values if values.ndim == ndim else values[..., j]
-
-
-class Made:
-    """Holds what is made of a fitted model when first asked for, and is never stored."""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-        self.others: dict[str, Any] = {}
-
-    def get(self, make: Callable[[], Any]) -> Any:
-        if self.value is None:
-            self.value = make()
-        return self.value
-
-    def named(self, name: str, make: Callable[[], Any]) -> Any:
-        """What else is made of the model."""
-        if name not in self.others:
-            self.others[name] = make()
-        return self.others[name]

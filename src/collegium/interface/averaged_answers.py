@@ -66,4 +66,5 @@ class AveragedAnswers(Answers):
         return self._in_units(np.stack(each, axis=1))
 
     def _mixtures(self, level: str) -> list[Mixture]:
-        return self.predictor.mixtures(self.X, noise=level == OBSERVATION)
+        noise = level == OBSERVATION
+        return self.made.named(level, lambda: self.predictor.mixtures(self.X, noise=noise))

@@ -248,9 +248,14 @@ class Estimator(BaseEstimator):
         """The chunks that rows were cut into when they came."""
         raise ValueError("rows were kept: leave out X and y")
 
-    def _predictor(self) -> Any:
+    def _predictor(self, n_local: Any = None) -> Any:
         """The model's predictor, made when first asked for and never stored."""
         check_is_fitted(self)
+        if n_local is not None:
+            raise ValueError(
+                f"n_local={n_local!r}: a {type(self).__name__} does not answer from nearest rows. "
+                "Leave it out"
+            )
         with single_threaded():
             return self._made.get(self.model_.predictor)
 

@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 
 from ..numerics import memory
+from .options import AnswerTime
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Characters of the longest text that is read as a size.
@@ -26,13 +27,29 @@ def seconds_allowed(value) -> float:
 
 def bytes_allowed(value) -> float:
     """`memory_limit` as bytes; None: what this machine has."""
-    if value is None:
-        return memory.physical()
+    return memory.physical() if value is None else size_in_bytes(value, "memory_limit", ", or None")
+
+
+def size_in_bytes(value, name: str, more: str = "") -> float:
+    """A number of bytes, or a text that says one."""
     size = _size_of_text(value) if isinstance(value, str) else _as_float(value)
     if not size > 0.0:
         shown = f"{value!r:.{LONGEST}}"
-        raise ValueError(f"memory_limit={shown}: give bytes, or a text such as '2GB', or None")
+        raise ValueError(f"{name}={shown}: give bytes, or a text such as '2GB'{more}")
     return size
+
+
+def answer_time_allowed(value) -> tuple[float, float] | None:
+    """`answer_time` as milliseconds a row and bytes; None: no limit."""
+    if value is None:
+        return None
+    asked = value if isinstance(value, AnswerTime) else AnswerTime(value)
+    milliseconds = _as_float(asked.milliseconds)
+    if not 0.0 < milliseconds < np.inf:
+        raise ValueError(
+            f"answer_time={value!r}: give milliseconds a row, a positive number, or None"
+        )
+    return milliseconds, size_in_bytes(asked.memory, "memory of answer_time=AnswerTime(…)")
 
 
 def _as_float(value) -> float:

@@ -102,3 +102,20 @@ class CG(Options):
 
     tol: float = 1e-2
     max_iter: int = 100
+
+
+@record("options.answer_time/1")
+@dataclass(frozen=True)
+class AnswerTime(Options):
+    """How long an answer may take, and what it may keep: `answer_time=AnswerTime(0.1, "1GB")`.
+
+    Parameters
+    ----------
+    milliseconds : float
+        CPU time of one thread for the mean and standard deviation of a row.
+    memory : int or str, default="512MB"
+        Bytes of cells that are kept between calls, beside 24 for each row and column.
+    """
+
+    milliseconds: float
+    memory: int | str = "512MB"

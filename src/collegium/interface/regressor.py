@@ -25,13 +25,12 @@ from .arguments import (
     check_level,
     check_probabilities,
     check_square,
-    whole_number,
 )
 from .averaged_answers import AveragedAnswers
-from .encoded import KnownColumns
 from .estimator import Estimator, all_or_nothing
+from .progressive import progressive
 from .scaled_answers import ScaledAnswers
-from .validation import check_exposure, check_queries, check_rows, check_targets
+from .validation import check_exposure, check_queries, check_targets
 from .watching import Arrived, Progressive, look
 
 Array = np.ndarray
@@ -39,8 +38,6 @@ Array = np.ndarray
 KINDS: dict[type, type[Answers]] = {
     ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
 }  # fmt: skip
-#: Rows of a new stream that `progressive` learns from before it predicts.
-FIRST_BATCH = 10
 
 
 class Regressor(RegressorMixin, Estimator):
@@ -54,10 +51,14 @@ class Regressor(RegressorMixin, Estimator):
         return_std: bool = False,
         return_cov: bool = False,
         *,
+        interval: float | None = None,
         level: str = "observation",
         exposure: ArrayLike | None = None,
+        n_local: int | None = None,
     ) -> Any:
-        """Predict y, with the standard deviation or the covariance on request.
+        """Predict y, with standard deviation and interval, or the covariance, on request.
+
+        One call that asks for all costs about as much as one that asks for the standard deviation.
 
         Parameters
         ----------
@@ -65,6 +66,8 @@ class Regressor(RegressorMixin, Estimator):
             Queries.
         return_std, return_cov : bool
             Return (mean, std) or (mean, cov) instead of the mean; not both.
+        interval : float, default=None
+            Return also the ends of the interval that holds y with this probability, last.
         level : {"observation", "function"}
             Of a new observation (noise included, the default) or of the function behind it (of
             counts: their rate). `RegressionFilter` also knows "model": the function's projection
@@ -72,25 +75,33 @@ class Regressor(RegressorMixin, Estimator):
         exposure : float or array-like of shape (n,), default=None
             Of counts: predict those of so much exposure; None: of one each, with a warning where
             the model was fitted with others.
+        n_local : int, default=None
+            Of committees: answer from so many nearest rows, in place of those of the model; fewer
+            take less time. The first call with another number learns the error bars of such
+            answers. 0: from anchors alone.
 
         Returns
         -------
         mean : array of shape (n,) or (n, p)
         std : array of the same shape
         cov : array of shape (n, n) or (n, n, p)
+        lower, upper : arrays of the shape of the mean, where `interval` is given
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: ask for one of them")
-        answers = self._answers(X, level, exposure)
+        if interval is not None:
+            check_coverage(interval, "interval")
+            if return_cov:
+                raise ValueError("interval and return_cov exclude each other: ask for one of them")
+        answers = self._answers(X, level, exposure, n_local)
         with single_threaded():
             if return_cov:
                 check_square(answers.X.shape[0], "return_cov")
-                mean, covariance = answers.covariance(level)
-                return self._shaped(mean), self._shaped(covariance)
-            if not return_std:
-                return self._shaped(answers.mean(level))
-            mean, std = answers.moments(level)
-        return self._shaped(mean), self._shaped(std)
+                found = answers.covariance(level)
+            else:
+                found = _asked(answers, return_std, interval, level)
+        shaped = tuple(self._shaped(part) for part in found)
+        return shaped if len(shaped) > 1 else shaped[0]
 
     def predict_interval(
         self,
@@ -99,6 +110,7 @@ class Regressor(RegressorMixin, Estimator):
         *,
         level: str = "observation",
         exposure: ArrayLike | None = None,
+        n_local: int | None = None,
     ) -> tuple[Array, Array]:
         """Central interval that holds y (or the function) with probability `coverage`.
 
@@ -107,7 +119,7 @@ class Regressor(RegressorMixin, Estimator):
 
         Parameters
         ----------
-        X, level, exposure : as in `predict`
+        X, level, exposure, n_local : as in `predict`
         coverage : float, default=0.95
 
         Returns
@@ -115,7 +127,7 @@ class Regressor(RegressorMixin, Estimator):
         lower, upper : arrays of the shape of the mean
         """
         check_coverage(coverage)
-        answers = self._answers(X, level, exposure)
+        answers = self._answers(X, level, exposure, n_local)
         with single_threaded():
             lower, upper = answers.interval(coverage, level)
         return self._shaped(lower), self._shaped(upper)
@@ -128,6 +140,7 @@ class Regressor(RegressorMixin, Estimator):
         return_std: bool = True,
         interval: float | None = None,
         keep: Sequence[str] = (),
+        n_local: int | None = None,
     ) -> int:
         """Predict the rows of files and write the answers to another; memory stays bounded.
 
@@ -143,6 +156,7 @@ class Regressor(RegressorMixin, Estimator):
             Write "lower" and "upper" of the interval that holds y with this probability.
         keep : list of str, default=()
             Columns of `data` to copy: numbers that say which row is which.
+        n_local : as in `predict`
 
         Returns
         -------
@@ -151,18 +165,16 @@ class Regressor(RegressorMixin, Estimator):
         """
         check_is_fitted(self)
         if interval is not None:
-            check_coverage(interval)
+            check_coverage(interval, "interval")
+        names = [*(["mean", "std"] if return_std else ["mean"])]
+        names += [] if interval is None else ["lower", "upper"]
+        own = self._predictor(n_local)
 
         def ask(X: Array) -> dict[str, Array]:
             with single_threaded():
-                answers = self._answers_at(X, np.full(len(X), self.model_.units.shift))
-                if return_std:
-                    parts = dict(zip(("mean", "std"), answers.moments("observation")))
-                else:
-                    parts = {"mean": answers.mean("observation")}
-                if interval is not None:
-                    parts |= zip(("lower", "upper"), answers.interval(interval, "observation"))
-            each = (by_output(name, self._shaped(found)) for name, found in parts.items())
+                answers = self._answers_at(X, np.full(len(X), self.model_.units.shift), own)
+                found = _asked(answers, return_std, interval, LEVELS[0])
+            each = (by_output(name, self._shaped(part)) for name, part in zip(names, found))
             return {name: column for columns in each for name, column in columns.items()}
 
         return write_answers(self, data, path, keep, ask)
@@ -204,12 +216,13 @@ class Regressor(RegressorMixin, Estimator):
         *,
         level: str = "observation",
         exposure: ArrayLike | None = None,
+        n_local: int | None = None,
     ) -> Array:
         """The value that y (or the function) falls below with probability q.
 
         Parameters
         ----------
-        X, level, exposure : as in `predict`
+        X, level, exposure, n_local : as in `predict`
         q : float or 1-d array-like, between 0 and 1
             Its median is `quantile(X, 0.5)`.
 
@@ -218,42 +231,54 @@ class Regressor(RegressorMixin, Estimator):
         quantiles : array of the shape of the mean; with several q, these on a last axis
         """
         asked = check_probabilities(q)
-        answers = self._answers(X, level, exposure)
+        answers = self._answers(X, level, exposure, n_local)
         with single_threaded():
             found = [self._shaped(one) for one in answers.quantiles(asked, level)]
         return found[0] if np.ndim(q) == 0 else np.stack(found, axis=-1)
 
     def log_density(
-        self, X: ArrayLike, y: ArrayLike, *, exposure: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        exposure: ArrayLike | None = None,
+        n_local: int | None = None,
     ) -> Array:
         """The log of the predictive density at y, in its units; of counts, of their probability.
 
         Parameters
         ----------
-        X, exposure : as in `predict`
+        X, exposure, n_local : as in `predict`
         y : array-like of shape (n,) or (n, p)
 
         Returns
         -------
         log_density : array of the shape of y
         """
-        answers, seen = self._answers_and_targets(X, y, exposure)
+        answers, seen = self._answers_and_targets(X, y, exposure, n_local)
         with single_threaded():
             return self._shaped(answers.log_density(seen))
 
-    def cdf(self, X: ArrayLike, y: ArrayLike, *, exposure: ArrayLike | None = None) -> Array:
+    def cdf(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        exposure: ArrayLike | None = None,
+        n_local: int | None = None,
+    ) -> Array:
         """The probability of an observation of y or less: uniform over rows, if answers are right.
 
         Parameters
         ----------
-        X, exposure : as in `predict`
+        X, exposure, n_local : as in `predict`
         y : array-like of shape (n,) or (n, p)
 
         Returns
         -------
         probability : array of the shape of y
         """
-        answers, seen = self._answers_and_targets(X, y, exposure)
+        answers, seen = self._answers_and_targets(X, y, exposure, n_local)
         with single_threaded():
             return self._shaped(answers.distribution(seen))
 
@@ -304,42 +329,20 @@ class Regressor(RegressorMixin, Estimator):
             `mean, std = found`, and scores: `found.rmse`, `found.nlpd`, `found.coverage`. Rows
             of the first batch of a new stream have NaN.
         """
-        if not hasattr(self, "partial_fit"):
-            raise ValueError(f"{type(self).__name__} has no partial_fit: it learns by fit alone")
-        size = whole_number(batch, "batch")
-        rows, _ = check_rows(self, X, y, sample_weight, reset=not hasattr(self, "model_"))
-        mean, std = np.full((2, *rows.y.shape), np.nan)
-        missed, density = np.full((2, rows.w.size), np.nan)
-        start = 0
-        while start < rows.w.size:
-            known = hasattr(self, "model_")
-            part = slice(start, start + (size if known else min(size, FIRST_BATCH)))
-            own = rows.take(part)
-            if known:
-                shift = np.full(own.w.size, self.model_.units.shift)
-                with single_threaded():
-                    answers = self._answers_at(own.X, shift)
-                    mean[part], std[part] = answers.moments("observation")
-                    arrived = answers.arrived(own.y)
-                missed[part], density[part] = arrived.missed, arrived.log_density
-            if (own.w > 0).any():
-                y_own = own.y if rows.y.shape[1] > 1 else own.y[:, 0]
-                self.partial_fit(own.X.view(KnownColumns), y_own, own.w)
-            start = part.stop
-        mean, std = self._shaped(mean), self._shaped(std)
-        return Progressive.scored(mean, std, rows.y, missed, density)
+        return progressive(self, X, y, sample_weight, batch)
 
-    def _answers(self, X, level, exposure) -> Answers:
+    def _answers(self, X, level, exposure, n_local=None) -> Answers:
         """What the model knows at queries; refuses what it does not."""
         check_is_fitted(self)
         check_level(level, self.levels)
         X, model = check_queries(self, X), self.model_
         e = check_exposure(exposure, X.shape[0], model.likelihoods[0], used=model.units.exposed)
-        return self._answers_at(X, model.units.shift + np.log(e))
+        own = None if n_local is None else self._predictor(n_local)
+        return self._answers_at(X, model.units.shift + np.log(e), own)
 
-    def _answers_and_targets(self, X, y, exposure) -> tuple[Any, Array]:
+    def _answers_and_targets(self, X, y, exposure, n_local) -> tuple[Any, Array]:
         """The same, and y (n, p) to compare them with."""
-        answers = self._answers(X, LEVELS[0], exposure)
+        answers = self._answers(X, LEVELS[0], exposure, n_local)
         shape = (answers.X.shape[0], self.model_.scaling.scale.size)
         return answers, check_targets(y, shape)
 
@@ -387,3 +390,11 @@ class Regressor(RegressorMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _asked(answers: Any, std: bool, interval: float | None, level: str) -> list[Array]:
+    """Means, then standard deviations and the ends of an interval, where they are asked for."""
+    found = [*answers.moments(level)] if std or interval is not None else [answers.mean(level)]
+    if not std:
+        found = found[:1]
+    return found if interval is None else [*found, *answers.interval(interval, level)]

@@ -29,7 +29,7 @@ class ScaledAnswers(Answers):
         mean, C = super().covariance(level)
         if level != OBSERVATION:
             return mean, C
-        found = self.predictor.predict(self.X, self.engine)
+        found = self._found(level)
         each = [_of_output(found.variance, j, ndim=1) for j in range(mean.shape[1])]
         plain = np.stack(each, axis=1) + self._noises()
         now = C.diagonal().T  # (n, p), as it should be
@@ -72,7 +72,9 @@ class ScaledAnswers(Answers):
         return np.hstack([self._seen(y, j) for j in range(len(self.likelihoods))])
 
     def _inputs(self, found: Prediction) -> ScaleInputs:
-        return self.predictor.inputs(self.X, found)
+        if found is not self.made.others.get(""):
+            return self.predictor.inputs(self.X, found)
+        return self.made.named("inputs", lambda: self.predictor.inputs(self.X, found))
 
     def _margins(self, found: Prediction) -> Margins:
         return self.predictor.scale.predictive(self._inputs(found))

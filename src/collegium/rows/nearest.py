@@ -76,6 +76,9 @@ class Nearby:
         S = metric.forward(X)
         return cls(metric, cKDTree(S), AmongLevels.of(metric, X, S))
 
+    def __len__(self) -> int:
+        return self.tree.n
+
     def nearest(self, Xs: Array, k: int) -> Array:
         """Numbers of the k rows nearest to each query, nearest first  (n, k)."""
         if self.among is None:

@@ -104,6 +104,10 @@ class ErrorPredictor:
     def predict(self, X: Array, engine: Any) -> Prediction:
         return self.own.predict(X, engine)
 
+    def prepare(self, engine: Any) -> int:
+        """Make what answers need before they are asked for; see `CellPredictor.prepare`."""
+        return self.own.prepare(engine) if hasattr(self.own, "prepare") else 0
+
     def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
         return self.own.joint(X, engine)
 
