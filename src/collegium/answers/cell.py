@@ -3,9 +3,8 @@
     mean(x) = K(x, P)W        P the k rows nearest to the centre and the anchors (`Shared`)
     var f(x) = k(x, x) − |L⁻¹K(X_S, x)|²,   LLᵀ = K(X_S, X_S) + Ψ,   S the nearest `near` of them
 
-A mean costs k + m kernel values. The variance given few rows, and no anchors, is larger than that
-of the mean's error, by much the same factor everywhere (`Cells.factor`), and costs
-near²/2.
+A mean costs k + m kernel values, a variance near²/2 steps. Given few rows, and no anchors, it is
+larger than that of the mean's error: see `Cells.variance`.
 """
 
 from __future__ import annotations

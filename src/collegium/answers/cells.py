@@ -7,7 +7,7 @@ else is asked. Cells are made when first asked for and kept in a cache of bounde
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -25,7 +25,7 @@ from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from . import places
 from .cell import Cell, factor_of
-from .local import Shared
+from .local import Shared, around
 from .places import AroundRows, Boxes, Name
 from .predictors import Exact, Informed, Local, Predictor
 
@@ -33,7 +33,7 @@ Array = np.ndarray
 #: Cells that a worker answers for at a time, or at least so many queries.
 AT_ONCE, QUERIES = 16, 512
 #: Rows of one cell that are left out, and the nearest to a centre among which they are looked for.
-LEFT_OUT, AROUND = 8, 1000
+LEFT_OUT, AROUND = 4, 1000
 
 
 @record("answers.cells/1")
@@ -45,13 +45,26 @@ class Cells:
     near: int  # of these, rows that variances are made of
     centres: Array  # rows (c, d); none: cells are boxes
     memory: float  # most bytes of cells that are kept
-    factor: float = 1.0  # of variances, by rows that were left out
+    power: float = 1.0  # of variances over those of the prior; see `variance`
+    weights: Array | None = None  # of means, cell by cell (c, m + k, p); None: solved for if asked
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array, k: int, near: int, memory: float) -> Cells:
         """Of rows X."""
         few = places.few_coordinates(Metric.of(kernel, X))
         return cls(k, near, X[:0] if few else places.centres(X), memory)
+
+    def variance(self, given: Array, prior: Array) -> Array:
+        """prior·(given/prior)^power: that of a mean of more rows, where `given` is of few.
+
+        Far from all rows both are the prior's. The power is learnt from rows left out.
+        """
+        return scaled_variance(given, prior, self.power)
+
+
+def scaled_variance(given: Array, prior: Array, power: float) -> Array:
+    prior = np.maximum(prior, 1e-300)
+    return prior * (given / prior) ** power
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +124,9 @@ class CellPredictor(Predictor):
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         mean, variance = self._each(Cell.predict, Xs, engine)
-        return Prediction(self._everywhere(Xs, engine) + mean, self.cells.factor * variance)
+        prior = self.committee.basis.kernel.diag(Xs)
+        found = self.cells.variance(variance, prior)
+        return Prediction(self._everywhere(Xs, engine) + mean, found)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """By the nearest rows of each query: cells know nothing of each other."""
@@ -148,13 +163,21 @@ class CellPredictor(Predictor):
 
     def prepare(self, engine: Any) -> int:
         """Make the cells that rows are in, as many as can be kept; their number."""
-        names, _ = self.places.names(self.rows.X)
-        if not names:
-            return 0
-        most = int(self.cells.memory // max(self.cell(names[0]).nbytes, 1))
+        if self.cells.centres.size:
+            names = [(i,) for i in range(self.cells.centres.shape[0])]
+        else:
+            names, _ = self.places.names(self.rows.X)
+        most = int(self.cells.memory // max(self.cell(names[0]).nbytes, 1)) if names else 0
         batches = [names[i : i + AT_ONCE] for i in range(0, min(len(names), most), AT_ONCE)]
         engine.map(lambda some: [self.cell(name) for name in some] and None, batches)
         return len(self.cache)
+
+    def with_weights(self) -> Cells:
+        """Cells whose means need not be solved for again; where they are around rows."""
+        if not (self.cells.centres.size and self.cells.k):
+            return self.cells
+        each = [self.cell((i,)).weights for i in range(self.cells.centres.shape[0])]
+        return replace(self.cells, weights=np.stack(each))
 
     def cell(self, name: Name) -> Cell:
         return self.cache.get(name, lambda: self._made(name))
@@ -165,18 +188,24 @@ class CellPredictor(Predictor):
 
     def _made(self, name: Name) -> Cell:
         at = self._around(name)
-        rows = self.rows.take(at)
-        return self._cell(rows, self._shared(rows, at) if self.cells.k else None)
+        return self._cell(self.rows.take(at), self._means(name, at))
 
-    def _cell(self, rows: Rows, shared: Shared | None) -> Cell:
+    def _means(self, name: Name, at: Array) -> Expansion | None:
+        c, known = self.committee, self.cells.weights
+        if not self.cells.k:
+            return None
+        if known is None:
+            return self._shared(at).expansion(c.basis, c.belief)
+        return around(c.basis, c.belief, self.rows.X[at], known[name[0]])
+
+    def _cell(self, rows: Rows, means: Expansion | None) -> Cell:
         c = self.committee
-        means = None if shared is None else shared.expansion(c.basis, c.belief)
         return Cell.of(c.basis, c.noise, rows.take(slice(self.cells.near)), means)
 
-    def _shared(self, rows: Rows, at: Array) -> Shared:
+    def _shared(self, at: Array) -> Shared:
         design = getattr(self.accurate, "design", None)
         V = None if design is None else design[at].T
-        return Shared.of(self.committee.basis, self.committee.noise, rows, V)
+        return Shared.of(self.committee.basis, self.committee.noise, self.rows.take(at), V)
 
     def all_bytes(self, X: Array) -> float:
         """About how many all cells with rows take; X: some of these, drawn at random."""
@@ -184,7 +213,7 @@ class CellPredictor(Predictor):
         each = self.cell(names[0]).nbytes
         if self.cells.centres.size:
             return each * self.cells.centres.shape[0]
-        own = np.array([self._in_cell(name, self._around(name)).size for name in names])
+        own = np.array([self._in_cell(name).size for name in names])
         return each * self.rows.w.size * float((1.0 / np.maximum(own, 1))[number].mean())
 
     def left_out(self, names: Sequence[Name], only: Array | None = None) -> LeftOut:
@@ -200,13 +229,13 @@ class CellPredictor(Predictor):
 
     def _left_out(self, name: Name, only: Array | None) -> LeftOut:
         c, at, near = self.committee, self._around(name), self.cells.near
-        own = self._in_cell(name, at)
+        own = self._in_cell(name)
         own = own if only is None else np.intersect1d(own, only)
         own = own[evenly_spaced(own.size, LEFT_OUT)]
         rows, queries = self.rows.take(at), self.rows.take(own)
-        shared = self._shared(rows, at) if self.cells.k else None
-        cell = self.cache.get(name, lambda: self._cell(rows, shared))
-        mean, variance = cell.predict(queries.X)
+        shared = self._shared(at) if self.cells.k else None
+        means = None if shared is None else shared.expansion(c.basis, c.belief)
+        mean, variance = self.cache.get(name, lambda: self._cell(rows, means)).predict(queries.X)
         place = np.argmax(at == own[:, None], axis=1)  # among the rows of the cell
         inside = at[place] == own
         error = queries.y - mean
@@ -222,12 +251,13 @@ class CellPredictor(Predictor):
         variance[inside] = np.maximum(alone, 0.0)
         return LeftOut(own, error, variance)
 
-    def _in_cell(self, name: Name, at: Array) -> Array:
-        """Numbers of rows in a cell that has the rows `at`; the centre is no row like others."""
+    def _in_cell(self, name: Name) -> Array:
+        """Numbers of rows in a cell, ascending; the centre is no row like others."""
         if self.cells.centres.size:
             at = self.places.nearest(self.near, name, min(AROUND, self.rows.w.size))[1:]
-        known, number = self.places.names(self.rows.X[at])
-        return np.sort(at[number == known.index(name)]) if name in known else at[:0]
+        else:
+            at = self._around(name)
+        return np.sort(at[self.places.inside(name, self.rows.X[at])])
 
 
 def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:

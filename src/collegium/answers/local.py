@@ -27,6 +27,7 @@ from ..messages.message import Belief
 from ..numerics import linalg
 from ..numerics.tiles import by_tiles
 from ..rows.rows import AnyRows, Prediction, Rows
+from .neighbourhoods import Neighbourhoods, solve
 
 Array = np.ndarray
 
@@ -140,11 +141,8 @@ class Shared:
             assert self.weights is not None
             root = np.sqrt(self.rows.W)[:, None]
             beta = self.weights - root * linalg.solve_posdef(self.factor, root * fitted)
-        rest, t = basis.expansion(belief.mean - self.V @ beta), basis.first
-        points = np.concatenate([rest.points, self.rows.X])
-        weights = np.concatenate([rest.weights, beta])
-        # of a trend, K(x, X_N)β has what V_Nβ took away: E[β] is left
-        return Expansion(rest.kernel, points, weights, rest.line, belief.mean[:t])
+        rest = basis.expansion(belief.mean - self.V @ beta)
+        return around(basis, belief, self.rows.X, np.concatenate([rest.weights, beta]))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         left, t = self.residual(basis, belief, Xs)
@@ -155,6 +153,13 @@ class Shared:
         Vs, _, a = self._given(basis, Xs)
         t = Vs - self.V @ self._solved(a)
         return linalg.mirror(linalg.subtract_gram(basis.residual(Xs, Vs), a.T)), t
+
+
+def around(basis: Anchors, belief: Belief, X: Array, weights: Array) -> Expansion:
+    """x ↦ K(x, (Z, X))W; of a trend, K(x, X)β has what V_Nβ took away: E[β] is left."""
+    own = basis.expansion(belief.mean)
+    points = np.concatenate([own.points, X])
+    return Expansion(own.kernel, points, weights, own.line, belief.mean[: basis.first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +230,19 @@ class Corrections:
 
 def correct(
     basis: Anchors, noise: float, rows: AnyRows, Xs: Array, neighbours: Array,
-    VT: Array | None = None,
+    VT: Array | None = None, *, single: bool = False,
 ) -> Corrections:  # fmt: skip
     """Solve Cw = c for each query's neighbours  (q, k), whatever the other queries are.
 
-    VT: the design of all rows  (n, m), if known already. Sites carry their own noise.
+    VT: the design of all rows  (n, m), if known already. Sites carry their own noise. `single`: in
+    single precision, but for systems that this does not solve.
     """
-    return correct_each(basis, noise, [rows], Xs, neighbours, VT)[0]
+    return correct_each(basis, noise, [rows], Xs, neighbours, VT, single=single)[0]
 
 
 def correct_each(
     basis: Anchors, noise: float, kinds: Sequence[AnyRows], Xs: Array, neighbours: Array,
-    VT: Array | None = None,
+    VT: Array | None = None, *, single: bool = False,
 ) -> list[Corrections]:  # fmt: skip
     """`correct` for several latent functions: rows that differ in their sites alone."""
     q, k = neighbours.shape
@@ -250,78 +256,19 @@ def correct_each(
     prior = np.maximum(basis.kernel.diag(Xs), near_prior)
     weights, noisy = np.empty((len(kinds), q, k)), np.empty((len(kinds), q, k))
     left = np.tile(basis.residual_diag(Xs, Vs), (len(kinds), 1))
-    work = Workspace.of(basis, k)
-    psi = [rows.psi(noise) if isinstance(rows, Rows) else None for rows in near]
-    for i in range(q):
+    work = Neighbourhoods.of(basis, k, q, single=single)
+    for i, C in work.residuals(X, VT, members, Xs, Vs):
         at, scale = members[i], float(prior[i]) or 1.0
-        work.load(X[at], VT[at], Xs[i], Vs[:, i])
         for j, rows in enumerate(near):
-            known = None
-            if psi[j] is not None:
-                known = work.solve(psi[j][at], 4.0 * scale, weights[j, i])
-                noisy[j, i] = psi[j][at] * weights[j, i]
-            if known is None:
-                C, c = work.residual()
-                weights[j, i], noisy[j, i], known = _solve(C, c, rows.take(at), noise, scale)
+            own, found = rows.take(at), None
+            if isinstance(own, Rows):
+                found = solve(C if len(near) == 1 else C.copy(), own.psi(noise), 4.0 * scale)
+            if found is None:  # of sites, or with jitter
+                found = _solve(*work.again(X[at], VT[at], Xs[i], Vs[:, i]), own, noise, scale)
+            weights[j, i], noisy[j, i], known = found
             left[j, i] -= known
     each = zip(near, weights, left, noisy)
     return [Corrections(rows, V, Vs, members, w, rest, Psiw) for rows, w, rest, Psiw in each]
-
-
-@dataclass(eq=False)
-class Workspace:
-    """The residual covariance of k rows and of a query behind them, [[C, c], [cᵀ, ·]].
-
-    Its arrays are used again for one query after the other: making them anew takes longer than
-    filling them.
-    """
-
-    basis: Anchors
-    X: Array  # (k + 1, d)
-    V: Array  # their design  (k + 1, m)
-    K: Array  # lower triangle  (k + 1, k + 1)
-    room: Array
-    filled: bool = False
-
-    @classmethod
-    def of(cls, basis: Anchors, k: int) -> Workspace:
-        K, room = np.empty((2, k + 1, k + 1))
-        return cls(basis, np.empty((k + 1, basis.Z.shape[1])), np.empty((k + 1, basis.m)), K, room)
-
-    def load(self, X: Array, VT: Array, x: Array, Vs: Array) -> None:
-        """Take rows and a query."""
-        self.X[:-1], self.X[-1] = X, x
-        self.V[:-1], self.V[-1] = VT, Vs
-        self.filled = False
-
-    def _fill(self) -> None:
-        self.basis.kernel.fill(self.X, self.K, self.room)
-        linalg.subtract_gram(self.K, self.V)
-        self.filled = True
-
-    def residual(self) -> tuple[Array, Array]:
-        """C, lower triangle, and c."""
-        if not self.filled:
-            self._fill()
-        return self.K[:-1, :-1].copy(), self.K[-1, :-1].copy()
-
-    def solve(self, psi: Array, corner: float, w: Array) -> float | None:
-        """Write w = (C + Ψ)⁻¹c, return cᵀw; None: C + Ψ needs jitter.
-
-        The last row of the factor of [[C + Ψ, c], [cᵀ, corner]] is L⁻¹c; the corner only has to
-        be above cᵀ(C + Ψ)⁻¹c.
-        """
-        if not self.filled:
-            self._fill()
-        self.filled = False
-        diagonal = self.K.reshape(-1)[:: self.K.shape[0] + 1]
-        diagonal[:-1] += psi
-        diagonal[-1] = corner
-        if not linalg.factorise(self.K):
-            return None
-        a = self.K[-1, :-1]
-        w[:] = linalg.solve_first_upper(self.K, a)
-        return float(a @ a)
 
 
 def _solve(

@@ -53,6 +53,10 @@ class AroundRows:
         """The k rows nearest to the centre, nearest first."""
         return rows.nearest(self.X[name[0] : name[0] + 1], k)[0]
 
+    def inside(self, name: Name, X: Array) -> Array:
+        """Whether queries are in a cell  (q,)."""
+        return self.near.nearest(X, 1)[:, 0] == name[0]
+
 
 def centres(X: Array) -> Array:
     """Random rows, one for SIZE of them  (c, d).
@@ -85,11 +89,11 @@ class Boxes:
 
     def names(self, X: Array) -> tuple[list[Name], Array]:
         """As those of `AroundRows`: the level and the place of the box at that level."""
-        S = np.clip((self.metric.forward(X) - self.low) / self.side, -FAR, FAR)
+        S = self._forward(X)
         found: dict[Name, int] = {}
         number, waiting = np.empty(S.shape[0], dtype=int), np.arange(S.shape[0])
         for level in range(LEVELS + 1):
-            place = np.floor(S[waiting] * 2.0**level).astype(np.int64)
+            place = _place(S[waiting], level)
             boxes, own = np.unique(place, axis=0, return_inverse=True)
             own = own.reshape(-1)
             names = [(level, *map(int, box)) for box in boxes]
@@ -108,6 +112,13 @@ class Boxes:
     def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
         return nearest(self.tree, self._centres([name]), k)[0]
 
+    def inside(self, name: Name, X: Array) -> Array:
+        return (_place(self._forward(X), name[0]) == np.array(name[1:])).all(axis=1)
+
+    def _forward(self, X: Array) -> Array:
+        """In units of the first cube."""
+        return np.clip((self.metric.forward(X) - self.low) / self.side, -FAR, FAR)
+
     def _centres(self, names: Sequence[Name]) -> Array:
         """(c, e)."""
         each = np.array(names, dtype=float)
@@ -123,6 +134,11 @@ class Boxes:
                 far, _ = self.tree.query(self._centres(new), k=[1, self.k])
                 self.depths.update(zip(new, (far[:, 1] - far[:, 0]).tolist()))
             return np.array([self.depths[name] for name in names])
+
+
+def _place(S: Array, level: int) -> Array:
+    """Places of boxes at a level  (q, e)."""
+    return np.floor(S * 2.0**level).astype(np.int64)
 
 
 def few_coordinates(metric: Metric) -> bool:

@@ -25,9 +25,10 @@ from ..numerics import linalg
 from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.nearest import Nearby
-from ..rows.rows import AnyRows, Prediction
+from ..rows.rows import AnyRows, Prediction, Rows
 from . import local
 from .local import Shared
+from .neighbourhoods import single_will_do
 
 Array = np.ndarray
 
@@ -69,6 +70,10 @@ class Predictor:
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """Means, variances and the covariance  (q, q)."""
         raise TypeError("abstract predictor")
+
+    def prepare(self, engine: Any) -> int:
+        """Make what answers need before they are asked for; how many cells there are."""
+        return 0
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         """Means alone  (q, p); overridden where they cost less than variances."""
@@ -216,6 +221,12 @@ class Local(Predictor):
         return other
 
     @cached_property
+    def single(self) -> bool:
+        """Whether single precision will do; not asked of rows that are not in memory."""
+        c, rows = self.committee, self.rows
+        return isinstance(rows, Rows) and single_will_do(c.basis.kernel, c.noise, rows, self.k)
+
+    @cached_property
     def design(self) -> Array | None:
         """Vᵀ of all rows  (n, m); None where it is too large to keep, or not worth it."""
         if not self.lasting:
@@ -242,14 +253,18 @@ class Local(Predictor):
             others = near != own[part, None]
             others[others.all(axis=1), -1] = False  # among too many like it
             near = near[others].reshape(others.shape[0], -1)
-            found = local.correct(c.basis, c.noise, self.rows, X[part], near, self.design)
+            found = local.correct(
+                c.basis, c.noise, self.rows, X[part], near, self.design, single=self.single
+            )
             parts.append(found.predict(c.basis, c.belief, X[part]))
         return Prediction.joined(parts)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
         neighbours = self.near.nearest(Xs, self.k)
-        found = local.correct(c.basis, c.noise, self.rows, Xs, neighbours, self.design)
+        found = local.correct(
+            c.basis, c.noise, self.rows, Xs, neighbours, self.design, single=self.single
+        )
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
 
@@ -264,7 +279,7 @@ def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Predi
     def answer(batch: Array) -> list[Prediction]:
         X = Xs[batch]
         neighbours = first.near.nearest(X, first.k)
-        found = local.correct_each(c.basis, c.noise, kinds, X, neighbours, VT)
+        found = local.correct_each(c.basis, c.noise, kinds, X, neighbours, VT, single=first.single)
         return [part.predict(c.basis, one.committee.belief, X) for part, one in zip(found, answers)]
 
     each = zip(*engine.map(answer, batches))

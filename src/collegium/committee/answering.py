@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..answers.cells import Cells, LeftOut
+from ..answers.cells import Cells, LeftOut, scaled_variance
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import Local
 from ..engines.local import Serial
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 Array = np.ndarray
 Say = Callable[[str], None]
 #: Rows that means of cells are made of; of means that are refined; nearest rows. Most first.
-CELL_ROWS, REST_ROWS, NEAREST_ROWS = (800, 400, 200, 100), (100,), (200, 100, 50, 25)
+CELL_ROWS, REST_ROWS, NEAREST_ROWS = (800, 400, 200, 100), (100,), (200, 100, 50, 25, 12)
 #: Rows that variances of cells are made of, most first; a model has so many times as many rows.
 VARIANCE_ROWS, LEAST_ROWS = (200, 100, 50), 4
 #: Cells that show what they are worth, of these the first ones; queries that show how long one
 #: takes, and about how many seconds they may take.
-SHOWN, FEW, TIMED, LONG_ENOUGH = 128, 24, 256, 0.2
+SHOWN, FEW, TIMED, LONG_ENOUGH = 256, 24, 256, 0.2
 #: A model that has grown by this factor since a way was chosen is looked at anew.
 GROWN = 2.0
-#: Bounds of the log of the factor of variances.
-FACTORS = (-7.0, 3.0)
+#: Bounds of the power of variances.
+POWERS = (0.25, 4.0)
 
 
 class AnswerTimeWarning(UserWarning):
@@ -91,6 +91,11 @@ class Way:
     model: CommitteeModel
     milliseconds: float  # of CPU time, a row
     log_density: float  # of rows left out, on average; −inf: too slow to be looked at
+    answers: Any = None  # who answers for f, with the cells that were made
+
+    def predictor(self) -> Any:
+        own = self.answers
+        return self.model.predictor(own and replace(own, cells=self.model.cells))
 
 
 def with_n_local(model: Any, k: int, say: Say) -> Any:
@@ -155,8 +160,9 @@ def _normal_density(error: Array, variance: Array) -> Array:
     return -0.5 * (np.log(2.0 * np.pi * wide) + error**2 / wide)
 
 
-def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> Fast:
-    """The way of answering with the best density at rows left out, of those quick enough."""
+def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tuple[Fast, Any]:
+    """The way of answering with the best density at rows left out, of those quick enough; and who
+    answers so."""
     tried = list(ways(model, asked, memory, say))
     quick = [one for one in tried if one.milliseconds <= asked]
     if quick:
@@ -171,28 +177,30 @@ def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> Fast
             stacklevel=2,
         )
     say(f"answers by {best.words}")
-    return Fast(
+    found = Fast(
         asked, memory, model.n_kept, best.model.n_local, best.model.cells, best.model.errors,
         bool(best.model.averaged),
         tuple((one.words, one.milliseconds, one.log_density) for one in tried),
     )  # fmt: skip
+    return found, best.predictor()
 
 
 def ways(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterator[Way]:
-    """By nearest rows and by cells, of each those that use more rows first, until one is quick
-    enough. The quickest of a kind is looked at in any case."""
+    """By nearest rows and by cells, of each those of most rows first, as long as fewer are
+    better. The quickest of a kind is looked at in any case."""
     kinds = [_as_fitted(model) if model.exact else _by_nearest(model, asked, say)]
     if model.stored is None and model.n_kept >= LEAST_ROWS * VARIANCE_ROWS[-1]:
         kinds.append(_by_cells(model, asked, memory, say))
     for kind in kinds:
+        best = -np.inf
         for way in kind:
-            say(
-                f"{way.words}: {way.milliseconds:.3f} ms a row, log density of rows left out "
-                f"{way.log_density:.3f}"
-            )
+            slow = way.log_density == -np.inf
+            worth = "" if slow else f", log density of rows left out {way.log_density:.3f}"
+            say(f"{way.words}: {way.milliseconds:.3f} ms a row{worth}")
             yield way
-            if way.milliseconds <= asked:
+            if way.log_density < best:
                 break
+            best = way.log_density
 
 
 def _as_fitted(model: CommitteeModel) -> Iterator[Way]:
@@ -252,20 +260,20 @@ def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> 
     names = answers.places.names(model.rows_at(at).X)[0]
     only = None if known is None else at
     first = answers.left_out(names[:FEW], only)
-    queries = model.rows_at(first.own[:: 1 if known is not None else 2]).X
+    queries = model.rows_at(first.own).X
     spent = milliseconds_a_row(model.predictor(answers), queries)
     if spent > asked and not last:
-        return Way(words, model, spent, -np.inf)
+        return Way(words, model, spent, -np.inf, answers)
     left = first + answers.left_out(names[FEW:], only)
     model, found = _calibrated(model, answers.committee.rows().y, left)
     model, score = with_errors_left_out(model, left.own, found, say)
-    return Way(words, model, spent, score)
+    return Way(words, model, spent, score, answers)
 
 
 def _calibrated(
     model: CommitteeModel, y: Array, left: LeftOut
 ) -> tuple[CommitteeModel, Prediction]:
-    """The model with the factor of variances that errors at rows left out ask for, and answers at
+    """The model with the power of variances that errors at rows left out ask for, and answers at
     these; `y`: targets of all rows that cells see."""
     rows, mean = model.rows_at(left.own), y[left.own] - left.error
     if model.exact:
@@ -274,23 +282,26 @@ def _calibrated(
     found = _refined(model, left.own, Prediction(mean, left.variance))
     if model.rest is not None and model.refined_errors is None:
         return model, found  # of refined means no errors are known
-    rest = model.committee.noise + rows.known()
-    factor = factor_of_variances(rows.y - found.mean, left.variance, rest)
+    prior, rest = model.kernel.diag(rows.X), model.committee.noise + rows.known()
     assert model.cells is not None
-    model = replace(model, cells=replace(model.cells, factor=factor))
-    return model, Prediction(found.mean, factor * found.variance)
+    cells = replace(
+        model.cells, power=power_of_variances(rows.y - found.mean, left.variance, prior, rest)
+    )
+    variance = cells.variance(left.variance, prior)
+    return replace(model, cells=cells), Prediction(found.mean, variance)
 
 
-def factor_of_variances(error: Array, variance: Array, rest: Array | float) -> float:
-    """κ that makes errors (h, p) likeliest under N(0, κ variance + rest)."""
+def power_of_variances(error: Array, given: Array, prior: Array, rest: Array | float) -> float:
+    """The power of `Cells.variance` under which errors (h, p) are likeliest; `rest`: noise."""
+    rest = np.maximum(rest, 1e-300)
 
-    def loss(log_factor: float) -> float:
-        return -float(_normal_density(error, np.exp(log_factor) * variance + rest).mean())
+    def loss(power: float) -> float:
+        variance = scaled_variance(given, prior, power) + rest
+        return -float(_normal_density(error, variance).mean())
 
     if not error.size:
         return 1.0
-    rest = np.maximum(rest, 1e-300)
-    return float(np.exp(minimize_scalar(loss, bounds=FACTORS, method="bounded").x))
+    return float(minimize_scalar(loss, bounds=POWERS, method="bounded").x)
 
 
 def milliseconds_a_row(answers: Any, X: Array) -> float:

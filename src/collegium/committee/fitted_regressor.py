@@ -16,7 +16,7 @@ from ..interface.limits import answer_time_allowed
 from ..likelihoods.base import Scalar
 from ..numerics.threads import single_threaded
 from ..transforms.warping import WarpedAnswers
-from .answering import Fast, chosen, with_n_local
+from .answering import chosen, with_n_local
 from .arguments import check_answer_time, nearest_rows
 
 Array = np.ndarray
@@ -82,33 +82,31 @@ class Fitted(Explained):
             return with_n_local(self.model_, n_local, self._say()).predictor()
 
     def _within(self, limit: tuple[float, float]) -> Any:
-        with single_threaded():
-            return self._fast(limit).of(self.model_).predictor()
-
-    def _fast(self, limit: tuple[float, float]) -> Fast:
-        """How to answer in time: as `fit` found it, or looked for now."""
+        """Who answers in time: as `fit` found it, or looked for now."""
         model = self.model_
         check_answer_time(
             gaussian=model.given is None, transductive=model.query_size > 0,
             keeps_rows=model.n_local > 0,
         )  # fmt: skip
-        if model.fast is not None and model.fast.holds(*limit, model.n_kept):
-            return model.fast
-        return chosen(model, *limit, self._say())
+        with single_threaded():
+            if model.fast is not None and model.fast.holds(*limit, model.n_kept):
+                return model.fast.of(model).predictor()
+            return chosen(model, *limit, self._say())[1]
 
     def _prepare(self) -> None:
         """After `fit`: choose how to answer in time, and make what that needs."""
         limit = answer_time_allowed(self.answer_time)
         if limit is None:
             return
+        say, engine = self._say(), choose_engine(self.engine, self.n_jobs)
         with single_threaded():
-            self.model_ = replace(self.model_, fast=self._fast(limit))
-            own = self._predictor()
-            if hasattr(own, "prepare"):
-                say = self._say()
-                say.task = "preparing answers"
-                number = own.prepare(say.watch(choose_engine(self.engine, self.n_jobs)))
+            fast, own = chosen(self.model_, *limit, say)
+            say.task = "preparing answers"
+            if number := own.prepare(say.watch(engine)):
                 say(f"{number} cells are ready")
+                fast = replace(fast, cells=own.with_weights())
+            self.model_ = replace(self.model_, fast=fast)
+            self._made.others[f"answer_time={limit}"] = own
 
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
         warping = self.model_.warping

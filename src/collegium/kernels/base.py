@@ -39,11 +39,13 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
-        """K(X, X) on the lower triangle of `out`  (n, n); `room`, as large, may be overwritten.
+        """K(X, X) of several sets of rows (b, n, d) on the lower triangles of `out`  (b, n, n).
 
-        For many small matrices, one after the other: no array is made for each.
+        In the precision of `out`; `room`, as large, may be overwritten. No array is made for each
+        set, and what is filled for one does not depend on the others.
         """
-        out[...] = self.value(X)
+        for own, K in zip(X, out):
+            K[...] = self.value(own)
 
     def to(self, Z: Array) -> To:
         """x ↦ K(x, Z), as `value` has it, for few x at a time, often."""

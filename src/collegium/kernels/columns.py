@@ -97,7 +97,8 @@ class On(Wrapped):
             object.__setattr__(self, "positions", chosen)
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
-        self.kernel.fill(self.seen(X), out, room)
+        seen = self.seen(X.reshape(-1, X.shape[2]))
+        self.kernel.fill(seen.reshape(*X.shape[:2], -1), out, room)
 
     def _name(self) -> str:
         return type(self.kernel).__name__

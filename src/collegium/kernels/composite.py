@@ -70,7 +70,7 @@ class Composite(Kernel):
         return Joined(self, Z[:0], join, tuple(part.to(Z) for part in self.parts))
 
     def _fill(self, join: Callable, X: Array, out: Array, room: Array) -> None:
-        """One part after the other, joined on the lower triangle."""
+        """One part after the other, joined on the lower triangles."""
         self.parts[0].fill(X, out, room)
         for part in self.parts[1:]:
             part.fill(X, room, np.empty_like(room))  # untouched unless the part has parts

@@ -133,7 +133,17 @@ class Stationary(Leaf):
         return mirror(K) if Z is None else K
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
-        type(self).value_leaf(*self._arguments(X, None), True, out)
+        if self.categories:
+            return super().fill(X, out, room)
+        nearest = np.abs(X).argmin(axis=1, keepdims=True)
+        S = scaled_columns(X - np.take_along_axis(X, nearest, axis=1), self.length_scale)
+        if out.dtype == np.float32:
+            S = np.clip(S, -1e15, 1e15).astype(np.float32)  # so that squares are finite
+        ST, values = np.ascontiguousarray(S.transpose(0, 2, 1)), [self.variance, *self._shapes()]
+        with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
+            scalars = [out.dtype.type(value) for value in values]
+        for own, ownT, K in zip(S, ST, out):
+            type(self).value_leaf(own, ownT, *scalars, True, K)
 
     def to(self, Z: Array) -> To:
         return super().to(Z) if self.categories else Scaled.of(self, Z)

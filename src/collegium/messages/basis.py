@@ -93,13 +93,16 @@ class Anchors:
 
     def design(self, X: Array) -> Array:
         """V = L⁻¹K(Z, X), column-major: the column of one row of X is contiguous."""
-        if self.m == 0:
-            return np.empty((0, X.shape[0]))
-        base, beta = self._parts()
-        if beta is None:
-            return linalg.solve_lower(self.factor, self.kernel.value(X, self.Z).T, overwrite=True)
-        own = linalg.solve_lower(self._own(), base.value(X, self.Z).T, overwrite=True)
-        return np.asfortranarray(np.vstack([beta.design(X), own]))
+        return self._design(X, self._parts()[0].value(X, self.Z)) if self.m else self._nothing(X)
+
+    def _nothing(self, X: Array) -> Array:
+        return np.empty((0, X.shape[0]))
+
+    def _design(self, X: Array, K: Array) -> Array:
+        """From K(X, Z), which is overwritten."""
+        beta = self._parts()[1]
+        own = linalg.solve_lower(self._own(), K.T, overwrite=True)
+        return own if beta is None else np.asfortranarray(np.vstack([beta.design(X), own]))
 
     def _own(self) -> Array:
         """The factor of the values at anchors."""
@@ -108,7 +111,10 @@ class Anchors:
 
     def design_of(self, Xs: Array) -> Array:
         """`design` of queries, each the same whatever the others are  (m, q)."""
-        return by_tiles(lambda tile: (self.design(tile).T,), Xs)[0].T
+        if not self.m:
+            return self._nothing(Xs)
+        values = self._parts()[0].to(self.Z)
+        return by_tiles(lambda tile: (self._design(tile, values(tile)).T,), Xs)[0].T
 
     def expansion(self, v: Array) -> Expansion:
         """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p): one solve with L serves any number of x."""

@@ -7,7 +7,7 @@ this file.
 """
 
 import ctypes
-from ctypes import byref, c_double, c_int
+from ctypes import byref, c_double, c_float, c_int
 
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
@@ -28,16 +28,21 @@ def _routine(module, name: str, n_arguments: int):
 
 
 _dpotrf = _routine(cython_lapack, "dpotrf", 5)
+_spotrf = _routine(cython_lapack, "spotrf", 5)
 _dpotri = _routine(cython_lapack, "dpotri", 5)
 _dtrsm = _routine(cython_blas, "dtrsm", 11)
 _dtrsv = _routine(cython_blas, "dtrsv", 8)
+_strsv = _routine(cython_blas, "strsv", 8)
 _dsyrk = _routine(cython_blas, "dsyrk", 10)
+_ssyrk = _routine(cython_blas, "ssyrk", 10)
+SINGLE = np.dtype(np.float32)
 
 
 def potrf(A: Array) -> int:
     """Replace the lower triangle of A (n, n) by its Cholesky factor. Returns 0 on success."""
     n, info = c_int(A.shape[0]), c_int(0)
-    _dpotrf(b"U", byref(n), A.ctypes.data, byref(n), byref(info))
+    work = _spotrf if A.dtype == SINGLE else _dpotrf
+    work(b"U", byref(n), A.ctypes.data, byref(n), byref(info))
     return info.value
 
 
@@ -49,7 +54,8 @@ def potri(L: Array) -> None:
 
 def trsv(L: Array, n: int, b: Array, transposed: bool) -> None:
     """b <- L⁻¹b, or L⁻ᵀb, in place; L are the first n rows and columns of a row-major array."""
-    _dtrsv(
+    work = _strsv if L.dtype == SINGLE else _dtrsv
+    work(
         b"U", b"N" if transposed else b"T", b"N", byref(c_int(n)), L.ctypes.data,
         byref(c_int(L.shape[0])), b.ctypes.data, byref(c_int(1)),
     )  # fmt: skip
@@ -75,8 +81,9 @@ def syrk(alpha: float, A: Array, C: Array, beta: float = 1.0) -> None:
     """C <- αAAᵀ + βC on the lower triangle of the row-major C; A row- or column-major."""
     n, k = A.shape
     rows = A.flags.c_contiguous
-    _dsyrk(
-        b"U", b"T" if rows else b"N", byref(c_int(n)), byref(c_int(k)), byref(c_double(alpha)),
-        A.ctypes.data, byref(c_int(k if rows else n)), byref(c_double(beta)), C.ctypes.data,
+    work, number = (_ssyrk, c_float) if A.dtype == SINGLE else (_dsyrk, c_double)
+    work(
+        b"U", b"T" if rows else b"N", byref(c_int(n)), byref(c_int(k)), byref(number(alpha)),
+        A.ctypes.data, byref(c_int(k if rows else n)), byref(number(beta)), C.ctypes.data,
         byref(c_int(n)),
     )  # fmt: skip

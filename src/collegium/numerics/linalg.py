@@ -69,7 +69,7 @@ def cholesky(
 
 
 def factorise(A: Array) -> bool:
-    """Replace the lower triangle of A by its Cholesky factor, without jitter.
+    """Replace the lower triangle of A by its Cholesky factor, without jitter, in its precision.
 
     What is above the diagonal is neither read nor written. False: A is not positive definite, and
     its lower triangle is lost.
@@ -86,18 +86,20 @@ def solve_first_upper(L: Array, b: Array) -> Array:
 
 @compiled()
 def add_lower(A, B):
-    """A + B on the lower triangle of A, in place."""
-    for i in range(A.shape[0]):
-        for j in range(i + 1):
-            A[i, j] += B[i, j]
+    """A + B on the lower triangles of A  (b, n, n), in place."""
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            for j in range(i + 1):
+                A[k, i, j] += B[k, i, j]
 
 
 @compiled()
 def multiply_lower(A, B):
-    """A ∘ B on the lower triangle of A, in place."""
-    for i in range(A.shape[0]):
-        for j in range(i + 1):
-            A[i, j] *= B[i, j]
+    """A ∘ B on the lower triangles of A  (b, n, n), in place."""
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            for j in range(i + 1):
+                A[k, i, j] *= B[k, i, j]
 
 
 @compiled()

@@ -105,8 +105,11 @@ class ErrorPredictor:
         return self.own.predict(X, engine)
 
     def prepare(self, engine: Any) -> int:
-        """Make what answers need before they are asked for; see `CellPredictor.prepare`."""
-        return self.own.prepare(engine) if hasattr(self.own, "prepare") else 0
+        """Make what answers need before they are asked for; see `CellPredictor`."""
+        return self.own.prepare(engine)
+
+    def with_weights(self) -> Any:
+        return self.own.with_weights()
 
     def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
         return self.own.joint(X, engine)
