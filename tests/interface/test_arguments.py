@@ -57,6 +57,7 @@ BAD = {
         "best", True, 1, ["cg"], *(CG(tol) for tol in (-1e-3, 1.0, np.nan, None, "auto", True)),
         *(CG(max_iter=size) for size in NO_SIZES),
     ],
+    "answer_time": [0, -1.0, np.nan, np.inf, "1", True, [1.0]],
     "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
     "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
     "store": [3.0, [1], object()],

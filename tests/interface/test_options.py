@@ -64,7 +64,7 @@ def test_options_say_what_the_plain_words_say():
 
 
 @pytest.mark.parametrize("model, changes, named", [
-    (CommitteeRegressor(**GIVEN), {"n_local": 3, "chunk_size": 9}, "chunk_size, n_local"),
+    (CommitteeRegressor(**GIVEN), {"n_starts": 3, "chunk_size": 9}, "chunk_size, n_starts"),
     (CommitteeRegressor(**GIVEN, anchors=Select(m=4)), {"anchors__m": 5}, "anchors"),
     (ExpertsRegressor(**GIVEN), {"combination": "poe"}, "combination"),
     (RegressionFilter(n_basis=8), {"n_basis": 5}, "n_basis"),

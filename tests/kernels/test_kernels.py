@@ -17,6 +17,7 @@ from collegium import kernels
 from collegium.kernels import Kernel, Leaf, Product, Sum, as_kernel, split_white
 from collegium.kernels.leaves import exp_negative, log_above_one
 from collegium.kernels.stationary import Stationary
+from processors import assert_same_bits
 
 D = 3
 KINDS = {"variance", "length", "slope", "shape", "mismatch"}
@@ -660,3 +661,26 @@ def test_what_cannot_be_translated_is_refused(unknown):
 def test_our_own_kernels_pass_through():
     ours = kernels.RBF(1.3, 0.4) + kernels.White(0.1)
     assert as_kernel(ours) is ours
+
+
+@every_kernel
+def test_sets_of_rows_are_filled_as_values_are(kernel):
+    """To the last bit, whatever the other sets are; and in single precision, to that."""
+    sets = np.random.default_rng(5).uniform(-1.5, 1.5, (3, 7, D))
+    out, room = np.full((2, 3, 7, 7), np.nan)
+    kernel.fill(sets, out, room)
+    expected = np.stack([np.tril(kernel.value(own)) for own in sets])
+    assert_array_equal(np.tril(out), expected)
+    single, room = np.full((2, 3, 7, 7), np.nan, dtype=np.float32)
+    kernel.fill(sets, single, room)
+    assert_allclose(np.tril(single), expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())
+
+
+@every_kernel
+def test_values_to_points_are_values_whatever_other_rows_are(kernel, X, Z):
+    to, more = kernel.to(Z), np.concatenate([X] * 9)
+    expected = kernel.value(X, Z)
+    assert_allclose(to(X), expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
+    for n in (1, 2, 3, 72):
+        assert_same_bits(to(more[-n:])[-1], to(X)[-1])
+    assert to.nbytes > 0

@@ -17,7 +17,7 @@ from ..kernels import Kernel
 from ..kernels.base import To
 from ..kernels.leaves import summing_leaf
 from ..messages.basis import Anchors
-from ..messages.expansion import Expansion
+from ..messages.expansion import Expansion, weighed
 from ..numerics import linalg
 from ..numerics.tiles import by_tiles
 from ..rows.rows import Rows
@@ -76,9 +76,10 @@ class Cell:
             return 0.0, None
         K, mean = self.means(X), np.empty((X.shape[0], self.weights.shape[1]))
         weighed(K, self.weights, mean)
-        if self.line is None:
+        line = self.line
+        if line is None:
             return mean, K
-        return mean + by_tiles(lambda tile: (self.line.trend(tile),), X)[0], K
+        return mean + by_tiles(lambda tile: (line.trend(tile),), X)[0], K
 
 
 def factor_of(kernel: Kernel, noise: float, rows: Rows) -> Array:
@@ -90,17 +91,6 @@ def factor_of(kernel: Kernel, noise: float, rows: Rows) -> Array:
 def packed(L: Array) -> Array:
     """The lower triangle, row by row."""
     return L[np.tril_indices(L.shape[0])]
-
-
-@summing_leaf
-def weighed(K, W, out):
-    """KW, row by row  (q, p)."""
-    for i in range(K.shape[0]):
-        for c in range(W.shape[1]):
-            total = 0.0
-            for j in range(K.shape[1]):
-                total += K[i, j] * W[j, c]
-            out[i, c] = total
 
 
 @summing_leaf

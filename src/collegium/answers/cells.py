@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..messages.expansion import Expansion
+from ..messages.expansion import Expansion, RowByRow
 from ..numerics import linalg
 from ..numerics.cache import Cache
 from ..numerics.records import record
@@ -54,6 +54,11 @@ class Cells:
         few = places.few_coordinates(Metric.of(kernel, X))
         return cls(k, near, X[:0] if few else places.centres(X), memory)
 
+    def anew(self, kernel: Kernel, X: Array) -> Cells:
+        """The same of other rows."""
+        found = Cells.of(kernel, X, self.k, self.near, self.memory)
+        return replace(found, power=self.power)
+
     def variance(self, given: Array, prior: Array) -> Array:
         """prior·(given/prior)^power: that of a mean of more rows, where `given` is of few.
 
@@ -90,7 +95,7 @@ class CellPredictor(Predictor):
     rows: Rows
     near: Nearby
     places: Any  # AroundRows or Boxes
-    everywhere: Expansion | None  # added to means
+    everywhere: RowByRow | None  # added to means
     cache: Cache = field(repr=False)
 
     @classmethod
@@ -100,6 +105,7 @@ class CellPredictor(Predictor):
     ) -> CellPredictor:  # fmt: skip
         """`everywhere`: of all rows, where means were refined; those of an exact GP are its own."""
         rows = committee.rows()
+        assert isinstance(rows, Rows)
         if isinstance(accurate, Local):
             near = accurate.near
         else:
@@ -110,14 +116,15 @@ class CellPredictor(Predictor):
             if cells.centres.size
             else Boxes.of(near.metric, near.tree, min(max(cells.k, cells.near), rows.w.size))
         )
-        return cls(committee, cells, accurate, rows, near, where, everywhere, Cache(cells.memory))
+        more = None if everywhere is None else everywhere.row_by_row()
+        return cls(committee, cells, accurate, rows, near, where, more, Cache(cells.memory))
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         base = self._everywhere(Xs, engine)
         if not self.cells.k:
             return base
 
-        def answer(cell: Cell, X: Array) -> tuple[Array]:
+        def answer(cell: Cell, X: Array) -> tuple[Any]:
             return (cell.mean(X),)
 
         return base + self._each(answer, Xs, engine)[0]

@@ -23,7 +23,7 @@ Array = np.ndarray
 AT_ONCE = 2**17
 #: From so many rows on single precision saves half of the time; it is good enough where the noise
 #: of every row is at least this share of the prior variance: rounding is a twentieth of that.
-MANY_ROWS, ENOUGH_NOISE = 128, 1e-6
+MANY_ROWS, ENOUGH_NOISE = 256, 1e-6
 
 
 def single_will_do(kernel: Kernel, noise: float, rows: AnyRows, k: int) -> bool:

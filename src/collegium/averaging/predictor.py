@@ -41,6 +41,10 @@ class AveragedPredictor:
         found = self.predict(X)
         return found, np.stack([one.covariance(X, noise=False) for one in self.outputs], axis=-1)
 
+    def prepare(self, engine: Any) -> int:
+        """As that of committees; there are no cells."""
+        return 0
+
     def noises(self) -> Array:
         """Mean noise of each output  (p,)."""
         return np.array([one.noise() for one in self.outputs])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..answers.cells import Cells, LeftOut, scaled_variance
+from ..answers.cells import CellPredictor, Cells, LeftOut, scaled_variance
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import Local
 from ..engines.local import Serial
@@ -72,10 +72,12 @@ class Fast:
     tried: tuple[tuple[str, float, float], ...]  # words, milliseconds, mean log density
 
     def of(self, model: CommitteeModel) -> CommitteeModel:
-        """The model that answers so."""
-        averaged = model.averaged if self.averaged else ()
+        """The model that answers so; of a stream that has grown, by cells of all rows."""
+        averaged, cells = model.averaged if self.averaged else (), self.cells
+        if cells is not None and model.n_kept != self.rows:
+            cells = cells.anew(model.kernel, model.committee.rows().X)
         return replace(
-            model, n_local=self.n_local, cells=self.cells, errors=self.errors, averaged=averaged
+            model, n_local=self.n_local, cells=cells, errors=self.errors, averaged=averaged
         )
 
     def holds(self, asked: float, memory: float, rows: int) -> bool:
@@ -136,7 +138,8 @@ def with_errors_left_out(
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
-    metric, near = model.errors.metric, None
+    metric = model.errors.metric
+    near: Any = None
     if model.exact:  # see `exact_with_errors`
         drawn = blurred(found)
         found, rows = drawn, replace(rows, y=rows.y + drawn.mean - found.mean)
@@ -224,8 +227,8 @@ def _by_nearest(model: CommitteeModel, asked: float, say: Say) -> Iterator[Way]:
 
 
 def _by_cells(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterator[Way]:
-    sizes = (0,) if model.exact else REST_ROWS if model.rest is not None else CELL_ROWS
-    sizes = tuple(k for k in sizes if k <= model.n_kept // LEAST_ROWS)
+    all_rows = REST_ROWS if model.rest is not None else CELL_ROWS
+    sizes = [0] if model.exact else [k for k in all_rows if k <= model.n_kept // LEAST_ROWS]
     for k in sizes:
         other = _cells_within(replace(model, averaged=()), k, memory)
         if other is None:
@@ -242,7 +245,9 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
         cells = Cells.of(model.kernel, model.committee.rows().X, k, near, memory)
         other = replace(model, cells=cells)
         own = model.sample_of_rows(SHOWN)
-        if other.function_predictor().all_bytes(model.rows_at(own).X) <= memory:
+        answers = other.function_predictor()
+        assert isinstance(answers, CellPredictor)
+        if answers.all_bytes(model.rows_at(own).X) <= memory:
             return other
     return None
 
@@ -250,7 +255,7 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
 def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> Way:
     """Cells that a few queries are asked first; where these take too long, nothing else is."""
     cells, answers = model.cells, model.function_predictor()
-    assert cells is not None
+    assert cells is not None and isinstance(answers, CellPredictor)
     words = "means of all rows" if model.exact else f"cells, means of {cells.k} rows"
     words = "refined means of all rows" if model.rest is not None else words
     words = f"{words}, variances of {cells.near}"
@@ -265,7 +270,7 @@ def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> 
     if spent > asked and not last:
         return Way(words, model, spent, -np.inf, answers)
     left = first + answers.left_out(names[FEW:], only)
-    model, found = _calibrated(model, answers.committee.rows().y, left)
+    model, found = _calibrated(model, answers.rows.y, left)
     model, score = with_errors_left_out(model, left.own, found, say)
     return Way(words, model, spent, score, answers)
 

@@ -13,7 +13,7 @@ from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
-from .model import LatentModel
+from .latent_model import LatentModel
 
 Array = np.ndarray
 LINKS = {

@@ -24,8 +24,8 @@ from .fitting import fit_model
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import sweeps_asked
 from .latent_fitting import LatentSystem
+from .latent_model import LatentModel
 from .latent_stream_fitting import add_latent_rows
-from .model import LatentModel
 from .stored_latent_fitting import StoredLatentSystem, add_stored_sites, sample_job
 from .stored_targets import Targets
 

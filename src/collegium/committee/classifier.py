@@ -32,8 +32,8 @@ from .classes import (
 )
 from .classes_fitting import add_labels
 from .latent_arguments import latent_settings
+from .latent_model import LatentModel
 from .latent_stream_fitting import with_kernel_of
-from .model import LatentModel
 from .rows_classifier import FromLabelledRows
 
 Array = np.ndarray

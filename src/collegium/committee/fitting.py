@@ -175,7 +175,7 @@ class GaussianSystem:
         order = np.concatenate(draft.groups)  # of the rows in the committee
         held = None if left is None else np.argsort(order)[left.held]
         model, found = with_weights(job, model, plan, held)
-        if left is None or held is None:
+        if left is None or held is None or found.left_out is None:
             return model
         at = np.argsort(held)
         model = replace(model, refined_errors=RefinedErrors(held[at], found.left_out[at]))

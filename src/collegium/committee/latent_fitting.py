@@ -31,8 +31,8 @@ from .arguments import Settings
 from .fitting import fit_model, given_anchors
 from .following import Following
 from .job_fitting import Job
+from .latent_model import LatentModel
 from .latent_plan import LatentPlan
-from .model import LatentModel
 from .plan import LEARNING_AT_MOST
 from .sweeping import Sweeping, check_modes
 

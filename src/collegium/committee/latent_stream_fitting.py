@@ -16,7 +16,7 @@ from ..messages.message import Message
 from ..rows.rows import Rows
 from .job_fitting import Job
 from .latent_fitting import OPEN
-from .model import LatentModel
+from .latent_model import LatentModel
 from .sweeping import check_modes
 
 Array = np.ndarray

@@ -25,6 +25,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..sources.source import Source
 from .additive_model import owners_with
+from .answering_regressor import InTime
 from .fitted_regressor import Fitted
 from .job_fitting import stream_job
 from .latent_arguments import check_same_kind, chosen
@@ -37,7 +38,7 @@ from .stream_fitting import add_rows
 Array = np.ndarray
 
 
-class CommitteeRegressor(Fitted, FromRows, Regressor):
+class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -102,11 +103,9 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
     n_starts : int, default=1
         Starting points of the final optimisation.
     refine : None, "cg" or CG, default=None
-        "cg": after the committee has been built, conjugate gradients go on to the means of the
-        exact Gaussian process on all rows, with a committee as preconditioner whose chunks know
-        the rows around them; variances stay the committee's. `fit` only. O(n²) for the
-        preconditioner and for an iteration, of which there are about ten, and O(n) for a query.
-        `collegium.CG(tol, max_iter)` says when to stop.
+        "cg": conjugate gradients go on to the means of the exact Gaussian process on all rows;
+        variances stay the committee's. `fit` only. O(n²) for the preconditioner and each of about
+        ten iterations, O(n) for a query. `collegium.CG(tol, max_iter)` says when to stop.
     trend : None, "linear", column or list of columns, default=None
         A level and slopes beside the kernel, of all or some columns, so wide that the data alone
         set them: extrapolation follows the line. See docs/priors.md.
@@ -124,22 +123,19 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
         Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
         others are given by name or position. None: none, and words are refused.
     answer_time : None, float or AnswerTime, default=None
-        Milliseconds of CPU time that the mean and standard deviation of a row may take. `fit`
-        then looks for the most accurate way that is as quick, by rows left out in turn, and
-        prepares it: fewer nearest rows, or cells, whose queries share a factor. It can be set
-        after `fit` too, and is looked for with the next answer then. None: the accurate way. See
-        docs/answers.md; `collegium.AnswerTime(milliseconds, memory)` limits what is kept.
+        Milliseconds of CPU time that mean and standard deviation of a row may take: `fit` looks
+        for the best way that is as quick, by rows left out, and prepares it; set after `fit`, the
+        next answer does. `collegium.AnswerTime(milliseconds, memory)` limits what is kept. None:
+        the accurate way. See docs/answers.md.
     time_limit : float, default=None
         About how many seconds of wall time a call of `fit` may take (with other likelihoods than
-        "gaussian": learning, and no more than that): gives the best model that fits them, by
-        estimate and with an eye on the clock. Little time: fewer rows to learn from, fewer
-        anchors, fewer rows (or none) to check the error bars with. Time to spare: means refined
-        as by `refine="cg"`, as far as it goes (not in a stream). What passes over all rows once
-        is always done; verbose=1 says how long. The result depends on the machine.
+        "gaussian": learning, and no more than that), by estimate and with an eye on the clock.
+        Little time: fewer rows to learn from and to check the error bars with, fewer anchors. Time
+        to spare: means refined as by `refine="cg"`, as far as it goes (not in a stream). What
+        passes over all rows once is always done. The result depends on the machine.
     memory_limit : int or str, default=None
-        Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what
-        the machine has. Fewer anchors are chosen to keep it, and what cannot is refused
-        before the work starts.
+        Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what the
+        machine has. Fewer anchors are chosen to keep it; what cannot is refused at the start.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
     n_jobs : int, default=None
@@ -151,22 +147,20 @@ class CommitteeRegressor(Fitted, FromRows, Regressor):
 
     Attributes
     ----------
-    kernel_, noise_ : the kernel and noise used, in the units of X and y, transformed where they
-        are (of counts the kernel is of the log rate, and the noise is None; with "student-t" the
-        noise is σ²).
+    kernel_, noise_ : those used, in the units of X and y, transformed where they are (of counts the
+        kernel is of the log rate, and the noise is None; with "student-t" the noise is σ²).
     target_transform_, input_transform_ : the kinds of transforms used; None: none.
-    likelihood_ : the likelihood used, where that is not "gaussian".
-    n_sweeps_, change_ : how often chunks were approximated, and how much messages moved at last.
+    likelihood_, n_sweeps_, change_ : of likelihoods other than "gaussian": that used, how often
+        chunks were approximated, and how much messages moved at last.
     anchors_ : array of shape (m, d); none where the model is an exact GP. Transductive: points
         that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_, chunk_size_, n_local_, query_size_ : the number of chunks, and the sizes used.
     residuals_ : array, relative residuals of `refine` before each iteration and after the last.
-    stream_ : how well rows of a stream were predicted before they were learnt from: `rows`,
-        `checked`, `coverage`, `log_density`, `outside`, and the same of the last few hundred.
+    answer_ways_ : ways of answering that `answer_time` was chosen from, with what they are worth.
+    stream_ : how well rows of a stream were predicted before they were learnt from.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
-    feature_importances_ : array, the share of the function's variance that each column explains,
-        with interactions; `summary()` says in words what was found.
+    feature_importances_ : array, the share of the function's variance that each column explains.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
         sample of at most 1000: how many anchors or query points a committee wants.
 

@@ -32,7 +32,7 @@ from ..store.store import Store
 from .arguments import Settings
 from .classes import class_weights, counts, kept_rows, of_weight, ripe, warn_of_ids
 from .classes_fitting import model_of_labels, model_of_stored_labels
-from .model import LatentModel
+from .latent_model import LatentModel
 from .stored_fitting import filled_store
 
 Array = np.ndarray

@@ -30,7 +30,8 @@ from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from ..sources.source import Skipped, Source
 from ..store.records import Block
-from .arguments import Settings, check_answer_time
+from .answer_arguments import check_answer_time
+from .arguments import Settings
 from .fitting import GaussianSystem, fit_model, warped
 from .job_fitting import fit_job, stream_job
 from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked

@@ -29,7 +29,7 @@ from .arguments import Settings
 from .job_fitting import Job
 from .latent_arguments import sweeps_asked
 from .latent_fitting import CHECKED, HeldOut, LatentDraft, LatentSystem, fit_regression
-from .model import LatentModel
+from .latent_model import LatentModel
 from .plan import LEARNING_AT_MOST
 from .site_files import SiteFile, SitePart, SiteReader, values_of, write_sites
 from .stored_fitting import SAMPLE

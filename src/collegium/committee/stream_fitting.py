@@ -40,13 +40,15 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     groups = job.groups(basis.kernel)
     chunks, ids = job.more_chunks(groups, scaled, model.ids, None if keep else basis.m)
     committee = committee.add(chunks, job.settings.engine, keep=keep)
+    fast = model.fast if model.rest is None else None
     model = replace(
         model,
         committee=committee,
         following=following,
         checked=checked,
         chunk_size=job.chunk_size,
-        **model._as_summed(),  # the committee itself has all rows; refining has not
+        # the committee itself has all rows; refining has not
+        **{**model._as_summed(), "fast": fast},
         ids=ids,
         n_chunks=model.n_chunks + len(chunks),
         total_weight=model.total_weight + float(rows.w.sum()),

@@ -97,7 +97,7 @@ class Regressor(RegressorMixin, Estimator):
         with single_threaded():
             if return_cov:
                 check_square(answers.X.shape[0], "return_cov")
-                found = answers.covariance(level)
+                found = list(answers.covariance(level))
             else:
                 found = _asked(answers, return_std, interval, level)
         shaped = tuple(self._shaped(part) for part in found)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..numerics import records
 from ..numerics.linalg import JITTERS, cholesky
+from ..numerics.tiles import by_tiles
 from .embedding import Embedding
 
 Array = np.ndarray
@@ -48,7 +49,7 @@ class Kernel:
             K[...] = self.value(own)
 
     def to(self, Z: Array) -> To:
-        """x ↦ K(x, Z), as `value` has it, for few x at a time, often."""
+        """x ↦ K(x, Z) for few x at a time, often; that of one x does not depend on the others."""
         return To(self, Z)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
@@ -136,7 +137,7 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class To:
-    """x ↦ K(x, Z); a subclass has made ready what depends on Z alone."""
+    """x ↦ K(x, Z), tile by tile; a subclass has made ready what depends on Z alone."""
 
     kernel: Any
     Z: Array
@@ -146,7 +147,7 @@ class To:
         return self.Z.nbytes
 
     def __call__(self, X: Array) -> Array:
-        return self.kernel.value(X, self.Z)
+        return by_tiles(lambda tile: (self.kernel.value(tile, self.Z),), X)[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

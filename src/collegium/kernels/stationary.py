@@ -216,7 +216,7 @@ class Stationary(Leaf):
 
 @dataclass(frozen=True, eq=False)
 class Scaled(To):
-    """With Z divided by length scales, column by column; Z itself is not kept."""
+    """Row by row, with Z divided by length scales; Z itself is not kept."""
 
     origin: Array  # (d,)
     ZT: Array  # (d, n)

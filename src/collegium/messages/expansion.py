@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.base import To
+from ..kernels.leaves import summing_leaf
 from ..kernels.trend import Coefficients
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
@@ -53,3 +55,42 @@ class Expansion:
         """The line  (q, p)."""
         assert self.line is not None
         return self.line.design(Xs).T @ self.slopes
+
+    def row_by_row(self) -> RowByRow:
+        """The same for few queries at a time, often."""
+        parts = blocks(self.points.shape[0], POINTS)
+        return RowByRow(self, tuple(self.kernel.to(self.points[here]) for here in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class RowByRow:
+    """An expansion whose points are made ready; tiles are not filled up where rows are alone."""
+
+    own: Expansion
+    parts: tuple[To, ...]  # of POINTS points each
+
+    def mean(self, Xs: Array, engine: Any) -> Array:
+        size = int(np.clip(BATCH // max(1, self.own.points.shape[0]), 1, LEAST))
+        parts = engine.map(lambda part: self._at(Xs[part]), blocks(Xs.shape[0], size))
+        return np.concatenate([np.zeros((0, self.own.weights.shape[1])), *parts])
+
+    def _at(self, X: Array) -> Array:
+        total, weights = np.zeros((X.shape[0], self.own.weights.shape[1])), self.own.weights
+        part = np.empty_like(total)
+        for k, values in enumerate(self.parts):
+            weighed(values(X), weights[k * POINTS : (k + 1) * POINTS], part)
+            total += part
+        if self.own.line is None:
+            return total
+        return total + by_tiles(lambda tile: (self.own.trend(tile),), X)[0]
+
+
+@summing_leaf
+def weighed(K, W, out):
+    """KW, row by row  (q, p)."""
+    for i in range(K.shape[0]):
+        for c in range(W.shape[1]):
+            total = 0.0
+            for j in range(K.shape[1]):
+                total += K[i, j] * W[j, c]
+            out[i, c] = total
