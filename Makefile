@@ -22,7 +22,7 @@ test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLA
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -43,6 +43,7 @@ help:
 	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
 	@echo "make bench-streams   streams that wander and jump (DATA=folder; ARGS=--long: 10^6 rows)"
 	@echo "make bench-filters   rows a second of a regression filter, and of river's"
+	@echo "make bench-answers   milliseconds a row against error, ours and peers' (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
@@ -161,6 +162,10 @@ bench-streams: $(VENV)/.installed
 
 bench-filters: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.filters
+
+bench-answers: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.answers $(DATA) --picture docs/pictures \
+		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 
 bench-refine: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.refine $(DATA)

@@ -1,0 +1,68 @@
+"""The picture of `answers`: error against milliseconds a row, and means alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from benchmarks.harness.pictures import STYLE, save
+from benchmarks.tasks.regression.pictures import EXACT, OURS, PEER_STYLES
+
+SCORES = ("RMSE", "NLPD")
+
+
+def draw(found: dict[str, dict], folder: Path) -> str:
+    """A row of panels a score, a column a set."""
+    sets = [name for name in found if any(one["lines"] for one in found[name].values())]
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            2, len(sets), figsize=(3.3 * len(sets), 6.2), squeeze=False, layout="constrained"
+        )
+        for column, name in zip(axes.T, sets):
+            for axis, score in zip(column, SCORES):
+                _panel(axis, found[name], score)
+            column[0].set_title(name)
+        for row, score in zip(axes, SCORES):
+            row[0].set_ylabel(score)
+        figure.supxlabel("CPU milliseconds a row, mean and standard deviation", fontsize=9)
+        handles: dict = {}
+        for axis in axes.flat:
+            handles |= dict(zip(*reversed(axis.get_legend_handles_labels())))
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside upper center", ncols=5,
+            frameon=False,
+        )  # fmt: skip
+        return save(figure, folder / "answers_front.png")
+
+
+def _panel(axis: plt.Axes, found: dict, score: str) -> None:
+    axis.set_xscale("log")
+    axis.grid(alpha=0.25)
+    lines = lines_of(found, "collegium")
+    near = [one for one in lines if not one["setting"].startswith("answer_time")]
+    fast = [one for one in lines if one["setting"].startswith("answer_time")]
+    _group(axis, near, score, "ours, nearest rows", OURS, "o-")
+    _group(axis, fast, score, "ours, answer_time", OURS, "*-")
+    _group(axis, lines_of(found, "collegium, refined"), score, "ours, refined", "#7a0000", "s-")
+    bare = lines_of(found, "collegium, anchors alone")
+    _group(axis, bare, score, "ours, anchors alone", OURS, "x")
+    exact = [one for name in found if name.startswith("exact") for one in lines_of(found, name)]
+    _group(axis, exact, score, "exact GP on random subsets", EXACT, "o--")
+    for name, (colour, marker) in PEER_STYLES.items():
+        _group(axis, lines_of(found, name), score, name, colour, marker)
+    if score == "RMSE" and lines:
+        means = sorted({(one["ms_mean"], one["RMSE"]) for one in lines})
+        axis.plot(*zip(*means), "o", color=OURS, alpha=0.3, label="ours, means alone", markersize=4)
+
+
+def lines_of(found: dict, method: str) -> list[dict]:
+    return found.get(method, {}).get("lines", [])
+
+
+def _group(axis: plt.Axes, lines: list[dict], score: str, label: str, colour: str, style: str):
+    if not lines:
+        return
+    points = sorted((one["ms"], one[score]) for one in lines)
+    size = 10 if "*" in style else 6
+    axis.plot(*zip(*points), style, color=colour, label=label, markersize=size, linewidth=1.2)
