@@ -431,3 +431,20 @@ def test_the_power_of_variances_is_the_likeliest():
     error = np.sqrt(true + 0.004)[:, None] * rng.normal(size=(4000, 2))
     assert_allclose(power_of_variances(error, given, prior, 0.004), 1.35, atol=0.04)
     assert power_of_variances(error[:0], given[:0], prior[:0], 0.0) == 1.0
+
+
+def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
+    asked, own = [], answering.chosen
+    monkeypatch.setattr(
+        "collegium.committee.answering_regressor.chosen",
+        lambda model, *given: asked.append(model.n_kept) or own(model, *given),
+    )
+    model = CommitteeRegressor(**{**GIVEN, "chunk_size": 100}, n_local=20, answer_time=ANY)
+    X, y = table(1000)
+    for part in np.array_split(np.arange(1000), 10):
+        model.partial_fit(X[part], y[part])
+        assert np.isfinite(model.predict(X[:3])).all()
+    # while the rows are one exact GP each answer looks; then where rows have doubled
+    later = [n for n in asked if n > 100]
+    assert len(later) <= 5 and later == sorted(set(later))
+    assert model.model_.fast.rows >= 500

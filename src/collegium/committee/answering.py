@@ -100,6 +100,12 @@ class Way:
         return self.model.predictor(own and replace(own, cells=self.model.cells))
 
 
+def due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
+    """Whether a stream that no longer waits has to look for a way to answer in time."""
+    known = model.fast is not None and model.fast.holds(*limit, model.n_kept)
+    return not (model.exact or known)
+
+
 def with_n_local(model: Any, k: int, say: Say) -> Any:
     """The model that answers from k nearest rows."""
     other = replace(model, n_local=k)

@@ -12,7 +12,7 @@ from ..interface.arguments import check_square, choose_engine, number_or_auto, w
 from ..interface.limits import answer_time_allowed
 from ..numerics.threads import single_threaded
 from .answer_arguments import check_answer_time
-from .answering import chosen, with_n_local
+from .answering import chosen, due, with_n_local
 from .arguments import nearest_rows
 
 
@@ -68,19 +68,20 @@ class InTime:
                 return model.fast.of(model).predictor()
             return chosen(model, *limit, self._say())[1]
 
-    def _prepare(self: Any) -> None:
-        """After `fit`: choose how to answer in time, and make what that needs."""
-        limit = answer_time_allowed(self.answer_time)
-        if limit is None:
+    def _prepare(self: Any, *, streaming: bool = False) -> None:
+        """Choose how to answer in time, and make what that needs; in a stream, where it has grown
+        much since then, and without making anything."""
+        limit, model = answer_time_allowed(self.answer_time), self.model_
+        if limit is None or (streaming and not due(model, limit)):
             return
         say, engine = self._say(), choose_engine(self.engine, self.n_jobs)
         with single_threaded():
-            fast, own = chosen(self.model_, *limit, say)
+            fast, own = chosen(model, *limit, say)
             say.task = "preparing answers"
-            if number := own.prepare(say.watch(engine)):
+            if not streaming and (number := own.prepare(say.watch(engine))):
                 say(f"{number} cells are ready")
                 fast = replace(fast, cells=own.with_weights())
-            self.model_ = replace(self.model_, fast=fast)
+            self.model_ = replace(model, fast=fast)
             self._made.others[f"answer_time={limit}"] = own
 
     @property

@@ -167,14 +167,12 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
     Notes
     -----
     Several outputs share the kernel and the ratio of noise to signal; where these differ, give
-    each its own model (scikit-learn's `MultiOutputRegressor` gives the means). Weights mean
-    repetition; hyperparameters are learnt with weights of mean one, because equal copies of a row
-    would say that there is no noise.
+    each its own model. Weights mean repetition; hyperparameters are learnt with weights of mean
+    one, because equal copies of a row would say that there is no noise.
 
     The prior mean is the mean of y. `kernel_` and `noise_` are what predictions are made with:
     learnt by evidence with weak priors, then scaled (and the noise raised) where held-out rows
-    show that the error bars need it. The noise takes up what the kernel cannot describe and
-    gives away what it can; trust it less than the intervals.
+    show that the error bars need it. The noise takes up what the kernel cannot describe.
 
     A stream waits in an exact GP, learning anew as it grows, until there are 2000 rows (or
     `chunk_size`, if given); the call that crosses that line takes seconds. Each call predicts some
@@ -373,6 +371,7 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
 
         with single_threaded():
             self._keep(grow(model, rows, begin, absorb), check)
+        self._prepare(streaming=True)
         return self
 
     @all_or_nothing
@@ -385,6 +384,7 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         """
         check_is_fitted(self)
         self._keep(self._relearnt())
+        self._prepare()
         return self
 
     def __sklearn_tags__(self):

@@ -114,7 +114,8 @@ class AnswerTime(Options):
     milliseconds : float
         CPU time of one thread for the mean and standard deviation of a row.
     memory : int or str, default="512MB"
-        Bytes of cells that are kept between calls, beside 24 for each row and column.
+        Bytes of cells that are kept between calls. What nearest rows need comes on top of it: see
+        the notes of `CommitteeRegressor`.
     """
 
     milliseconds: float
