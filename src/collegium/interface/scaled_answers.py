@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from ..scale.density import Margins
 from ..scale.features import ScaleInputs
 from .answers import OBSERVATION, Answers, _of_output
 
 Array = np.ndarray
+#: Queries whose nearest rows are looked for at a time.
+BATCH = 1024
 #: Normal scores of draws are not beyond this: a nugget that a query far away needs is larger than
 #: the variance of others.
 FARTHEST = 8.0
@@ -73,8 +76,20 @@ class ScaledAnswers(Answers):
 
     def _inputs(self, found: Prediction) -> ScaleInputs:
         if found is not self.made.others.get(""):
+            return self._inputs_of(found)
+        return self.made.named("inputs", lambda: self._inputs_of(found))
+
+    def _inputs_of(self, found: Prediction) -> ScaleInputs:
+        """Some queries at a time, which an engine runs: the nearest rows of each are looked for."""
+
+        def ask(part: slice) -> ScaleInputs:
+            own = Prediction(found.mean[part], found.variance[part])
+            return self.predictor.inputs(self.X[part], own)
+
+        parts = blocks(self.X.shape[0], BATCH)
+        if len(parts) < 2 or self.engine is None:
             return self.predictor.inputs(self.X, found)
-        return self.made.named("inputs", lambda: self.predictor.inputs(self.X, found))
+        return ScaleInputs.joined(self.engine.map(ask, parts))
 
     def _margins(self, found: Prediction) -> Margins:
         return self.predictor.scale.predictive(self._inputs(found))
