@@ -76,7 +76,8 @@ def warm_up(*models: Any) -> None:
     Parameters
     ----------
     *models : fitted estimators
-        Each is asked for a few answers, so that its next ones come without delay. None given:
+        Each is asked for a few answers, so that its next ones come without delay; with
+        `answer_time` all of its cells are made. None given:
         small models of every kind are fitted and asked, with each kernel of this library; in a
         new environment that takes a minute or two, and fills the cache for all later processes
         (the environment variable NUMBA_CACHE_DIR says where that is).
@@ -106,6 +107,8 @@ def _ask(model: Any) -> None:
         return
     model.predict(X)
     model.predict_interval(X)
+    if getattr(model, "answer_time", None) is not None:
+        model._predictor().prepare(model._engine())
     with suppress(ValueError):  # some combinations give no covariance
         model.predict(X, return_cov=True)
 

@@ -298,12 +298,13 @@ def test_answers_by_cells_stay_in_a_file(rows, tmp_path):
     model.save(tmp_path / "fast.clg")
     again = collegium.load(tmp_path / "fast.clg")
     assert isinstance(again._predictor(), CellPredictor)
+    collegium.warm_up(again)
+    assert len(again._predictor().cache) >= again.model_.fast.cells.centres.shape[0]
     assert_array_equal(again.predict(X, True), model.predict(X, True))
     fitted = CommitteeRegressor(**GIVEN, n_local=40, answer_time=ANY).fit(*rows)
     fitted.save(tmp_path / "fitted.clg")
     again = collegium.load(tmp_path / "fitted.clg")
     assert_array_equal(again.predict(X, True), fitted.predict(X, True))
-    collegium.warm_up(again)
 
 
 def test_time_is_looked_for_after_fit_too(rows, plain):
