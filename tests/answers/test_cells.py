@@ -207,7 +207,7 @@ def boxes_of(X, k):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_boxes_reach_no_farther_than_half_the_depth_of_their_rows(d):
+def test_boxes_reach_no_farther_than_a_share_of_the_depth_of_their_rows(d):
     rng = np.random.default_rng(4)
     X = np.concatenate([rng.normal(size=(200, d)), 5.0 + 0.1 * rng.normal(size=(100, d))])
     boxes, metric = boxes_of(X, 20)

@@ -114,7 +114,7 @@ class CellPredictor(Predictor):
         where: Any = (
             AroundRows.of(near.metric, cells.centres)
             if cells.centres.size
-            else Boxes.of(near.metric, near.tree, min(max(cells.k, cells.near), rows.w.size))
+            else Boxes.of(near.metric, near.tree, min(cells.near, rows.w.size))
         )
         more = None if everywhere is None else everywhere.row_by_row()
         return cls(committee, cells, accurate, rows, near, where, more, Cache(cells.memory))

@@ -21,9 +21,9 @@ from ..rows.nearest import Nearby, nearest
 Array = np.ndarray
 #: Rows around one centre, and coordinates up to which cells are boxes.
 SIZE, FEW_COORDINATES = 40, 3
-#: A box reaches from its centre at most so far, as a share of the depth of its rows: from the
-#: nearest of them to the last. Where rows are far all around, as in a gap, that is thin.
-REACH = 0.5
+#: A box reaches from its centre at most so far, as a share of the depth of the rows that variances
+#: are made of: from the nearest of them to the last. Far from all rows, as in a gap, that is thin.
+REACH = 0.75
 #: Halvings of the first box, at most; it counts as so many times as wide for far queries.
 LEVELS, FAR = 40, 2.0**20
 #: Boxes whose depth is remembered.
