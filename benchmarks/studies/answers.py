@@ -151,7 +151,7 @@ def maps(folder: Path, name: str) -> list[dict]:
             mean, std = fresh.predict(pixels, return_std=True)
         rows.append({"setting": f"map, {jobs} threads", "wall_s": spent.wall, "cpu_s": spent.cpu,
                      "way": way(model)})  # fmt: skip
-    np.savez(ROOT / f"{name}_map.npz", mean=mean, std=std) if os.environ.get("KEEP_MAP") else None
+
     return rows
 
 

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from collegium.answers import cells as module
 from collegium.answers.cell import Cell
-from collegium.answers.cells import CellPredictor, Cells, scaled_variance
+from collegium.answers.cells import CellPredictor, Cells, local_variance, scaled_variance
 from collegium.answers.places import LEVELS, REACH, AroundRows, Boxes
 from collegium.answers.predictors import Exact, Local
 from collegium.engines import Serial, Threads
-from collegium.kernels import Matern32, Trend
+from collegium.kernels import RBF, Constant, Linear, Matern32, Periodic, Trend
 from collegium.messages.committee import Committee
 from collegium.messages.expansion import Expansion
 from collegium.rows.chunk import chunk_of
@@ -68,8 +68,7 @@ def test_a_cell_is_the_local_correction_by_the_rows_around_its_centre(d):
         assert_allclose(found.mean[own], right.mean, rtol=1e-8, atol=1e-10)
         some = rows.take(at[:10])
         _, C, _ = reference.gp(kernel, committee.noise, some.X, some.y, some.w, Xs[own])
-        prior = kernel.diag(Xs[own])
-        right = prior * (np.diag(C) / prior) ** 1.4
+        right = 1.7 * (np.diag(C) / 1.7) ** 1.4
         assert_allclose(found.variance[own], right, rtol=1e-7, atol=1e-9)
     assert_array_equal(answers.mean(Xs, Serial()), found.mean)
 
@@ -136,8 +135,9 @@ def test_only_rows_that_are_asked_for_are_left_out():
     assert answers.left_out([]).own.size == 0
 
 
-def test_centres_are_not_left_out():
+def test_centres_are_not_left_out(monkeypatch):
     """They are in the middle of their cells, as no query will be."""
+    monkeypatch.setattr(module, "LEFT_OUT", 1000)
     committee, _ = committee_of()
     answers = cells_of(committee, 25, 10)
     left = answers.left_out(answers.places.names(committee.rows().X)[0])
@@ -170,9 +170,10 @@ def test_means_of_an_exact_gp_are_its_own():
 
 
 def test_far_from_all_rows_variances_are_those_of_the_prior():
-    given, prior = np.array([0.0, 0.02, 1.7]), np.full(3, 1.7)
-    assert_allclose(scaled_variance(given, prior, 1.5)[[0, 2]], [0.0, 1.7])
-    assert scaled_variance(given, prior, 1.5)[1] < 0.02 < scaled_variance(given, prior, 0.7)[1]
+    given = np.array([0.0, 0.02, 1.7, 9.0])
+    assert_allclose(scaled_variance(given, 1.7, 1.5)[[0, 2, 3]], [0.0, 1.7, 9.0])
+    assert scaled_variance(given, 1.7, 1.5)[1] < 0.02 < scaled_variance(given, 1.7, 0.7)[1]
+    assert_array_equal(scaled_variance(given, 0.0, 1.5), given)
     committee, Xs = committee_of()
     answers = cells_of(committee, 25, 10, power=1.3)
     assert_allclose(answers.predict(Xs + 1e3, Serial()).variance, 1.7, rtol=1e-6)
@@ -196,6 +197,72 @@ def test_the_memory_of_all_cells_is_foreseen():
         foreseen = answers.all_bytes(committee.rows().X[::3])
         answers.prepare(Serial())
         assert 0.6 < foreseen / answers.cache.nbytes < 1.7
+
+
+@pytest.mark.parametrize("d", [2, 4], ids=["boxes", "around rows"])
+def test_twins_without_noise_have_no_negative_variance(d):
+    committee, _ = committee_of(d=d, noise=1e-14)
+    twins = committee.rows()
+    again = Rows(twins.X + 1e-9, twins.y, twins.w)
+    committee = committee.add([chunk_of(9, again)], Serial(), keep=True)
+    answers = cells_of(committee, 25, 20)
+    with np.errstate(all="ignore"):
+        found = answers.predict(twins.X, Serial())
+    assert (found.variance >= 0.0).all() and np.isfinite(found.mean).all()
+
+
+def test_the_prior_that_fades_is_that_of_stationary_terms():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    kernel = Matern32(1.3, 0.9) + Trend(30.0, 1.7) + RBF(0.4, [2.0, 0.5]) + Linear(1.1)
+    kernel = kernel + Constant(5.0) + Periodic(2.0) + Matern32(0.7, 1.0) * Linear(0.8)
+    assert_allclose(local_variance(kernel.for_width(2), X), 1.7)
+    assert local_variance(Linear(1.1), X) == 0.0
+
+
+def test_variances_that_grow_without_bound_are_not_scaled():
+    kernel = Matern32(1.3, 0.9) + Trend(30.0, 1.7, centre=0.4)
+    committee, _ = committee_of(300, kernel=kernel)
+    answers = cells_of(committee, 100, 50, power=1.8)
+    far = np.array([[20.0, 0, 0, 0], [300.0, -200.0, 0, 0]])
+    found, right = answers.predict(far, Serial()), answers.accurate.predict(far, Serial())
+    assert_allclose(found.variance, right.variance, rtol=0.5)
+    assert answers.cells.anchored and answers.cells.prior == 1.3
+
+
+def test_queries_so_far_out_that_sums_overflow_are_answered_from_nearest_rows():
+    committee, Xs = committee_of(kernel=Matern32(1.3, 0.9) + Linear(1.5))
+    answers = cells_of(committee, 25, 10)
+    Xs = np.concatenate([Xs[:3], np.full((1, 4), 1e120)])
+    with np.errstate(all="ignore"):
+        found, right = answers.predict(Xs, Serial()), answers.accurate.predict(Xs, Serial())
+        mean = answers.mean(Xs, Serial())
+    assert np.isfinite(right.variance).all() and np.isfinite(found.variance).all()
+    assert_array_equal(mean, found.mean)
+
+
+def test_queries_of_a_level_that_no_centre_near_them_has_are_answered_from_nearest_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (400, 4))
+    X[:, 3] = rng.integers(0, 3, 400)
+    X[:6, 3] = 7.0  # few rows of their own
+    y = np.sin(X[:, :1]) + 4.0 * (X[:, 3:] == 7.0) + 0.05 * rng.normal(size=(400, 1))
+    kernel = Matern32(2.0, [0.9, 1.3, 1.1, 0.4], categories=[3])
+    start = Committee.start(kernel, 0.01, X[50:59], 1)
+    parts = [Rows(X[a : a + 100], y[a : a + 100], np.ones(100)) for a in range(0, 400, 100)]
+    chunks = [chunk_of(i, part) for i, part in enumerate(parts)]
+    committee = start.add(chunks, Serial(), keep=True)
+    answers = cells_of(committee, 25, 10)
+    assert set(np.unique(X[:, 3])) == set(answers.cells.centres[:, 3])
+    Xs = np.repeat(rng.uniform(-2, 2, (40, 4)), 2, axis=0)
+    Xs[:, 3] = np.tile([7.0, 99.0], 40)
+    strange = answers.places.strange(Xs)
+    assert strange[1::2].all() and 5 < strange[::2].sum()
+    found, right = answers.predict(Xs, Serial()), answers.accurate.predict(Xs, Serial())
+    assert_array_equal(found.mean[strange], right.mean[strange])
+    assert_array_equal(found.variance[strange], right.variance[strange])
+    assert_array_equal(answers.mean(Xs, Serial()), found.mean)
+    left = answers.left_out(answers.places.names(X)[0])
+    assert not answers.places.strange(committee.rows().X[left.own]).any()
 
 
 # places ------------------------------------------------------------------------------------
@@ -264,3 +331,6 @@ def test_a_cell_counts_all_that_it_keeps():
     committee, _ = committee_of()
     cell: Cell = cells_of(committee, 25, 10).cell((0,))
     assert cell.nbytes == 8 * (55 + (9 + 25) * (4 + 2))
+    committee, _ = committee_of(kernel=Matern32(1.3, 0.9) + Trend(30.0, 1.7))
+    cell = cells_of(committee, 25, 10).cell((0,))
+    assert cell.nbytes == 8 * ((9 + 5) * 10 + 100 + 10 * 4 + (9 + 25) * (4 + 2))

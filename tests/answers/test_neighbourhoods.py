@@ -105,3 +105,29 @@ def test_systems_that_single_precision_does_not_solve_are_solved_in_double():
     double = correct(committee.basis, 1e-9, rows, Xs, near)
     assert np.isfinite(single.weights).all()
     assert_allclose(single.weights, double.weights, rtol=1e-5, atol=1e-5)
+
+
+def test_single_precision_sees_small_differences_far_from_zero():
+    """Neighbourhoods of several clusters that are far from each other."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([c * 1e7 + rng.uniform(-2, 2, (150, 1)) for c in range(4)])
+    kernel, y = Matern52(1.0, [1.0]), np.sin(2 * (X - 1e7 * np.round(X / 1e7)))
+    start = Committee.start(kernel, 1e-3, X[:2], 1)
+    parts = [Rows(X[a : a + 150], y[a : a + 150], np.ones(150)) for a in range(0, 600, 150)]
+    chunks = [chunk_of(i, part) for i, part in enumerate(parts)]
+    local = Local.of(start.add(chunks, Serial(), keep=True), 300)
+    assert local.single
+    Xs = 3e7 + np.linspace(-1.5, 1.5, 30)[:, None]
+    quick = local.predict(Xs, Serial())
+    vars(local)["single"] = False
+    right = local.predict(Xs, Serial())
+    assert_allclose(quick.mean, right.mean, atol=2e-3)
+    assert_allclose(quick.variance, right.variance, rtol=0.02, atol=1e-5)
+
+
+def test_single_precision_of_far_rows_is_finite():
+    X = np.array([[[0.0], [1e30], [-1e200], [2.0]]])
+    out, room = np.empty((2, 1, 4, 4), np.float32)
+    with np.errstate(over="raise", invalid="raise"):
+        Matern52(1.3, 0.5).fill(X, out, room)
+    assert np.isfinite(np.tril(out[0])).all() and out[0, 3, 3] == np.float32(1.3)

@@ -1,6 +1,6 @@
 """A cache of bounded size."""
 
-from threading import Thread
+from threading import Barrier, Thread
 
 import numpy as np
 
@@ -29,6 +29,21 @@ def test_what_is_larger_than_the_cache_is_not_kept():
     assert cache.get("large", lambda: numbers(50)).size == 50
     assert len(cache) == 1 and cache.nbytes == 40
     cache.get("small", lambda: 1 / 0)
+
+
+def test_a_value_that_two_threads_make_counts_once():
+    cache, both = Cache(1000), Barrier(2)
+
+    def make():
+        both.wait(5)  # both are making it before one has stored it
+        return numbers(10)
+
+    threads = [Thread(target=cache.get, args=("a", make)) for _ in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert cache.nbytes == 80 and len(cache) == 1
 
 
 def test_threads_share_a_cache():

@@ -4,12 +4,14 @@
     var f(x) = k(x, x) − |L⁻¹K(X_S, x)|²,   LLᵀ = K(X_S, X_S) + Ψ,   S the nearest `near` of them
 
 A mean costs k + m kernel values, a variance near²/2 steps. Given few rows, and no anchors, it is
-larger than that of the mean's error: see `Cells.variance`.
+larger than that of the mean's error: see `Cells.variance`. Where the kernel has a trend, or other
+terms that do not fade with distance, variances are given the anchors too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +20,11 @@ from ..kernels.base import To
 from ..kernels.leaves import summing_leaf
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion, weighed
+from ..messages.message import Belief
 from ..numerics import linalg
 from ..numerics.tiles import by_tiles
 from ..rows.rows import Rows
+from .local import Shared
 
 Array = np.ndarray
 
@@ -29,31 +33,40 @@ Array = np.ndarray
 class Cell:
     """What answers for queries need; they do not depend on each other, to the last bit."""
 
-    prior: Kernel
-    near: To | None  # K(·, X_S); None: among the values that means are made of
-    factor: Array  # L, row by row  (near(near + 1)/2,)
-    size: int  # rows S
+    kernel: Kernel
+    variances: Any  # FewRows, or GivenAnchors
     means: To | None  # K(·, P), rows behind anchors; None: means come from elsewhere
     weights: Array  # W  (k + m, p)
     line: Expansion | None  # of means, where there is a trend
-    anchors: int  # before the rows
 
     @classmethod
     def of(cls, basis: Anchors, noise: float, rows: Rows, means: Expansion | None) -> Cell:
         """`rows`: S, the first of those that means are made of."""
-        kernel, m = basis.kernel, basis.Z.shape[0]
-        L = packed(factor_of(kernel, noise, rows))
+        L = packed(factor_of(basis.kernel, noise, rows))
+        shared = means is not None and means.line is None  # else the kernel of means is another
+        near = None if shared else basis.kernel.to(rows.X)
+        return cls._with(FewRows(near, L, rows.w.size, basis.Z.shape[0]), basis, means)
+
+    @classmethod
+    def given_anchors(
+        cls, basis: Anchors, belief: Belief, shared: Shared, means: Expansion | None
+    ) -> Cell:
+        """`shared`: of S."""
+        return cls._with(GivenAnchors(basis, belief, shared), basis, means)
+
+    @classmethod
+    def _with(cls, variances: Any, basis: Anchors, means: Expansion | None) -> Cell:
         if means is None:
-            return cls(kernel, kernel.to(rows.X), L, rows.w.size, None, np.empty((0, 1)), None, m)
+            return cls(basis.kernel, variances, None, np.empty((0, 1)), None)
+        line = None
+        if means.line is not None:
+            line = replace(means, points=means.points[:0], weights=means.weights[:0])
         own = means.kernel.to(means.points)
-        if means.line is None:
-            return cls(kernel, None, L, rows.w.size, own, means.weights, None, m)
-        near = kernel.to(rows.X)  # the kernel of means is without the trend
-        return cls(kernel, near, L, rows.w.size, own, means.weights, means, m)
+        return cls(basis.kernel, variances, own, means.weights, line)
 
     @property
     def nbytes(self) -> int:
-        parts = (self.near, self.factor, self.means, self.weights)
+        parts = (self.variances, self.means, self.weights)
         return sum(part.nbytes for part in parts if part is not None)
 
     def mean(self, X: Array) -> Array | float:
@@ -63,12 +76,7 @@ class Cell:
     def predict(self, X: Array) -> tuple[Array | float, Array]:
         """Means, and variances of f  (q,)."""
         mean, K = self._weighed(X)
-        known = np.empty(X.shape[0])
-        if self.near is None:
-            explained(K, self.anchors, self.factor, self.size, known)
-        else:
-            explained(self.near(X), 0, self.factor, self.size, known)
-        return mean, np.maximum(self.prior.diag(X) - known, 0.0)
+        return mean, self.variances.at(X, self.kernel.diag(X), K)
 
     def _weighed(self, X: Array) -> tuple[Array | float, Array | None]:
         """Means, and the kernel values that they are sums of."""
@@ -80,6 +88,45 @@ class Cell:
         if line is None:
             return mean, K
         return mean + by_tiles(lambda tile: (line.trend(tile),), X)[0], K
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """k(x, x) − |L⁻¹K(X_S, x)|²."""
+
+    values: To | None  # K(·, X_S); None: among those that means are made of
+    factor: Array  # L, row by row  (near(near + 1)/2,)
+    size: int  # rows S
+    anchors: int  # before them among the points of means
+
+    @property
+    def nbytes(self) -> int:
+        return self.factor.nbytes + (0 if self.values is None else self.values.nbytes)
+
+    def at(self, X: Array, prior: Array, K: Array | None) -> Array:
+        known = np.empty(X.shape[0])
+        if self.values is None:
+            explained(K, self.anchors, self.factor, self.size, known)
+        else:
+            explained(self.values(X), 0, self.factor, self.size, known)
+        return np.maximum(prior - known, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenAnchors:
+    """The same given the anchors too: a trend, and what else does not fade with distance, is
+    known by all rows."""
+
+    basis: Anchors
+    belief: Belief
+    shared: Shared  # of S
+
+    @property
+    def nbytes(self) -> int:
+        return self.shared.V.nbytes + self.shared.factor.nbytes + self.shared.rows.X.nbytes
+
+    def at(self, X: Array, prior: Array, K: Array | None) -> Array:
+        return self.shared.variance(self.basis, self.belief, X)
 
 
 def factor_of(kernel: Kernel, noise: float, rows: Rows) -> Array:

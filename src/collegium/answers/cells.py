@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel
+from ..engines.local import here
+from ..kernels import Kernel, Sum
 from ..messages.expansion import Expansion, RowByRow
 from ..numerics import linalg
 from ..numerics.cache import Cache
@@ -45,31 +46,49 @@ class Cells:
     near: int  # of these, rows that variances are made of
     centres: Array  # rows (c, d); none: cells are boxes
     memory: float  # most bytes of cells that are kept
-    power: float = 1.0  # of variances over those of the prior; see `variance`
+    prior: float = 0.0  # variance of what fades with distance: see `local_variance`
+    anchored: bool = False  # whether there are other terms, which anchors know from all rows
+    power: float = 1.0  # of variances over that; see `scaled_variance`
     weights: Array | None = None  # of means, cell by cell (c, m + k, p); None: solved for if asked
 
     @classmethod
     def of(cls, kernel: Kernel, X: Array, k: int, near: int, memory: float) -> Cells:
         """Of rows X."""
-        few = places.few_coordinates(Metric.of(kernel, X))
-        return cls(k, near, X[:0] if few else places.centres(X), memory)
+        metric, prior = Metric.of(kernel, X), local_variance(kernel, X)
+        own = X[:0] if places.few_coordinates(metric) else places.centres(metric, X)
+        others = float(kernel.diag(X).max(initial=0.0)) > prior * (1.0 + 1e-9)
+        return cls(k, near, own, memory, prior, others)
 
     def anew(self, kernel: Kernel, X: Array) -> Cells:
         """The same of other rows."""
         found = Cells.of(kernel, X, self.k, self.near, self.memory)
         return replace(found, power=self.power)
 
-    def variance(self, given: Array, prior: Array) -> Array:
-        """prior·(given/prior)^power: that of a mean of more rows, where `given` is of few.
-
-        Far from all rows both are the prior's. The power is learnt from rows left out.
-        """
-        return scaled_variance(given, prior, self.power)
+    def variance(self, given: Array) -> Array:
+        """That of a mean of more rows, where `given` is of few; the power is learnt."""
+        return scaled_variance(given, self.prior, self.power)
 
 
-def scaled_variance(given: Array, prior: Array, power: float) -> Array:
-    prior = np.maximum(prior, 1e-300)
-    return prior * (given / prior) ** power
+def scaled_variance(given: Array, prior: float, power: float) -> Array:
+    """prior·(given/prior)^power, and what is above the prior as it is.
+
+    Far from all rows it is `given`: the prior's, or more where the kernel grows without bound.
+    """
+    if prior <= 0.0:
+        return given
+    return prior * (np.minimum(given, prior) / prior) ** power + np.maximum(given - prior, 0.0)
+
+
+def local_variance(kernel: Kernel, X: Array) -> float:
+    """Prior variance of the terms of a kernel that are alike everywhere and fade with distance."""
+    terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    far = 1e9 * (np.ptp(X, axis=0, keepdims=True) + 1.0)
+    total = 0.0
+    for term in terms:
+        each, rest = term.diag(X), float(term.reach(far)[0])
+        if each.size and np.ptp(each) == 0.0 and rest <= 1e-3 * each[0]:
+            total += float(each[0])
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,20 +146,43 @@ class CellPredictor(Predictor):
         def answer(cell: Cell, X: Array) -> tuple[Any]:
             return (cell.mean(X),)
 
-        return base + self._each(answer, Xs, engine)[0]
+        found = base + self._each(answer, Xs, engine)[0]
+        own = self._others(Xs, found)
+        if own.any():
+            found[own] = self._by_rows(Xs[own], engine).mean
+        return found
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        mean, variance = self._each(Cell.predict, Xs, engine)
-        prior = self.committee.basis.kernel.diag(Xs)
-        found = self.cells.variance(variance, prior)
-        return Prediction(self._everywhere(Xs, engine) + mean, found)
+        mean, given = self._each(Cell.predict, Xs, engine)
+        mean, variance = self._everywhere(Xs, engine) + mean, self.cells.variance(given)
+        return self._with_others(Xs, Prediction(mean, variance), engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """By the nearest rows of each query: cells know nothing of each other."""
         found, C = self.accurate.joint(Xs, engine)
+        return self._refined(Xs, found, engine), C
+
+    def _refined(self, Xs: Array, found: Prediction, engine: Any) -> Prediction:
+        """What nearest rows say, with means that were refined."""
         if self.everywhere is None or isinstance(self.accurate, Exact):
-            return found, C
-        return Prediction(self._everywhere(Xs, engine) + found.mean, found.variance), C
+            return found
+        return Prediction(self._everywhere(Xs, engine) + found.mean, found.variance)
+
+    def _by_rows(self, Xs: Array, engine: Any) -> Prediction:
+        return self._refined(Xs, self.accurate.predict(Xs, engine), engine)
+
+    def _others(self, Xs: Array, *found: Array) -> Array:
+        """Queries that are answered from their own nearest rows: of levels that no centre near
+        them has, or so far out that sums overflow  (q,)."""
+        finite = [np.isfinite(part).all(axis=tuple(range(1, part.ndim))) for part in found]
+        return self.places.strange(Xs) | ~np.logical_and.reduce(finite)
+
+    def _with_others(self, Xs: Array, found: Prediction, engine: Any) -> Prediction:
+        own = self._others(Xs, found.mean, found.variance)
+        if own.any():
+            right = self._by_rows(Xs[own], engine)
+            found.mean[own], found.variance[own] = right.mean, right.variance
+        return found
 
     def _everywhere(self, Xs: Array, engine: Any) -> Array:
         """(q, p)."""
@@ -158,7 +200,7 @@ class CellPredictor(Predictor):
         def work(some: Sequence[tuple[Name, Array]]) -> list[tuple[Array, ...]]:
             return [answer(self.cell(name), Xs[at]) for name, at in some]
 
-        found = [one for some in engine.map(work, list(_batches(parts))) for one in some]
+        found = [one for some in here(engine).map(work, list(_batches(parts))) for one in some]
         if not found:
             return [np.zeros((0, self.rows.y.shape[1])), np.zeros(0)]
         back = np.argsort(order)
@@ -176,7 +218,7 @@ class CellPredictor(Predictor):
             names, _ = self.places.names(self.rows.X)
         most = int(self.cells.memory // max(self.cell(names[0]).nbytes, 1)) if names else 0
         batches = [names[i : i + AT_ONCE] for i in range(0, min(len(names), most), AT_ONCE)]
-        engine.map(lambda some: [self.cell(name) for name in some] and None, batches)
+        here(engine).map(lambda some: [self.cell(name) for name in some] and None, batches)
         return len(self.cache)
 
     def with_weights(self) -> Cells:
@@ -195,7 +237,7 @@ class CellPredictor(Predictor):
 
     def _made(self, name: Name) -> Cell:
         at = self._around(name)
-        return self._cell(self.rows.take(at), self._means(name, at))
+        return self._cell(at, self._means(name, at))
 
     def _means(self, name: Name, at: Array) -> Expansion | None:
         c, known = self.committee, self.cells.weights
@@ -205,9 +247,11 @@ class CellPredictor(Predictor):
             return self._shared(at).expansion(c.basis, c.belief)
         return around(c.basis, c.belief, self.rows.X[at], known[name[0]])
 
-    def _cell(self, rows: Rows, means: Expansion | None) -> Cell:
-        c = self.committee
-        return Cell.of(c.basis, c.noise, rows.take(slice(self.cells.near)), means)
+    def _cell(self, at: Array, means: Expansion | None) -> Cell:
+        c, near = self.committee, at[: self.cells.near]
+        if self.cells.anchored and c.basis.m:
+            return Cell.given_anchors(c.basis, c.belief, self._shared(near), means)
+        return Cell.of(c.basis, c.noise, self.rows.take(near), means)
 
     def _shared(self, at: Array) -> Shared:
         design = getattr(self.accurate, "design", None)
@@ -242,7 +286,7 @@ class CellPredictor(Predictor):
         rows, queries = self.rows.take(at), self.rows.take(own)
         shared = self._shared(at) if self.cells.k else None
         means = None if shared is None else shared.expansion(c.basis, c.belief)
-        mean, variance = self.cache.get(name, lambda: self._cell(rows, means)).predict(queries.X)
+        mean, variance = self.cache.get(name, lambda: self._cell(at, means)).predict(queries.X)
         place = np.argmax(at == own[:, None], axis=1)  # among the rows of the cell
         inside = at[place] == own
         error = queries.y - mean
@@ -253,7 +297,10 @@ class CellPredictor(Predictor):
             error[inside] = _left_out(shared.factor, r, place[inside])[0]
         inside &= place < near
         some = rows.take(slice(near))
-        L = factor_of(c.basis.kernel, c.noise, some)
+        if self.cells.anchored and c.basis.m:
+            L = self._shared(at[:near]).factor
+        else:
+            L = factor_of(c.basis.kernel, c.noise, some)
         alone = _left_out(L, some.y, place[inside])[1] - some.psi(c.noise)[place[inside]]
         variance[inside] = np.maximum(alone, 0.0)
         return LeftOut(own, error, variance)
@@ -264,7 +311,8 @@ class CellPredictor(Predictor):
             at = self.places.nearest(self.near, name, min(AROUND, self.rows.w.size))[1:]
         else:
             at = self._around(name)
-        return np.sort(at[self.places.inside(name, self.rows.X[at])])
+        X = self.rows.X[at]
+        return np.sort(at[self.places.inside(name, X) & ~self.places.strange(X)])
 
 
 def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..kernels import Kernel
 from ..messages.committee import Committee
-from ..messages.expansion import Expansion
+from ..messages.expansion import Expansion, RowByRow
 from ..numerics import linalg
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk, rows_of
@@ -273,7 +273,11 @@ class Refined(Predictor):
 
     def _weighed(self, Xs: Array, engine: Any) -> Array:
         """k(x*, X)w  (q, p)."""
-        return self.expansion.mean(Xs, engine)
+        return self._rows.mean(Xs, engine)
+
+    @cached_property
+    def _rows(self) -> RowByRow:
+        return self.expansion.row_by_row()
 
     @property
     def expansion(self) -> Expansion:

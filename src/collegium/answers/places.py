@@ -57,15 +57,28 @@ class AroundRows:
         """Whether queries are in a cell  (q,)."""
         return self.near.nearest(X, 1)[:, 0] == name[0]
 
+    def strange(self, X: Array) -> Array:
+        """Whether queries have a level that the centre of their cell has not: its rows may have
+        none of it  (q,)."""
+        columns = self.near.metric.level_columns()
+        if not columns:
+            return np.zeros(X.shape[0], dtype=bool)
+        own = self.X[self.near.nearest(X, 1)[:, 0]]
+        return (own[:, columns] != X[:, columns]).any(axis=1)
 
-def centres(X: Array) -> Array:
-    """Random rows, one for SIZE of them  (c, d).
+
+def centres(metric: Metric, X: Array) -> Array:
+    """Random rows, one for SIZE of them, and one of every level that none of these has  (c, d).
 
     Rows in the middle of clusters would be better by little, but nearer to the other rows than to
     new ones: these others, left out, would show errors that are too small.
     """
-    n = X.shape[0]
-    chosen = np.random.default_rng(0).choice(n, partition.n_parts(n, SIZE), replace=False)
+    n, rng = X.shape[0], np.random.default_rng(0)
+    chosen = rng.choice(n, partition.n_parts(n, SIZE), replace=False)
+    order = rng.permutation(n)
+    for column in metric.level_columns():
+        levels, first = np.unique(X[order, column], return_index=True)
+        chosen = np.union1d(chosen, order[first[~np.isin(levels, X[chosen, column])]])
     return X[np.sort(chosen)]
 
 
@@ -114,6 +127,9 @@ class Boxes:
 
     def inside(self, name: Name, X: Array) -> Array:
         return (_place(self._forward(X), name[0]) == np.array(name[1:])).all(axis=1)
+
+    def strange(self, X: Array) -> Array:
+        return np.zeros(X.shape[0], dtype=bool)
 
     def _forward(self, X: Array) -> Array:
         """In units of the first cube."""

@@ -41,7 +41,7 @@ SHOWN, FEW, TIMED, LONG_ENOUGH = 256, 24, 256, 0.2
 #: A model that has grown by this factor since a way was chosen is looked at anew.
 GROWN = 2.0
 #: Bounds of the power of variances.
-POWERS = (0.25, 4.0)
+POWERS = (0.5, 2.0)
 
 
 class AnswerTimeWarning(UserWarning):
@@ -95,6 +95,13 @@ class Way:
     log_density: float  # of rows left out, on average; −inf: too slow to be looked at
     answers: Any = None  # who answers for f, with the cells that were made
 
+    def better(self, other: Way, asked: float) -> bool:
+        """Quick enough, then by density; else quicker."""
+        quick, others = self.milliseconds <= asked, other.milliseconds <= asked
+        if quick and others:
+            return self.log_density > other.log_density
+        return quick or (not others and self.milliseconds < other.milliseconds)
+
     def predictor(self) -> Any:
         own = self.answers
         return self.model.predictor(own and replace(own, cells=self.model.cells))
@@ -128,10 +135,11 @@ def nearest_left_out(model: CommitteeModel) -> tuple[Array, Prediction]:
 
 def _refined(model: CommitteeModel, own: Array, found: Prediction) -> Prediction:
     """Where means were refined y = (K + Ψ)w + r, and `found` answers for r."""
-    if model.rest is None or model.refined_errors is None:
+    if model.rest is None:
         return found
-    wrong = model.refined_errors.wrong[np.searchsorted(model.refined_errors.at, own)]
-    exact = model.committee.rows().y[own] - model.rest.rows().y[own] - wrong
+    exact, known = model.committee.rows().y[own] - model.rest.rows().y[own], model.refined_errors
+    if known is not None:  # else as if there were none but for r
+        exact = exact - known.wrong[np.searchsorted(known.at, own)]
     return Prediction(exact + found.mean, found.variance)
 
 
@@ -158,7 +166,7 @@ def with_errors_left_out(
         at, rows, metric, resolution(rows.y), always=False, say=say, nats=nats_for_tails(model)
     )
     if errors is None:
-        score = _normal_density(rows.y - found.mean, found.variance + noise).mean()
+        score = _normal_density(rows.y - found.mean, found.variance + noise + rows.known()).mean()
     else:
         score = errors.scale.predictive(at).log_density(rows.y).mean()
     return replace(model, errors=errors), float(score)
@@ -172,12 +180,12 @@ def _normal_density(error: Array, variance: Array) -> Array:
 def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tuple[Fast, Any]:
     """The way of answering with the best density at rows left out, of those quick enough; and who
     answers so."""
-    tried = list(ways(model, asked, memory, say))
-    quick = [one for one in tried if one.milliseconds <= asked]
-    if quick:
-        best = max(quick, key=lambda one: one.log_density)
-    else:
-        best = min(tried, key=lambda one: one.milliseconds)
+    tried, best = list[Way](), None
+    for way in ways(model, asked, memory, say):
+        tried.append(replace(way, model=model, answers=None))
+        best = way if best is None or way.better(best, asked) else best  # the other's cells go
+    assert best is not None
+    if best.milliseconds > asked:
         warnings.warn(
             f"answer_time={asked:g}: the quickest way found, {best.words}, takes about "
             f"{best.milliseconds:.2g} ms a row and is used. Means alone take less; so do answers "
@@ -293,17 +301,15 @@ def _calibrated(
     found = _refined(model, left.own, Prediction(mean, left.variance))
     if model.rest is not None and model.refined_errors is None:
         return model, found  # of refined means no errors are known
-    prior, rest = model.kernel.diag(rows.X), model.committee.noise + rows.known()
+    rest = model.committee.noise + rows.known()
     assert model.cells is not None
-    cells = replace(
-        model.cells, power=power_of_variances(rows.y - found.mean, left.variance, prior, rest)
-    )
-    variance = cells.variance(left.variance, prior)
-    return replace(model, cells=cells), Prediction(found.mean, variance)
+    power = power_of_variances(rows.y - found.mean, left.variance, model.cells.prior, rest)
+    cells = replace(model.cells, power=power)
+    return replace(model, cells=cells), Prediction(found.mean, cells.variance(left.variance))
 
 
-def power_of_variances(error: Array, given: Array, prior: Array, rest: Array | float) -> float:
-    """The power of `Cells.variance` under which errors (h, p) are likeliest; `rest`: noise."""
+def power_of_variances(error: Array, given: Array, prior: float, rest: Array | float) -> float:
+    """The power of `scaled_variance` under which errors (h, p) are likeliest; `rest`: noise."""
     rest = np.maximum(rest, 1e-300)
 
     def loss(power: float) -> float:

@@ -15,6 +15,9 @@ from .answer_arguments import check_answer_time
 from .answering import chosen, due, with_n_local
 from .arguments import nearest_rows
 
+#: Names of predictors that are not the model's own.
+OTHER_WAYS = ("n_local=", "answer_time=")
+
 
 class InTime:
     """Makes predictors when they are first asked for; none is stored."""
@@ -22,17 +25,25 @@ class InTime:
     def _predictor(self: Any, n_local: Any = None) -> Any:
         """Of the model as it was fitted; or with other nearest rows, or within `answer_time`.
 
-        Each is made when first asked for. What a call asks for counts before the arguments.
+        Each is made when first asked for. What a call asks for counts before `answer_time`, and
+        that before `n_local`.
         """
         check_is_fitted(self)
+        limit = answer_time_allowed(self.answer_time)
+        if limit is not None and n_local is None:
+            return self._kept(f"answer_time={limit}", partial(self._within, limit))
         asked = self._other_rows(n_local)
         if asked is not None:
-            make = partial(self._with_rows, asked)
-            return self._made.named(f"n_local={asked}", make)
-        limit = answer_time_allowed(self.answer_time)
-        if limit is None or n_local is not None:
-            return super()._predictor()  # type: ignore[misc]
-        return self._made.named(f"answer_time={limit}", partial(self._within, limit))
+            return self._kept(f"n_local={asked}", partial(self._with_rows, asked))
+        return super()._predictor()  # type: ignore[misc]
+
+    def _kept(self: Any, name: str, make: Any) -> Any:
+        """What was made under a name; of those before it only the last is kept, too."""
+        others = self._made.others
+        if name not in others:
+            for old in [one for one in others if one.startswith(OTHER_WAYS)][:-1]:
+                others.pop(old)
+        return self._made.named(name, make)
 
     def _other_rows(self: Any, n_local: Any) -> int | None:
         """Nearest rows, where they are not as many as the model has."""
@@ -82,7 +93,7 @@ class InTime:
                 say(f"{number} cells are ready")
                 fast = replace(fast, cells=own.with_weights())
             self.model_ = replace(model, fast=fast)
-            self._made.others[f"answer_time={limit}"] = own
+            self._kept(f"answer_time={limit}", lambda: own)
 
     @property
     def answer_ways_(self: Any) -> list[tuple[str, float, float]]:

@@ -55,6 +55,13 @@ class Threads(Serial):
                 yield waiting.popleft().result()
 
 
+def here(engine: Any) -> Any:
+    """The engine, where it is one of this machine's threads (or shows their progress); else one
+    thread: what is kept between calls is not sent to a cluster."""
+    own = getattr(engine, "engine", engine)
+    return engine if isinstance(own, Serial) else Serial()
+
+
 def engine_for(n_jobs: int | None) -> Serial:
     """None or 1: serial; −1: a thread per core; −2: all but one; as in scikit-learn."""
     if n_jobs is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engines.local import here
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from ..scale.density import Margins
@@ -89,7 +90,7 @@ class ScaledAnswers(Answers):
         parts = blocks(self.X.shape[0], BATCH)
         if len(parts) < 2 or self.engine is None:
             return self.predictor.inputs(self.X, found)
-        return ScaleInputs.joined(self.engine.map(ask, parts))
+        return ScaleInputs.joined(here(self.engine).map(ask, parts))
 
     def _margins(self, found: Prediction) -> Margins:
         return self.predictor.scale.predictive(self._inputs(found))

@@ -43,7 +43,8 @@ class Kernel:
         """K(X, X) of several sets of rows (b, n, d) on the lower triangles of `out`  (b, n, n).
 
         In the precision of `out`; `room`, as large, may be overwritten. No array is made for each
-        set, and what is filled for one does not depend on the others.
+        set, and what is filled for one does not depend on the others. In single precision values
+        are exact to that near the last row of a set; those of rows far from it need not be.
         """
         for own, K in zip(X, out):
             K[...] = self.value(own)

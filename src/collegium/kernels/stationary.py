@@ -135,10 +135,12 @@ class Stationary(Leaf):
     def fill(self, X: Array, out: Array, room: Array) -> None:
         if self.categories:
             return super().fill(X, out, room)
-        nearest = np.abs(X).argmin(axis=1, keepdims=True)
-        S = scaled_columns(X - np.take_along_axis(X, nearest, axis=1), self.length_scale)
-        if out.dtype == np.float32:
+        if out.dtype == np.float32:  # differences from the last row are those that count
+            S = scaled_columns(X - X[:, -1:], self.length_scale)
             S = np.clip(S, -1e15, 1e15).astype(np.float32)  # so that squares are finite
+        else:
+            nearest = np.abs(X).argmin(axis=1, keepdims=True)
+            S = scaled_columns(X - np.take_along_axis(X, nearest, axis=1), self.length_scale)
         ST, values = np.ascontiguousarray(S.transpose(0, 2, 1)), [self.variance, *self._shapes()]
         with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
             scalars = [out.dtype.type(value) for value in values]

@@ -97,6 +97,11 @@ class Metric:
                 squares.append(one.inverse_square)
         return columns, squares, np.concatenate(exact)
 
+    def level_columns(self) -> list[int]:
+        """Columns of X that hold codes of levels or groups."""
+        own = [one.columns for one in self.embeddings if isinstance(one, Levels)]
+        return sorted({k for columns in own for k in columns})
+
     def forward(self, X: Array) -> Array:
         """X in the metric, clipped so that squared distances are finite."""
         with np.errstate(over="ignore"):
