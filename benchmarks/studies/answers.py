@@ -212,9 +212,10 @@ def main() -> None:
         return
     drive(options)
     if options.picture:
-        from benchmarks.studies.answers_picture import draw
+        from benchmarks.studies.answers_picture import draw, write_table
 
         print(draw(known(), options.picture))
+        write_table(known(), ROOT / "docs" / "answers.md")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The picture of `answers`: error against milliseconds a row, and means alone."""
+"""The picture of `answers`, error against milliseconds a row, and its table in docs/answers.md."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from benchmarks.harness.driver import RESULTS
 from benchmarks.harness.pictures import STYLE, save
@@ -41,6 +42,9 @@ def draw(found: dict[str, dict], folder: Path) -> str:
 
 def _panel(axis: plt.Axes, found: dict, score: str) -> None:
     axis.set_xscale("log")
+    axis.set_xlim(0.007, 8.0)
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.grid(alpha=0.25)
     lines = lines_of(found, "collegium")
     near = [one for one in lines if not one["setting"].startswith("answer_time")]
@@ -83,3 +87,34 @@ def _group(axis: plt.Axes, lines: list[dict], score: str, label: str, colour: st
     points = sorted((one["ms"], one[score]) for one in lines)
     size = 10 if "*" in style else 6
     axis.plot(*zip(*points), style, color=colour, label=label, markersize=size, linewidth=1.2)
+
+
+#: What stands before the table in the page.
+MARK = "<!-- measured: written by make bench-answers -->"
+
+
+def write_table(found: dict[str, dict], page: Path) -> None:
+    """Replace what is behind MARK."""
+    text = page.read_text()
+    page.write_text(text[: text.index(MARK) + len(MARK)] + "\n\n" + markdown(found))
+
+
+def markdown(found: dict[str, dict]) -> str:
+    lines = [
+        "| set | way | ms | mean alone | RMSE | NLPD | covers 95 % |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, own in found.items():
+        for method, result in own.items():
+            lines += [_line(name, method, one) for one in result["lines"] if "RMSE" in one]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, method: str, one: dict) -> str:
+    ours = method.startswith("collegium")
+    words = f"**{method}**, {one['setting']}" if ours else method
+    if ours and one["setting"].startswith("answer_time"):
+        words += f" ({one['way'].replace('Local', 'nearest rows').replace('Refined', 'all rows')})"
+    mean = f"{one['ms_mean']:.3f}" if "ms_mean" in one else "–"
+    numbers = f"{one['RMSE']:.4f} | {one['NLPD']:.3f} | {one['coverage']:.3f}"
+    return f"| {name} | {words} | {one['ms']:.3f} | {mean} | {numbers} |"

@@ -12,6 +12,7 @@ import pytest
 import collegium
 from cluster_cases import dask_cluster, numbers
 from collegium import CommitteeRegressor
+from collegium.answers.cells import Cells
 from collegium.engines import Serial
 from collegium.engines.tasks import report
 from collegium.kernels import Matern32
@@ -147,3 +148,22 @@ def test_a_frame_with_words_dates_and_gaps_is_that_of_pandas(client, tmp_path):
         )
     X = engine.map(inputs_of, source.encoded(model.encoding_).chunks)
     np.testing.assert_array_equal(np.concatenate(X), model.encoding_.forward(own[columns]))
+
+
+def test_cells_answer_here_where_sums_run_on_a_cluster(client):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (700, 4))
+    given = {"kernel": Matern32(1.0, 1.2), "noise": 0.01, "learn": False, "random_state": 0}
+    sizes = {"chunk_size": 60, "anchors": 12, "n_local": 30}
+    model = CommitteeRegressor(**given, **sizes, answer_time=1e9).fit(X, np.sin(X[:, 0]))
+    cells = replace(model.model_, cells=Cells.of(model.model_.kernel, X, 100, 50, 1e8))
+    own = cells.predictor()
+    expected = own.predict(X[:9], Serial())
+    fresh = cells.predictor()
+    assert fresh.prepare(DaskEngine(client)) > 5
+    found = fresh.predict(X[:9], DaskEngine(client))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.variance, expected.variance)
+    before = model.predict(X[:9], return_std=True)
+    model.set_params(engine=DaskEngine(client))
+    np.testing.assert_array_equal(model.predict(X[:9], return_std=True), before)
