@@ -5,7 +5,7 @@ def check_answer_time(*, gaussian: bool, transductive: bool, keeps_rows: bool) -
     """Refuse answer_time= where nothing can be chosen."""
     if not gaussian:
         raise ValueError(
-            "answer_time is for likelihood='gaussian': leave it out, and give fewer n_local"
+            "answer_time is for likelihood='gaussian': give None, and a smaller n_local such as 50"
         )
     if transductive:
         raise ValueError(

@@ -69,6 +69,7 @@ class Fast:
     cells: Cells | None
     errors: Errors | None
     averaged: bool  # whether it averages over hyperparameters, where the model does
+    words: str
     tried: tuple[tuple[str, float, float], ...]  # words, milliseconds, mean log density
 
     def of(self, model: CommitteeModel) -> CommitteeModel:
@@ -92,15 +93,20 @@ class Way:
     words: str
     model: CommitteeModel
     milliseconds: float  # of CPU time, a row
-    log_density: float  # of rows left out, on average; −inf: too slow to be looked at
+    log_density: (
+        float  # of rows left out, on average; −inf: too slow to be looked at; inf: as fitted
+    )
     answers: Any = None  # who answers for f, with the cells that were made
 
     def better(self, other: Way, asked: float) -> bool:
-        """Quick enough, then by density; else quicker."""
+        """Quick enough, then by density; else one that was looked at, then the quicker."""
         quick, others = self.milliseconds <= asked, other.milliseconds <= asked
         if quick and others:
             return self.log_density > other.log_density
-        return quick or (not others and self.milliseconds < other.milliseconds)
+        if quick or others:
+            return quick
+        seen, seen_other = self.log_density > -np.inf, other.log_density > -np.inf
+        return (seen, -self.milliseconds) > (seen_other, -other.milliseconds)
 
     def predictor(self) -> Any:
         own = self.answers
@@ -116,8 +122,8 @@ def due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
 def with_n_local(model: Any, k: int, say: Say) -> Any:
     """The model that answers from k nearest rows."""
     other = replace(model, n_local=k)
-    if getattr(model, "errors", None) is None or model.exact:
-        return other
+    if getattr(model, "errors", None) is None or model.exact or k > model.n_local:
+        return other  # errors of more rows are not larger, and would take long to learn
     return with_errors_left_out(other, *nearest_left_out(other), say)[0]
 
 
@@ -188,15 +194,16 @@ def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tupl
     if best.milliseconds > asked:
         warnings.warn(
             f"answer_time={asked:g}: the quickest way found, {best.words}, takes about "
-            f"{best.milliseconds:.2g} ms a row and is used. Means alone take less; so do answers "
-            "of a model fitted with n_local=0, which are less accurate",
+            f"{best.milliseconds:.2g} ms a row and is used. Give answer_time="
+            f"{1.1 * best.milliseconds:.2g} or more, or AnswerTime(…, memory=) above "
+            f"{memory / 1e6:.0f} MB if cells were too large for that",
             AnswerTimeWarning,
             stacklevel=2,
         )
     say(f"answers by {best.words}")
     found = Fast(
         asked, memory, model.n_kept, best.model.n_local, best.model.cells, best.model.errors,
-        bool(best.model.averaged),
+        bool(best.model.averaged), best.words,
         tuple((one.words, one.milliseconds, one.log_density) for one in tried),
     )  # fmt: skip
     return found, best.predictor()
@@ -211,8 +218,9 @@ def ways(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterat
     for kind in kinds:
         best = -np.inf
         for way in kind:
-            slow = way.log_density == -np.inf
-            worth = "" if slow else f", log density of rows left out {way.log_density:.3f}"
+            worth = f", log density of rows left out {way.log_density:.3f}"
+            if not np.isfinite(way.log_density):
+                worth = ": too slow" if way.milliseconds > asked else ""
             say(f"{way.words}: {way.milliseconds:.3f} ms a row{worth}")
             yield way
             if way.log_density < best:

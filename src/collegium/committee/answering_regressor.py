@@ -17,6 +17,8 @@ from .arguments import nearest_rows
 
 #: Names of predictors that are not the model's own.
 OTHER_WAYS = ("n_local=", "answer_time=")
+#: Where the last search for a way of answering is kept.
+CHOSEN = "chosen way"
 
 
 class InTime:
@@ -60,6 +62,7 @@ class InTime:
                 f"n_local={n_local}: this model keeps no rows, it was fitted with n_local=0. Leave "
                 "n_local out, or fit with another"
             )
+        n_local = min(n_local, getattr(model, "n_kept", n_local))
         check_square(n_local, "n_local")
         return n_local
 
@@ -77,7 +80,8 @@ class InTime:
         with single_threaded():
             if model.fast is not None and model.fast.holds(*limit, model.n_kept):
                 return model.fast.of(model).predictor()
-            return chosen(model, *limit, self._say())[1]
+            self._made.others[CHOSEN], own = chosen(model, *limit, self._say())
+            return own
 
     def _prepare(self: Any, *, streaming: bool = False) -> None:
         """Choose how to answer in time, and make what that needs; in a stream, where it has grown
@@ -97,10 +101,26 @@ class InTime:
 
     @property
     def answer_ways_(self: Any) -> list[tuple[str, float, float]]:
-        """Ways of answering that `fit` tried for `answer_time`: words, milliseconds a row, and the
-        mean log density of rows left out (of standardised y; −inf: too slow to be looked at)."""
-        check_is_fitted(self)
-        fast = getattr(self.model_, "fast", None)
+        """Ways of answering that were tried for `answer_time`: words, milliseconds a row, and the
+        mean log density of rows left out, of standardised y (−inf: too slow to be looked at; inf:
+        all rows, as the model was fitted). The one that is used comes first."""
+        fast = self._fast()
         if fast is None:
-            raise AttributeError("answer_ways_ is of models fitted with answer_time")
-        return list(fast.tried)
+            raise AttributeError("answer_ways_ is of models that have chosen one: set answer_time")
+        return sorted(fast.tried, key=lambda one: one[0] != fast.words)
+
+    def _fast(self: Any) -> Any:
+        """How it answers in time: as the last search found it, or as it was fitted."""
+        check_is_fitted(self)
+        limit = answer_time_allowed(self.answer_time)
+        for fast in (self._made.others.get(CHOSEN), getattr(self.model_, "fast", None)):
+            if fast is not None and (fast.asked, fast.memory) == limit:
+                return fast
+        return None
+
+    def _file_parts(self: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """With the way of answering that was found after `fit`."""
+        params, state = super()._file_parts()  # type: ignore[misc]
+        if (fast := self._fast()) is not None:
+            state["model_"] = replace(state["model_"], fast=fast)
+        return params, state

@@ -28,7 +28,9 @@ LONGEST_ID = 200
 
 def check_coverage(coverage, name: str = "coverage") -> None:
     if not (isinstance(coverage, Real) and 0.0 < float(coverage) < 1.0):
-        raise ValueError(f"{name}={coverage!r}: give a probability above 0 and below 1")
+        raise ValueError(
+            f"{name}={coverage!r}: give a probability above 0 and below 1, such as 0.95"
+        )
 
 
 def check_probabilities(q: Any) -> list[float]:

@@ -253,7 +253,7 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         if n_local is not None:
             raise ValueError(
-                f"n_local={n_local!r}: a {type(self).__name__} does not answer from nearest rows. "
+                f"n_local={n_local!r}: {type(self).__name__} does not answer from nearest rows. "
                 "Leave it out"
             )
         with single_threaded():

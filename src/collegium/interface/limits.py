@@ -47,7 +47,8 @@ def answer_time_allowed(value) -> tuple[float, float] | None:
     milliseconds = _as_float(asked.milliseconds)
     if not 0.0 < milliseconds < np.inf:
         raise ValueError(
-            f"answer_time={value!r}: give milliseconds a row, a positive number, or None"
+            f"answer_time={value!r}: give milliseconds a row, a positive number, "
+            "AnswerTime(milliseconds, memory), or None"
         )
     return milliseconds, size_in_bytes(asked.memory, "memory of answer_time=AnswerTime(…)")
 

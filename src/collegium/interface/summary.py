@@ -89,7 +89,9 @@ def rows_line(model: Any) -> str:
     elif anchors and chunks > 1:
         text += f" that meet at {anchors:,} anchors"
         if model.n_local and not model.query_size:
+            fast = getattr(model, "fast", None)
             text += f"; the {model.n_local} nearest rows correct each answer"
+            text += "" if fast is None else f" (with answer_time={fast.asked:g}: {fast.words})"
     else:
         text += ", used as they are (an exact Gaussian process)"
     stored = getattr(model, "stored", None)
