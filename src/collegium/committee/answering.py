@@ -38,6 +38,9 @@ VARIANCE_ROWS, LEAST_ROWS = (200, 100, 50), 4
 #: Cells that show what they are worth, of these the first ones; queries that show how long one
 #: takes, and about how many seconds they may take.
 SHOWN, FEW, TIMED, LONG_ENOUGH = 256, 24, 256, 0.2
+#: Boxes are small where variances are made of few rows: means of more than so many times as many
+#: would take long to make.
+MOST_TIMES = 4
 #: A model that has grown by this factor since a way was chosen is looked at anew.
 GROWN = 2.0
 #: Bounds of the power of variances.
@@ -93,9 +96,7 @@ class Way:
     words: str
     model: CommitteeModel
     milliseconds: float  # of CPU time, a row
-    log_density: (
-        float  # of rows left out, on average; −inf: too slow to be looked at; inf: as fitted
-    )
+    log_density: float  # of rows left out, on average; −inf: too slow to be looked at; inf: best
     answers: Any = None  # who answers for f, with the cells that were made
 
     def better(self, other: Way, asked: float) -> bool:
@@ -265,6 +266,8 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
         if near > max(k, model.exact * VARIANCE_ROWS[0]) or near > model.n_kept // LEAST_ROWS:
             continue
         cells = Cells.of(model.kernel, model.committee.rows().X, k, near, memory)
+        if not cells.centres.size and k > MOST_TIMES * near:
+            continue
         other = replace(model, cells=cells)
         own = model.sample_of_rows(SHOWN)
         answers = other.function_predictor()
