@@ -22,7 +22,7 @@ from ..numerics.cache import Cache
 from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.nearest import Nearby
-from ..rows.partition import evenly_spaced
+from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
 from . import places
 from .cell import Cell, factor_of
@@ -33,6 +33,8 @@ from .predictors import Exact, Informed, Local, Predictor
 Array = np.ndarray
 #: Cells that a worker answers for at a time, or at least so many queries.
 AT_ONCE, QUERIES = 16, 512
+#: Queries whose cells are looked for at a time.
+NAMED = 16_384
 #: Rows of one cell that are left out, and the nearest to a centre among which they are looked for.
 LEFT_OUT, AROUND = 4, 1000
 
@@ -192,7 +194,7 @@ class CellPredictor(Predictor):
 
     def _each(self, answer: Any, Xs: Array, engine: Any) -> list[Array]:
         """Arrays of one row a query, cell by cell."""
-        names, number = self.places.names(Xs)
+        names, number = self._names(Xs, engine)
         order = np.argsort(number, kind="stable")
         ends = np.cumsum(np.bincount(number, minlength=len(names)))
         parts = list(zip(names, np.split(order, ends[:-1])))
@@ -205,6 +207,18 @@ class CellPredictor(Predictor):
             return [np.zeros((0, self.rows.y.shape[1])), np.zeros(0)]
         back = np.argsort(order)
         return [self._in_order(each, order, back) for each in zip(*found)]
+
+    def _names(self, Xs: Array, engine: Any) -> tuple[list[Name], Array]:
+        """The cells of queries, some of these at a time; see `AroundRows.names`."""
+        parts = [Xs[part] for part in blocks(Xs.shape[0], NAMED)]
+        if len(parts) < 2:
+            return self.places.names(Xs)
+        all_names: dict[Name, int] = {}
+        numbers = []
+        for names, number in here(engine).map(self.places.names, parts):
+            own = [all_names.setdefault(name, len(all_names)) for name in names]
+            numbers.append(np.array(own)[number])
+        return list(all_names), np.concatenate(numbers)
 
     @staticmethod
     def _in_order(each: Sequence[Any], order: Array, back: Array) -> Array:

@@ -107,9 +107,8 @@ class Boxes:
         number, waiting = np.empty(S.shape[0], dtype=int), np.arange(S.shape[0])
         for level in range(LEVELS + 1):
             place = _place(S[waiting], level)
-            boxes, own = np.unique(place, axis=0, return_inverse=True)
-            own = own.reshape(-1)
-            names = [(level, *map(int, box)) for box in boxes]
+            first_of, own = _distinct(place)
+            names = [(level, *map(int, place[i])) for i in first_of]
             reach = 0.5 * np.sqrt(S.shape[1]) * self.side / 2.0**level
             done = (reach <= REACH * self._depths(names)) | (level == LEVELS)
             first = len(found)
@@ -150,6 +149,21 @@ class Boxes:
                 far, _ = self.tree.query(self._centres(new), k=[1, self.k])
                 self.depths.update(zip(new, (far[:, 1] - far[:, 0]).tolist()))
             return np.array([self.depths[name] for name in names])
+
+
+def _distinct(place: Array) -> tuple[Array, Array]:
+    """One position of each distinct row of whole numbers, and the number of each row's  (q,).
+
+    Column by column, which is quicker than to sort rows.
+    """
+    number = np.zeros(place.shape[0], dtype=np.int64)
+    for column in place.T:
+        values, own = np.unique(column, return_inverse=True)
+        number = np.unique(number * values.size + own.reshape(-1), return_inverse=True)[1]
+        number = number.reshape(-1)
+    first = np.empty(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(place.shape[0])[::-1]
+    return first, number
 
 
 def _place(S: Array, level: int) -> Array:
