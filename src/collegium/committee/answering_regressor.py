@@ -104,6 +104,7 @@ class InTime:
         """Ways of answering that were tried for `answer_time`: words, milliseconds a row, and the
         mean log density of rows left out, of standardised y (−inf: too slow to be looked at; inf:
         all rows, as the model was fitted). The one that is used comes first."""
+        check_is_fitted(self)
         fast = self._fast()
         if fast is None:
             raise AttributeError("answer_ways_ is of models that have chosen one: set answer_time")
@@ -111,9 +112,11 @@ class InTime:
 
     def _fast(self: Any) -> Any:
         """How it answers in time: as the last search found it, or as it was fitted."""
-        check_is_fitted(self)
-        limit = answer_time_allowed(self.answer_time)
-        for fast in (self._made.others.get(CHOSEN), getattr(self.model_, "fast", None)):
+        if self.answer_time is None or not hasattr(self, "model_"):
+            return None
+        limit, made = answer_time_allowed(self.answer_time), getattr(self, "_made", None)
+        found = None if made is None else made.others.get(CHOSEN)
+        for fast in (found, getattr(self.model_, "fast", None)):
             if fast is not None and (fast.asked, fast.memory) == limit:
                 return fast
         return None
