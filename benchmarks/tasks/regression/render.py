@@ -20,6 +20,8 @@ from benchmarks.tasks.regression.plan import METHODS
 HEAD = """\
 # Ours and its peers, side by side
 
+What a single prediction costs, and what it is worth: [answers.md](answers.md), with a picture.
+
 Written by `make bench`; not edited by hand. Every line is one process, so memory is its own. X
 and y are standardised with the training rows' statistics, so RMSE 1 and NLPD 1.42 are what the
 mean of y alone gives. `fit` includes learning the hyperparameters. CPU seconds are those of
