@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,6 @@ def measure(folder: Path, name: str, method: str) -> list[dict]:
 
 
 def some_tests(split: Split) -> Split:
-    from dataclasses import replace
-
     at = np.random.default_rng(0).permutation(split.y_test.size)[:MOST]
     return replace(split, X_test=split.X_test[at], y_test=split.y_test[at])
 
