@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers import cells as module
-from collegium.answers.cell import Cell
+from collegium.answers.cell import Cell, FewRows
 from collegium.answers.cells import CellPredictor, Cells, local_variance, scaled_variance
 from collegium.answers.places import LEVELS, REACH, AroundRows, Boxes
 from collegium.answers.predictors import Exact, Local
@@ -209,6 +209,12 @@ def test_twins_without_noise_have_no_negative_variance(d):
     with np.errstate(all="ignore"):
         found = answers.predict(twins.X, Serial())
     assert (found.variance >= 0.0).all() and np.isfinite(found.mean).all()
+
+
+def test_rounding_gives_no_negative_variance():
+    few = FewRows(None, np.array([0.7]), 1, 0)
+    found = few.at(np.zeros((2, 1)), np.array([0.49, 0.5]), np.array([[0.4900001], [0.49]]))
+    assert_allclose(found, [0.0, 0.01])
 
 
 def test_the_prior_that_fades_is_that_of_stationary_terms():
