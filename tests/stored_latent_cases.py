@@ -9,7 +9,7 @@ from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.laplace.committee import LaplaceCommittee, settle_together
 from collegium.rows.chunk import Chunk
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 
 KERNEL = Matern32(variance=1.3, length_scale=[0.7, 1.4])
 Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))

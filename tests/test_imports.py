@@ -13,9 +13,9 @@ import collegium
 ROOT = Path(collegium.__file__).parent
 #: In the order of imports.
 ROOMS = (
-    "numerics", "engines", "kernels", "rows", "tables", "sources", "store", "messages",
+    "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
     "likelihoods",
-    "answers", "learning", "averaging", "scale", "transforms", "modelfile", "interface",
+    "answers", "learning", "averaging", "errors", "transforms", "modelfile", "interface",
     "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}

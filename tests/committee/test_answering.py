@@ -21,8 +21,8 @@ from collegium.answers.cells import CellPredictor
 from collegium.answers.predictors import Local
 from collegium.committee import answering
 from collegium.committee.answering import AnswerTimeWarning, Fast, power_of_variances
+from collegium.errors.errors import ErrorPredictor
 from collegium.kernels import Matern32, Matern52
-from collegium.scale.errors import ErrorPredictor
 
 #: Anything is quick enough; nothing is.
 ANY, NONE = 1e9, 1e-9

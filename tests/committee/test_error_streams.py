@@ -9,12 +9,12 @@ import pytest
 import collegium
 from collegium import CommitteeRegressor
 from collegium.committee import errors_stream_fitting
+from collegium.errors.checked import FIRST, KEPT, LOOKED, Checked
+from collegium.errors.errors import Errors
+from collegium.errors.features import ScaleInputs
+from collegium.errors.scale import ErrorScale
 from collegium.kernels import Matern52
 from collegium.rows.rows import Prediction, Rows
-from collegium.scale.checked import FIRST, KEPT, LOOKED, Checked
-from collegium.scale.errors import Errors
-from collegium.scale.features import ScaleInputs
-from collegium.scale.scale import ErrorScale
 from estimator_cases import assert_same_state, leaves, state
 
 Z = np.linspace(-2.0, 2.0, 8)[:, None]

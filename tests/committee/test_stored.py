@@ -14,8 +14,8 @@ from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.messages.committee import Committee
 from collegium.rows.chunk import Chunk
-from collegium.store import build, records, segment, store
-from collegium.store.store import Store
+from collegium.rows.store import build, records, segment, store
+from collegium.rows.store.store import Store
 
 KERNEL, NOISE = Matern32(variance=1.3, length_scale=[0.7, 1.4]), 0.05
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import collegium
 from collegium import CommitteeRegressor
 from collegium.kernels import Matern32
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 
 
 def some_rows(n, seed=0):
@@ -142,7 +142,7 @@ def test_equal_rows_are_one(tmp_path):
 
 def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, monkeypatch):
     from collegium.committee import stored_fitting
-    from collegium.store.sample import splitmix64
+    from collegium.rows.store.sample import splitmix64
 
     monkeypatch.setattr(stored_fitting, "SAMPLE", 50)
     X, y = some_rows(700)

@@ -10,7 +10,7 @@ import collegium
 from collegium import CommitteeClassifier
 from collegium.committee.classes_fitting import problems
 from collegium.kernels import Matern32
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 

@@ -13,7 +13,7 @@ from collegium import CommitteeRegressor
 from collegium.committee import stored_sweeps
 from collegium.kernels import Matern32
 from collegium.rows.chunk import Chunk
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 

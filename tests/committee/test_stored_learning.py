@@ -10,7 +10,7 @@ from collegium.learning.pool import AROUND
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import Scaling
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 
 KERNEL = Matern32(1.0, [0.4, 3.0])
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor
 from collegium.kernels import Matern32
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 from table_cases import CITIES, frame, pandas, written
 
 COLUMNS = ["city", "height", "day", "new"]

@@ -10,12 +10,12 @@ from scipy.stats import norm
 import collegium
 from collegium import RegressionFilter, kernels
 from collegium.densities import UniformBox
+from collegium.errors.checked import FIRST
 from collegium.filter.arguments import Making
 from collegium.filter.errors_fitting import left_out
 from collegium.filter.model import FilterModel, Linear, Posterior
 from collegium.filter.sums import Sums
 from collegium.rows.rows import Rows
-from collegium.scale.checked import FIRST
 
 KERNEL = kernels.RBF(4.0, [1.5, 3.0])
 SMALL = {"n_basis": 25, "start_rows": 120, "random_state": 0}

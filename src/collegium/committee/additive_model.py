@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..errors.checked import Checked
 from ..likelihoods.units import Units
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
 from ..rows.chunk import Chunk, chunk_of, rows_of
 from ..rows.ids import ChunkIds, Id, Owners, digest
-from ..scale.checked import Checked
 from ..transforms.warping import Warping
 
 Array = np.ndarray

@@ -20,10 +20,10 @@ from ..answers.cells import CellPredictor, Cells, LeftOut, scaled_variance
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import Local
 from ..engines.local import Serial
+from ..errors.errors import ErrorPredictor, Errors, inputs_at, neighbours
+from ..errors.scale import resolution
 from ..numerics.records import record
 from ..rows.rows import Prediction
-from ..scale.errors import ErrorPredictor, Errors, inputs_at, neighbours
-from ..scale.scale import resolution
 from .errors_fitting import ERROR_ROWS, blurred, nats_for_tails
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..answers.transductive import Joint
+from ..errors.errors import neighbours
 from ..kernels import Kernel
 from ..learning.calibration import Correction, calibrate, judge
 from ..learning.dof import degrees_of_freedom
@@ -19,7 +20,6 @@ from ..rows.chunk import cut_rows
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import chunk_groups, evenly_spaced, lowest
 from ..rows.rows import Rows
-from ..scale.errors import neighbours
 from .arguments import Settings
 
 if TYPE_CHECKING:

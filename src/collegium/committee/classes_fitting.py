@@ -17,7 +17,7 @@ from ..numerics.threads import single_threaded
 from ..rows.ids import Id, Owners
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
-from ..store.store import Store
+from ..rows.store.store import Store
 from .arguments import Settings
 from .classes import chosen_link, log_loss, of_weight, weighted
 from .fitting import fit_model

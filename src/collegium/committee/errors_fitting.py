@@ -11,14 +11,14 @@ import numpy as np
 from ..answers.leave_one_out import leave_one_out
 from ..averaging.averaged import average_rows
 from ..averaging.predictor import AveragedPredictor
+from ..errors.checked import Checked
+from ..errors.errors import Errors, inputs_at
+from ..errors.features import ScaleInputs
+from ..errors.scale import FEW_NATS, NATS, resolution
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning, merged
-from ..scale.checked import Checked
-from ..scale.errors import Errors, inputs_at
-from ..scale.features import ScaleInputs
-from ..scale.scale import FEW_NATS, NATS, resolution
 from .checking import CHECK_CHUNKS, LeftOut
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..answers.predictors import Local
+from ..errors import checked
+from ..errors.checked import Checked
+from ..errors.errors import ErrorPredictor, inputs_at
+from ..errors.features import ScaleInputs
 from ..interface.watching import CHECKED
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
-from ..scale import checked
-from ..scale.checked import Checked
-from ..scale.errors import ErrorPredictor, inputs_at
-from ..scale.features import ScaleInputs
 from .checking import rows_left_out
 from .errors_fitting import with_errors
 from .job_fitting import Job

@@ -18,7 +18,7 @@ from ..laplace.stack import Totals
 from ..likelihoods.units import Units
 from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
-from ..store.store import Store
+from ..rows.store.store import Store
 from .additive_model import basis_id, of_id, unlike, unlike_priors
 from .stored_rows import refuse_to_merge
 from .stored_sites import StoredSites

@@ -15,6 +15,8 @@ from ..answers.transductive import Joint
 from ..averaging.averaged import Averaged
 from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
+from ..errors.checked import Checked
+from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
 from ..interface.stream import Waiting
 from ..kernels import Kernel
@@ -28,8 +30,6 @@ from ..rows.chunk import Chunk
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
-from ..scale.checked import Checked
-from ..scale.errors import ErrorPredictor, Errors
 from ..transforms.warping import Warping
 from .additive_model import Additive
 from .answering import Fast, RefinedErrors

@@ -26,9 +26,9 @@ from ..numerics.fingerprint import fingerprint
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
+from ..rows.store.records import Block
+from ..rows.store.store import Store
 from ..sources.source import Skipped, Source
-from ..store.records import Block
-from ..store.store import Store
 from .arguments import Settings
 from .classes import class_weights, counts, kept_rows, of_weight, ripe, warn_of_ids
 from .classes_fitting import model_of_labels, model_of_stored_labels

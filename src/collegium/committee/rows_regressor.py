@@ -28,8 +28,8 @@ from ..numerics.fingerprint import fingerprint
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
+from ..rows.store.records import Block
 from ..sources.source import Skipped, Source
-from ..store.records import Block
 from .answer_arguments import check_answer_time
 from .arguments import Settings
 from .fitting import GaussianSystem, fit_model, warped

@@ -21,8 +21,8 @@ import numpy as np
 from ..laplace.mode import Sites
 from ..numerics.records import record
 from ..rows.rows import SiteRows
-from ..store.build import write
-from ..store.folder import told
+from ..rows.store.build import write
+from ..rows.store.folder import told
 
 Array = np.ndarray
 #: Files that end with their models, by path.

@@ -18,10 +18,10 @@ from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from ..rows.scaling import merged
-from ..store.folder import MANIFEST
-from ..store.records import Block, pack_blocks
-from ..store.sample import HashSample
-from ..store.store import Store
+from ..rows.store.folder import MANIFEST
+from ..rows.store.records import Block, pack_blocks
+from ..rows.store.sample import HashSample
+from ..rows.store.store import Store
 from ..transforms.choosing import choose
 from ..transforms.inputs import InputTransform
 from ..transforms.targets import check_positive

@@ -24,7 +24,7 @@ from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
-from ..store.store import Store
+from ..rows.store.store import Store
 from .arguments import Settings
 from .job_fitting import Job
 from .latent_arguments import sweeps_asked

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.predictors import Global, Local, Predictor
+from ..errors.features import LEAST, NEAREST
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..rows.chunk import Chunk
@@ -17,11 +18,10 @@ from ..rows.ids import Id
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
-from ..scale.features import LEAST, NEAREST
-from ..store.distance import Distance
-from ..store.records import LARGEST
-from ..store.segment import Cell
-from ..store.store import Store
+from ..rows.store.distance import Distance
+from ..rows.store.records import LARGEST
+from ..rows.store.segment import Cell
+from ..rows.store.store import Store
 from ..transforms.warping import Warping
 from .additive_model import of_id
 

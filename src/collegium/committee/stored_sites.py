@@ -16,8 +16,8 @@ from ..numerics.tree import place
 from ..rows.ids import Id
 from ..rows.rows import SiteRows
 from ..rows.scaling import Scaling
-from ..store.segment import Cell
-from ..store.store import Store
+from ..rows.store.segment import Cell
+from ..rows.store.store import Store
 from .additive_model import of_id
 from .site_files import SiteFile, SitePart, SiteReader, site_rows
 from .stored_rows import OnDisk, Stored

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors.checked import KEPT, Checked, with_checked_errors
+from ..errors.errors import Errors
+from ..errors.features import ScaleInputs
 from ..interface.progress import Progress
 from ..interface.watching import CHECKED
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
-from ..scale.checked import KEPT, Checked, with_checked_errors
-from ..scale.errors import Errors
-from ..scale.features import ScaleInputs
 from .kalman import Drifting
 from .model import FilterModel, Posterior
 from .sums import Sums

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..committee.fitting import choose_scaling
 from ..engines import engine_for
+from ..errors.checked import Checked
+from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
@@ -26,8 +28,6 @@ from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
-from ..scale.checked import Checked
-from ..scale.errors import ErrorPredictor, Errors
 from .arguments import FilterOptions, Making
 from .densities import typical
 from .errors_fitting import with_deviations

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..averaging.predictor import AveragedPredictor
+from ..errors.errors import ErrorPredictor
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from ..scale.errors import ErrorPredictor
 from .answers import LEVELS, Answers
 from .answers_file import by_output, write_answers
 from .arguments import (

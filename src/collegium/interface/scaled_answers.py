@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..engines.local import here
+from ..errors.density import Margins
+from ..errors.features import ScaleInputs
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from ..scale.density import Margins
-from ..scale.features import ScaleInputs
 from .answers import OBSERVATION, Answers, _of_output
 
 Array = np.ndarray

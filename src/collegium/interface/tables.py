@@ -13,9 +13,9 @@ import numpy as np
 from ..numerics import memory
 from ..numerics.fingerprint import fingerprint
 from ..rows.rows import Rows
+from ..rows.store.records import Block
 from ..sources.opening import open as open_source
 from ..sources.source import Source, check_numbers
-from ..store.records import Block
 from ..tables.encoding import Encoding
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
 from .limits import bytes_allowed

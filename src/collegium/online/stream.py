@@ -10,6 +10,9 @@ import numpy as np
 from ..committee.fitting import choose_scaling
 from ..committee.following import gain
 from ..engines import engine_for
+from ..errors.checked import Checked, with_checked_errors
+from ..errors.errors import ErrorPredictor, Errors
+from ..errors.features import ScaleInputs
 from ..interface.arguments import given_hyperparameters, noise_word
 from ..interface.model import Model
 from ..interface.progress import Progress
@@ -25,9 +28,6 @@ from ..numerics.records import record
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning
-from ..scale.checked import Checked, with_checked_errors
-from ..scale.errors import ErrorPredictor, Errors
-from ..scale.features import ScaleInputs
 from .arguments import Options
 from .gp import OnlineGP
 from .learning import default_kernel, search

@@ -21,6 +21,9 @@ from ..committee.fitting import (
     scaled_draft,
 )
 from ..committee.job_fitting import Job
+from ..errors.checked import Checked
+from ..errors.errors import ErrorPredictor, Errors
+from ..errors.features import ScaleInputs
 from ..interface.model import Model
 from ..kernels import Kernel
 from ..learning.anchors import Selection, Stop, centres
@@ -35,9 +38,6 @@ from ..rows.chunk import cut_rows
 from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
-from ..scale.checked import Checked
-from ..scale.errors import ErrorPredictor, Errors
-from ..scale.features import ScaleInputs
 from .methods import METHODS, Method
 
 Array = np.ndarray

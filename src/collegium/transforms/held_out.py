@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..answers.leave_one_out import leave_one_out
+from ..errors.errors import inputs_at, neighbours
+from ..errors.features import ScaleInputs
+from ..errors.scale import ErrorScale
 from ..kernels import Kernel
 from ..learning.optimise import Learnt, Scales, maximise
 from ..messages.evidence import factorised
@@ -17,9 +20,6 @@ from ..rows.metric import Metric, column_scales
 from ..rows.partition import balanced
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, for_learning
-from ..scale.errors import inputs_at, neighbours
-from ..scale.features import ScaleInputs
-from ..scale.scale import ErrorScale
 from .inputs import InputTransform
 from .moments import warped_moments
 from .targets import TargetTransform

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from collegium.errors.features import LEAST, NEAREST, Neighbours, ScaleInputs, Standard
 from collegium.kernels import RBF, Matern32
 from collegium.rows.metric import Metric
-from collegium.scale.features import LEAST, NEAREST, Neighbours, ScaleInputs, Standard
 
 
 def rows(n=80, d=2, p=2, seed=0):

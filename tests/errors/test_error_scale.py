@@ -9,11 +9,9 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from collegium.modelfile.tree import Reader, Writer
-from collegium.numerics import records
-from collegium.scale.basis import ScaleBasis
-from collegium.scale.decision import Gain, calibrated
-from collegium.scale.degrees import (
+from collegium.errors.basis import ScaleBasis
+from collegium.errors.decision import Gain, calibrated
+from collegium.errors.degrees import (
     cross_fit,
     cross_fit_constant,
     cross_fitted,
@@ -21,10 +19,12 @@ from collegium.scale.degrees import (
     level_and_degrees,
     most_degrees,
 )
-from collegium.scale.density import log_density, squared
-from collegium.scale.features import ScaleInputs
-from collegium.scale.fitting import find_mode, learn
-from collegium.scale.scale import FEW_NATS, ErrorScale, resolution
+from collegium.errors.density import log_density, squared
+from collegium.errors.features import ScaleInputs
+from collegium.errors.fitting import find_mode, learn
+from collegium.errors.scale import FEW_NATS, ErrorScale, resolution
+from collegium.modelfile.tree import Reader, Writer
+from collegium.numerics import records
 
 
 def held_out(n=400, p=1, seed=0, strength=1.5, nu=4.0, near=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.compiling import compiled
+from ...numerics.compiling import compiled
 
 Array = np.ndarray
 _loop: Any = compiled(error_model="numpy")

@@ -17,8 +17,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..numerics.hashing import splitmix64
-from ..rows.distinct import first_of_equals
+from ...numerics.hashing import splitmix64
+from ..distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
 from .folder import ROUTED, replacing
 from .records import Block, Schema, gathered, pack_blocks

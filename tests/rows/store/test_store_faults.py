@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collegium.store import build
-from collegium.store.store import Store
+from collegium.rows.store import build
+from collegium.rows.store.store import Store
 from store_cases import blocks, contents, rows
 
 DATA = rows(900, 2)
@@ -23,7 +23,7 @@ import os, signal, sys
 from pathlib import Path
 from store_cases import blocks
 from test_store_faults import DATA, NEW
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium.store.store import Store
+from collegium.rows.store.store import Store
 from store_cases import assert_nearest, blocks, contents, rows
 
 WEIGHTS = np.array([2.0, 0.3])

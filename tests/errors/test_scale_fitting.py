@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.stats import t as student
 
 import reference
-from collegium.scale.basis import GRID, ScaleBasis, clusters, median_distance
-from collegium.scale.features import ScaleInputs
-from collegium.scale.fitting import LEAST_NU, evidence, find_mode, learn, prior
+from collegium.errors.basis import GRID, ScaleBasis, clusters, median_distance
+from collegium.errors.features import ScaleInputs
+from collegium.errors.fitting import LEAST_NU, evidence, find_mode, learn, prior
 
 
 def held_out(n=60, d=2, seed=3, near=True):

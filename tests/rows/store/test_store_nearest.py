@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium.store import build
-from collegium.store.store import Store
+from collegium.rows.store import build
+from collegium.rows.store.store import Store
 from store_cases import assert_nearest, blocks, rows
 
 

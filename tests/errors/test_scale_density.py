@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import reference
-from collegium.scale.density import Margins, bend, log_density, nu_slope, slope, squared
+from collegium.errors.density import Margins, bend, log_density, nu_slope, slope, squared
 
 Z = np.array([-30.0, -1.3, 0.0, 1e-4, 0.7, 4.0, 1500.0])
 G = np.array([0.3, -2.0, -8.0, 1.0, 0.0, -0.5, 2.0])

@@ -8,8 +8,8 @@ from collegium.committee.stored_rows import OnDisk
 from collegium.kernels import Group, Matern12, Matern32, Sphere
 from collegium.rows.metric import Metric
 from collegium.rows.scaling import Scaling
-from collegium.store.distance import Distance
-from collegium.store.store import Store
+from collegium.rows.store.distance import Distance
+from collegium.rows.store.store import Store
 
 
 def rows(n, levels, seed=0):

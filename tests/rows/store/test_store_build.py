@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium.store import build, records
-from collegium.store.cells import median_planes, spreads
-from collegium.store.sample import HashSample, splitmix64
-from collegium.store.store import Store
+from collegium.rows.store import build, records
+from collegium.rows.store.cells import median_planes, spreads
+from collegium.rows.store.sample import HashSample, splitmix64
+from collegium.rows.store.store import Store
 from store_cases import blocks, contents, rows
 
 

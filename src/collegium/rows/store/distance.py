@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.embedding import Globe, Levels
-from ..rows.metric import Metric
+from ...kernels.embedding import Globe, Levels
+from ..metric import Metric
 
 Array = np.ndarray
 #: Weights below are those of columns without a length scale, which `Metric` keeps above zero.

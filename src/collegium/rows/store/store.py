@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.fingerprint import fingerprint
-from ..numerics.hashing import splitmix64
-from ..numerics.interrupts import interrupts
+from ...numerics.fingerprint import fingerprint
+from ...numerics.hashing import splitmix64
+from ...numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .distance import Distance
