@@ -13,7 +13,6 @@ from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
-from ..pipeline.swept.model import LatentModel
 
 Array = np.ndarray
 LINKS = {
@@ -25,7 +24,7 @@ LINKS = {
 LEAST_LOG = float(np.log(np.finfo(float).tiny))
 #: Rows, at least, of two classes before anything is learnt from a stream.
 FEW = 5
-#: Share of the rows that may change its class before a stream is learnt from anew.
+#: Share of the rows that may change its class before a stream is relearnt.
 MOVED = 0.25
 #: Classes that are many, and rows of each that are few.
 MANY, SELDOM = 100, 10
@@ -61,7 +60,7 @@ def is_balanced(given) -> bool:
 
 
 def class_weights(given, classes: Array, rows: Rows) -> Array:
-    """Of each class, one by default; "balanced": all have the same weight together  (K,)."""
+    """Weights of the classes, one by default; "balanced": all have the same together  (K,)."""
     codes = rows.y[:, 0].astype(int)
     if is_balanced(given):
         total = np.bincount(codes, rows.w, minlength=classes.size)
@@ -96,21 +95,6 @@ def _by_label(given, classes: Array) -> Array:
         raise ValueError(f"class_weight={given!r}: {error}") from error
 
 
-def of_weight(rows: Rows, weights: Array) -> Array:
-    """Which rows are of classes that count  (n,)."""
-    return weights[rows.y[:, 0].astype(int)] > 0.0
-
-
-def weighted(rows: Rows, weights: Array) -> Rows:
-    """Rows that count as their classes do; y are positions among the classes."""
-    w = rows.w * weights[rows.y[:, 0].astype(int)]
-    if w.max(initial=0.0) > MOST_COPIES:
-        raise ValueError(
-            f"sample_weight times class_weight goes beyond {MOST_COPIES:.0e}: give smaller ones"
-        )
-    return Rows(rows.X, rows.y, w)
-
-
 def counts(rows: Rows, n_classes: int) -> Array:
     """Rows of each class  (K,)."""
     return np.bincount(rows.y[:, 0].astype(int), minlength=n_classes)
@@ -140,21 +124,6 @@ def moved(learnt: Array, count: Array) -> bool:
     return 0.5 * float(np.abs(count / count.sum() - learnt / learnt.sum()).sum()) > MOVED
 
 
-def kept_rows(model: LatentModel, weights: Array) -> tuple[Rows, Array] | None:
-    """Rows as they came, y positions among the classes, and the numbers of their chunks; None
-    where none were kept."""
-    if model.waiting is not None:
-        return model.waiting.rows, np.zeros(model.waiting.rows.w.size, dtype=int)
-    if not model.committees[0].states:
-        return None
-    parts = [[one.chunk.load() for one in each.states] for each in model.committees]
-    y = [np.concatenate([own for _, own, _ in part]) for part in parts]
-    codes = codes_of(model.likelihoods[0], y)
-    X, w = (np.concatenate([part[i] for part in parts[0]]) for i in (0, 2))
-    labels = np.repeat(np.arange(len(parts[0])), [part[2].size for part in parts[0]])
-    return Rows(X, codes[:, None].astype(float), w / weights[codes]), labels
-
-
 def codes_of(likelihood: Observation, y: list[Array]) -> Array:
     """Positions among the classes, from the targets of the problems  (n,)."""
     if isinstance(likelihood, Softmax):
@@ -163,8 +132,8 @@ def codes_of(likelihood: Observation, y: list[Array]) -> Array:
 
 
 def log_probabilities(likelihood: Observation, found: list[Prediction]) -> Array:
-    """Of each class, from what is known about its latent function, or about that of the second
-    of two  (n, classes)."""
+    """log p(class) from what is known about its latent function, or about that of the second of
+    two  (n, classes)."""
     m = np.column_stack([one.mean[:, 0] for one in found])
     v = np.column_stack([one.variance for one in found])
     if isinstance(likelihood, Softmax):

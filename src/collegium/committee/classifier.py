@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,37 +10,36 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..interface.arguments import check_chunk_id
-from ..interface.classifier import Classifier
-from ..interface.effects import Explained
+from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
-from ..interface.stream import grow
-from ..interface.tables import as_source
+from ..interface.tables import Blocks, arrays_of, as_source
 from ..interface.validation import check_queries
 from ..numerics.threads import single_threaded
-from ..rows.rows import Prediction, Rows
-from ..pipeline.sums import owners_with
+from ..pipeline import models
+from ..pipeline.job import stream_job
 from ..pipeline.settings import Settings
+from ..pipeline.swept.adding import with_kernel_of
+from ..pipeline.swept.settings import latent_settings, sweeps_asked
+from ..rows.rows import Prediction, Rows
+from ..sources.source import Skipped, Source
 from .classes import (
     chosen_link,
     class_weights,
     counts,
     is_balanced,
-    kept_rows,
     log_probabilities,
     moved,
+    ripe,
+    warn_of_ids,
 )
-from .labels import add_labels
-from ..pipeline.swept.settings import latent_settings
-from ..pipeline.swept.model import LatentModel
-from ..pipeline.swept.adding import with_kernel_of
-from .rows_classifier import FromLabelledRows
+from .labels import Labels, Tally
 
 Array = np.ndarray
 #: Rows next to a query that correct the anchors.
 NEAREST = 100
 
 
-class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
+class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
@@ -169,6 +167,8 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
 
     takes_tables = True
     sums_messages = True
+    explains = True
+    skipped_: list[Skipped]
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -185,13 +185,60 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
         -------
         self
         """
-        settings = self._settings()
-        source = as_source(X, y, sample_weight)
+        settings, source = self._settings(), as_source(X, y, sample_weight)
         if source is None:
             self._fit_rows(settings, X, y, sample_weight)
+            return self
+        n = source.n_rows
+        if settings.store is not None and n > settings.chunk_rows(n):
+            self._count_classes(source)
+        model = models.model_of_source(self, self._system(), settings, source)
+        if model is None:
+            self._fit_rows(settings, *arrays_of(self, source))
         else:
-            self._fit_source(source, settings)
+            self._keep_learnt(model)
+        self.skipped_ = list(source.skipped)
         return self
+
+    def _fit_rows(self, settings: Settings, X: Any, y: Any, sample_weight: Any) -> None:
+        table, words = self._check(X, y, reset=True)
+        labels, w = settings.labels(table.shape[0]), self._weights(table, sample_weight)
+        used = w > 0
+        known = distinct_labels(words[used])
+        rows, classes = self._coded(table[used], words[used], known, w[used])
+        labels = None if labels is None else labels[used]
+        self._note_classes(classes, rows, counts(rows, classes.size))
+        self._keep_learnt(models.model_of_rows(self, self._system(), settings, rows, labels))
+
+    def _count_classes(self, source: Source) -> None:
+        """Note the classes of a source, of which rows are read one chunk at a time."""
+        if len(source.target) > 1:
+            raise ValueError(f"y has {len(source.target)} columns, and labels are one: name it")
+        say = self._say()
+        say.task = "counting classes"
+        tally = Tally.of(Blocks(source, say))
+        if tally.classes.size < 2:
+            raise ValueError("there is one class only: give rows of at least two")
+        codes = np.arange(tally.classes.size)[:, None].astype(float)
+        self._note_classes(tally.classes, Rows(codes, codes, tally.weight), tally.count)
+
+    def _note_classes(self, classes: Array, rows: Rows, count: Array) -> None:
+        self.classes_ = classes
+        self.class_weight_ = class_weights(self.class_weight, classes, rows)
+        self.class_count_ = self.learnt_count_ = count
+        warn_of_ids(count)
+
+    def _system(self, *, learnable: bool = True) -> Labels:
+        weights = getattr(self, "class_weight_", np.ones(0))
+        link = chosen_link(self.likelihood)
+        return Labels(link, weights, sweeps_asked(self.sweeps), learnable)
+
+    def _keep_learnt(self, model: Any, check: Any = None, before: Any = None) -> None:
+        """Keep a model; note the classes that it was learnt from, if it was learnt just now."""
+        learnt_at = model.stream.learnt_at
+        if learnt_at and (before is None or learnt_at != before.stream.learnt_at):
+            self.learnt_count_ = self.class_count_
+        self._keep(model, check)
 
     @all_or_nothing
     def partial_fit(
@@ -237,45 +284,49 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
             self.class_count_ = self.learnt_count_ = np.zeros_like(count)
         self.class_count_ = self.class_count_ + count
         model = getattr(self, "model_", None)
-        again = settings.learn and moved(self.learnt_count_, self.class_count_)
-        again = again and not (model is not None and model.steady)
-        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
-        kept = None if model is None else kept_rows(model, self.class_weight_)
-        more = rows.w.size
-
-        def begin(rows: Rows, earlier: LatentModel | None, own: bool = True) -> LatentModel:
-            old = rows.w.size - more
-            owners = owners_with(model, old, chunk_id, more) if own else None
-            earlier = None if again else earlier
-            return self._made_of(
-                settings, rows, None, streaming=True, earlier=earlier, owners=owners
-            )
-
-        absorb = partial(add_labels, self, settings, chunk_id)
-        with single_threaded():
-            if again and model is not None and model.stored is not None:
-                stored = absorb(model, rows).stored
-                self._keep(self._relearnt_on_disk(settings, stored), check)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
+        system = self._system(learnable=ripe(self.class_count_))
+        steady = model is not None and model.stream.steady
+        again = settings.learn and moved(self.learnt_count_, self.class_count_) and not steady
+        if again and model is not None and not model.alone:
+            if self._relearnt_with(system, settings, rows, chunk_id, check):
                 return self
-            if again and model is not None and model.waiting is None:
-                if kept is not None:
-                    self._keep(begin(kept[0] + rows, None), check)
-                    return self
-                if model.following is None:
-                    warnings.warn(
-                        "classes come in other shares than those the kernel was learnt from, and "
-                        "with given anchors n_local=0 keeps no rows to learn from anew: mix the "
-                        "stream, or leave the anchors out",
-                        stacklevel=3,
-                    )
-                else:
-                    sample = model.following.sample.add(rows).rows
-                    model = with_kernel_of(model, begin(sample, None, own=False))
-            self._keep(grow(model, rows, begin, absorb), check)
+        found = models.after(self, system, settings, rows, chunk_id, check, fresh=again)
+        self._keep_learnt(found, check, model)
         return self
 
+    def _relearnt_with(
+        self, system: Labels, settings: Settings, rows: Rows, chunk_id: Any, check: Any
+    ) -> bool:
+        """Relearn from all rows kept and these; False: these are still to be added."""
+        model = self.model_
+        if model.stored is not None:
+            found = system.add(model, stream_job(self, settings, rows, chunk_id), check)
+            self._keep(found, check)
+            self._keep_learnt(models.relearnt(self, self._system(), settings), check)
+            return True
+        if model.sum.arrived():
+            both = system.rows_of(model) + rows
+            found = models.begun(
+                self, system, settings, both, rows.w.size, chunk_id, owned_by=model
+            )
+            self._keep_learnt(found, check)
+            return True
+        if model.stream.following is None:
+            warnings.warn(
+                "classes come in other shares than those the kernel was learnt from, and with "
+                "given anchors n_local=0 keeps no rows to relearn from: mix the stream, or leave "
+                "the anchors out",
+                stacklevel=4,
+            )
+            return False
+        sample = model.stream.following.sample.add(rows).rows
+        other = models.model_of_rows(self, system, settings, sample, streaming=True)
+        self._keep_learnt(with_kernel_of(model, other))
+        return False
+
     def _watched_log_proba(self, X: Array) -> Array:
-        """By anchors and a few rows: what `predict` uses would cost more than learning does."""
+        """By anchors and a few rows: the model's own answers would cost more than learning does."""
         with single_threaded():
             found = self.model_.watcher().latents.predict(X, self._engine())
             return log_probabilities(self.model_.likelihoods[0], found)
@@ -289,30 +340,26 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
         self.class_count_ = self.class_count_ + other.class_count_
 
     def _forgotten(self) -> None:
-        self.class_count_ = self._counted()
+        """Count the rows of each class that the model has kept."""
+        model, K = self.model_, self.classes_.size
+        self.class_count_ = np.zeros(K, dtype=int)
+        if model.stored is not None:
+            for chunk in model.stored.chunks(model.stored.open()):
+                codes = chunk.load()[1][:, 0].astype(int)
+                self.class_count_ += np.bincount(codes, minlength=K)
+        elif model.alone or model.sum.arrived():
+            self.class_count_ = counts(self._system().rows_of(model), K)
 
     @all_or_nothing
     def relearn(self) -> Self:
-        """Learn kernel, anchors and scale anew from the rows that were kept.
+        """Relearn kernel, anchors and scale from the rows that were kept.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        settings, stored = self._settings(), self.model_.stored
-        if stored is not None:
-            self._keep(self._relearnt_on_disk(settings, stored))
-            return self
-        kept = kept_rows(self.model_, self.class_weight_)
-        if kept is None:
-            raise ValueError(
-                "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
-            )
-        labels, model = kept[1] if settings.rule == "label" else None, self.model_
-        owners = model.given_owners() if labels is None else None
-        with single_threaded():
-            self._keep(self._made_of(settings, kept[0], labels, owners=owners))
+        self._keep_learnt(models.relearnt(self, self._system(), self._settings()))
         return self
 
     def _settings(self) -> Settings:
@@ -385,12 +432,14 @@ class CommitteeClassifier(Explained, FromLabelledRows, Classifier):
 
     kernel_ = fitted("kernel", "The kernel of the latent functions.")
     n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
-    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was learnt anew.")
+    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was relearnt.")
     anchors_ = fitted("anchors", "Array of shape (m, d); empty where all rows are one chunk.")
-    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    n_chunks_ = fitted("chunks.n", "Chunks of rows.")
     chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
     basis_id_ = fitted("basis_id", "Hash of kernel, likelihood and anchors.")
-    n_sweeps_ = fitted("sweeps", "How often chunks were approximated.")
-    change_ = fitted("change", "By how much messages moved in the last sweep.")
-    calibration_ = fitted("calibration", "Factors of latent means and variances, by held-out rows.")
+    n_sweeps_ = fitted("sum.sweeps", "How often chunks were approximated.")
+    change_ = fitted("sum.change", "By how much messages moved in the last sweep.")
+    calibration_ = fitted(
+        "sum.calibration", "Factors of latent means and variances, by held-out rows."
+    )
     log_evidence_ = fitted("log_evidence_in_units", "Laplace's log p(labels | X), of all rows.")

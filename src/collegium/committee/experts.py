@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,16 +11,11 @@ from ..combining.pointwise import RULES
 from ..interface.arguments import check_chunk_id, one_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
-from ..interface.stream import grow
 from ..interface.tables import reads_sources
 from ..interface.validation import check_outputs, check_rows
-from ..numerics.threads import single_threaded
-from ..rows.rows import Rows
-from ..pipeline.sums import owners_with
+from ..pipeline import models
 from ..pipeline.settings import Settings
-from ..pipeline.fitting import GaussianSystem, fit_model
-from ..pipeline.job import fit_job, stream_job
-from ..pipeline.stream.adding import add_rows
+from ..pipeline.systems import Exact
 
 #: The rules of `combining.pointwise`, and nested kriging.
 COMBINATIONS = (*(rule for rule in RULES if rule != "bcm"), "npae")
@@ -146,8 +140,8 @@ class ExpertsRegressor(Regressor):
         """
         settings = self._settings()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
-        with single_threaded():
-            self._keep(self._made_of(settings, rows, settings.labels(rows.X.shape[0])))
+        labels = settings.labels(rows.X.shape[0])
+        self._keep(models.model_of_rows(self, Exact(), settings, rows, labels))
         return self
 
     @all_or_nothing
@@ -175,48 +169,27 @@ class ExpertsRegressor(Regressor):
         self
         """
         model, settings = getattr(self, "model_", None), self._settings()
-        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
         rows, y_ndim = check_rows(self, X, y, sample_weight, reset=model is None)
         if model is None:
             self.y_ndim_ = y_ndim
         else:
             check_outputs(rows, model.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
-
-        more = rows.w.size
-
-        def begin(rows: Rows, earlier: Any) -> Any:
-            owners = owners_with(earlier, rows.w.size - more, chunk_id, more)
-            return self._made_of(
-                settings, rows, None, streaming=True, earlier=earlier, owners=owners
-            )
-
-        def absorb(model: Any, rows: Rows) -> Any:
-            return add_rows(model, stream_job(self, settings, rows, chunk_id), check)
-
-        with single_threaded():
-            self._keep(grow(model, rows, begin, absorb), check)
+        self._keep(models.after(self, Exact(), settings, rows, chunk_id, check), check)
         return self
 
     @all_or_nothing
     def relearn(self) -> Self:
-        """Learn hyperparameters and chunks anew from all rows so far.
+        """Relearn hyperparameters and chunks from all rows so far.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        settings, sizes = self._settings(), self.model_.sizes
-        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
-        model = self.model_
-        owners = model.given_owners() if labels is None else None
-        with single_threaded():
-            self._keep(self._made_of(settings, model.rows(), labels, owners=owners))
+        self._keep(models.relearnt(self, Exact(), self._settings()))
         return self
-
-    def _made_of(self, settings, rows, labels, **stream: Any) -> Any:
-        return fit_model(GaussianSystem(), fit_job(self, settings, rows, labels, **stream))
 
     def _settings(self) -> Settings:
         rule = one_of(self.combination, "combination", COMBINATIONS)
@@ -233,10 +206,10 @@ class ExpertsRegressor(Regressor):
 
     kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
     noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
-    n_chunks_ = fitted("n_chunks", "Experts; a communication set counts as one.")
+    n_chunks_ = fitted("chunks.n", "Experts; a communication set counts as one.")
     chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
     basis_id_ = fitted("basis_id", "Hash of kernel, noise and scaling of y.")
-    chunk_size_ = fitted("chunk_size", "Rows of an expert, at most.")
+    chunk_size_ = fitted("sizes.chunk_size", "Rows of an expert, at most.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -1,95 +1,150 @@
-"""Models of labels: one latent function against the rest, or all classes at once."""
+"""Labels: the system that fits them, and labels of files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
-from ..interface.progress import Progress
+from ..interface.tables import Blocks, origin_of
+from ..interface.validation import check_weights
 from ..laplace.learning import Problem
+from ..likelihoods.base import Observation
 from ..likelihoods.softmax import Softmax
 from ..likelihoods.units import Units, signs
-from ..numerics.threads import single_threaded
-from ..rows.ids import Id, Owners
-from ..rows.rows import Rows
-from ..rows.scaling import Scaling
-from ..rows.store.store import Store
-from ..pipeline.settings import Settings
-from .classes import chosen_link, log_loss, of_weight, weighted
+from ..numerics.fingerprint import fingerprint
 from ..pipeline.fitting import fit_model
-from ..pipeline.job import fit_job, stream_job
-from ..pipeline.swept.settings import sweeps_asked
-from ..pipeline.swept.system import LatentSystem
-from ..pipeline.swept.model import LatentModel
-from ..pipeline.swept.adding import add_latent_rows
-from ..pipeline.swept.stored import StoredLatentSystem, add_stored_sites, sample_job
+from ..pipeline.job import Job
+from ..pipeline.swept import adding
+from ..pipeline.swept.model import SweptModel
+from ..pipeline.swept.sweeping import Sweeping
+from ..pipeline.swept.system import SweptSystem
 from ..pipeline.swept.targets import Targets
+from ..rows.rows import Rows
+from ..rows.scaling import MOST_COPIES, Scaling
+from ..rows.store.records import Block
+from .classes import codes_of, log_loss
 
 Array = np.ndarray
+#: Classes of a file, at most: more are numbers to be predicted, or names.
+MOST_CLASSES = 10_000
 
 
-def problems(likelihood: Any, n_classes: int, codes: Array) -> Sequence[Problem]:
-    """What the latent functions are to explain; codes: positions among the classes  (n, 1)."""
-    link = chosen_link(likelihood)
+def problems(link: Observation, n_classes: int, codes: Array) -> Sequence[Problem]:
+    """Targets of the latent functions; codes: positions among the classes  (n, 1)."""
     if isinstance(link, Softmax):
         return [Problem(Softmax(classes=n_classes), codes)]
     return [Problem(link, sign) for sign in signs(codes, 1 if n_classes == 2 else n_classes)]
 
 
-def model_of_labels(
-    estimator: Any, settings: Settings, rows: Rows, labels: Array | None, *, learnable: bool,
-    owners: Owners | None = None, **stream: Any,
-) -> tuple[LatentModel, int]:  # fmt: skip
-    """The model of rows whose classes count, and the number of rows that differ."""
-    weights = estimator.class_weight_
-    own = of_weight(rows, weights)
-    if not own.any():
-        raise ValueError(f"class_weight={estimator.class_weight!r} is zero for all of these rows")
-    rows, labels = rows.take(own), None if labels is None else labels[own]
-    owners = None if owners is None else owners.take(own)
-    job = fit_job(estimator, settings, rows, labels, owners=owners, **stream)
-    plain = job.rows
-    targets = problems(estimator.likelihood, estimator.classes_.size, plain.y)
-    system = LatentSystem(
-        targets, Units(Scaling.none()), sweeps_asked(estimator.sweeps),
-        loss=partial(log_loss, targets[0].likelihood) if settings.learn else None,
-        plain=plain, learnable=learnable,
-    )  # fmt: skip
-    return fit_model(system, replace(job, rows=weighted(plain, weights))), plain.w.size
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The system of a classifier: one latent function against the rest, or all classes at once."""
+
+    link: Observation
+    weights: Array  # of the classes
+    sweeping: Sweeping
+    learnable: bool = True  # False: too few rows of two classes to learn from
+
+    @property
+    def sees(self) -> Targets:
+        coupled = isinstance(self.link, Softmax)
+        return Targets(Units(Scaling.none()), self.weights.size, coupled, self.weights)
+
+    def counting(self, rows: Rows) -> Rows:
+        return self.sees.counting(rows)
+
+    def knowing(self, rows: Rows) -> Labels:
+        return self
+
+    def again(self, model: SweptModel) -> Labels:
+        return self
+
+    def rows_of(self, model: SweptModel) -> Rows:
+        """The rows that a model kept, as they came; y are positions among the classes."""
+        if model.waiting is not None:
+            return model.waiting.rows
+        kept = model.kept
+        each = [kept.rows(k) for k in range(len(model.committees))]
+        codes = codes_of(model.likelihoods[0], [one.y for one in each])
+        return Rows(each[0].X, codes[:, None].astype(float), each[0].w / self.weights[codes])
+
+    def fit(self, job: Job) -> SweptModel:
+        """Fit rows whose classes count."""
+        own = self.weights[job.rows.y[:, 0].astype(int)] > 0.0
+        if not own.any():
+            raise ValueError("class_weight is zero for all of these rows")
+        plain = job.rows.take(own)
+        job = replace(
+            job,
+            labels=None if job.labels is None else job.labels[own],
+            owners=None if job.owners is None else job.owners.take(own),
+            rows=self.sees.weighted(plain),
+        )
+        targets = problems(self.link, self.weights.size, plain.y)
+        system = SweptSystem(
+            targets, self.sees, self.link, self.sweeping,
+            loss=partial(log_loss, targets[0].likelihood) if job.settings.learn else None,
+            plain=plain, learnable=self.learnable,
+        )  # fmt: skip
+        return fit_model(system, job)
+
+    def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
+        return adding.add_rows(model, job, check)
+
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
+        """Rows of a source for a store, and a hash of where they come from."""
+        origin = origin_of(blocks.source)
+        origin = origin and fingerprint(origin, "labels", self.weights > 0.0)
+        return Labelled(blocks, estimator.classes_, self.weights), origin
 
 
-def model_of_stored_labels(
-    estimator: Any, settings: Settings, store: Store, say: Progress, *, learnable: bool
-) -> LatentModel:
-    """The model of the rows of a store, whose y are positions among the classes."""
-    job, positions = sample_job(estimator, settings, store, say)
-    weights, plain, K = estimator.class_weight_, job.rows, estimator.classes_.size
-    targets = problems(estimator.likelihood, K, plain.y)
-    units, link = Units(Scaling.none()), targets[0].likelihood
-    sees = Targets(units, K, isinstance(link, Softmax), weights)
-    system = StoredLatentSystem(
-        targets, units, sweeps_asked(estimator.sweeps),
-        loss=partial(log_loss, link) if settings.learn else None, plain=plain,
-        learnable=learnable, store=store, positions=positions, sees=sees,
-    )  # fmt: skip
-    with single_threaded():
-        return fit_model(system, replace(job, rows=weighted(plain, weights)))
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Blocks with positions among the classes as y; rows of classes that do not count left out."""
+
+    blocks: Iterable[Block]
+    classes: Array
+    weights: Array  # of the classes
+
+    def __iter__(self) -> Iterator[Block]:
+        first = 0
+        for X, y, w, _ in self.blocks:
+            codes = np.searchsorted(self.classes, np.asarray(y)[:, 0])
+            used = self.weights[codes] > 0.0
+            yield X[used], codes[used, None].astype(np.float64), w[used], first
+            first += int(used.sum())
 
 
-def add_labels(
-    estimator: Any, settings: Settings, chunk_id: Id | None, model: LatentModel, rows: Rows
-) -> LatentModel:
-    """The model after rows in chunks of their own."""
-    job, weights = stream_job(estimator, settings, rows, chunk_id), estimator.class_weight_
-    if model.stored is not None:
-        own = job.rows.take(of_weight(job.rows, weights))
-        return add_stored_sites(model, replace(job, rows=own)) if own.w.size else model
-    if model.following is not None:
-        model = replace(model, following=model.following.with_rows(job.rows))
-    rows = weighted(job.rows.take(of_weight(job.rows, weights)), weights)
-    targets = problems(estimator.likelihood, estimator.classes_.size, rows.y)
-    return add_latent_rows(model, replace(job, rows=rows), [one.y for one in targets])
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The labels of a source, and rows and weight of each."""
+
+    classes: Array
+    count: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> Tally:
+        known: dict[Any, list[float]] = {}
+        for _, y, w, _ in blocks:
+            check_weights(w, MOST_COPIES)
+            labels = np.asarray(y)[:, 0]
+            check_classification_targets(labels)
+            found, codes = np.unique(labels, return_inverse=True)
+            for label, n, weight in zip(found, np.bincount(codes), np.bincount(codes, w)):
+                own = known.setdefault(label, [0, 0.0])
+                own[0] += int(n)
+                own[1] += float(weight)
+            if len(known) > MOST_CLASSES:
+                raise ValueError(
+                    f"the target has more than {MOST_CLASSES} classes: is it a number to be "
+                    "predicted? Then take CommitteeRegressor"
+                )
+        classes = np.array(sorted(known))
+        count, weight = np.array([known[label] for label in classes]).T
+        return cls(classes, count.astype(int), weight)

@@ -8,37 +8,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import NOISES, check_chunk_id
-from ..interface.estimator import all_or_nothing
+from ..interface.arguments import check_chunk_id
+from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
-from ..interface.stream import grow
-from ..interface.tables import as_source
+from ..interface.tables import arrays_of, as_source
 from ..interface.validation import (
     check_exposure,
     check_known,
-    check_noise_variance,
     check_outputs,
     refuse_noise_variance,
 )
+from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
-from ..numerics.threads import single_threaded
-from ..rows.rows import Rows
-from ..sources.source import Source
-from ..pipeline.sums import owners_with
-from .answering_regressor import InTime
-from .fitted_regressor import Fitted
-from ..pipeline.job import stream_job
-from ..pipeline.swept.settings import check_same_kind, chosen
-from ..pipeline.swept.adding import add_regression_rows
-from .rows_regressor import FromRows
-from ..pipeline.kept.filling import add_stored_rows
-from ..pipeline.swept.stored import add_stored_sites
-from ..pipeline.stream.adding import add_rows
+from ..pipeline import models
+from ..pipeline.systems import system_for
+from ..sources.source import Skipped, Source
+from . import answering
 
 Array = np.ndarray
 
 
-class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
+class CommitteeRegressor(Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
@@ -257,9 +247,9 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
 
     takes_tables = True
     sums_messages = True
+    explains = True
     acts_after_fit = (*Regressor.acts_after_fit, "n_local", "answer_time")
-    noise_words = NOISES
-    learn_words = ("auto", "average", "anchored")
+    skipped_: list[Skipped]
 
     @all_or_nothing
     def fit(
@@ -291,16 +281,23 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         -------
         self
         """
-        likelihood = chosen(self)
-        settings = self._settings(likelihood, known=noise_variance is not None)
-        source = as_source(X, y, sample_weight)
-        if source is None:
-            self._fit_rows(settings, likelihood, X, y, sample_weight, exposure, noise_variance)
-        else:
+        system = system_for(self)
+        settings = system.settings(self, known=noise_variance is not None)
+        source, given = as_source(X, y, sample_weight), (X, y, sample_weight)
+        if source is not None:
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
-            self._fit_source(source, settings, likelihood)
-        self._prepare()
+            model = models.model_of_source(self, system, settings, source)
+            self.y_ndim_ = 1 if len(source.target) == 1 else 2
+            given = (None, None, None) if model is not None else arrays_of(self, source)
+        if source is None or model is None:
+            rows, self.y_ndim_ = system.rows(self, *given, exposure, noise_variance, reset=True)
+            labels = settings.labels(rows.X.shape[0])
+            model = models.model_of_rows(self, system, settings, rows, labels)
+        self._keep(model)
+        if source is not None:
+            self.skipped_ = list(source.skipped)
+        answering.prepare(self)
         return self
 
     @all_or_nothing
@@ -333,68 +330,136 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         -------
         self
         """
-        model, likelihood = getattr(self, "model_", None), chosen(self)
-        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
-        settings = self._settings(likelihood, known=check_known(model, noise_variance))
+        model, system = getattr(self, "model_", None), system_for(self)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
+        settings = system.settings(self, known=check_known(model, noise_variance))
         if settings.refine:
             raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
         if settings.averaging == "average":
             raise ValueError("learn='average' needs all rows at once: call fit, or leave it out")
-        waits = model is None or getattr(model, "waiting", None) is not None
-        if settings.store is not None and chunk_id is not None and waits:
+        if settings.store is not None and chunk_id is not None and (model is None or model.alone):
             raise ValueError(
                 f"chunk_id={chunk_id!r}: the first rows of a store are numbered by its cells. "
                 "Leave chunk_id out until they are there (fit, or partial_fit of "
                 f"{settings.enough()} rows), or leave out store"
             )
         if model is not None:
-            check_same_kind(self, likelihood, exposure)
-        rows, y_ndim = self._rows(likelihood, X, y, sample_weight, exposure, reset=model is None)
-        rows = check_noise_variance(noise_variance, rows)
+            self._check_same_kind(system, exposure)
+        rows, y_ndim = system.rows(
+            self, X, y, sample_weight, exposure, noise_variance, reset=model is None
+        )
         if model is None:
             self.y_ndim_ = y_ndim
-        elif likelihood is None:
+        elif system.multi_output:
             check_outputs(rows, model.scaling)
-        check, more = self._check_of(rows.w.size, self._arrived(rows)), rows.w.size
-
-        def begin(rows: Rows, earlier: Any) -> Any:
-            owners = owners_with(earlier, rows.w.size - more, chunk_id, more)
-            stream = {"streaming": True, "earlier": earlier, "owners": owners}
-            return self._made_of(settings, rows, likelihood, **stream)
-
-        def absorb(model: Any, rows: Rows) -> Any:
-            job = stream_job(self, settings, rows, chunk_id)
-            if getattr(model, "stored", None) is not None:
-                return (add_stored_rows if likelihood is None else add_stored_sites)(model, job)
-            add = add_rows if likelihood is None else add_regression_rows
-            return add(model, job, check)
-
-        with single_threaded():
-            self._keep(grow(model, rows, begin, absorb), check)
-        self._prepare(streaming=True)
+        check = self._check_of(rows.w.size, self._arrived(rows))
+        self._keep(models.after(self, system, settings, rows, chunk_id, check), check)
+        answering.prepare(self, streaming=True)
         return self
+
+    def _check_same_kind(self, system: Any, exposure: Any) -> None:
+        """Refuse rows of a stream of another kind than those of earlier calls."""
+        if not system.matches(self.model_):
+            raise ValueError(
+                f"likelihood={self.likelihood!r} is not that of earlier calls: give the same, or "
+                "call fit"
+            )
+        if exposure is None and self.model_.units.exposed:
+            raise ValueError("exposure was given in earlier calls: give it here too, or 1.0")
 
     @all_or_nothing
     def relearn(self) -> Self:
-        """Learn hyperparameters and anchors anew from the rows that were kept.
+        """Relearn hyperparameters and anchors from the rows that were kept.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
-        self._keep(self._relearnt())
-        self._prepare()
+        system = system_for(self)
+        settings = system.settings(self, known=self.model_.known_noise)
+        self._keep(models.relearnt(self, system, settings))
+        answering.prepare(self)
         return self
+
+    def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+        model, system = self.model_, system_for(self)
+        if model.sum.arrived() and model.chunks.ids.receipt(id) is None:
+            return super()._chunks_again(id, X, y, sample_weight)
+        rows, _ = system.rows(self, X, y, sample_weight, None, reset=False)
+        return models.chunks_again(self, system, system.settings(self), rows, id)
+
+    def _predictor(self, n_local: Any = None) -> Any:
+        return answering.predictor(self, n_local, super()._predictor)
+
+    def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return answering.stored_way(self, *super()._file_parts())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         try:
-            asked = chosen(self)
+            system = system_for(self)
         except ValueError:
-            asked = None
-        tags.target_tags.multi_output = asked is None
-        tags.target_tags.positive_only = asked is not None and asked.support in (
-            "counts", "positive",
-        )  # fmt: skip
+            return tags
+        tags.target_tags.multi_output = system.multi_output
+        tags.target_tags.positive_only = system.positive
         return tags
+
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y; of counts None.")
+    n_dropped_ = fitted("n_dropped", "Anchors of a stream that were dropped at the budget.")
+    n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was relearnt.")
+    anchors_ = fitted("anchors", "Array of shape (m, d).")
+    n_chunks_ = fitted("chunks.n", "Chunks of rows.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of kernel, noise, anchors and scaling of y.")
+    chunk_size_ = fitted("sizes.chunk_size", "Rows in a chunk, at most.")
+    query_size_ = fitted(
+        "sizes.query_size", "Query points of one transductive batch; 0: inductive."
+    )
+    residuals_ = fitted("residuals", "Relative residuals of refined means, one per iteration.")
+    n_sweeps_ = fitted(
+        "sum.sweeps", "How often chunks were approximated; with Gaussian noise once."
+    )
+    change_ = fitted("sum.change", "By how much messages moved in the last sweep.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")
+    effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹, from a sample.")
+
+    @property
+    def n_local_(self) -> int:
+        """Nearest rows that correct a prediction; 0 where none do."""
+        check_is_fitted(self)
+        return 0 if self.model_.sizes.query_size else self.model_.sizes.n_local
+
+    @property
+    def likelihood_(self) -> Scalar:
+        """The likelihood used, where that is not Gaussian noise, in the units of y."""
+        check_is_fitted(self)
+        return self.model_.likelihood_in_units
+
+    @property
+    def target_transform_(self) -> Any:
+        """The kind of transform of y, None where there is none; of several outputs, one each."""
+        check_is_fitted(self)
+        warping, p = self.model_.warping, self.model_.scaling.scale.size
+        if warping is not None:
+            return warping.target_kinds
+        return None if p == 1 else (None,) * p
+
+    @property
+    def input_transform_(self) -> Any:
+        """The kind of transform of each column of X; None: all are as they came."""
+        check_is_fitted(self)
+        return None if self.model_.warping is None else self.model_.warping.input_kinds
+
+    @property
+    def answer_ways_(self) -> list[tuple[str, float, float]]:
+        """Ways of answering that were tried for `answer_time`: words, milliseconds per row, and the
+        mean held-out log density, of standardised y (−inf: too slow to be looked at; inf: all
+        rows, as the model was fitted). The one that is used comes first."""
+        check_is_fitted(self)
+        fast = answering.way_of(self)
+        if fast is None:
+            raise AttributeError("answer_ways_ is of models that have chosen one: set answer_time")
+        return sorted(fast.tried, key=lambda one: one[0] != fast.words)

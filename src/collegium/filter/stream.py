@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..pipeline.fitting import choose_scaling
 from ..engines import engine_for
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
@@ -23,6 +22,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..numerics.records import record
+from ..pipeline.fitting import choose_scaling
 from ..rows.metric import column_scales
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.reservoir import Reservoir

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.threads import single_threaded
 from ..rows.partition import evenly_spaced
-from .summary import summary_of
 
 Array = np.ndarray
 #: Rows that effects are averaged over where means cost little and where they do not; fewer where
@@ -21,83 +19,20 @@ ROUNDING = 1e-18
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
-class Explained:
-    """What a fitted model found, in numbers and in words.
+def importances(estimator: Any) -> Array:
+    """Shares of the variance of the function that each column explains."""
+    model, engine = estimator.model_, estimator._engine()
+    with single_threaded():
+        predictor = model.for_means().predictor()
 
-    `model_` has `some_inputs()`, rows or anchors as its predictor sees them, and `for_means()`, a
-    model whose means cost less.
-    """
+        def f(X: Array) -> Array:
+            found = predictor.mean(X, engine)
+            return np.hstack(found) if isinstance(found, list) else found
 
-    model_: Any
-    n_features_in_: int
-    _made: Any
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Share of the variance of the function that each column explains, with interactions.
-
-        T_j = ½ E[(f(x) − f(x with column j of another row))²], the total effect of column j
-        (Jansen 1999, with f the posterior mean), divided by the sum of all; x are some of the rows
-        kept, or anchors where none are (these lie close together in columns that matter little).
-        Of a transformed y, of counts and of classes f is the function that the model is of; of
-        several outputs or classes effects add up. All are zero where f is constant. Where columns
-        go together, swapping one of them asks for f where no rows are, and a share says what this
-        function does, not what a cause would.
-
-        Computed when first asked for, which takes seconds, then kept in memory: d + 1 predictions
-        of each of 1,000 rows, of 300 where these ask nearest rows (100 at most) or an average of
-        models; of fewer, but 100, where there are more than 20 columns. Shares are good to about
-        0.02 then (of 300 rows).
-        """
-        check_is_fitted(self)
-        return self._made.named("importances", self._importances).copy()
-
-    def _importances(self) -> Array:
-        model, engine = self.model_, self._engine()  # type: ignore[attr-defined]
-        with single_threaded():
-            predictor = model.for_means().predictor()
-
-            def f(X: Array) -> Array:
-                found = predictor.mean(X, engine)
-                return np.hstack(found) if isinstance(found, list) else found
-
-            X = model.some_inputs()
-            groups = columns_together(X.shape[1], getattr(self, "encoding_", None))
-            some = evenly_spaced(X.shape[0], rows_for(len(groups), costly=model.costly_means))
-            return shares(f, X[some], groups)
-
-    def summary(self) -> str:
-        """Say in about ten plain lines what was found.
-
-        Rows, columns and chunks; the function, term by term; the noise; transforms; the evidence;
-        the columns that matter most (`feature_importances_`, which takes seconds when first asked
-        for).
-
-        Returns
-        -------
-        text : str
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from collegium import CommitteeRegressor
-        >>> from collegium.kernels import RBF
-        >>> X = np.random.default_rng(0).uniform(-3, 3, size=(100, 2))
-        >>> model = CommitteeRegressor(RBF(1.0, [0.7, 9.0]), noise=0.01, learn=False)
-        >>> print(model.fit(X, np.sin(2 * X[:, 0])).summary())  # doctest: +ELLIPSIS
-        CommitteeRegressor
-          rows        100, used as they are (an exact Gaussian process)
-          columns     2: x0, x1
-          function    a very smooth function (squared exponential), sd 1; length scales x0 0.7, x1 9
-          noise       standard deviation 0.1
-          errors      of the same size everywhere, normal
-          transforms  none
-          evidence    log p(y given X) = ...
-          matters     x0 100%; 1 hardly
-        """
-        check_is_fitted(self)
-        with single_threaded():
-            return summary_of(self)
+        X = model.some_inputs()
+        groups = columns_together(X.shape[1], getattr(estimator, "encoding_", None))
+        some = evenly_spaced(X.shape[0], rows_for(len(groups), costly=model.costly_means))
+        return shares(f, X[some], groups)
 
 
 def rows_for(columns: int, *, costly: bool) -> int:

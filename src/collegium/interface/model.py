@@ -7,12 +7,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..averaging.predictor import AveragedPredictor
+from ..errors.errors import ErrorPredictor
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
 from ..likelihoods.units import Units
 from ..rows.scaling import Scaling
+from .answers import Answers
+from .averaged_answers import AveragedAnswers
+from .scaled_answers import ScaledAnswers
 
 Array = np.ndarray
+#: Answers of predictors that know more than mean and variance of f.
+KINDS: dict[type, type[Answers]] = {
+    ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
+}  # fmt: skip
 
 
 def without_rows(model: Any) -> Any:
@@ -45,6 +54,27 @@ class Model:
     def some_inputs(self) -> Array:
         """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
         raise TypeError("abstract model")
+
+    def answers(
+        self, X: Array, predictor: Any, engine: Any, shift: Array | float, offset: Array | float
+    ) -> Any:
+        """Answer queries in the units of y; `shift` is added to latent functions, `offset` to y."""
+        kind = KINDS.get(type(predictor), Answers)
+        return kind(X, predictor, self.likelihoods, self.units, engine, shift, offset, self.kernel)
+
+    @property
+    def likelihood_name(self) -> str:
+        """The likelihood in words, where it is not Gaussian noise."""
+        return ""
+
+    @property
+    def known_noise(self) -> bool:
+        """Whether rows came with noise variances of their own."""
+        return False
+
+    def rows_words(self) -> str:
+        """How rows are used, in words that follow their number."""
+        return ", used as they are (an exact Gaussian process)"
 
     @property
     def costly_means(self) -> bool:

@@ -12,8 +12,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..averaging.predictor import AveragedPredictor
-from ..errors.errors import ErrorPredictor
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
@@ -26,18 +24,12 @@ from .arguments import (
     check_probabilities,
     check_square,
 )
-from .averaged_answers import AveragedAnswers
 from .estimator import Estimator, all_or_nothing
 from .progressive import progressive
-from .scaled_answers import ScaledAnswers
 from .validation import check_exposure, check_queries, check_targets
 from .watching import Arrived, Progressive, look
 
 Array = np.ndarray
-#: Answers of predictors that know more than mean and variance of f.
-KINDS: dict[type, type[Answers]] = {
-    ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
-}  # fmt: skip
 
 
 class Regressor(RegressorMixin, Estimator):
@@ -349,12 +341,8 @@ class Regressor(RegressorMixin, Estimator):
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
         """The same for checked queries; `shift` is added to latent functions. `predictor`: another
         than the model's own."""
-        model, own = self.model_, predictor or self._predictor()
-        kind = KINDS.get(type(own), Answers)
-        return kind(
-            X, own, model.likelihoods, model.units, self._engine(), shift,
-            self._prior_mean(X), model.kernel,
-        )  # fmt: skip
+        own = predictor or self._predictor()
+        return self.model_.answers(X, own, self._engine(), shift, self._prior_mean(X))
 
     def _arrived(self, rows: Rows) -> Arrived | None:
         """What rows of a stream say of the model's answers, before it learns from them."""

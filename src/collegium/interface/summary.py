@@ -77,25 +77,7 @@ def listed(words: Sequence[str], more: str = "more", most: int = NAMED) -> str:
 
 
 def rows_line(model: Any) -> str:
-    text = f"{model.total_weight:,.10g}"
-    chunks = getattr(model, "n_chunks", 1)
-    if chunks > 1:
-        text += f" in {chunks:,} chunks"
-    anchors = len(model.anchors) if hasattr(model, "anchors") else 0
-    if hasattr(model, "gp"):
-        text += f", seen through {len(model.gp.Z):,} of their inputs"
-    elif hasattr(model, "selection"):
-        text += f", seen through {len(model.selection.Z):,} anchors"
-    elif anchors and chunks > 1:
-        text += f" that meet at {anchors:,} anchors"
-        if model.n_local and not model.query_size:
-            fast = getattr(model, "fast", None)
-            text += f"; the {model.n_local} nearest rows correct each answer"
-            text += "" if fast is None else f" (with answer_time={fast.asked:g}: {fast.words})"
-    else:
-        text += ", used as they are (an exact Gaussian process)"
-    stored = getattr(model, "stored", None)
-    return text if stored is None else f"{text}; on disk in {stored.path}"
+    return f"{model.total_weight:,.10g}{model.rows_words()}"
 
 
 def columns_line(names: Sequence[str], d: int) -> str:
@@ -213,14 +195,13 @@ def noise_lines(model: Any) -> list[tuple[str, str]]:
     found = []
     if noise is not None:
         sds = ", ".join(f"{sd:.3g}" for sd in np.sqrt(np.atleast_1d(noise)))
-        known = getattr(model, "known_noise", False)
+        known = model.known_noise
         found.append(
             ("noise", f"standard deviation {sds}" + " beside what is known of rows" * known)
         )
         found.append(("errors", errors_words(getattr(model, "errors", None))))
-    given = getattr(model, "given", None)
-    if given is not None:
-        found.append(("likelihood", type(given).__name__))
+    if model.likelihood_name:
+        found.append(("likelihood", model.likelihood_name))
     return found
 
 

@@ -161,9 +161,8 @@ def check_noise_variance(noise_variance, rows: Rows) -> Rows:
 
 def check_known(model, noise_variance) -> bool:
     """Whether rows of a stream have noise variances; one that has begun without has none."""
-    known, waits = getattr(model, "known_noise", False), getattr(model, "waiting", None) is not None
-    if model is None or known or noise_variance is None or waits:
-        return known or noise_variance is not None
+    if model is None or model.known_noise or noise_variance is None or model.waiting is not None:
+        return noise_variance is not None or (model is not None and model.known_noise)
     raise ValueError(
         "noise_variance: this stream began without. Give it from the first call on, 0 where "
         "nothing is known, or call fit"

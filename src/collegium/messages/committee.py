@@ -182,12 +182,15 @@ class Committee:
         last = last.take(slice(-n, None))
         return replace(self, kept=Tree().push(last), arrived=((0, last.w.size),))
 
+    def ids(self) -> list[Any]:
+        """List the ids of the kept chunks, in order."""
+        return [self.arrived[i][0] for i in self._order()]
+
     def chunks(self) -> list[Chunk]:
         """The kept rows, one `Chunk` per chunk, in the order of ids."""
         rows, ends = self.rows(), np.cumsum([0, *self.sizes])
-        ids = [self.arrived[i][0] for i in self._order()]
         parts = [slice(a, b) for a, b in zip(ends, ends[1:])]
-        return [chunk_of(id, rows.take(part)) for id, part in zip(ids, parts)]
+        return [chunk_of(id, rows.take(part)) for id, part in zip(self.ids(), parts)]
 
     def parts(self) -> list[Rows]:
         """The kept rows, one `Rows` per chunk."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.effects import Explained
 from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
@@ -29,7 +28,7 @@ from .arguments import first_rows, repeated, shuffled
 from .stream import OnlineModel, RegressionOptions, begin
 
 
-class OnlineGPRegressor(Explained, Regressor):
+class OnlineGPRegressor(Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
     Rows are used one after the other and forgotten; what is known is kept as the mean and
@@ -151,6 +150,7 @@ class OnlineGPRegressor(Explained, Regressor):
         self.verbose = verbose
 
     takes_tables = True
+    explains = True
 
     @all_or_nothing
     @reads_sources

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..pipeline.fitting import choose_scaling
-from ..pipeline.stream.following import gain
 from ..engines import engine_for
 from ..errors.checked import Checked, with_checked_errors
 from ..errors.errors import ErrorPredictor, Errors
@@ -25,6 +23,8 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.poisson import Poisson
 from ..likelihoods.units import Units
 from ..numerics.records import record
+from ..pipeline.fitting import choose_scaling
+from ..pipeline.stream.following import gain
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning
@@ -110,6 +110,9 @@ class OnlineModel(Model):
 
     def log_evidence(self) -> Array:
         return self.gp.log_evidence
+
+    def rows_words(self) -> str:
+        return f", seen through {len(self.gp.Z):,} of their inputs"
 
     def some_inputs(self) -> Array:
         if self.waiting is not None:

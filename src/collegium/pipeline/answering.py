@@ -1,8 +1,8 @@
-"""Answers in less time: fewer nearest rows, or cells, with error bars by rows that were left out.
+"""Answers in less time: fewer nearest rows, or cells, with error bars by held-out rows.
 
 A model that answers otherwise is the same record with other `n_local`, `cells` and `errors`. The
-scale of errors belongs to the way of answering: it is learnt anew, from some of the rows kept,
-each answered by the others.
+scale of errors belongs to the way of answering: it is relearnt from some of the rows kept, each
+answered by the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -20,14 +20,13 @@ from ..answers.cells import CellPredictor, Cells, LeftOut, scaled_variance
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import Local
 from ..engines.local import Serial
-from ..errors.errors import ErrorPredictor, Errors, inputs_at, neighbours
+from ..errors.errors import ErrorPredictor, Errors, inputs_at
 from ..errors.scale import resolution
-from ..numerics.records import record
 from ..rows.rows import Prediction
-from .errors import ERROR_ROWS, blurred, nats_for_tails
-
-if TYPE_CHECKING:
-    from .model import CommitteeModel
+from .checking import ERROR_ROWS
+from .errors import blurred, nats_for_tails
+from .layers import Fast
+from .model import CommitteeModel
 
 Array = np.ndarray
 Say = Callable[[str], None]
@@ -41,8 +40,6 @@ SHOWN, FEW, TIMED, LONG_ENOUGH = 256, 24, 256, 0.2
 #: Boxes are small where variances are made of few rows: means of more than so many times as many
 #: would take long to make.
 MOST_TIMES = 4
-#: A model that has grown by this factor since a way was chosen is looked at anew.
-GROWN = 2.0
 #: Bounds of the power of variances.
 POWERS = (0.5, 2.0)
 
@@ -51,42 +48,19 @@ class AnswerTimeWarning(UserWarning):
     """No way of answering was found that takes as little time as asked for."""
 
 
-@record("committee.refined_errors/1")
-@dataclass(frozen=True, eq=False)
-class RefinedErrors:
-    """Errors at rows left out of the exact GP of the others, for (K + Ψ)w; see `Solution`."""
+def answers_by(model: CommitteeModel, fast: Fast) -> CommitteeModel:
+    """Answer in the way that was chosen; of a stream that has grown, by cells of all rows."""
+    averaged, cells = model.averaged if fast.averaged else (), fast.cells
+    if cells is not None and len(model.kept) != fast.rows:
+        cells = cells.anew(model.kernel, model.committee.rows().X)
+    model = with_nearest(model, fast.n_local)
+    answering = replace(model.answering, cells=cells)
+    return replace(model, answering=answering, errors=fast.errors, averaged=averaged)
 
-    at: Array  # numbers of rows, ascending  (h,)
-    wrong: Array  # (h, p)
 
-
-@record("committee.fast/1")
-@dataclass(frozen=True, eq=False)
-class Fast:
-    """A way of answering that was chosen by the density of rows left out."""
-
-    asked: float  # milliseconds a row
-    memory: float  # bytes of cells that are kept
-    rows: int  # of the model when it was chosen
-    n_local: int
-    cells: Cells | None
-    errors: Errors | None
-    averaged: bool  # whether it averages over hyperparameters, where the model does
-    words: str
-    tried: tuple[tuple[str, float, float], ...]  # words, milliseconds, mean log density
-
-    def of(self, model: CommitteeModel) -> CommitteeModel:
-        """The model that answers so; of a stream that has grown, by cells of all rows."""
-        averaged, cells = model.averaged if self.averaged else (), self.cells
-        if cells is not None and model.n_kept != self.rows:
-            cells = cells.anew(model.kernel, model.committee.rows().X)
-        return replace(
-            model, n_local=self.n_local, cells=cells, errors=self.errors, averaged=averaged
-        )
-
-    def holds(self, asked: float, memory: float, rows: int) -> bool:
-        """Whether it is what is asked for, of about as many rows."""
-        return (self.asked, self.memory) == (asked, memory) and rows <= GROWN * self.rows
+def with_nearest(model: Any, k: int) -> Any:
+    """Answer from k nearest rows, with the errors as they are."""
+    return replace(model, sizes=replace(model.sizes, n_local=k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +70,7 @@ class Way:
     words: str
     model: CommitteeModel
     milliseconds: float  # of CPU time, a row
-    log_density: float  # of rows left out, on average; −inf: too slow to be looked at; inf: best
+    log_density: float  # of held-out rows, on average; −inf: too slow to be looked at; inf: best
     answers: Any = None  # who answers for f, with the cells that were made
 
     def better(self, other: Way, asked: float) -> bool:
@@ -111,63 +85,63 @@ class Way:
 
     def predictor(self) -> Any:
         own = self.answers
-        return self.model.predictor(own and replace(own, cells=self.model.cells))
+        return self.model.predictor(own and replace(own, cells=self.model.answering.cells))
 
 
 def due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
     """Whether a stream that no longer waits has to look for a way to answer in time."""
-    known = model.fast is not None and model.fast.holds(*limit, model.n_kept)
-    return not (model.exact or known)
+    fast = model.answering.fast
+    return not (model.alone or (fast is not None and fast.holds(*limit, len(model.kept))))
 
 
 def with_n_local(model: Any, k: int, say: Say) -> Any:
-    """The model that answers from k nearest rows."""
-    other = replace(model, n_local=k)
-    if getattr(model, "errors", None) is None or model.exact or k > model.n_local:
+    """Answer from k nearest rows, with the scale of errors that such answers have."""
+    other = with_nearest(model, k)
+    if getattr(model, "errors", None) is None or model.alone or k > model.sizes.n_local:
         return other  # errors of more rows are not larger, and would take long to learn
-    return with_errors_left_out(other, *nearest_left_out(other), say)[0]
+    return with_errors_held_out(other, *nearest_held_out(other), say)[0]
 
 
-def nearest_left_out(model: CommitteeModel) -> tuple[Array, Prediction]:
-    """Numbers of some rows, and answers at these from the nearest of the others.
+def nearest_held_out(model: CommitteeModel) -> tuple[Array, Prediction]:
+    """Answer at some rows from the nearest of the others; numbers of these rows come first.
 
     Without nearest rows: from the anchors, which have seen each row as one among all.
     """
     own, answers = model.sample_of_rows(ERROR_ROWS), model.committee_predictor()
-    X = model.rows_at(own).X
+    X = model.kept.take(own).X
     if not isinstance(answers, Local):
         return own, _refined(model, own, answers.predict(X, Serial()))
     return own, _refined(model, own, answers.left_out(own, X))
 
 
 def _refined(model: CommitteeModel, own: Array, found: Prediction) -> Prediction:
-    """Where means were refined y = (K + Ψ)w + r, and `found` answers for r."""
-    if model.rest is None:
+    """Add the exact part of refined means: y = (K + Ψ)w + r, and `found` answers for r."""
+    if model.refined is None:
         return found
-    exact, known = model.committee.rows().y[own] - model.rest.rows().y[own], model.refined_errors
+    rest, known = model.refined.rest, model.refined.errors
+    exact = model.committee.rows().y[own] - rest.rows().y[own]
     if known is not None:  # else as if there were none but for r
         exact = exact - known.wrong[np.searchsorted(known.at, own)]
     return Prediction(exact + found.mean, found.variance)
 
 
-def with_errors_left_out(
+def with_errors_held_out(
     model: CommitteeModel, own: Array, found: Prediction, say: Say
 ) -> tuple[CommitteeModel, float]:
-    """The model with the scale of errors that answers at rows left out have, if it is worth
-    having; and the mean log density of these rows, in units where y has variance one."""
-    rows, noise = model.rows_at(own), model.committee.noise
+    """Learn the scale of errors that answers at held-out rows have, if it is worth having; and the
+    mean log density of these rows, in units where y has variance one."""
+    kept = model.kept
+    rows, noise = kept.take(own), model.sum.noise
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
     metric = model.errors.metric
     near: Any = None
-    if model.exact:  # see `exact_with_errors`
+    if model.alone:  # see `exact_with_errors`
         drawn = blurred(found)
         found, rows = drawn, replace(rows, y=rows.y + drawn.mean - found.mean)
-    elif model.stored is not None:
-        near = replace(model.on_disk(), metric=metric)
     else:
-        near = neighbours(metric, model.committee.rows())
+        near = kept.neighbours(metric)
     at = inputs_at(metric, near, rows.X, found, noise, None if near is None else own)
     errors = Errors.learn(
         at, rows, metric, resolution(rows.y), always=False, say=say, nats=nats_for_tails(model)
@@ -185,8 +159,8 @@ def _normal_density(error: Array, variance: Array) -> Array:
 
 
 def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tuple[Fast, Any]:
-    """The way of answering with the best density at rows left out, of those quick enough; and who
-    answers so."""
+    """Choose the way of answering with the highest held-out log density, of those quick enough;
+    and make its predictor."""
     tried, best = list[Way](), None
     for way in ways(model, asked, memory, say):
         tried.append(replace(way, model=model, answers=None))
@@ -203,7 +177,8 @@ def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tupl
         )
     say(f"answers by {best.words}")
     found = Fast(
-        asked, memory, model.n_kept, best.model.n_local, best.model.cells, best.model.errors,
+        asked, memory, len(model.kept), best.model.sizes.n_local, best.model.answering.cells,
+        best.model.errors,
         bool(best.model.averaged), best.words,
         tuple((one.words, one.milliseconds, one.log_density) for one in tried),
     )  # fmt: skip
@@ -211,15 +186,16 @@ def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tupl
 
 
 def ways(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterator[Way]:
-    """By nearest rows and by cells, of each those of most rows first, as long as fewer are
-    better. The quickest of a kind is looked at in any case."""
-    kinds = [_as_fitted(model) if model.exact else _by_nearest(model, asked, say)]
-    if model.stored is None and model.n_kept >= LEAST_ROWS * VARIANCE_ROWS[-1]:
+    """Try nearest rows and cells, of each those of most rows first, as long as fewer are better.
+    The quickest of a kind is looked at in any case."""
+    kinds = [_as_fitted(model) if model.alone else _by_nearest(model, asked, say)]
+    kept = model.kept
+    if kept.in_memory and len(kept) >= LEAST_ROWS * VARIANCE_ROWS[-1]:
         kinds.append(_by_cells(model, asked, memory, say))
     for kind in kinds:
         best = -np.inf
         for way in kind:
-            worth = f", log density of rows left out {way.log_density:.3f}"
+            worth = f", log density of held-out rows {way.log_density:.3f}"
             if not np.isfinite(way.log_density):
                 worth = ": too slow" if way.milliseconds > asked else ""
             say(f"{way.words}: {way.milliseconds:.3f} ms a row{worth}")
@@ -230,28 +206,28 @@ def ways(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterat
 
 
 def _as_fitted(model: CommitteeModel) -> Iterator[Way]:
-    """An exact GP, or one that is averaged over hyperparameters: the best there is."""
-    X = model.rows_at(model.sample_of_rows(TIMED)).X
+    """Answer by an exact GP, or one that is averaged over hyperparameters: the best there is."""
+    X = model.kept.take(model.sample_of_rows(TIMED)).X
     words = "all rows" + ", averaged over hyperparameters" * bool(model.averaged)
     yield Way(words, model, milliseconds_a_row(model.predictor(), X), np.inf)
 
 
 def _by_nearest(model: CommitteeModel, asked: float, say: Say) -> Iterator[Way]:
-    X = model.rows_at(model.sample_of_rows(TIMED)).X
-    sizes = [model.n_local, *(k for k in NEAREST_ROWS if k < model.n_local)]
+    X, most = model.kept.take(model.sample_of_rows(TIMED)).X, model.sizes.n_local
+    sizes = [most, *(k for k in NEAREST_ROWS if k < most)]
     for k in sizes:
-        other = replace(model, n_local=k)
+        other = with_nearest(model, k)
         words, spent = f"{k} nearest rows", milliseconds_a_row(other.predictor(), X)
         if spent > asked and k != sizes[-1]:
             yield Way(words, other, spent, -np.inf)
             continue
-        other, score = with_errors_left_out(other, *nearest_left_out(other), say)
+        other, score = with_errors_held_out(other, *nearest_held_out(other), say)
         yield Way(words, other, spent, score)
 
 
 def _by_cells(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterator[Way]:
-    all_rows = REST_ROWS if model.rest is not None else CELL_ROWS
-    sizes = [0] if model.exact else [k for k in all_rows if k <= model.n_kept // LEAST_ROWS]
+    all_rows = CELL_ROWS if model.refined is None else REST_ROWS
+    sizes = [0] if model.alone else [k for k in all_rows if k <= len(model.kept) // LEAST_ROWS]
     for k in sizes:
         other = _cells_within(replace(model, averaged=()), k, memory)
         if other is None:
@@ -261,62 +237,67 @@ def _by_cells(model: CommitteeModel, asked: float, memory: float, say: Say) -> I
 
 
 def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeModel | None:
-    """With cells of k rows, all of which can be kept; None: they cannot."""
+    """Make cells of k rows, all of which can be kept; None: they cannot."""
+    kept = model.kept
     for near in VARIANCE_ROWS:
-        if near > max(k, model.exact * VARIANCE_ROWS[0]) or near > model.n_kept // LEAST_ROWS:
+        if near > max(k, model.alone * VARIANCE_ROWS[0]) or near > len(kept) // LEAST_ROWS:
             continue
-        cells = Cells.of(model.kernel, model.committee.rows().X, k, near, memory)
+        cells = Cells.of(model.kernel, kept.rows.X, k, near, memory)
         if not cells.centres.size and k > MOST_TIMES * near:
             continue
-        other = replace(model, cells=cells)
+        other = with_cells(model, cells)
         own = model.sample_of_rows(SHOWN)
         answers = other.function_predictor()
         assert isinstance(answers, CellPredictor)
-        if answers.all_bytes(model.rows_at(own).X) <= memory:
+        if answers.all_bytes(kept.take(own).X) <= memory:
             return other
     return None
 
 
+def with_cells(model: CommitteeModel, cells: Cells) -> CommitteeModel:
+    """Answer by cells."""
+    return replace(model, answering=replace(model.answering, cells=cells))
+
+
 def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> Way:
-    """Cells that a few queries are asked first; where these take too long, nothing else is."""
-    cells, answers = model.cells, model.function_predictor()
+    """Try cells: a few queries first, and where these take too long, nothing else."""
+    cells, answers, kept = model.answering.cells, model.function_predictor(), model.kept
     assert cells is not None and isinstance(answers, CellPredictor)
-    words = "means of all rows" if model.exact else f"cells, means of {cells.k} rows"
-    words = "refined means of all rows" if model.rest is not None else words
+    words = "means of all rows" if model.alone else f"cells, means of {cells.k} rows"
+    words = "refined means of all rows" if model.refined is not None else words
     words = f"{words}, variances of {cells.near}"
-    known, at = model.refined_errors, model.sample_of_rows(SHOWN)
-    if known is not None:
-        at = known.at
-    names = answers.places.names(model.rows_at(at).X)[0]
+    known = None if model.refined is None else model.refined.errors
+    at = model.sample_of_rows(SHOWN) if known is None else known.at
+    names = answers.places.names(kept.take(at).X)[0]
     only = None if known is None else at
     first = answers.left_out(names[:FEW], only)
-    queries = model.rows_at(first.own).X
+    queries = kept.take(first.own).X
     spent = milliseconds_a_row(model.predictor(answers), queries)
     if spent > asked and not last:
         return Way(words, model, spent, -np.inf, answers)
     left = first + answers.left_out(names[FEW:], only)
     model, found = _calibrated(model, answers.rows.y, left)
-    model, score = with_errors_left_out(model, left.own, found, say)
+    model, score = with_errors_held_out(model, left.own, found, say)
     return Way(words, model, spent, score, answers)
 
 
 def _calibrated(
     model: CommitteeModel, y: Array, left: LeftOut
 ) -> tuple[CommitteeModel, Prediction]:
-    """The model with the power of variances that errors at rows left out ask for, and answers at
-    these; `y`: targets of all rows that cells see."""
-    rows, mean = model.rows_at(left.own), y[left.own] - left.error
-    if model.exact:
-        all_rows = model.committee.rows()
-        mean = leave_one_out(model.kernel, model.committee.noise, all_rows).mean[left.own]
+    """Choose the power of variances that errors at held-out rows ask for, and answer at these;
+    `y`: targets of all rows that cells see."""
+    kept, cells, refined = model.kept, model.answering.cells, model.refined
+    rows, mean = kept.take(left.own), y[left.own] - left.error
+    if model.alone:
+        mean = leave_one_out(model.kernel, model.sum.noise, kept.rows).mean[left.own]
     found = _refined(model, left.own, Prediction(mean, left.variance))
-    if model.rest is not None and model.refined_errors is None:
+    if refined is not None and refined.errors is None:
         return model, found  # of refined means no errors are known
-    rest = model.committee.noise + rows.known()
-    assert model.cells is not None
-    power = power_of_variances(rows.y - found.mean, left.variance, model.cells.prior, rest)
-    cells = replace(model.cells, power=power)
-    return replace(model, cells=cells), Prediction(found.mean, cells.variance(left.variance))
+    assert cells is not None
+    rest = model.sum.noise + rows.known()
+    power = power_of_variances(rows.y - found.mean, left.variance, cells.prior, rest)
+    cells = replace(cells, power=power)
+    return with_cells(model, cells), Prediction(found.mean, cells.variance(left.variance))
 
 
 def power_of_variances(error: Array, given: Array, prior: float, rest: Array | float) -> float:

@@ -1,4 +1,4 @@
-"""What is to be fitted, and how: rows, the ids they came with, and settings."""
+"""A job: rows, the ids they came with, where they are, and settings."""
 
 from __future__ import annotations
 
@@ -16,16 +16,31 @@ from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.metric import Metric
 from ..rows.partition import chunk_groups
 from ..rows.rows import Rows
-from ..rows.scaling import merged, merged_apart
+from ..rows.scaling import Scaling, merged, merged_apart
+from ..rows.store.store import Store
 from ..transforms.warping import Warping
+from .kept.disk import OnDisk, ScaledTargets
+from .kept.kept import Kept
+from .kept.memory import InMemory
 from .settings import Settings
 
 Array = np.ndarray
+#: Rows that stand for all of a store where y is scaled, a transform or anchors are chosen, and from
+#: which clusters and held-out rows are taken.
+SAMPLE = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Rows of a store, and the positions of those that stand for all."""
+
+    store: Store
+    positions: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What is to be fitted, and how."""
+    """Rows to fit or to add, and how."""
 
     rows: Rows  # in the units of the user or transformed, equal ones merged
     labels: Array | None  # numbers of the rows' chunks, where these are given
@@ -38,10 +53,36 @@ class Job:
     owners: Owners | None = None  # the ids that rows of a waiting stream came with
     warping: Warping | None = None  # by which rows were transformed; None: they were not
     came: Rows | None = None  # rows before that
+    on_disk: Sampled | None = None  # all rows, where `rows` are a sample
 
     @property
     def chunk_size(self) -> int:
         return self.settings.chunk_rows(self.rows.X.shape[0], streaming=self.streaming)
+
+    @property
+    def n(self) -> int:
+        """Rows to fit or to add, in memory or not."""
+        return self.rows.w.size if self.on_disk is None else len(self.on_disk.store)
+
+    @property
+    def for_all(self) -> Rows:
+        """The rows with weights of all rows that they stand for."""
+        return replace(self.rows, w=self.rows.w * (self.n / self.rows.w.size))
+
+    def kept(self, scaled: Rows, scaling: Scaling) -> Kept:
+        """Where all rows are, as a model with this scaling sees them."""
+        if self.on_disk is None:
+            return InMemory(scaled)
+        metric = Metric(scaled.X.mean(axis=0), np.ones(scaled.X.shape[1]))
+        own, sees = self.on_disk, ScaledTargets(scaling, self.warping)
+        return OnDisk(own.store, sees, metric, first=scaled, positions=own.positions)
+
+    def cut(self, kept: Any, kernel: Kernel) -> Any:
+        """Cut rows in memory into chunks; those of a store are cells already."""
+        if self.on_disk is not None:
+            return kept
+        groups, ids = self.chunks(kernel)
+        return replace(kept, groups=tuple(groups), ids=tuple(ids))
 
     def groups(self, kernel: Kernel) -> list[Array]:
         """The rows of each chunk, cut in the metric of a kernel."""
@@ -66,7 +107,7 @@ class Job:
         return groups, ids
 
     def ids(self, count: int) -> ChunkIds:
-        """Those of a model of these rows in so many chunks."""
+        """The ids of a model of these rows in so many chunks."""
         return ChunkIds.numbered(count) if self.owners is None else ChunkIds.of(self.owners.ids)
 
     def more_chunks(
@@ -84,24 +125,26 @@ class Job:
         return chunks, ids if receipt_of is None else ids.with_receipts(chunks, receipt_of)
 
     def seen_by(self, model: Any) -> Job:
-        """With rows transformed as those of the model were."""
+        """Transform rows as those of the model were."""
         if model.warping is None:
             return self
         return replace(
             self, rows=model.warping.rows(self.rows), warping=model.warping, came=self.rows
         )
 
-    def alone(self, groups: list[Array]) -> bool:
+    def alone(self, kept: Any) -> bool:
         """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
         s, n = self.settings, self.rows.X.shape[0]
+        if self.on_disk is not None:
+            return False
         if self.streaming and n < s.enough():
             return True
-        one = len(groups) == 1 if self.owners is None else n <= self.chunk_size
+        one = len(kept.groups) == 1 if self.owners is None else n <= self.chunk_size
         return one and s.keeps_rows and s.enough() > 0
 
 
 def named_rng() -> np.random.Generator:
-    """For rows with an id: they are cut alike whenever and wherever they come."""
+    """Seed for rows with an id: they are cut alike whenever and wherever they come."""
     return np.random.default_rng(0)
 
 
@@ -109,15 +152,29 @@ def fit_job(
     estimator: Any, settings: Settings, rows: Rows, labels: Array | None = None, *,
     streaming: bool = False, earlier: Any = None, owners: Owners | None = None,
 ) -> Job:  # fmt: skip
-    """To make a model of rows."""
+    """Prepare a fit of rows in memory."""
     settings = settings.for_columns(columns_of(estimator))
     rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)
 
 
+def disk_job(
+    estimator: Any, settings: Settings, store: Store, say: Progress, warping: Warping | None = None
+) -> Job:
+    """Prepare a fit of the rows of a store, whose inputs are transformed already."""
+    positions = store.sample(SAMPLE)
+    X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
+    sample = Rows(X, y if warping is None else warping.forward(y), w)
+    if warping is not None and settings.anchors is not None:
+        settings = replace(settings, anchors=warping.places(settings.anchors))
+    rng = generator(estimator.random_state)
+    own = Sampled(store, positions)
+    return Job(sample, None, settings, rng, say, warping=warping, on_disk=own)
+
+
 def stream_job(estimator: Any, settings: Settings, rows: Rows, chunk_id: Id | None = None) -> Job:
-    """To add rows to a model."""
+    """Prepare to add rows to a model."""
     rows, _ = merged(rows, None, in_order=settings.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, None, settings, rng, estimator._say(), streaming=True, chunk_id=chunk_id)

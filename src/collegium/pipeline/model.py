@@ -1,280 +1,262 @@
-"""Fitted committees with Gaussian noise, and of whole experts."""
+"""The fitted model of a committee: a sum of messages, and the layers on top of it.
+
+    Sum ◄ Refinement ◄ Errors ◄ Answering        Averaged in place of the sum for few rows
+                                                 Stream beside it
+
+Each predictor is made of that of the layer below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..answers.cells import CellPredictor, Cells
+from ..answers.cells import CellPredictor
 from ..answers.conjugate_gradients import Refined
-from ..answers.predictors import Exact, Local, Predictor, predictor
+from ..answers.predictors import Exact, Local, Predictor
 from ..answers.transductive import Joint
 from ..averaging.averaged import Averaged
 from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
-from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
 from ..interface.stream import Waiting
-from ..kernels import Kernel
+from ..interface.watching import FEW
 from ..learning.dof import degrees_of_freedom
-from ..likelihoods.base import Scalar
-from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
-from ..rows.chunk import Chunk
-from ..rows.ids import ChunkIds, Id, Owners
+from ..numerics.tiles import TILE
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
-from ..transforms.warping import Warping
-from .sums import Additive
-from .answering import Fast, RefinedErrors
-from .stream.following import Following
-from .stream.follows import Follows
-from .kept.disk import OnDisk, Stored, refuse_to_merge, without_stored
+from ..transforms.warping import WarpedAnswers, Warping
+from .kept.disk import OnDisk, ScaledTargets
+from .kept.kept import Kept
+from .kept.memory import InMemory
+from .layers import Answering, Refinement, Sizes, Stream
+from .sums import Additive, ChunkBook, ExactSum
 
 Array = np.ndarray
 #: A stream is checked with so many of its last rows, and of these the nearest to each arriving
 #: one: all rows would cost more than learning does.
 LAST, WATCHED_NEAR = 500, 20
-#: Rows of a store that means are looked at; nearest rows that these take, at most.
+#: Rows of a store that importances look at; nearest rows that means take there, at most.
 SOME_ROWS, NEAR_FOR_MEANS = 2_000, 100
 
 
-@record("committee.model/1")
+class Layered(Additive, Model):
+    """A model of a committee, whatever its likelihood: what all layers share."""
+
+    sizes: Sizes
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether each answer is of all rows, whatever `n_local` is."""
+        return self.alone or bool(self.sizes.combination)
+
+    @property
+    def shares_rows(self) -> bool:
+        return self.sizes.combination == "grbcm"
+
+    @property
+    def anchors(self) -> Array:
+        """Anchors in the units of X."""
+        Z, warping = self.sum.basis.Z, self.warping
+        return Z if warping is None or warping.inputs is None else warping.inputs.backward(Z)
+
+    @property
+    def few_checked(self) -> int:
+        """Rows of a call that are checked at first: few, where raw rows correct predictions."""
+        return FEW if self.sizes.n_local else TILE
+
+    @property
+    def residuals(self) -> Array:
+        """Relative residuals of refined means; none where they are not refined."""
+        return np.empty(0)
+
+    @property
+    def n_dropped(self) -> int:
+        return 0 if self.stream.following is None else self.stream.following.n_dropped
+
+    @property
+    def n_relearnt(self) -> int:
+        return 0 if self.stream.following is None else self.stream.following.n_relearnt
+
+    def some_inputs(self) -> Array:
+        if self.stored is not None or self.sum.arrived():
+            return self.kept.inputs(SOME_ROWS)
+        own = self.stream.following
+        return self.sum.basis.Z if own is None or not own.sample.rows.w.size else own.sample.rows.X
+
+    def rows_words(self) -> str:
+        sizes, n = self.sizes, self.chunks.n
+        text = f" in {n:,} chunks" if n > 1 else ""
+        if len(self.anchors) and n > 1:
+            text += f" that meet at {len(self.anchors):,} anchors"
+            if sizes.n_local and not sizes.query_size:
+                text += f"; the {sizes.n_local} nearest rows correct each answer"
+                text += self._way_words()
+        else:
+            text += super().rows_words()
+        return text if self.stored is None else f"{text}; on disk in {self.stored.path}"
+
+    def _way_words(self) -> str:
+        return ""
+
+    def answers(self, X: Array, *asked: Any) -> Any:
+        if self.warping is None:
+            return super().answers(X, *asked)
+        return WarpedAnswers(super().answers(self.warping.places(X), *asked), self.warping)
+
+    def without_rows(self) -> Any:
+        """Drop rows that answers do not need: those that a stream learns from again."""
+        return replace(self, stream=replace(self.stream, following=None, checked=None))
+
+
+@record("pipeline.model/1")
 @dataclass(frozen=True, eq=False)
-class CommitteeModel(Follows, Additive, Model):
-    """Gaussian noise: messages add up once, and that is exact."""
+class CommitteeModel(Layered):
+    """A committee with Gaussian noise, or of whole experts."""
 
-    committee: Committee
+    sum: ExactSum
     units: Units
-    chunk_size: int
-    n_local: int
-    query_size: int  # 0: inductive
-    screening: float
-    combination: str | None  # a rule for whole experts; None: messages add up
-    dof: float  # effective degrees of freedom of the rows; 0: not estimated
-    weights: Array  # of the exact GP, where means were refined; else none  (n, p)
-    rest: Committee | None  # of the targets minus the refined means; None: nothing was refined
-    residuals: Array  # of that system, before each iteration and after the last
-    n_chunks: int
-    total_weight: float
-    exact: bool  # all rows in one chunk; with more rows anchors are chosen
-    learnt_at: int  # rows seen when hyperparameters were last learnt
-    ids: ChunkIds
-    owners: Owners | None = None  # of the rows of an exact GP, where ids were given
-    following: Following | None = None  # None: anchors stay as they are
-    sweeps: int = 1
-    change: float = 0.0
-    targets: Array | None = None  # of the rows of an exact GP, as they came  (n, p)
-    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
-    averaged: tuple[Averaged, ...] = ()  # one an output, in place of the exact GP
-    places: Array | None = None  # their inputs, where these are transformed  (n, d)
+    sizes: Sizes
+    chunks: ChunkBook
+    stream: Stream = Stream()
+    waiting: Waiting | None = None
+    stored: Any = None  # a `Stored`
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
-    errors_at: int = 0  # rows kept when their scale was last looked for
-    checked: Checked | None = None  # of a stream that keeps no rows
-    stored: Stored | None = None  # where its rows are, if these are not in memory
-    known_noise: bool = False  # whether rows came with noise variances of their own
-    cells: Cells | None = None  # None: queries are answered from their own nearest rows
-    fast: Fast | None = None  # how to answer within `answer_time`
-    refined_errors: RefinedErrors | None = None  # of rows left out, where means were refined
-
-    for_streams = ("following", "checked")
+    refined: Refinement | None = None
+    averaged: tuple[Averaged, ...] = ()  # one per output, in place of the exact GP
+    errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
+    answering: Answering = Answering()
 
     @property
-    def kernel(self) -> Kernel:  # type: ignore[override]
-        return self.committee.basis.kernel
+    def committee(self) -> Committee:
+        return self.sum.committee
 
     @property
-    def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
-        return (Gaussian(self.committee.noise),) * self.scaling.scale.size
-
-    @property
-    def given(self) -> None:
-        """The likelihood asked for; None: Gaussian noise."""
-        return None
+    def residuals(self) -> Array:
+        return np.empty(0) if self.refined is None else self.refined.residuals
 
     @property
     def noise_in_units(self) -> float | Array | None:
-        """Of an averaged model the mean over its parts."""
+        """The noise variance in the units of y; of an averaged model the mean over its parts."""
         if not self.averaged:
             return super().noise_in_units
         each = AveragedPredictor.of(self.averaged).noises() * self.scaling.scale**2
         return float(each[0]) if each.size == 1 else each
 
     @property
-    def alone(self) -> bool:
-        return self.exact
+    def likelihood_in_units(self) -> Any:
+        raise AttributeError("likelihood_ is of likelihoods other than 'gaussian': see noise_")
 
-    @property
-    def all_rows(self) -> bool:
-        """Whether each answer is of all rows, whatever `n_local` is."""
-        return self.exact or self.combination is not None
-
-    @property
-    def shares_rows(self) -> bool:
-        return self.combination == "grbcm"
-
-    def _at_rest(self) -> dict[str, Any]:
-        return {"following": None, "checked": None, "stored": None}
-
-    def _as_summed(self) -> dict[str, Any]:
+    def _as_summed(self) -> CommitteeModel:
         """Errors of refined and of averaged means are not those of the committee's own."""
-        own = None if self.averaged or self.rest is not None else self.errors
-        return {
-            "weights": self.weights[:0],
-            "rest": None,
-            "residuals": np.empty(0),
-            "errors": own,
-            "averaged": (),
-            "fast": None,
-            "refined_errors": None,
-        }
+        own = None if self.averaged or self.refined is not None else self.errors
+        answering = replace(self.answering, fast=None)
+        return replace(self, refined=None, averaged=(), errors=own, answering=answering)
 
-    def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> CommitteeModel:
-        if self.stored is not None:
-            raise ValueError(f"rows of chunk {id!r} are in the store: leave out X and y")
-        left = super().without_chunks(id, chunks, engine)
-        if left.following is None:
-            return left
-        return replace(left, following=left.following.without_chunks(chunks))
+    def _way_words(self) -> str:
+        fast = self.answering.fast
+        return "" if fast is None else f" (with answer_time={fast.asked:g}: {fast.words})"
 
-    def on_disk(self) -> OnDisk:
-        """The rows that are not in memory, as this model sees them."""
-        assert self.stored is not None
-        return OnDisk(self.stored.open(), self.scaling, self.warping, self.stored.metric)
-
-    def merged(self, other: Any, engine: Any) -> CommitteeModel:
-        if self.stored is not None or other.stored is not None:
-            refuse_to_merge()
-        return super().merged(other, engine)
-
-    def not_kept(self, ids: Collection[Id]) -> list[Id]:
-        return super().not_kept(ids) if self.stored is None else []
-
-    def without(self, ids: Collection[Id], engine: Any) -> CommitteeModel:
+    @property
+    def kept(self) -> Any:
         if self.stored is None:
-            return super().without(ids, engine)
-        return without_stored(self, ids, engine)
-
-    @property
-    def anchors(self) -> Array:
-        """In the units of X."""
-        Z, warping = self.committee.basis.Z, self.warping
-        return Z if warping is None or warping.inputs is None else warping.inputs.backward(Z)
-
-    @property
-    def waiting(self) -> Waiting | None:
-        return Waiting(self.rows(), 0, 0) if self.exact else None
+            return InMemory.of(self.committee)
+        sees = ScaledTargets(self.scaling, self.warping)
+        return OnDisk(self.stored.open(), sees, self.stored.metric, self.stored)
 
     @property
     def effective_dof(self) -> float:
-        if self.dof > 0.0:
-            return self.dof
-        return degrees_of_freedom(self.kernel, self.committee.noise, self.committee.rows())
+        if self.sum.dof > 0.0:
+            return self.sum.dof
+        return degrees_of_freedom(self.kernel, self.sum.noise, self.committee.rows())
 
     def rows(self) -> Rows:
-        """Those that were kept, in the units of the user."""
-        kept = self.committee.rows()
-        found = self.scaling.rows_in_units(kept)
-        if self.warping is not None:
-            found = self.warping.rows_in_units(found)
-        X = found.X if self.places is None else self.places
-        return replace(found, X=X, y=found.y if self.targets is None else self.targets)
-
-    def some_inputs(self) -> Array:
-        if self.stored is not None:
-            kept = self.on_disk()
-            return kept.take(kept.store.sample(SOME_ROWS)).X
-        if self.committee.arrived:
-            return self.committee.rows().X
-        return self._sample_or(self.committee.basis.Z)
+        """The rows that were kept, in the units of the user."""
+        if self.waiting is not None:
+            return self.waiting.rows
+        found = self.scaling.rows_in_units(self.committee.rows())
+        return found if self.warping is None else self.warping.rows_in_units(found)
 
     @property
     def costly_means(self) -> bool:
-        return bool(self.averaged) or (self.n_local > 0 and not self.exact)
+        return bool(self.averaged) or (self.sizes.n_local > 0 and not self.alone)
 
     def for_means(self) -> CommitteeModel:
-        return replace(self, n_local=min(self.n_local, NEAR_FOR_MEANS), errors=None)
+        few = min(self.sizes.n_local, NEAR_FOR_MEANS)
+        return replace(self, sizes=replace(self.sizes, n_local=few), errors=None)
 
-    def log_evidence(self) -> Array:
-        return self.committee.log_evidence()
+    # -- predictors, from the sum up ----------------------------------------------------------
+
+    def answerer(self, committee: Committee, n_local: int, kept: Kept | None = None) -> Predictor:
+        """Answer for a committee: its chunks jointly, or its anchors and nearest rows."""
+        if self.sizes.query_size and len(committee.sizes) > 1:
+            return Joint.of(committee, self.sizes.query_size, self.sizes.screening)
+        return (kept or self.kept).local(committee, n_local)
+
+    def committee_predictor(self) -> Predictor:
+        """Answer for y, or for the residual of refined means, from messages and nearest rows."""
+        rest = self.committee if self.refined is None else self.refined.rest
+        return self.answerer(rest, self.sizes.n_local)
+
+    def function_predictor(self) -> Predictor:
+        """Answer for the function f, without its noise."""
+        rule, refined = self.sizes.combination, None
+        if len(self.committee.sizes) > 1 and rule:
+            if rule == "npae":
+                return NestedKriging.of(self.committee)
+            return ExpertsPredictor.of(self.committee, rule)
+        own, cells = self.committee_predictor(), self.answering.cells
+        if self.refined is not None:
+            refined = Refined(own, self.kernel, self.committee.rows().X, self.refined.weights)
+        if cells is not None and isinstance(own, (Exact, Local)):
+            rest = self.committee if self.refined is None else self.refined.rest
+            return CellPredictor.of(
+                rest, cells, own, None if refined is None else refined.expansion
+            )
+        return refined or own
 
     def predictor(self, own: Any = None) -> Any:
-        """`own`: who answers for f, if that is there already."""
+        """Answer for y; `own`: the predictor of f, if it is there already."""
         if own is None:
             own = (
                 AveragedPredictor.of(self.averaged) if self.averaged else self.function_predictor()
             )
         if self.errors is None:
             return own
-        noise = own.noises() if self.averaged else self.committee.noise
-        if self.stored is not None:
-            asked = self.n_local and self.errors.scale.needs_near
-            near = replace(self.on_disk(), metric=self.errors.metric) if asked else None
-            return ErrorPredictor(own, self.errors, near, noise)
-        rows = self.committee.rows() if self.committee.arrived else None
-        return ErrorPredictor.of(own, self.errors, rows, noise)
+        noise = own.noises() if self.averaged else self.sum.noise
+        return ErrorPredictor(own, self.errors, self._neighbours(self.errors), noise)
 
-    def function_predictor(self) -> Predictor:
-        """Who answers for the function f, without its noise."""
-        if len(self.committee.sizes) > 1 and self.combination is not None:
-            if self.combination == "npae":
-                return NestedKriging.of(self.committee)
-            return ExpertsPredictor.of(self.committee, self.combination)
-        own = self.committee_predictor()
-        refined = None
-        if self.rest is not None:
-            refined = Refined(own, self.kernel, self.committee.rows().X, self.weights)
-        if self.cells is not None and isinstance(own, (Exact, Local)):
-            more = None if refined is None else refined.expansion
-            return CellPredictor.of(self.rest or self.committee, self.cells, own, more)
-        return refined or own
-
-    def committee_predictor(self) -> Predictor:
-        """Who answers from messages and nearest rows: for y, or for what refined means leave."""
-        if self.stored is not None and self.n_local:
-            return self.on_disk().local(self.committee, self.n_local)
-        return self.answerer(self.rest or self.committee, self.n_local)
-
-    @property
-    def n_kept(self) -> int:
-        """Rows that answers can be made of."""
-        return sum(self.committee.sizes) if self.stored is None else len(self.on_disk())
-
-    def sample_of_rows(self, number: int) -> Array:
-        """Numbers of some of the rows kept, ascending; of those whose refined errors are known."""
-        if self.stored is not None:
-            return np.sort(self.on_disk().store.sample(number))
-        if self.refined_errors is not None:
-            at = self.refined_errors.at
-            return at[evenly_spaced(at.size, number)]
-        return evenly_spaced(self.n_kept, number)
-
-    def rows_at(self, numbers: Array) -> Rows:
-        """Rows kept, as the committee sees them."""
-        return (self.on_disk() if self.stored is not None else self.committee.rows()).take(numbers)
+    def _neighbours(self, errors: Errors) -> Any:
+        """Rows near a query, where the scale of errors asks for them and there are some."""
+        if not errors.scale.needs_near or (self.stored is not None and not self.sizes.n_local):
+            return None
+        return self.kept.neighbours(errors.metric)
 
     def watcher(self) -> Any:
-        """Who answers for arriving rows of a stream: anchors, and a few of the last rows kept."""
-        near = min(self.n_local, WATCHED_NEAR)
-        if self.committee.no_anchors or not (near and self.committee.arrived):
+        """Answer for arriving rows of a stream: from anchors, and a few of the last rows kept."""
+        near, c = min(self.sizes.n_local, WATCHED_NEAR), self.committee
+        if c.no_anchors or not (near and c.arrived):
             return self.predictor()
-        return Local.of(self.committee.of_last_rows(LAST), near, lasting=False)
+        return Local.of(c.of_last_rows(LAST), near, lasting=False)
+
+    # -- rows that answers are checked with ---------------------------------------------------
+
+    def sample_of_rows(self, number: int) -> Array:
+        """Choose some of the rows kept, ascending; of those whose refined errors are known."""
+        if self.refined is not None and self.refined.errors is not None:
+            at = self.refined.errors.at
+            return at[evenly_spaced(at.size, number)]
+        return self.kept.sample(number)
 
     def prior_to_check(self) -> Committee:
-        """Of committees of some rows, whose answers check the model: a joint one has no anchors."""
+        """The prior of committees of some rows, which check the model; without anchors if joint."""
         c = self.committee
-        if not self.query_size:
+        if not self.sizes.query_size:
             return c
         return Committee.start(c.basis.kernel, c.noise, c.basis.Z[:0], c.messages.p)
-
-    def answerer(self, committee: Committee, n_local: int) -> Predictor:
-        """Who answers for a committee: its chunks jointly, or its anchors and nearest rows."""
-        if self.query_size and len(committee.sizes) > 1:
-            return Joint.of(committee, self.query_size, self.screening)
-        return predictor(committee, n_local)

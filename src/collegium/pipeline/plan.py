@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +11,14 @@ from ..answers.preconditioner import GIVEN, group_size
 from ..answers.predictors import DESIGN_BYTES
 from ..kernels import Kernel
 from ..kernels.composite import Composite
+from ..laplace.learning import FAMILIES, LatentEffort
 from ..learning.effort import Effort
+from ..likelihoods.base import Observation
 from ..numerics import memory
 from ..numerics.clock import Clock
-from .settings import Settings
-from .checking import CHECK_LOCAL, HELD_OUT
+from .checking import CHECK_LOCAL, ERROR_ROWS, HELD_OUT
 from .cost import Speed, committee_bytes, refining_bytes
-from .errors import ERROR_ROWS
+from .settings import Settings
 
 #: From little to much; the usual effort is the last.
 EFFORTS = (
@@ -42,14 +43,21 @@ LEARNING, LEARNING_AT_MOST, MESSAGES = 0.4, 0.65, 0.12
 #: Conjugate gradients are worth starting where so many iterations fit the time; a step takes
 #: about so much of a product in double precision.
 ITERATIONS, STEP = 3, 0.45
-#: Passes that a check of the error bars makes, or a few more; what is foreseen for it, times this,
-#: has to fit the time left. Rows, at least, that are worth a check.
+#: Passes that a check of the error bars makes, or a few more; safety factor on the estimated time;
+#: rows, at least, that are worth a check.
 CHECKS, CAREFUL, FEWEST = 2, 1.3, 200
+
+
+#: Evaluations of the evidence that learning a family takes, and those on clusters; sweeps.
+EVALUATIONS, EVALUATIONS_ON_CLUSTERS, SWEEPS = 10, 9, 5
+#: A Laplace approximation of one latent function over the Gaussian evidence of as many rows: by
+#: itself, and coupled to others by a softmax. What comes after the sweeps, over all before.
+LAPLACE, COUPLED, AFTER = 6.0, 10.0, 1.3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit does, what it may take, and what it is expected to."""
+    """The work of a fit with Gaussian noise, and what it is expected to take."""
 
     clock: Clock
     effort: Effort
@@ -169,7 +177,7 @@ def refuse_beyond(memory_limit: float, needed: int) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What the parts of a fit take, by the number of anchors."""
+    """Seconds and bytes of the parts of a fit, by the number of anchors."""
 
     settings: Settings
     n: int
@@ -249,3 +257,67 @@ class Work:
 def _terms(kernel: Kernel) -> int:
     """Kernels that it is made of."""
     return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
+
+
+@dataclass(frozen=True)
+class SweptPlan:
+    """The work of sweeps for n rows and all latent functions of some likelihoods."""
+
+    settings: Settings
+    n: int
+    d: int
+    problems: int
+    latents: int  # of one problem: more than one are coupled
+
+    @classmethod
+    def of(
+        cls, settings: Settings, n: int, d: int, likelihoods: Sequence[Observation]
+    ) -> SweptPlan:
+        return cls(settings, n, d, len(likelihoods), likelihoods[0].latents)
+
+    @property
+    def functions(self) -> int:
+        return self.problems * self.latents
+
+    def bytes(self) -> int:
+        """Bytes of one output with Gaussian noise, and what each latent function adds."""
+        work = Work(self.settings, self.n, self.d, 1)
+        m, chunk = work.anchors(self.settings.memory_limit), work.chunk
+        if work.exact:
+            m = 0
+        in_memory = self.settings.store is None
+        kept = -(-self.n // chunk) * m**2 if in_memory else 0  # every chunk keeps its messages
+        rows = 5 * self.n if in_memory else 0  # targets, sites
+        factor = self.n**2 if work.exact else 0  # of the predictor
+        each = (self.functions - 1) * (kept + rows + factor)
+        coupled = 2 * work.jobs * (self.latents - 1) * chunk**2
+        return work.bytes(m, False) + 8 * max(each, coupled + each - self.functions * factor)
+
+    def seconds(self, speed: Speed) -> float:
+        """Learning, sweeps, and what comes after."""
+        s, n = self.settings, self.n
+        work = Work(s, n, self.d, 1)
+        each = self.functions * (COUPLED if self.latents > 1 else LAPLACE) * speed.step
+
+        def approximation(rows: int) -> float:
+            return each * (rows / 400.0) ** 3
+
+        effort, total = LatentEffort(), 0.0
+        if s.learn:
+            families = len(FAMILIES) if s.kernel is None else 1
+            total += EVALUATIONS * families * approximation(min(n, effort.rough_rows))
+            if n > effort.rough_rows:
+                clusters = effort.clusters(self.problems)
+                total += EVALUATIONS_ON_CLUSTERS * clusters * approximation(effort.size)
+        sweeps = 1 if work.exact else SWEEPS
+        total += sweeps * (n / work.chunk) * approximation(work.chunk) / work.jobs
+        return AFTER * total
+
+    def announce(self, say: Callable[[str], None], *, estimate: bool) -> None:
+        """Refuse what cannot fit the memory; say what is expected where that is asked for."""
+        needed = self.bytes()
+        refuse_beyond(self.settings.memory_limit, needed)
+        if estimate:
+            if self.functions > 1:
+                say(f"{self.functions} latent functions: the work grows with their number")
+            announce(self.seconds(Speed.measured(self.d)), needed, say)

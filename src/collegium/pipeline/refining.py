@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..answers.conjugate_gradients import Solution, refined, with_targets
 from ..interface.options import CG
 from .job import Job
+from .layers import Refinement
 from .model import CommitteeModel
 from .plan import Plan
 
@@ -20,9 +21,9 @@ Array = np.ndarray
 def with_weights(
     job: Job, model: CommitteeModel, plan: Plan, held: Array | None
 ) -> tuple[CommitteeModel, Solution]:
-    """Means refined towards those of the exact GP by conjugate gradients.
+    """Refine means towards those of the exact GP by conjugate gradients.
 
-    `held`: numbers of rows of the committee that the solution is to leave out, too.
+    `held`: numbers of rows of the committee, whose held-out errors are estimated too.
     """
     s = job.settings
     asked = s.refine or CG()
@@ -41,5 +42,4 @@ def with_weights(
             stacklevel=2,
         )
     rest = with_targets(model.committee, found.rest, s.engine)
-    model = replace(model, weights=found.weights, rest=rest, residuals=found.residuals)
-    return model, found
+    return replace(model, refined=Refinement(found.weights, rest, found.residuals)), found

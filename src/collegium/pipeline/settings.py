@@ -54,7 +54,7 @@ DEFAULTS = {
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What the user asked for; sizes still open are None."""
+    """The arguments as checked; sizes still open are None."""
 
     kernel: Kernel | None  # white noise taken out
     one_column: bool  # the kernel is a covariance in one dimension only
@@ -86,11 +86,15 @@ class Settings:
     trend: Lines | None = None  # beside the kernel
 
     @classmethod
-    def of(cls, estimator: Any, **fixed: Any) -> Settings:
-        """From an estimator's arguments; `fixed` stand in place of its own."""
+    def of(
+        cls, estimator: Any, words: tuple[str, ...] = ("constant",),
+        ways: tuple[str, ...] = LEARN, **fixed: Any,
+    ) -> Settings:  # fmt: skip
+        """Read an estimator's arguments; `fixed` stand in place of its own.
+
+        `words`, `ways`: how noise and hyperparameters may be learnt.
+        """
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
-        words = getattr(estimator, "noise_words", ("constant",))
-        ways = getattr(estimator, "learn_words", LEARN)
         kernel, noise, start = given_hyperparameters(
             a["kernel"], a["noise"], a["learn"], words, ways
         )
@@ -143,7 +147,7 @@ class Settings:
         return settings
 
     def for_columns(self, seen: Columns) -> Settings:
-        """With columns of kernel and trend found by name, and columns of levels known as such."""
+        """Find columns of kernel and trend by name, and mark columns of levels."""
         kernel = None if self.kernel is None else seen.known_to(self.kernel)
         trend = None if self.trend is None else self.trend.on_columns(seen.names, seen.levels)
         return replace(self, kernel=kernel, trend=trend, levels=tuple(seen.levels))
@@ -177,7 +181,7 @@ class Settings:
             )
 
     def with_known_noise(self) -> Settings:
-        """For rows with noise variances: noise beside them is constant, and y is as it came."""
+        """Take rows with noise variances: noise beside them is constant, and y is as it came."""
         asked = {
             "noise='varying'": self.scale_always,
             "noise of several values": self.noise is not None and np.ptp(self.noise) > 0.0,
@@ -261,7 +265,7 @@ class Settings:
             return None
         if self.given_labels.shape != (n,):
             raise ValueError(
-                f"partition gives {self.given_labels.size} labels for {n} rows: give one a row"
+                f"partition gives {self.given_labels.size} labels for {n} rows: give one per row"
             )
         return np.unique(self.given_labels, return_inverse=True)[1]
 

@@ -1,28 +1,167 @@
-"""Models that are sums of messages: put together, taken apart, begun anew on the same basis."""
+"""Sums of messages, the first layer of a model: put together, and taken apart."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from ..errors.checked import Checked
+from ..interface.stream import Waiting
+from ..kernels import Kernel
+from ..likelihoods.base import Observation
+from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint
+from ..numerics.records import record
 from ..rows.chunk import Chunk, chunk_of, rows_of
-from ..rows.ids import ChunkIds, Id, Owners, digest
+from ..rows.ids import ChunkIds, Id, Owners, Receipt, digest, id_of_parts
 from ..transforms.warping import Warping
+from .kept.kept import Kept
+from .layers import Stream
 
 Array = np.ndarray
 
 
+@record("pipeline.chunks/1")
+@dataclass(frozen=True, eq=False)
+class ChunkBook:
+    """The chunks that a model has learnt from."""
+
+    ids: ChunkIds
+    n: int  # chunks
+    weight: float  # of all rows
+    owners: Owners | None = None  # of the rows of an exact GP, where ids were given
+
+    def plus(self, ids: ChunkIds, chunks: Sequence[Any], weight: float) -> ChunkBook:
+        """Add chunks; `ids`: those of all chunks afterwards."""
+        return replace(self, ids=ids, n=self.n + len(chunks), weight=self.weight + weight)
+
+    def without(self, ids: Collection[Id], n: int, weight: float) -> ChunkBook:
+        """Drop n chunks of these ids and their weight."""
+        return replace(self, ids=self.ids.without(ids), n=self.n - n, weight=self.weight - weight)
+
+    def __add__(self, other: ChunkBook) -> ChunkBook:
+        return ChunkBook(self.ids + other.ids, self.n + other.n, self.weight + other.weight)
+
+
+class Sum(Protocol):
+    """Messages of chunks about one basis."""
+
+    @property
+    def basis(self) -> Anchors: ...
+
+    @property
+    def likelihoods(self) -> tuple[Observation, ...]: ...
+
+    def prior(self) -> dict[str, Any]:
+        """Name all that messages agree on, but for anchors and the scaling of y."""
+
+    def arrived(self) -> list[tuple[Any, int]]:
+        """List id and number of rows of each chunk whose rows are kept in memory, by id."""
+
+    def log_evidence(self) -> Array | float: ...
+
+    def blank(self) -> Any:
+        """Drop all messages."""
+
+    def plus(self, other: Any, engine: Any) -> Any:
+        """Add the messages of another sum."""
+
+    def without(self, gone: Sequence[Any], engine: Any) -> Any:
+        """Remove the messages of these chunks."""
+
+    def of_rows(self, stay: Array, engine: Any) -> tuple[Any, float]:
+        """Make the sum of some rows of an exact GP, under the same prior; and their weight."""
+
+    def less(self, receipt: Receipt | None, id: Id, chunks: Sequence[Chunk], engine: Any) -> Any:
+        """Remove the messages of a chunk whose rows were not kept."""
+
+    def unlike(self, other: Any) -> list[str]:
+        """Name what differs in the anchors."""
+
+
+@record("pipeline.exact_sum/1")
+@dataclass(frozen=True, eq=False)
+class ExactSum:
+    """Gaussian noise: each message is sent once, and their sum is exact."""
+
+    committee: Committee
+    dof: float = 0.0  # effective degrees of freedom of the rows; 0: not estimated
+    known_noise: bool = False  # whether rows came with noise variances of their own
+
+    sweeps: ClassVar[int] = 1
+    change: ClassVar[float] = 0.0
+
+    @property
+    def basis(self) -> Anchors:
+        return self.committee.basis
+
+    @property
+    def noise(self) -> float:
+        return self.committee.noise
+
+    @property
+    def likelihoods(self) -> tuple[Gaussian, ...]:
+        return (Gaussian(self.noise),) * self.committee.messages.p
+
+    def prior(self) -> dict[str, Any]:
+        c = self.committee
+        return {
+            "kernel": c.basis.kernel, "noise": c.noise, "kind of expert": type(c.expert).__name__,
+        }  # fmt: skip
+
+    def arrived(self) -> list[tuple[Any, int]]:
+        return list(zip(self.committee.ids(), self.committee.sizes))
+
+    def log_evidence(self) -> Array:
+        return self.committee.log_evidence()
+
+    def blank(self) -> ExactSum:
+        return replace(self, committee=self.committee.blank())
+
+    def plus(self, other: ExactSum, engine: Any) -> ExactSum:
+        own = other if other.basis.m > self.basis.m else self
+        known = self.known_noise or other.known_noise
+        return replace(own, committee=self.committee + other.committee, known_noise=known)
+
+    def without(self, gone: Sequence[Any], engine: Any) -> ExactSum:
+        return replace(self, committee=self.committee.without(gone, engine))
+
+    def of_rows(self, stay: Array, engine: Any) -> tuple[ExactSum, float]:
+        rows = self.committee.rows().take(stay)
+        own = self.committee.blank().add([chunk_of(0, rows)], engine, keep=True)
+        return replace(self, committee=own), float(rows.w.sum())
+
+    def less(
+        self, receipt: Receipt | None, id: Id, chunks: Sequence[Chunk], engine: Any
+    ) -> ExactSum:
+        if receipt is None:
+            raise ValueError(
+                f"chunk {id!r} cannot be forgotten: it came without chunk_id, or before the basis "
+                "changed, and nothing is known of its rows. Call fit without them"
+            )
+        if receipt.digest != digest(chunks):
+            raise ValueError(
+                f"X, y and sample_weight are not the rows of chunk {id!r}: give them as they came, "
+                "to an estimator with the same arguments"
+                + " (rows with noise_variance are forgotten only where they were kept)"
+                * self.known_noise
+            )
+        known = self.committee.known(receipt.anchors).add(chunks, engine, keep=False)
+        return replace(self, committee=self.committee.less(known.messages))
+
+    def unlike(self, other: ExactSum) -> list[str]:
+        return unlike(self.basis, other.basis)
+
+
 def basis_id(prior: tuple[Any, ...], Z: Array) -> str:
-    """A chain of hashes, one anchor at a time: that of the first anchors is on the way to it."""
+    """Chain hashes, one anchor at a time: that of the first anchors is on the way to it."""
     found = fingerprint(*prior)
     for z in Z:
         found = fingerprint(found, z)
@@ -30,7 +169,7 @@ def basis_id(prior: tuple[Any, ...], Z: Array) -> str:
 
 
 def unlike(a: Anchors, b: Anchors) -> list[str]:
-    """What keeps messages about the anchors of one, the first of the other, from being added.
+    """Name what keeps messages about the anchors of one, the first of the other, apart.
 
     Anchors that were appended have another factor, in its last digits, than if all had been there
     at once. Models without anchors send no messages, and are like each other alone.
@@ -42,27 +181,10 @@ def unlike(a: Anchors, b: Anchors) -> list[str]:
     return [] if same else ["factor of the anchors' covariance"]
 
 
-def unlike_priors(model: Any, other: Any) -> list[str]:
-    """What differs between two models, but for their anchors, by the words of users."""
-    if type(model) is not type(other):
-        return ["kind of model"]
-    own, theirs = model._prior(), other._prior()
-    return [
-        name
-        for name in {**own, **theirs}
-        if fingerprint(own.get(name)) != fingerprint(theirs.get(name))
-    ]
-
-
-def of_id(chunk_id: Any) -> Id:
-    """The id of all parts of a chunk."""
-    return chunk_id[0] if isinstance(chunk_id, tuple) else chunk_id
-
-
 def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | None:
-    """The ids of n rows that a model kept (none: a new stream), and of more that came; None where
-    no ids were ever given."""
-    ids = ChunkIds() if model is None else model.ids
+    """Name the ids of n rows that a model kept (none: a new stream) and of more that came; None
+    where no ids were ever given."""
+    ids = ChunkIds() if model is None else model.chunks.ids
     if chunk_id is None and not ids.given:
         return None
     own = Owners.of([]) if model is None else model.kept_owners()
@@ -71,148 +193,158 @@ def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | 
 
 
 class Additive:
-    """A model of one committee of Gaussian messages."""
+    """A model that is a sum of messages."""
 
-    committee: Committee
+    sum: Any  # a Sum
     units: Units
-    ids: ChunkIds
-    n_chunks: int
-    total_weight: float
-    owners: Owners | None = None
-    targets: Array | None = None
-    places: Array | None = None
+    chunks: ChunkBook
+    stream: Stream
     warping: Warping | None = None
-    checked: Checked | None = None
+    waiting: Waiting | None = None  # all rows as they came, where they are one exact GP
+    stored: Any = None  # where rows are, if these are not in memory
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.sum.basis.kernel
+
+    @property
+    def likelihoods(self) -> tuple[Any, ...]:
+        return self.sum.likelihoods
+
+    @property
+    def total_weight(self) -> float:
+        return self.chunks.weight
+
+    def log_evidence(self) -> Array | float:
+        return self.sum.log_evidence()
+
+    @property
+    def kept(self) -> Kept:
+        """The rows that answers are made of."""
+        raise TypeError("abstract model")
 
     @property
     def alone(self) -> bool:
         """Whether all rows are one exact GP, which sends no messages."""
-        return False
-
-    def given_owners(self) -> Owners | None:
-        """The ids of the rows that were kept, where some were given."""
-        return self.kept_owners() if self.ids.given else None
-
-    def kept_owners(self) -> Owners:
-        """The ids of the rows that were kept."""
-        if self.owners is not None:
-            return self.owners
-        return Owners.of((of_id(chunk.id), chunk.n) for chunk in self.committee.chunks())
-
-    def not_kept(self, ids: Collection[Id]) -> list[Id]:
-        """Those of the ids whose rows were not kept."""
-        kept = {of_id(id) for id, _ in self.committee.arrived}
-        return [] if self.alone else [id for id in ids if id not in kept]
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """Of the chunks whose rows were kept."""
-        return self.committee.sizes
+        return self.waiting is not None
 
     @property
     def shares_rows(self) -> bool:
         """Whether all chunks share rows: then none can be taken out, and none put together."""
         return False
 
-    def _as_summed(self) -> dict[str, Any]:
-        """Fields of what was computed from all rows, for a model with others."""
-        return {}
-
-    def _at_rest(self) -> dict[str, Any]:
-        """Fields of a model whose anchors do not follow a stream."""
-        return {}
-
-    def _prior(self) -> dict[str, Any]:
-        """All that messages of one basis agree on, but for the anchors; by the words of users."""
-        c, scaling = self.committee, self.units.scaling
-        own = {
-            "kernel": c.basis.kernel,
-            "noise": c.noise,
-            "kind of expert": type(c.expert).__name__,
-            "scaling of y": scaling,
-        }
-        return own if self.warping is None else {**own, "transform of X or y": self.warping}
+    @property
+    def known_noise(self) -> bool:
+        return self.sum.known_noise
 
     @property
     def chunk_ids(self) -> list[Id]:
-        return self.ids.listed()
+        return self.chunks.ids.listed()
+
+    def given_owners(self) -> Owners | None:
+        """Name the ids of the rows that were kept, where some were given."""
+        return self.kept_owners() if self.chunks.ids.given else None
+
+    def kept_owners(self) -> Owners:
+        """Name the ids of the rows that were kept."""
+        if self.chunks.owners is not None:
+            return self.chunks.owners
+        return Owners.of((id_of_parts(id), n) for id, n in self.sum.arrived())
+
+    def not_kept(self, ids: Collection[Id]) -> list[Id]:
+        """List those of the ids whose rows were not kept."""
+        if self.alone or self.stored is not None:
+            return []
+        kept = {id_of_parts(id) for id, _ in self.sum.arrived()}
+        return [id for id in ids if id not in kept]
+
+    def _prior(self) -> dict[str, Any]:
+        """Name all that messages of one basis agree on, but for the anchors."""
+        own = {**self.sum.prior(), "scaling of y": self._units_of_sums()}
+        return own if self.warping is None else {**own, "transform of X or y": self.warping}
+
+    def _units_of_sums(self) -> Any:
+        return self.units.scaling
 
     @property
     def basis_id(self) -> str:
-        return basis_id(tuple(self._prior().values()), self.committee.basis.Z)
+        return basis_id(tuple(self._prior().values()), self.sum.basis.Z)
 
     def differences(self, other: Any) -> list[str]:
-        """What keeps the messages of two models from being added."""
-        return unlike_priors(self, other) or unlike(self.committee.basis, other.committee.basis)
+        """Name what keeps the messages of two models from being added."""
+        if type(self) is not type(other) or type(self.sum) is not type(other.sum):
+            return ["kind of model"]
+        own, theirs = self._prior(), other._prior()
+        found = [
+            name
+            for name in {**own, **theirs}
+            if fingerprint(own.get(name)) != fingerprint(theirs.get(name))
+        ]
+        return found or self.sum.unlike(other.sum)
 
     def blank(self) -> Self:
-        """The prior alone, on the same basis, whose anchors stay as they are."""
-        return self._after(self.committee.blank(), ChunkIds(), 0, 0.0, **self._at_rest())
+        """Keep the prior alone, on the same basis, whose anchors stay as they are."""
+        return replace(  # type: ignore[type-var]
+            self._as_summed(), sum=self.sum.blank(), chunks=ChunkBook(ChunkIds(), 0, 0.0),
+            stream=self.stream.at_rest(), **({} if self.stored is None else {"stored": None}),
+        )  # fmt: skip
 
     def merged(self, other: Self, engine: Any) -> Self:
-        """The model of the chunks of both."""
-        more = other if other.committee.basis.m > self.committee.basis.m else self
-        known = any(getattr(one, "known_noise", False) for one in (self, other))
-        return more._after(
-            self.committee + other.committee, self.ids + other.ids,
-            self.n_chunks + other.n_chunks, self.total_weight + other.total_weight,
-            **({"known_noise": True} if known else {}),
-        )  # fmt: skip
-
-    def without(self, ids: Collection[Id], engine: Any) -> Self:
-        """The model without chunks whose rows were kept."""
-        if self.alone:
-            return self._without_rows_of(ids, engine)
-        gone = [chunk for chunk in self.committee.chunks() if of_id(chunk.id) in ids]
-        return self._less(gone, ids, self.committee.without(gone, engine))
-
-    def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> Self:
-        """The model without a chunk whose rows were not kept, but are known to be these."""
-        receipt = self.ids.receipt(id)
-        if receipt is None:
+        """Add the chunks of both."""
+        if self.stored is not None or other.stored is not None:
             raise ValueError(
-                f"chunk {id!r} cannot be forgotten: it came without chunk_id, or before the basis "
-                "changed, and nothing is known of its rows. Call fit without them"
+                "rows of a store are not moved into another: put together models that keep no "
+                "rows (n_local=0), or partial_fit one with the rows of the other"
             )
-        if receipt.digest != digest(chunks):
-            known = getattr(self, "known_noise", False)
-            raise ValueError(
-                f"X, y and sample_weight are not the rows of chunk {id!r}: give them as they came, "
-                "to an estimator with the same arguments"
-                + " (rows with noise_variance are forgotten only where they were kept)"
-                * known
-            )
-        known = self.committee.known(receipt.anchors).add(chunks, engine, keep=False)
-        return self._less(chunks, [id], self.committee.less(known.messages))
-
-    def _less(self, gone: Sequence[Chunk], ids: Collection[Id], committee: Committee) -> Self:
-        weight = sum(float(chunk.load()[2].sum()) for chunk in gone)
-        left, more = self.ids.without(ids), {}
-        if self.checked is not None:
-            rows = [rows_of(chunk) for chunk in gone]
-            more["checked"] = reduce(Checked.without, rows, self.checked)
-        return self._after(
-            committee, left, self.n_chunks - len(gone), self.total_weight - weight, **more
+        more = other if other.sum.basis.m > self.sum.basis.m else self
+        both = self.sum.plus(other.sum, engine)
+        return replace(  # type: ignore[type-var]
+            more._as_summed(), sum=both, chunks=self.chunks + other.chunks
         )
 
-    def _without_rows_of(self, ids: Collection[Id], engine: Any) -> Self:
-        """The exact GP of the other rows, under the same prior."""
-        stay = np.zeros(0, dtype=bool) if self.owners is None else self.owners.others(ids)
-        if self.owners is None or not stay.any():
-            raise ValueError("no rows would be left: call fit with others")
-        rows = self.committee.rows().take(stay)
-        committee = self.committee.blank().add([chunk_of(0, rows)], engine, keep=True)
-        return self._after(
-            committee, self.ids.without(ids), 1, float(rows.w.sum()),
-            owners=self.owners.take(stay),
-            targets=None if self.targets is None else self.targets[stay],
-            places=None if self.places is None else self.places[stay],
+    def without(self, ids: Collection[Id], engine: Any) -> Self:
+        """Remove chunks whose rows were kept."""
+        if self.alone:
+            return self._without_rows_of(ids, engine)
+        kept = self.kept
+        gone = kept.chunks_of(ids)
+        weight = sum(map(kept.weight, gone))
+        own, stored = kept.without(gone, self.sum, engine)
+        left = self._less(ids, gone, weight, own)
+        return left if self.stored is None else replace(left, stored=stored)
+
+    def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> Self:
+        """Remove a chunk whose rows were not kept, but are known to be these."""
+        if self.stored is not None:
+            raise ValueError(f"rows of chunk {id!r} are in the store: leave out X and y")
+        sum_left = self.sum.less(self.chunks.ids.receipt(id), id, chunks, engine)
+        weight = sum(float(chunk.w.sum()) for chunk in chunks)
+        left = self._less([id], chunks, weight, sum_left)
+        return replace(left, stream=left.stream.without_chunks(chunks))
+
+    def _less(self, ids: Collection[Id], gone: Sequence[Any], weight: float, left: Any) -> Self:
+        stream = self.stream
+        if stream.checked is not None:
+            rows = [rows_of(chunk) for chunk in gone]
+            stream = replace(stream, checked=reduce(Checked.without, rows, stream.checked))
+        return replace(  # type: ignore[type-var]
+            self._as_summed(), sum=left, chunks=self.chunks.without(ids, len(gone), weight),
+            stream=stream,
         )  # fmt: skip
 
-    def _after(
-        self, committee: Committee, ids: ChunkIds, n_chunks: int, total_weight: float, **more: Any
-    ) -> Self:
+    def _without_rows_of(self, ids: Collection[Id], engine: Any) -> Self:
+        """Make the exact GP of the other rows, under the same prior."""
+        own, waits = self.chunks.owners, self.waiting
+        stay = np.zeros(0, dtype=bool) if own is None else own.others(ids)
+        if own is None or waits is None or not stay.any():
+            raise ValueError("no rows would be left: call fit with others")
+        left, weight = self.sum.of_rows(stay, engine)
+        book = ChunkBook(self.chunks.ids.without(ids), 1, weight, own.take(stay))
         return replace(  # type: ignore[type-var]
-            self, committee=committee, ids=ids, n_chunks=n_chunks, total_weight=total_weight,
-            **{**self._as_summed(), **more},
+            self._as_summed(), sum=left, chunks=book,
+            waiting=replace(waits, rows=waits.rows.take(stay)),
         )  # fmt: skip
+
+    def _as_summed(self) -> Self:
+        """Drop what was computed from all rows: others are to be added or removed."""
+        return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,11 @@ def digest(chunks: Iterable[Chunk]) -> str:
         for values in (*rows.fields(), *known):
             found.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return found.hexdigest()
+
+
+def id_of_parts(chunk_id: Any) -> Id:
+    """Take the id that all parts of a chunk share."""
+    return chunk_id[0] if isinstance(chunk_id, tuple) else chunk_id
 
 
 @record("rows.receipt/1")

@@ -9,10 +9,18 @@ import numpy as np
 
 from ..answers.predictors import Global
 from ..answers.transductive import Joint
-from ..pipeline.sums import Additive
-from ..pipeline.checking import LeftOut
-from ..pipeline.errors import ERROR_ROWS, inputs_left_out, learnt
-from ..pipeline.stream.errors import checked_first, with_checked_errors
+from ..errors.checked import Checked
+from ..errors.errors import ErrorPredictor, Errors
+from ..errors.features import ScaleInputs
+from ..interface.model import Model
+from ..learning.anchors import Selection, Stop, centres
+from ..learning.dof import degrees_of_freedom
+from ..learning.hyperparameters import learn_anchored
+from ..likelihoods.units import Units
+from ..messages.committee import Committee
+from ..numerics.records import record
+from ..pipeline.checking import ERROR_ROWS, HeldOut
+from ..pipeline.errors import inputs_held_out, learnt
 from ..pipeline.fitting import (
     Draft,
     anchors_for,
@@ -21,21 +29,11 @@ from ..pipeline.fitting import (
     scaled_draft,
 )
 from ..pipeline.job import Job
-from ..errors.checked import Checked
-from ..errors.errors import ErrorPredictor, Errors
-from ..errors.features import ScaleInputs
-from ..interface.model import Model
-from ..kernels import Kernel
-from ..learning.anchors import Selection, Stop, centres
-from ..learning.dof import degrees_of_freedom
-from ..learning.hyperparameters import learn_anchored
-from ..likelihoods.base import Scalar
-from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.units import Units
-from ..messages.committee import Committee
-from ..numerics.records import record
+from ..pipeline.kept.memory import InMemory
+from ..pipeline.layers import Stream
+from ..pipeline.stream.errors import checked_first, with_checked_errors
+from ..pipeline.sums import Additive, ChunkBook, ExactSum
 from ..rows.chunk import cut_rows
-from ..rows.ids import ChunkIds
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
 from .methods import METHODS, Method
@@ -45,45 +43,46 @@ Array = np.ndarray
 LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 
 
-@record("sparse.model/1")
+@record("sparse.model/2")
 @dataclass(frozen=True, eq=False)
 class SparseModel(Additive, Model):
     """Messages of a method's experts about its anchors."""
 
-    committee: Committee
+    sum: ExactSum
     units: Units
+    chunks: ChunkBook
     method: str
     query_size: int  # 0: fixed anchors
     selection: Selection
-    n_chunks: int
-    total_weight: float
-    dof: float
-    ids: ChunkIds
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
-    checked: Checked | None = None
-    known_noise: bool = False  # whether rows came with noise variances of their own
-
-    for_streams = ("checked",)
+    stream: Stream = Stream()
 
     @property
-    def kernel(self) -> Kernel:  # type: ignore[override]
-        return self.committee.basis.kernel
+    def committee(self) -> Committee:
+        return self.sum.committee
 
     @property
-    def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
-        return (Gaussian(self.committee.noise),) * self.scaling.scale.size
+    def kept(self) -> InMemory:
+        return InMemory.of(self.committee)
 
     @property
     def keeps_rows(self) -> bool:
         return METHODS[self.method].keeps_rows or self.query_size > 0
 
-    def log_evidence(self) -> Array:
-        return self.committee.log_evidence()
-
     def some_inputs(self) -> Array:
         if self.committee.arrived:
             return self.committee.rows().X
-        return self.committee.basis.Z if self.checked is None else self.checked.rows.X
+        checked = self.stream.checked
+        return self.sum.basis.Z if checked is None else checked.rows.X
+
+    def rows_words(self) -> str:
+        n = self.chunks.n
+        text = f" in {n:,} chunks" if n > 1 else ""
+        return f"{text}, seen through {len(self.selection.Z):,} anchors"
+
+    def without_rows(self) -> SparseModel:
+        """Drop rows that answers do not need."""
+        return replace(self, stream=replace(self.stream, checked=None))
 
     def for_means(self) -> SparseModel:
         return replace(self, errors=None)
@@ -93,44 +92,40 @@ class SparseModel(Additive, Model):
         if self.errors is None:
             return own
         rows = self.committee.rows() if self.committee.arrived else None
-        return ErrorPredictor.of(own, self.errors, rows, self.committee.noise)
+        return ErrorPredictor.of(own, self.errors, rows, self.sum.noise)
 
     def function_predictor(self) -> Any:
-        """Who answers for the function f, without its noise."""
+        """Answer for the function f, without its noise."""
         return self.answerer(self.committee)
 
     def answerer(self, committee: Committee) -> Any:
-        """Who answers for a committee of this method."""
+        """Answer for a committee of this method."""
         if self.keeps_rows and not committee.arrived:
             return Global(committee)
         if self.query_size:
             return Joint.of(committee, self.query_size)
         return METHODS[self.method].answer(committee)
 
-    def _at_rest(self) -> dict[str, Any]:
-        return {"checked": None}
-
     def add(self, job: Job) -> SparseModel:
-        """The model after more rows, in chunks of their own."""
-        m = None if self.keeps_rows else self.committee.basis.m
+        """Add more rows, in chunks of their own."""
+        m = None if self.keeps_rows else self.sum.basis.m
         rows, settings = job.rows, job.settings
         scaled = self.scaling.rows(rows)
         checked = None if self.query_size else checked_first(self, job, scaled)
-        chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.ids, m)
+        chunks, ids = job.more_chunks(job.groups(self.kernel), scaled, self.chunks.ids, m)
+        committee = self.committee.add(chunks, settings.engine, keep=self.keeps_rows)
         model = replace(
             self,
-            ids=ids,
-            checked=checked,
-            committee=self.committee.add(chunks, settings.engine, keep=self.keeps_rows),
-            n_chunks=self.n_chunks + len(chunks),
-            total_weight=self.total_weight + float(rows.w.sum()),
+            sum=replace(self.sum, committee=committee),
+            chunks=self.chunks.plus(ids, chunks, float(rows.w.sum())),
+            stream=replace(self.stream, checked=checked),
         )
         return with_checked_errors(model, job)
 
 
 @dataclass(frozen=True)
 class SparseSystem:
-    """What a method does in the steps of the pipeline; chunks are cut as in a stream."""
+    """The steps of the pipeline for a method; chunks are cut as in a stream."""
 
     name: str
 
@@ -139,7 +134,7 @@ class SparseSystem:
         return METHODS[self.name]
 
     def scale(self, job: Job) -> Draft:
-        return scaled_draft(job.rows, job.settings)
+        return scaled_draft(job)
 
     def learn(self, job: Job, draft: Draft) -> Draft:
         """On clusters of rows, then by the method's own evidence."""
@@ -155,46 +150,47 @@ class SparseSystem:
             selection = given_anchors(np.empty((0, d)))
         else:
             m = min(s.anchor_count(n, dof, most=MOST_ANCHORS), n)
-            selection = anchors_for(job, draft, m, near=False)
+            selection = anchors_for(job, draft.rows, draft, m, near=False)
         job.say(
             f"{n} rows, {len(selection.Z)} anchors, about {dof:.0f} effective degrees of freedom"
         )
-        groups, ids = job.chunks(draft.kernel)
-        return replace(draft, selection=selection, groups=tuple(groups), ids=tuple(ids))
+        return replace(draft, selection=selection, kept=job.cut(draft.kept, draft.kernel))
 
     def add_up(self, job: Job, draft: Draft) -> SparseModel:
         assert draft.selection is not None
-        s, p = job.settings, draft.rows.y.shape[1]
+        s, p, chunks = job.settings, draft.rows.y.shape[1], draft.kept.cells()
+        start = Committee.start(draft.kernel, draft.noise, draft.Z, p, self.method.expert)
+        known, n = draft.rows.extra is not None, len(chunks)
         model = SparseModel(
-            Committee.start(draft.kernel, draft.noise, draft.Z, p, self.method.expert),
-            draft.units, self.name, s.query_points(draft.dof), draft.selection,
-            len(draft.groups), float(job.rows.w.sum()), draft.dof, job.ids(len(draft.groups)),
-            known_noise=draft.rows.extra is not None,
+            ExactSum(start, draft.dof, known), draft.units,
+            ChunkBook(job.ids(n), n, float(job.rows.w.sum())), self.name,
+            s.query_points(draft.dof), draft.selection,
         )  # fmt: skip
-        chunks = cut_rows(draft.rows, draft.groups, draft.ids)
         if not model.keeps_rows:
-            model = replace(model, ids=model.ids.with_receipts(chunks, model.committee.basis.m))
+            ids = model.chunks.ids.with_receipts(chunks, model.sum.basis.m)
+            model = replace(model, chunks=replace(model.chunks, ids=ids))
         committee = model.committee.add(chunks, s.engine, keep=model.keeps_rows)
-        return replace(model, committee=committee)
+        return replace(model, sum=replace(model.sum, committee=committee))
 
     def finish(self, job: Job, draft: Draft, model: SparseModel) -> SparseModel:
-        """With the errors at rows that committees of the others answer for."""
+        """Learn errors at held-out rows, answered by committees of the others."""
         rows, s = draft.rows, job.settings
         if not s.scale_wanted or model.query_size:
             return model
         job.say.task = "learning the scale of errors"
         s = replace(s, n_local=None if model.keeps_rows else 0)
-        parts = LeftOut.tenths(rows, list(draft.groups), s, job.rng, ERROR_ROWS)
+        parts = HeldOut.tenths(draft.kept, s, job.rng, ERROR_ROWS)
         if not parts:
             return model
         metric, each = Metric.of(model.kernel, rows.X), []
         for left in parts:
             answers = model.answerer(left.committee(model.committee))
             found = answers.predict(rows.X[left.held], s.engine)
-            each.append(inputs_left_out(model, left, metric, found))
+            each.append(inputs_held_out(model, left, metric, found))
         held, at = np.concatenate([left.held for left in parts]), ScaleInputs.joined(each)
         model = learnt(job, model, rows, held, at, metric)
-        return replace(model, checked=Checked.of(rows.take(held), at))
+        checked = Checked.of(rows.take(held), at)
+        return replace(model, stream=replace(model.stream, checked=checked))
 
     def _by_own_evidence(self, job: Job, draft: Draft) -> Draft:
         """Hyperparameters by the method's evidence, on some of the rows."""

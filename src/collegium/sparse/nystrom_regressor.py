@@ -8,14 +8,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..pipeline.settings import Settings
-from ..pipeline.fitting import fit_model
-from ..pipeline.job import Job
 from ..interface.arguments import check_square, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
 from ..interface.validation import check_rows, generator
 from ..numerics.threads import single_threaded
+from ..pipeline.fitting import fit_model
+from ..pipeline.job import Job
+from ..pipeline.settings import Settings
 from ..rows.scaling import merged
 from .fitting import SparseSystem
 from .nystrom import NystromWarning
@@ -138,6 +138,6 @@ class NystromRegressor(Regressor):
     noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
     anchors_ = fitted("committee.basis.Z", "Array of shape (m, d).")
     selection_ = fitted("selection", "The anchors with the gain of each, against the rows fitted.")
-    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    n_chunks_ = fitted("chunks.n", "Chunks of rows.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X) of the low-rank covariance.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

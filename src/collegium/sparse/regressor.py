@@ -6,24 +6,23 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..pipeline.sums import owners_with
-from ..pipeline.settings import Settings
-from ..pipeline.fitting import fit_model
-from ..pipeline.job import fit_job, stream_job
-from ..pipeline.stream.adding import chunks_of
 from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
-from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
 from ..interface.tables import reads_sources
 from ..interface.validation import check_known, check_noise_variance, check_outputs, check_rows
 from ..numerics.threads import single_threaded
+from ..pipeline.fitting import fit_model
+from ..pipeline.job import fit_job, stream_job
+from ..pipeline.settings import Settings
+from ..pipeline.stream.adding import chunks_of
+from ..pipeline.sums import owners_with
 from .fitting import SparseSystem
 from .methods import METHODS, TRANSDUCTIVE
 
 
-class SparseGPRegressor(Explained, Regressor):
+class SparseGPRegressor(Regressor):
     """Gaussian-process regression with a small set of anchors, by six classical methods.
 
     They differ in what a row's target is taken to know beyond the anchors (nothing, its own
@@ -112,8 +111,8 @@ class SparseGPRegressor(Explained, Regressor):
         self.verbose = verbose
 
     takes_tables = True
+    explains = True
     sums_messages = True
-    noise_words = NOISES
 
     @all_or_nothing
     @reads_sources
@@ -176,7 +175,7 @@ class SparseGPRegressor(Explained, Regressor):
         self
         """
         model = getattr(self, "model_", None)
-        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
         if model is None:
             return self._fit(X, y, sample_weight, noise_variance, chunk_id)
         check_known(model, noise_variance)
@@ -198,7 +197,7 @@ class SparseGPRegressor(Explained, Regressor):
     def _settings(self, *, known: bool = False) -> Settings:
         one_of(self.method, "method", tuple(name for name in METHODS if name != "nystrom"))
         yes_or_no(self.learn, "learn")
-        settings, asked = Settings.of(self), self.inference
+        settings, asked = Settings.of(self, NOISES), self.inference
         if isinstance(asked, Transductive) and asked.screening != Transductive().screening:
             raise ValueError("screening means nothing in SparseGPRegressor: leave it out")
         if settings.transductive and settings.scale_always:
@@ -214,12 +213,12 @@ class SparseGPRegressor(Explained, Regressor):
 
     kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
     noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
-    anchors_ = fitted("committee.basis.Z", "Array of shape (m, d).")
+    anchors_ = fitted("sum.basis.Z", "Array of shape (m, d).")
     selection_ = fitted("selection", "The anchors with the gain of each, against the rows fitted.")
-    n_chunks_ = fitted("n_chunks", "Chunks of rows.")
+    n_chunks_ = fitted("chunks.n", "Chunks of rows.")
     chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
     basis_id_ = fitted("basis_id", "Hash of method, kernel, noise, anchors and scaling of y.")
     query_size_ = fitted("query_size", "Query points of one transductive batch; 0: fixed anchors.")
-    effective_dof_ = fitted("dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
+    effective_dof_ = fitted("sum.dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X) of the method, or its bound.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

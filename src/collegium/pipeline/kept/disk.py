@@ -1,21 +1,22 @@
-"""The rows of a model that are in a row store, not in memory."""
+"""Rows on disk, in a row store."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...answers.predictors import Global, Local, Predictor
+from ...answers.predictors import Local, Predictor, predictor
 from ...errors.features import LEAST, NEAREST
 from ...messages.committee import Committee
 from ...numerics.records import record
 from ...rows.chunk import Chunk
-from ...rows.ids import Id
+from ...rows.ids import ChunkIds, Id, id_of_parts
 from ...rows.metric import Metric
+from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
 from ...rows.scaling import Scaling
 from ...rows.store.distance import Distance
@@ -23,18 +24,21 @@ from ...rows.store.records import LARGEST
 from ...rows.store.segment import Cell
 from ...rows.store.store import Store
 from ...transforms.warping import Warping
-from ..sums import of_id
+from .pool import StoredPool
 
 Array = np.ndarray
 #: With more columns than MANY an exact search would visit most cells: it ends after CELLS of each
 #: segment, the most promising first.
 MANY, CELLS = 10, 200
+#: Cells, at most, whose messages check a model where rows near a query correct the anchors: these
+#: are told enough, and near rows come from all cells.
+CHECK_CELLS = 400
 
 
-@record("committee.stored/1")
+@record("pipeline.stored/1")
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Which rows of which folder a model has learnt from."""
+    """Names the folder and the rows in it that a model has learnt from."""
 
     path: str
     next_row: int  # above the numbers of all of its rows
@@ -43,13 +47,18 @@ class Stored:
     runs: tuple[tuple[Any, int, int], ...] = ()  # id, first row number and rows of later chunks
     mark: str = ""  # of the store, by which it is told from others
 
+    @classmethod
+    def of(cls, store: Store, metric: Metric) -> Stored:
+        """Take all rows that a store has now."""
+        return cls(str(store.path), store.next_row, store.n_segments, metric, mark=store.mark)
+
     def open(self) -> Store:
-        """The store; rows that came after this model are masked."""
+        """Open the store; rows that came after this model are masked."""
         store = self.latest()
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
 
     def own(self) -> Store:
-        """The store, to be changed: no other model has added to it."""
+        """Open the store to change it: no other model has added to it."""
         store = self.latest()
         if store.next_row != self.next_row:
             raise ValueError(
@@ -59,7 +68,7 @@ class Stored:
         return store
 
     def latest(self) -> Store:
-        """The store with all that is in it by now."""
+        """Open the store with all that is in it by now."""
         try:
             store = Store.open(self.path)
         except FileNotFoundError as error:
@@ -72,22 +81,46 @@ class Stored:
             )
         return store
 
-    def after(self, chunks: Sequence[Chunk]) -> Stored:
-        """With the rows of more chunks, numbered in their order."""
+    def after(self, chunks: Sequence[Any]) -> Stored:
+        """Add the rows of more chunks, numbered in their order."""
         runs, first = list(self.runs), self.next_row
         for chunk in chunks:
             runs.append((chunk.id, first, chunk.n))
             first += chunk.n
         return replace(self, next_row=first, runs=tuple(runs))
 
+    def without(self, ids: Collection[Id]) -> Stored:
+        """Drop later chunks of these ids."""
+        runs = tuple(run for run in self.runs if id_of_parts(run[0]) not in ids)
+        return replace(self, runs=runs)
+
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A chunk on disk as a model sees it: targets transformed and scaled."""
+class ScaledTargets:
+    """y -> (T(y) − centre)/scale: the targets of a store as a model with Gaussian noise sees them.
+
+    Inputs were transformed before they were stored.
+    """
+
+    scaling: Scaling
+    warping: Warping | None = None
+
+    def __call__(self, y: Array) -> Array:
+        return self.scaling.forward(y if self.warping is None else self.warping.forward(y))
+
+
+def seen(loaded: tuple[Array, Array, Array], sees: Any) -> Rows:
+    """Make rows of what a store has, targets as a model sees them."""
+    X, y, w = (np.asarray(part, np.float64) for part in loaded)
+    return Rows(X, sees(y), w)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenCell:
+    """A chunk on disk as a model sees it."""
 
     own: Cell
-    scaling: Scaling
-    warping: Warping | None
+    sees: Any
 
     @property
     def id(self) -> int:
@@ -98,32 +131,47 @@ class Seen:
         return self.own.n
 
     def load(self) -> tuple[Array, Array, Array]:
-        return seen(*self.own.load(), self.scaling, self.warping).fields()
+        return seen(self.own.load(), self.sees).fields()
+
+    def numbers(self) -> Array:
+        """List the numbers of its rows."""
+        return self.own.ids
 
 
-def seen(X: Array, y: Array, w: Array, scaling: Scaling, warping: Warping | None) -> Rows:
-    """Rows of a store as a model sees them: inputs were transformed before they were stored."""
-    X, y, w = (np.asarray(part, np.float64) for part in (X, y, w))
-    return Rows(X, scaling.forward(y if warping is None else warping.forward(y)), w)
+@dataclass(frozen=True, eq=False)
+class Run(Chunk):
+    """A chunk that came later, whose rows lie anywhere in the store."""
+
+    first: int = 0  # number of its first row
+
+    def numbers(self) -> Array:
+        return np.arange(self.first, self.first + self.n)
 
 
 @dataclass(frozen=True, eq=False)
 class OnDisk:
-    """Rows of a store by their positions, as a model sees them, and which are near."""
+    """Rows of a store by their positions, as a model sees them."""
 
     store: Store
-    scaling: Scaling
-    warping: Warping | None
+    sees: Any  # y of the store -> targets
     metric: Metric  # in which rows are near
+    stored: Stored | None = None  # those of a fitted model
+    first: Rows | None = None  # a sample of them, where a model is being fitted
+    positions: Array | None = None  # of the sample
+
+    in_memory: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.store)
 
+    @property
+    def cell_rows(self) -> int:
+        return self.store.cell_rows
+
     def take(self, positions: Array) -> Rows:
-        return seen(*self.store.take(positions), self.scaling, self.warping)
+        return seen(self.store.take(positions), self.sees)
 
     def nearest(self, Xs: Array, k: int) -> Array:
-        """Positions of the k rows nearest to each query, nearest first  (n, k)."""
         most = CELLS if Xs.shape[1] > MANY else None
         queries = np.clip(Xs, -LARGEST, LARGEST)
         distance = Distance.of(self.metric)
@@ -133,61 +181,110 @@ class OnDisk:
             found[lost] = self.store.nearest(queries[lost], k, distance)[0]
         return found
 
-    def cells(self) -> list[Seen]:
-        """Chunks of all rows."""
-        return [Seen(cell, self.scaling, self.warping) for cell in self.store.chunks()]
+    def sample(self, k: int) -> Array:
+        return np.sort(self.store.sample(k))
+
+    def cells(self) -> list[SeenCell]:
+        return [SeenCell(cell, self.sees) for cell in self.store.chunks()]
+
+    def chunk_ids(self) -> ChunkIds:
+        return ChunkIds.of((cell.number for cell in self.store.chunks()), given=False)
+
+    def pool(self, rows: Rows) -> StoredPool:
+        assert self.positions is not None
+        return StoredPool(self, self.positions, rows)
+
+    def total_weight(self) -> float:
+        return self.store.total_weight()
+
+    def weight(self, chunk: Any) -> float:
+        return float(chunk.load()[2].sum())
+
+    def held_out(self, number: int, rng: np.random.Generator) -> tuple[Rows, Array, OnDisk] | None:
+        """Hold out `number` rows of the sample, at most a tenth of all."""
+        if len(self) < 2:
+            return None
+        assert self.first is not None and self.positions is not None
+        held = evenly_spaced(self.positions.size, min(number, max(1, len(self) // 10)))
+        without = self.store.without(self.store.ids(self.positions[held]))
+        rows = self.first.take(held)
+        return rows, np.arange(rows.w.size), replace(self, store=without)
+
+    def some(self) -> Rows:
+        assert self.first is not None
+        return self.first
+
+    def some_cells(self, *, near: bool) -> list[SeenCell]:
+        cells = self.cells()
+        return [cells[i] for i in evenly_spaced(len(cells), CHECK_CELLS if near else len(cells))]
 
     def local(self, committee: Committee, k: int) -> Predictor:
-        """Who answers from anchors and the k rows nearest to a query."""
-        if not len(self.store):
-            return Global(committee)
-        return Local(committee, self, self, min(k, len(self.store)), lasting=False)
+        if not k or not len(self):
+            return predictor(committee, 0)
+        near = self
+        if self.first is not None:  # the kernel may be another one than when rows were last near
+            near = replace(self, metric=Metric.of(committee.basis.kernel, self.first.X))
+        return Local(committee, near, near, min(k, len(self)), lasting=False)
+
+    def neighbours(self, metric: Metric) -> NeighboursOnDisk:
+        return NeighboursOnDisk(replace(self, metric=metric))
+
+    def append(self, rows: Rows, chunks: Sequence[Any]) -> Stored:
+        """Keep rows as they came, inputs transformed, as a segment of their own."""
+        assert self.stored is not None
+        block = (*rows.fields(), self.stored.next_row)
+        self.stored.own().add([block], keep=self.stored.segments)
+        return self.stored.after(chunks)
+
+    def chunks_of(self, ids: Collection[Id]) -> list[Any]:
+        own = self.stored
+        assert own is not None
+        own.own()
+        fitted = self.store.cells_of(own.segments)
+        found: list[Any] = [one for one in self.cells() if one.id < fitted and one.id in ids]
+        for id, first, n in (run for run in own.runs if id_of_parts(run[0]) in ids):
+            rows = self.take(self.store.positions(first, first + n))
+            found.append(Run(id, *rows.fields(), first=first))
+        told = {id_of_parts(one.id) for one in found}
+        if lost := [id for id in ids if id not in told]:
+            raise ValueError(
+                f"rows of the chunks {lost[:5]} are in {own.path} no more: another model has "
+                "forgotten them. Go on with that one, or fit again"
+            )
+        return found
+
+    def without(self, chunks: Sequence[Any], sum: Any, engine: Any) -> tuple[Any, Stored]:
+        """Subtract messages, then mark the rows, which are never found again."""
+        assert self.stored is not None
+        left = sum.without(chunks, engine)
+        numbers = [np.empty(0, np.int64), *(chunk.numbers() for chunk in chunks)]
+        self.stored.own().forget(np.concatenate(numbers))
+        return left, self.stored.without({id_of_parts(chunk.id) for chunk in chunks})
+
+    def inputs(self, most: int) -> Array:
+        return self.take(self.store.sample(most)).X
+
+
+@dataclass(frozen=True, eq=False)
+class NeighboursOnDisk:
+    """Errors of the rows nearest to a query, as `errors.features.Neighbours` has them."""
+
+    kept: OnDisk
 
     @cached_property
     def mean_weight(self) -> float:
-        return self.store.total_weight() / max(1, len(self.store))
+        return self.kept.total_weight() / max(1, len(self.kept))
 
     def log_error(self, place: Array, mean: Array, own: Array | None = None) -> Array:
-        """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p); see `Neighbours`."""
-        if not len(self.store):
+        """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p)."""
+        if not len(self.kept):
             return np.full(mean.shape, np.log(1.0 + LEAST))  # as of a standardised y
-        k = min(NEAREST + (own is not None), len(self.store))
-        index = self.nearest(self.metric.backward(place), k)
-        rows = self.take(index.ravel())
+        k = min(NEAREST + (own is not None), len(self.kept))
+        index = self.kept.nearest(self.kept.metric.backward(place), k)
+        rows = self.kept.take(index.ravel())
         y, w = rows.y.reshape(*index.shape, -1), rows.w.reshape(index.shape) / self.mean_weight
         if own is not None:
-            w = np.where(index == own[:, None], 0.0, w)  # query i is row own[i], which is left out
+            w = np.where(index == own[:, None], 0.0, w)  # query i is row own[i], which is held out
         share = np.clip(NEAREST - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
         squares = (share * (y - mean[:, None, :]) ** 2).sum(axis=1)
         return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + LEAST)
-
-
-def refuse_to_merge() -> None:
-    raise ValueError(
-        "rows of a store are not moved into another: put together models that keep no rows "
-        "(n_local=0), or partial_fit one with the rows of the other"
-    )
-
-
-def without_stored(model: Any, ids: Collection[Id], engine: Any) -> Any:
-    """The model without chunks of its store, whose rows are never found again."""
-    stored, kept = model.stored, model.on_disk()
-    store = stored.own()
-    fitted = [one for one in kept.cells() if one.id < kept.store.cells_of(stored.segments)]
-    fitted = [one for one in fitted if one.id in ids]
-    numbers, gone = [one.own.ids for one in fitted], list[Any](fitted)
-    later = [run for run in stored.runs if of_id(run[0]) in ids]
-    for id, first, n in later:
-        rows = kept.take(kept.store.positions(first, first + n))
-        gone.append(Chunk(id, *rows.fields()))
-        numbers.append(np.arange(first, first + n))
-    told = {one.id for one in fitted} | {of_id(run[0]) for run in later}
-    if lost := [id for id in ids if id not in told]:
-        raise ValueError(
-            f"rows of the chunks {lost[:5]} are in {stored.path} no more: another model has "
-            "forgotten them. Go on with that one, or fit again"
-        )
-    left = model._less(gone, ids, model.committee.without(gone, engine))
-    runs = tuple(run for run in stored.runs if run not in later)
-    store.forget(np.concatenate([np.empty(0, np.int64), *numbers]))
-    return replace(left, stored=replace(stored, runs=runs))

@@ -1,9 +1,10 @@
-"""Learning from rows on disk: a sample of all, and what is near at full density."""
+"""Rows on disk to learn from: a sample of all, and clusters at full density."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +13,22 @@ from ...learning.pool import AROUND, Pool
 from ...rows.metric import Metric
 from ...rows.rows import Rows
 from ...rows.scaling import Balance
-from .disk import OnDisk
 
 Array = np.ndarray
 
 
 class StoredPool(Pool):
-    """Rows of a store. Those that were asked for stay in memory, the sample first.
+    """Rows of a store; those that were asked for stay in memory, the sample first.
 
-    Clusters of a thin sample would mislead: far rows show little of the noise. So clusters are
-    the rows nearest to some of the sample, of all that there are.
+    Clusters of a thin sample would mislead, because rows far apart show little of the noise. So a
+    cluster is the rows of the whole store that are nearest to one row of the sample.
     """
 
     def __init__(
-        self, kept: OnDisk, positions: Array, sample: Rows,
+        self, kept: Any, positions: Array, sample: Rows,
         weigh: Callable[[Array], Array] | None = None,
     ) -> None:  # fmt: skip
-        """`sample`: the rows at these positions, as a model sees them."""
+        """Start from the rows `sample` at these positions of `kept` (an `OnDisk`)."""
         weigh = weigh or weights_to_learn_by(sample)
         super().__init__(replace(sample, w=weigh(sample.w)))
         self._kept, self._at, self._first, self._weigh = kept, positions, self.rows, weigh
@@ -67,11 +67,11 @@ class StoredPool(Pool):
         own[~own.any(axis=1), -1] = True  # not found among its duplicates: drop the farthest
         return found[~own].reshape(held_out.size, k)
 
-    def _near(self, kernel: Kernel) -> OnDisk:
+    def _near(self, kernel: Kernel) -> Any:
         return replace(self._kept, metric=Metric.of(kernel, self._first.X))
 
     def _numbers(self, positions: Array) -> Array:
-        """Where rows of the store are in `rows`, which takes up those that are new."""
+        """Find rows of the store in `rows`, to which new ones are appended."""
         new = np.setdiff1d(positions, self._at)
         if new.size:
             more = self._kept.take(new)
@@ -82,7 +82,7 @@ class StoredPool(Pool):
 
 
 def weights_to_learn_by(sample: Rows) -> Callable[[Array], Array]:
-    """See `rows.scaling.for_learning`; by the sample for all rows."""
+    """Balance weights by the sample, as `rows.scaling.for_learning` does by all rows."""
     if (sample.w == 1.0).all():
         return lambda w: w
     return Balance.of(sample)

@@ -14,6 +14,8 @@ from ...messages.committee import Committee
 from ...rows.chunk import Chunk, cut_rows
 from ...rows.ids import ChunkIds
 from ...rows.scaling import for_learning
+from ..job import Job
+from ..model import CommitteeModel
 from .errors import (
     checked_again,
     checked_first,
@@ -22,69 +24,67 @@ from .errors import (
     with_kept_errors,
 )
 from .following import Following
-from ..job import Job
-from ..model import CommitteeModel
 
 
 def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
-    """The model after more rows, in chunks of their own; `check`: how well they were predicted."""
+    """Add more rows, in chunks of their own; `check`: how well they were predicted."""
+    came = job.rows
     job = job.seen_by(model)
-    committee, following, rows = model.committee, model.following, job.rows
-    scaled = model.scaling.rows(rows)
-    keep = job.settings.keeps_rows
+    committee, following, rows = model.committee, model.stream.following, job.rows
+    scaled, kept = model.scaling.rows(rows), model.kept
+    keep = job.settings.keeps_rows or not kept.in_memory
     checked = (kept_first if keep else checked_first)(model, job, scaled)
     if following is not None:
         following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
         committee = committee.with_anchors(Z) if Z.size else committee
-    basis = committee.basis
-    groups = job.groups(basis.kernel)
-    chunks, ids = job.more_chunks(groups, scaled, model.ids, None if keep else basis.m)
-    committee = committee.add(chunks, job.settings.engine, keep=keep)
-    fast = model.fast if model.rest is None else None
+    groups, m = job.groups(committee.basis.kernel), committee.basis.m
+    chunks, ids = job.more_chunks(groups, scaled, model.chunks.ids, None if keep else m)
+    committee = committee.add(chunks, job.settings.engine, keep=keep and kept.in_memory)
+    fast = model.answering.fast if model.refined is None else None
+    model = model._as_summed()  # the committee itself has all rows; refining has not
+    order = np.concatenate(groups)
+    stored = kept.append(replace(rows.take(order), y=came.y[order]), chunks)
     model = replace(
         model,
-        committee=committee,
-        following=following,
-        checked=checked,
-        chunk_size=job.chunk_size,
-        # the committee itself has all rows; refining has not
-        **{**model._as_summed(), "fast": fast},
-        ids=ids,
-        n_chunks=model.n_chunks + len(chunks),
-        total_weight=model.total_weight + float(rows.w.sum()),
+        sum=replace(model.sum, committee=committee),
+        sizes=replace(model.sizes, chunk_size=kept.cell_rows or job.chunk_size),
+        chunks=model.chunks.plus(ids, chunks, float(rows.w.sum())),
+        stream=replace(model.stream, following=following, checked=checked),
+        answering=replace(model.answering, fast=fast),
+        stored=stored,
     )
     model = model if following is None else followed(model, job, check)
     return with_kept_errors(model, job) if keep else with_checked_errors(model, job)
 
 
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
-    """The chunks that `add_rows` cuts rows into."""
+    """Cut rows as `add_rows` does."""
     job = job.seen_by(model)
     rows = model.scaling.rows(job.rows)
     return job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
 
 
 def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
-    """Within its budget of anchors, with hyperparameters learnt anew where it is time."""
-    committee, own, s = model.committee, model.following, job.settings
+    """Keep to the budget of anchors, and relearn hyperparameters where it is time."""
+    committee, own, s = model.committee, model.stream.following, job.settings
     assert own is not None
     over = committee.basis.m - own.budget
     if over > 0:
         committee, own = committee.of_at_most(own.budget), own.without(over)
-        model = replace(model, ids=model.ids.without_receipts())
-    model = replace(model, committee=committee, following=own)
+        model = _on_another_basis(model)
+    model = _with(model, committee, own)
     if not (s.learn and own.due(check.checked, check.recent_square)):
         return model
     kept = s.noise is not None
     good, own = own.fits(committee.basis.kernel, committee.noise, noise_fixed=kept)
     if good:
-        return replace(model, following=own)
+        return _with(model, committee, own)
     noise = committee.noise if kept else None
     found = learn(
         for_learning(own.sample.rows), committee.basis.kernel, noise, job.rng, s.engine,
         noise_start=committee.noise, say=job.say,
     )  # fmt: skip
-    job.say(f"learnt anew from {own.sample.rows.w.size} rows: {found.kernel!r}")
+    job.say(f"relearnt from {own.sample.rows.w.size} rows: {found.kernel!r}")
     if own.misled(check.checked, check.recent_square):
         committee = of_sample(own, found, job)
     else:
@@ -92,15 +92,23 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         committee = committee.with_prior(found.kernel, found.noise, known)
         committee = committee.spread_over(own.missing(committee.basis, found.noise), own.budget)
     own = own.relearnt(committee.basis, committee.noise)
-    model = replace(
-        model, committee=committee, following=own, learnt_at=own.sample.seen,
-        ids=model.ids.without_receipts(),
-    )  # fmt: skip
-    return checked_again(model, job)
+    model = _on_another_basis(_with(model, committee, own))
+    stream = replace(model.stream, learnt_at=own.sample.seen)
+    return checked_again(replace(model, stream=stream), job)
+
+
+def _with(model: CommitteeModel, committee: Committee, own: Following) -> CommitteeModel:
+    stream = replace(model.stream, following=own)
+    return replace(model, sum=replace(model.sum, committee=committee), stream=stream)
+
+
+def _on_another_basis(model: CommitteeModel) -> CommitteeModel:
+    """Drop receipts: no earlier message can be subtracted any more."""
+    return replace(model, chunks=replace(model.chunks, ids=model.chunks.ids.without_receipts()))
 
 
 def of_sample(own: Following, found: Learnt, job: Job) -> Committee:
-    """A committee of the rows of the sample alone."""
+    """Add up the rows of the sample alone."""
     rows, s = own.sample.rows, job.settings
     none = Anchors.at(found.kernel, rows.X[:0])
     start = Committee.start(

@@ -3,53 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...answers.predictors import Local
-from ...errors import checked
 from ...errors.checked import Checked
-from ...errors.errors import ErrorPredictor, inputs_at
+from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
 from ...interface.watching import CHECKED
 from ...rows.metric import Metric
 from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
-from ..checking import rows_left_out
+from ..checking import hold_out
 from ..errors import with_errors
 from ..job import Job
+from ..model import CommitteeModel
 
-if TYPE_CHECKING:
-    from ..model import CommitteeModel
-
-#: Rows that are left out of those kept when their scale is learnt anew, at most.
+#: Rows that are held out of those kept when their scale is relearnt, at most.
 STREAM_ROWS = 400
 #: Where rows are kept, so many of a call are predicted first each time that rows grow by GROWN.
 KEPT_CHECKED, GROWN = 16, 0.1
-#: A model with `committee`, `function_predictor()`, `errors` and `checked`.
+#: A model with `sum`, `function_predictor()`, `errors` and `stream`.
 Stream = TypeVar("Stream", bound=Any)
 
 
 def checked_first(model: Any, job: Job, scaled: Rows) -> Checked | None:
-    """What a model says of some of the arriving rows, after the earlier ones."""
+    """Predict some of the arriving rows before they are learnt from."""
+    before = model.stream.checked
     if not (job.settings.scale_wanted and model.total_weight):
-        return model.checked
+        return before
     some = scaled.take(evenly_spaced(scaled.w.size, CHECKED))
     found = model.function_predictor().predict(some.X, job.settings.engine)
     metric = Metric.of(model.kernel, some.X) if model.errors is None else model.errors.metric
-    at = inputs_at(metric, None, some.X, found, model.committee.noise)
+    at = inputs_at(metric, None, some.X, found, model.sum.noise)
     return _with(model, some, at)
 
 
 def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
-    """The same where rows are kept, which answers cost more of: a few, and not in every call."""
-    errors, c, before = model.errors, model.committee, sum(model.committee.sizes)
-    grown = _step(before + scaled.w.size) > _step(before)
-    if errors is None or model.query_size or not (job.settings.scale_wanted and before and grown):
-        return model.checked
+    """Predict a few of them, and not in every call, where answers from kept rows cost more."""
+    errors, c, n = model.errors, model.committee, sum(model.committee.sizes)
+    grown = _step(n + scaled.w.size) > _step(n)
+    wanted = job.settings.scale_wanted and n and grown
+    if errors is None or model.sizes.query_size or not wanted:
+        return model.stream.checked
     some = scaled.take(evenly_spaced(scaled.w.size, KEPT_CHECKED))
-    own = Local.of(c, model.n_local, lasting=False)
+    own = Local.of(c, model.sizes.n_local, lasting=False)
     answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
     return _with(model, some, answers.inputs(some.X, found))
@@ -57,7 +56,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
 
 def _with(model: Any, some: Rows, at: ScaleInputs) -> Checked:
     (_, d), p = some.X.shape, some.y.shape[1]
-    return (model.checked or Checked.start(d, p)).add(some, at, model.errors)
+    return (model.stream.checked or Checked.start(d, p)).add(some, at, model.errors)
 
 
 def _step(n: int) -> int:
@@ -66,33 +65,51 @@ def _step(n: int) -> int:
 
 
 def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
-    """With the errors at some of the rows kept, answered by the others, once they are four times
-    as many as at the last time."""
-    sizes = model.committee.sizes
-    n = sum(sizes)
+    """Relearn errors at some of the rows kept, once they are four times as many as before."""
     if not job.settings.scale_wanted:
         return model
-    model = checked.without_failed_errors(model, job.say)
-    if n < 4 * model.errors_at:
+    model = without_failed_errors(model, job)
+    n = sum(model.committee.sizes)
+    if not n or n < 4 * model.stream.errors_at:
         return model
-    rows, groups = model.committee.rows(), np.split(np.arange(n), np.cumsum(sizes)[:-1])
-    left = rows_left_out(rows, groups, job.settings, job.rng, STREAM_ROWS)
-    return replace(with_errors(job, model, rows, left), checked=None)
+    kept = model.kept
+    left = hold_out(kept, job.settings, job.rng, STREAM_ROWS)
+    model = with_errors(job, model, kept.rows, left)
+    return replace(model, stream=replace(model.stream, checked=None))
 
 
 def checked_again(model: Stream, job: Job) -> Stream:
-    """After hyperparameters were learnt anew: the rows checked, as they are predicted now.
+    """Predict the rows checked once more, after hyperparameters were relearnt.
 
     The model has learnt from these rows, but they are few among all.
     """
-    if model.checked is None:
+    before = model.stream.checked
+    if before is None:
         return model
-    found = model.function_predictor().predict(model.checked.rows.X, job.settings.engine)
-    return replace(model, checked=model.checked.answered(found, model.committee.noise))
+    found = model.function_predictor().predict(before.rows.X, job.settings.engine)
+    return _kept(model, model.errors, before.answered(found, model.sum.noise))
 
 
 def with_checked_errors(model: Stream, job: Job) -> Stream:
-    """With the errors at the rows checked, where it is time to learn their scale."""
-    if model.checked is None or not job.settings.scale_wanted:
+    """Relearn errors at the rows checked, where it is time for that."""
+    if model.stream.checked is None or not job.settings.scale_wanted:
         return model
-    return checked.with_checked_errors(model, always=job.settings.scale_always, say=job.say)
+    model = without_failed_errors(model, job)
+    own = model.stream.checked
+    if not own.due:
+        return model
+    errors = own.errors(model.kernel, always=job.settings.scale_always, say=job.say)
+    return _kept(model, errors, own.learnt())
+
+
+def without_failed_errors(model: Stream, job: Job) -> Stream:
+    """Drop a scale by which rows checked since have lost."""
+    own = model.stream.checked
+    if own is None or model.errors is None or not own.failed:
+        return model
+    job.say("the scale of errors no longer holds")
+    return _kept(model, None, own.anew())
+
+
+def _kept(model: Stream, errors: Errors | None, checked: Checked) -> Stream:
+    return replace(model, errors=errors, stream=replace(model.stream, checked=checked))

@@ -28,15 +28,15 @@ from ...numerics.threads import single_threaded
 from ...rows.chunk import Chunk
 from .files import SiteFile, SiteReader, sites_of, values_of, write_sites
 from .sites import StoredSites
-from .targets import Targets
 from .sweeping import Sweeping
+from .targets import Targets
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """What a chunk says after a sweep, one entry a committee."""
+class SweptTerm:
+    """Messages of a chunk after a sweep, one entry per committee."""
 
     messages: tuple[Stack, ...]
     changes: tuple[float, ...]
@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """Sums of messages, the largest change, and whether all modes were found, a committee each."""
+    """Sums of messages, the largest change, and whether all modes were found, one per committee."""
 
     totals: tuple[Totals, ...]
     changes: tuple[float, ...]
@@ -57,11 +57,11 @@ class Swept:
 
     @classmethod
     def of_sizes(cls, sizes: Sequence[tuple[int, int]]) -> Swept:
-        """Of committees with so many anchors and latent functions."""
+        """Start with no messages, for committees of so many anchors and latent functions."""
         totals = tuple(Totals.zero(m, K) for m, K in sizes)
         return cls(totals, (0.0,) * len(totals), (True,) * len(totals))
 
-    def plus(self, terms: Iterable[Term]) -> Swept:
+    def plus(self, terms: Iterable[SweptTerm]) -> Swept:
         totals, changes, found = list(self.totals), list(self.changes), list(self.found)
         for term in terms:
             for k, message in enumerate(term.messages):
@@ -80,7 +80,7 @@ class Swept:
 
 @dataclass(frozen=True, eq=False)
 class Approximate:
-    """Approximates a chunk anew in each committee, against its cavity; writes the sites.
+    """Approximates a chunk again in each committee, against its cavity; writes the sites.
 
     `past` of the committees are the sums of all messages.
     """
@@ -93,16 +93,16 @@ class Approximate:
     paths: tuple[str, ...]  # of new files
     renew: bool = False  # write curvatures in place of bounds, at the modes that are known
 
-    def __call__(self, cell: Any) -> Term:
+    def __call__(self, cell: Any) -> SweptTerm:
         return self.against(cell, [one.past for one in self.committees])[0]
 
-    def in_turn(self, cell: Any, totals: list[Totals]) -> tuple[Term, list[Totals]]:
+    def in_turn(self, cell: Any, totals: list[Totals]) -> tuple[SweptTerm, list[Totals]]:
         """Against these sums of all messages; and what they are afterwards."""
         term, sent = self.against(cell, totals)
         old_and_new = zip(totals, sent, term.messages)
         return term, [total.minus(old).plus([new]) for total, old, new in old_and_new]
 
-    def against(self, cell: Any, totals: list[Totals]) -> tuple[Term, list[Stack]]:
+    def against(self, cell: Any, totals: list[Totals]) -> tuple[SweptTerm, list[Stack]]:
         """The chunk after this sweep, and what it had said before."""
         X, y, w = cell.load()
         w, targets = self.sees.weigh(y, w), self.sees(y)
@@ -121,7 +121,7 @@ class Approximate:
             changes.append(new.messages.change(old.messages, one.total) / self.steps[k])
             found.append(new.mode_found)
             before.append(old.messages)
-        return Term(tuple(messages), tuple(changes), tuple(found)), before
+        return SweptTerm(tuple(messages), tuple(changes), tuple(found)), before
 
     def _before(self, k: int, design: ChunkDesign, chunk: Chunk, cell: Any) -> ChunkState:
         one, reader = self.committees[k], self.known[k]
@@ -141,7 +141,7 @@ class Approximate:
         sites = one.as_sent(new.sites, y, w)
         if old.sites is None or self.steps[k] == 1.0:
             return replace(new, sites=sites)
-        log_p = log_density(one, old.chunk)
+        log_p = log_density_of(one, old.chunk)
         return sent(design, old.chunk, towards(sites, old.sites, self.steps[k], log_p))
 
 
@@ -161,7 +161,7 @@ def towards(new: Sites, old: Sites, step: float, log_p: Any) -> Sites:
     return Sites(f, h - W * f, W, log_p(f), new.converged)
 
 
-def log_density(one: LaplaceCommittee, chunk: Chunk) -> Any:
+def log_density_of(one: LaplaceCommittee, chunk: Chunk) -> Any:
     """f̂ -> Σ w log p(y | f̂)."""
 
     def at(f: Array) -> float:
@@ -175,7 +175,7 @@ def log_density(one: LaplaceCommittee, chunk: Chunk) -> Any:
 def known_sites(one: LaplaceCommittee, chunk: Chunk, cell: Any, reader: SiteReader) -> Sites:
     values = reader.span(*cell.span)[cell.alive]
     sites = sites_of(values, 0.0)
-    return replace(sites, log_density=log_density(one, chunk)(sites.f))
+    return replace(sites, log_density=log_density_of(one, chunk)(sites.f))
 
 
 def curvatures(one: LaplaceCommittee, chunk: Chunk, sites: Sites) -> Sites:
@@ -203,7 +203,7 @@ class Said:
     sees: Targets
     known: tuple[SiteReader, ...]
 
-    def __call__(self, cell: Any) -> Term:
+    def __call__(self, cell: Any) -> SweptTerm:
         X, y, w = cell.load()
         w, targets = self.sees.weigh(y, w), self.sees(y)
         design = self.committees[0].design(Chunk(cell.id, X, y, w))
@@ -211,7 +211,7 @@ class Said:
         for one, target, reader in zip(self.committees, targets, self.known):
             chunk = Chunk(cell.id, X, target, w)
             messages.append(sent(design, chunk, known_sites(one, chunk, cell, reader)).messages)
-        return Term(tuple(messages), (0.0,) * len(messages), (True,) * len(messages))
+        return SweptTerm(tuple(messages), (0.0,) * len(messages), (True,) * len(messages))
 
 
 class StoredSweeps:

@@ -1,4 +1,4 @@
-"""Files of Gaussian sites: what a model of latent functions knows of each row of its store.
+"""Files of Gaussian sites, one per row of the store of a model of latent functions.
 
 A file lies in the folder of the store and has a name of its own, so that models do not meet. It
 ends with the model that it was made for, unless that was saved or pickled: then it stays.
@@ -29,7 +29,7 @@ Array = np.ndarray
 _passing: dict[str, weakref.finalize] = {}
 
 
-@record("committee.site_file/1")
+@record("pipeline.site_file/1")
 @dataclass(frozen=True, eq=False)
 class SiteFile:
     """f̂, g and W of n rows and K latent functions: float64 of shape (n, 3, K)."""
@@ -86,7 +86,7 @@ def _remove(path: str, process: int) -> None:
             os.remove(path)
 
 
-@record("committee.site_part/1")
+@record("pipeline.site_part/1")
 @dataclass(frozen=True, eq=False)
 class SitePart:
     """Rows [start, stop) of all that a model knows, one file for each of its committees."""
@@ -110,7 +110,7 @@ class SiteReader:
 
     @classmethod
     def of(cls, parts: Sequence[SitePart], k: int) -> SiteReader:
-        """Those of the k-th committee."""
+        """Read the sites of the k-th committee."""
         own = [part.files[k] for part in parts]
         sizes = tuple((one.n, one.latents) for one in own)
         return cls(tuple(part.start for part in parts), tuple(one.path for one in own), sizes)

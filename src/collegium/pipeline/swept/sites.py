@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,23 +13,23 @@ from ...answers.predictors import Local
 from ...laplace.committee import LaplaceCommittee
 from ...numerics.records import record
 from ...numerics.tree import place
-from ...rows.ids import Id
 from ...rows.rows import SiteRows
 from ...rows.scaling import Scaling
 from ...rows.store.segment import Cell
 from ...rows.store.store import Store
-from ..sums import of_id
-from .files import SiteFile, SitePart, SiteReader, site_rows
-from ..kept.disk import OnDisk, Stored
+from ..kept.disk import OnDisk, ScaledTargets, Stored
+from .files import SiteFile, SitePart, SiteReader, site_rows, write_sites
 from .targets import Targets
 
 Array = np.ndarray
+#: Rows of a file that are copied at a time.
+COPIED = 100_000
 
 
-@record("committee.stored_sites/1")
+@record("pipeline.stored_sites/1")
 @dataclass(frozen=True, eq=False)
 class StoredSites:
-    """Where the rows of a model of latent functions are, and what it knows of each.
+    """Names the rows of a model of latent functions in a store, and the files of their sites.
 
     Rows that it was fitted to are known by their positions, which stay; later ones by their
     numbers: row number r is at n + r − first.
@@ -44,7 +44,7 @@ class StoredSites:
 
     @classmethod
     def begin(cls, rows: Stored, sees: Targets, store: Store) -> StoredSites:
-        """Of all rows of a store, before anything is known of them."""
+        """Start with all rows of a store, before anything is known of them."""
         return cls(rows, sees, store.segment_names, store.n_positions, rows.next_row)
 
     @property
@@ -61,7 +61,7 @@ class StoredSites:
         return self.n + self.rows.next_row - self.first
 
     def open(self) -> Store:
-        """The store, with the rows that this model has."""
+        """Open the store, with the rows that this model has."""
         store = self.rows.open()
         if store.segment_names[: len(self.segments)] != self.segments:
             raise ValueError(
@@ -71,16 +71,11 @@ class StoredSites:
         return store
 
     def with_files(self, files: Sequence[SiteFile]) -> StoredSites:
-        """All that is known, in new files."""
+        """Put all that is known into new files."""
         return replace(self, parts=(SitePart(0, self.size, tuple(files)),))
 
-    def without(self, ids: Collection[Id]) -> StoredSites:
-        """Without later chunks of these ids."""
-        runs = tuple(run for run in self.rows.runs if of_id(run[0]) not in ids)
-        return replace(self, rows=replace(self.rows, runs=runs))
-
     def readers(self, count: int) -> list[SiteReader]:
-        """Of each of the committees."""
+        """Make readers of the sites of each committee."""
         return [SiteReader.of(self.parts, k) for k in range(count)]
 
     def keep_files(self) -> None:
@@ -88,12 +83,8 @@ class StoredSites:
             for file in part.files:
                 file.keep()
 
-    def on_disk(self, store: Store | None = None) -> OnDisk:
-        """Who finds the nearest rows."""
-        return OnDisk(store or self.open(), Scaling.none(), None, self.rows.metric)
-
     def chunks(self, store: Store) -> list[Any]:
-        """Cells of the rows that the model was fitted to, and later chunks, in order."""
+        """List the cells that the model was fitted to, and later chunks, in order."""
         found: list[Any] = []
         offsets = store.offsets()
         for cell in store.chunks():
@@ -111,19 +102,19 @@ class StoredSites:
         return sorted(found, key=lambda one: place(one.id))
 
     def predictors(self, committees: Sequence[LaplaceCommittee], k: int) -> tuple[Local, ...]:
-        """Who answers for each latent function from anchors and the k rows nearest to a query."""
+        """Predict each latent function from anchors and the k rows nearest to a query."""
         store = self.open()
-        near = self.on_disk(store)
+        near = OnDisk(store, ScaledTargets(Scaling.none()), self.rows.metric)
         most, found = min(k, len(store)), []
         for reader, one in zip(self.readers(len(committees)), committees):
             for j in range(one.likelihood.latents):
-                rows = SitesOnDisk(store, reader, j, self.n, self.first)
+                rows = StoredSiteRows(store, reader, j, self.n, self.first)
                 found.append(Local(one.latent(j), rows, near, most, lasting=False))
         return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
-class SitesOnDisk:
+class StoredSiteRows:
     """Rows of a store by their positions, with the sites of one latent function."""
 
     store: Store
@@ -167,7 +158,7 @@ class SiteCell:
 
     @property
     def alive(self) -> slice | Array:
-        """Those of the span that are not forgotten."""
+        """Rows of the span that are not forgotten."""
         own = self.own.segment.cell(self.own.id[1])
         return slice(None) if isinstance(own, slice) else own - (self.span[0] - self.offset)
 
@@ -204,3 +195,29 @@ class SiteRun:
 
     def numbers(self) -> Array:
         return self.store.ids(self.positions)
+
+
+def with_part(stored: StoredSites, values: Sequence[Array]) -> StoredSites:
+    """Add sites of later rows  (n, 3, K) of each committee, up to the last row.
+
+    Files at the end that are less than twice as large become one, so that there are few.
+    """
+    n, kept = values[0].shape[0], list(stored.parts)
+    start = stored.size - n
+    while kept and kept[-1].stop - kept[-1].start < 2 * (stored.size - start):
+        start = kept.pop().start
+    files = [SiteFile.create(stored.path, stored.size - start, one.shape[2]) for one in values]
+    grown = SitePart(start, stored.size, tuple(files))
+    try:
+        for k, (file, new) in enumerate(zip(files, values)):
+            for part in stored.parts[len(kept) :]:
+                reader = SiteReader.of([part], k)
+                for a in range(part.start, part.stop, COPIED):
+                    b = min(a + COPIED, part.stop)
+                    write_sites(file.path, a - start, reader.span(a, b))
+            write_sites(file.path, stored.size - n - start, new)
+            file.settled()
+    except BaseException:
+        grown.discard()
+        raise
+    return replace(stored, parts=(*kept, grown))

@@ -1,4 +1,4 @@
-"""How often the chunks of a generalised committee are approximated anew, and what to warn of."""
+"""How often the chunks of a generalised committee are approximated again, and what to warn of."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...numerics.records import record
 MOST_SWEEPS = 50
 
 
-@record("committee.sweeping/1")
+@record("pipeline.sweeping/1")
 @dataclass(frozen=True, eq=False)
 class Sweeping:
     """The argument `sweeps`, resolved."""

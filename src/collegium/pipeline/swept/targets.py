@@ -1,24 +1,23 @@
-"""Rows on disk as latent functions see them: targets of each likelihood, weights of classes."""
+"""Rows as latent functions see them: targets of each likelihood, weights of classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ...likelihoods.units import Units, signs
 from ...numerics.records import record
 from ...rows.rows import Rows
-from ..kept.disk import OnDisk
+from ...rows.scaling import MOST_COPIES
 
 Array = np.ndarray
 
 
-@record("committee.targets/1")
+@record("pipeline.targets/1")
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """From y of a store to what each likelihood is to explain.
+    """y of rows -> targets of each likelihood.
 
     Of a regressor y is in the units of the user, with exposures beside counts; of a classifier
     it is a position among the classes.
@@ -38,22 +37,28 @@ class Targets:
         return signs(y, 1 if self.classes == 2 else self.classes)
 
     def weigh(self, y: Array, w: Array) -> Array:
-        """Weights of rows that count as their classes do."""
+        """Multiply weights of rows by those of their classes."""
         return w * self.weights[y[:, 0].astype(int)] if self.classes else w
 
+    def counting(self, rows: Rows) -> Rows:
+        """Take the rows of classes that count."""
+        return rows.take(self.weights[rows.y[:, 0].astype(int)] > 0.0) if self.classes else rows
 
-def weight_of(chunk: Any, sees: Targets) -> float:
-    """Of all rows of a chunk."""
-    _, y, w = chunk.load()
-    return float(sees.weigh(y, w).sum())
+    def weighted(self, rows: Rows) -> Rows:
+        """Let rows count as their classes do; y stays as it is."""
+        w = self.weigh(rows.y, rows.w)
+        if self.classes and w.max(initial=0.0) > MOST_COPIES:
+            raise ValueError(
+                f"sample_weight times class_weight goes beyond {MOST_COPIES:.0e}: give smaller ones"
+            )
+        return Rows(rows.X, rows.y, w)
 
 
 @dataclass(frozen=True, eq=False)
-class TargetsOnDisk(OnDisk):
-    """Rows of a store, the targets of all likelihoods side by side; to learn from."""
+class AllTargets:
+    """y of a store -> the targets of all likelihoods side by side; to learn from."""
 
     sees: Targets
 
-    def take(self, positions: Array) -> Rows:
-        X, y, w = (np.asarray(part, np.float64) for part in self.store.take(positions))
-        return Rows(X, np.hstack(self.sees(y)), w)
+    def __call__(self, y: Array) -> Array:
+        return np.hstack(self.sees(y))

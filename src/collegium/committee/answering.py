@@ -1,0 +1,125 @@
+"""Choose the predictor: default, another n_local, or within answer_time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ..interface.arguments import check_square, choose_engine, number_or_auto, whole_number
+from ..interface.limits import answer_time_allowed
+from ..numerics.threads import single_threaded
+from ..pipeline.answering import answers_by, chosen, due, with_n_local
+from ..pipeline.layers import Fast
+from ..pipeline.settings import nearest_rows
+from ..pipeline.systems import refuse_answer_time
+
+#: Names of predictors that are not the model's own.
+OTHER_WAYS = ("n_local=", "answer_time=")
+#: Where the last search for a way of answering is kept.
+CHOSEN = "chosen way"
+
+
+def predictor(estimator: Any, n_local: Any, own: Callable[[], Any]) -> Any:
+    """Make the predictor of a fitted model when it is first asked for.
+
+    What a call asks for counts before `answer_time`, and that before `n_local`.
+    """
+    check_is_fitted(estimator)
+    limit = answer_time_allowed(estimator.answer_time)
+    if limit is not None and n_local is None:
+        return _kept(estimator, f"answer_time={limit}", partial(_within, estimator, limit))
+    asked = _other_rows(estimator, n_local)
+    if asked is None:
+        return own()
+    return _kept(estimator, f"n_local={asked}", partial(_with_rows, estimator, asked))
+
+
+def _kept(estimator: Any, name: str, make: Any) -> Any:
+    """Keep what is made under a name, and of those before it the last."""
+    others = estimator._made.others
+    if name not in others:
+        for old in [one for one in others if one.startswith(OTHER_WAYS)][:-1]:
+            others.pop(old)
+    return estimator._made.named(name, make)
+
+
+def _other_rows(estimator: Any, n_local: Any) -> int | None:
+    """Nearest rows asked for, where they are not as many as the model has."""
+    model = estimator.model_
+    if n_local is None:
+        n_local = number_or_auto(estimator.n_local, "n_local", least=0)
+        n_local = nearest_rows(model.anchors.shape[1]) if n_local is None else n_local
+    else:
+        n_local = whole_number(n_local, "n_local", least=0)
+    fitted = model.sizes.n_local
+    if n_local == fitted or model.sizes.query_size or model.all_rows:
+        return None
+    if n_local and not fitted:
+        raise ValueError(
+            f"n_local={n_local}: this model keeps no rows, it was fitted with n_local=0. Leave "
+            "n_local out, or fit with another"
+        )
+    n_local = min(n_local, len(model.kept))
+    check_square(n_local, "n_local")
+    return n_local
+
+
+def _with_rows(estimator: Any, n_local: int) -> Any:
+    with single_threaded():
+        return with_n_local(estimator.model_, n_local, estimator._say()).predictor()
+
+
+def _within(estimator: Any, limit: tuple[float, float]) -> Any:
+    """Answer in time: as `fit` found it, or looked for now."""
+    model = estimator.model_
+    refuse_answer_time(model)
+    with single_threaded():
+        fast = model.answering.fast
+        if fast is not None and fast.holds(*limit, len(model.kept)):
+            return answers_by(model, fast).predictor()
+        estimator._made.others[CHOSEN], own = chosen(model, *limit, estimator._say())
+        return own
+
+
+def prepare(estimator: Any, *, streaming: bool = False) -> None:
+    """Choose how to answer in time, and make what that needs; in a stream, where it has grown much
+    since then, and without making anything."""
+    limit, model = answer_time_allowed(estimator.answer_time), estimator.model_
+    if limit is None or (streaming and not due(model, limit)):
+        return
+    say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)
+    with single_threaded():
+        fast, own = chosen(model, *limit, say)
+        say.task = "preparing answers"
+        if not streaming and (number := own.prepare(say.watch(engine))):
+            say(f"{number} cells are ready")
+            fast = replace(fast, cells=own.with_weights())
+        estimator.model_ = replace(model, answering=replace(model.answering, fast=fast))
+        _kept(estimator, f"answer_time={limit}", lambda: own)
+
+
+def way_of(estimator: Any) -> Fast | None:
+    """The way of answering in time: as the last search found it, or as the model was fitted."""
+    if estimator.answer_time is None or not hasattr(estimator, "model_"):
+        return None
+    limit, made = answer_time_allowed(estimator.answer_time), getattr(estimator, "_made", None)
+    found = None if made is None else made.others.get(CHOSEN)
+    layer = getattr(estimator.model_, "answering", None)
+    for fast in (found, None if layer is None else layer.fast):
+        if fast is not None and (fast.asked, fast.memory) == limit:
+            return fast
+    return None
+
+
+def stored_way(
+    estimator: Any, params: dict[str, Any], state: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Put the way of answering that was found after `fit` into a model file."""
+    if (fast := way_of(estimator)) is not None:
+        model = state["model_"]
+        state["model_"] = replace(model, answering=replace(model.answering, fast=fast))
+    return params, state

@@ -1,0 +1,113 @@
+"""Rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...answers.predictors import Predictor, predictor
+from ...errors.errors import neighbours
+from ...learning.pool import Pool
+from ...messages.committee import Committee
+from ...rows.chunk import Chunk, cut_rows
+from ...rows.ids import ChunkIds, Id, id_of_parts
+from ...rows.metric import Metric
+from ...rows.nearest import Nearby
+from ...rows.partition import evenly_spaced
+from ...rows.rows import Rows
+from ...rows.scaling import for_learning
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows in memory, in chunks that committees keep."""
+
+    rows: Rows
+    groups: tuple[Array, ...] = ()  # positions of the rows of each chunk
+    ids: tuple[Any, ...] = ()  # of each chunk
+
+    in_memory: ClassVar[bool] = True
+    cell_rows: ClassVar[int] = 0
+
+    @classmethod
+    def of(cls, committee: Committee) -> InMemory:
+        """Take the rows that a committee keeps."""
+        ends = np.cumsum([0, *committee.sizes])
+        groups = tuple(np.arange(a, b) for a, b in zip(ends, ends[1:]))
+        return cls(committee.rows(), groups, tuple(committee.ids()))
+
+    def __len__(self) -> int:
+        return self.rows.w.size
+
+    @cached_property
+    def metric(self) -> Metric:
+        return Metric(self.rows.X.mean(axis=0), np.ones(self.rows.X.shape[1]))
+
+    def take(self, positions: Array) -> Rows:
+        return self.rows.take(positions)
+
+    def nearest(self, Xs: Array, k: int) -> Array:
+        return Nearby.of(self.metric, self.rows.X).nearest(Xs, min(k, len(self)))
+
+    def sample(self, k: int) -> Array:
+        return evenly_spaced(len(self), k)
+
+    def cells(self) -> Sequence[Chunk]:
+        return cut_rows(self.rows, self.groups, self.ids)
+
+    def chunk_ids(self) -> ChunkIds:
+        return ChunkIds.numbered(len(self.groups))
+
+    def pool(self, rows: Rows) -> Pool:
+        return Pool(for_learning(rows))
+
+    def total_weight(self) -> float:
+        return float(self.rows.w.sum())
+
+    def weight(self, chunk: Any) -> float:
+        return float(chunk.load()[2].sum())
+
+    def held_out(
+        self, number: int, rng: np.random.Generator
+    ) -> tuple[Rows, Array, InMemory] | None:
+        """Draw `number` of the chunks' rows at random, not above a tenth of them."""
+        each = np.sort(np.concatenate(self.groups))
+        held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))
+        return self.rows, held, self.but(held)
+
+    def but(self, held: Array) -> InMemory:
+        """Drop rows from the chunks, which are numbered anew."""
+        out = np.zeros(len(self), dtype=bool)
+        out[held] = True
+        rest = tuple(kept for group in self.groups if (kept := group[~out[group]]).size)
+        return replace(self, groups=rest, ids=tuple(range(len(rest))))
+
+    def some(self) -> Rows:
+        return self.rows.take(np.concatenate(self.groups))
+
+    def some_cells(self, *, near: bool) -> Sequence[Chunk]:
+        return self.cells()
+
+    def local(self, committee: Committee, k: int) -> Predictor:
+        return predictor(committee, k)
+
+    def neighbours(self, metric: Metric) -> Any:
+        return neighbours(metric, self.some()) if self.groups else None
+
+    def append(self, rows: Rows, chunks: Sequence[Chunk]) -> None:
+        """Do nothing: the committee keeps the rows."""
+
+    def chunks_of(self, ids: Collection[Id]) -> list[Chunk]:
+        return [chunk for chunk in self.cells() if id_of_parts(chunk.id) in ids]
+
+    def without(self, chunks: Sequence[Chunk], sum: Any, engine: Any) -> tuple[Any, None]:
+        return sum.without(chunks, engine), None
+
+    def inputs(self, most: int) -> Array:
+        return self.rows.X

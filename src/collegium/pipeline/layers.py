@@ -1,0 +1,103 @@
+"""Layers of a fitted model: small records, each of one idea, that `model.py` stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..answers.cells import Cells
+from ..errors.checked import Checked
+from ..errors.errors import Errors
+from ..messages.committee import Committee
+from ..numerics.records import record
+from .stream.following import Following
+
+Array = np.ndarray
+#: A model that has grown by this factor since a way of answering was chosen looks for one again.
+GROWN = 2.0
+
+
+@record("pipeline.sizes/1")
+@dataclass(frozen=True)
+class Sizes:
+    """How rows are cut, and how many answer a query."""
+
+    chunk_size: int
+    n_local: int
+    query_size: int = 0  # 0: inductive
+    screening: float = 0.0
+    combination: str = ""  # a rule for whole experts; "": messages add up
+
+
+@record("pipeline.refined_errors/1")
+@dataclass(frozen=True, eq=False)
+class RefinedErrors:
+    """Errors at held-out rows of the exact GP of the others, for (K + Ψ)w; see `Solution`."""
+
+    at: Array  # numbers of rows, ascending  (h,)
+    wrong: Array  # (h, p)
+
+
+@record("pipeline.refinement/1")
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Means on the way to those of the exact GP: y = (K + Ψ)w + r."""
+
+    weights: Array  # w  (n, p)
+    rest: Committee  # of the residual r
+    residuals: Array  # relative size of r, before each iteration and after the last
+    errors: RefinedErrors | None = None
+
+
+@record("pipeline.fast/1")
+@dataclass(frozen=True, eq=False)
+class Fast:
+    """A way of answering that was chosen by the density of held-out rows."""
+
+    asked: float  # milliseconds per row
+    memory: float  # bytes of cells that are kept
+    rows: int  # of the model when it was chosen
+    n_local: int
+    cells: Cells | None
+    errors: Errors | None
+    averaged: bool  # whether it averages over hyperparameters, where the model does
+    words: str
+    tried: tuple[tuple[str, float, float], ...]  # words, milliseconds, mean log density
+
+    def holds(self, asked: float, memory: float, rows: int) -> bool:
+        """Whether it is what is asked for, for about as many rows."""
+        return (self.asked, self.memory) == (asked, memory) and rows <= GROWN * self.rows
+
+
+@record("pipeline.answering/1")
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """What is prepared for answers."""
+
+    cells: Cells | None = None  # None: queries are answered from their own nearest rows
+    fast: Fast | None = None  # how to answer within `answer_time`
+
+
+@record("pipeline.stream/1")
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What a model remembers so that it can follow a stream."""
+
+    learnt_at: int = 0  # rows seen when hyperparameters were last learnt
+    errors_at: int = 0  # rows kept when their scale was last looked for
+    following: Following | None = None  # None: anchors stay as they are
+    checked: Checked | None = None  # rows predicted before they were learnt from
+    steady: bool = False  # hyperparameters are not relearnt: other models share the basis
+
+    def at_rest(self) -> Stream:
+        """Keep anchors and hyperparameters as they are."""
+        return replace(self, following=None, checked=None, steady=True)
+
+    def without_chunks(self, chunks: Sequence[Any]) -> Stream:
+        """Forget the rows of chunks that were sampled."""
+        if self.following is None:
+            return self
+        return replace(self, following=self.following.without_chunks(chunks))

@@ -1,0 +1,242 @@
+"""The likelihood decides the system: sums that are exact at once, or sums that are swept.
+
+A system knows what differs by likelihood: which arguments and rows it takes, how it fits them and
+adds more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from ..interface.arguments import NOISES
+from ..interface.limits import answer_time_allowed
+from ..interface.tables import Blocks, origin_of
+from ..interface.validation import check_exposure, check_noise_variance, check_rows, check_weights
+from ..likelihoods.base import Observation, Scalar
+from ..likelihoods.conformance import check_methods
+from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.units import exposed
+from ..numerics.fingerprint import fingerprint
+from ..rows.rows import Rows
+from ..rows.scaling import MOST_COPIES
+from ..rows.store.records import Block
+from . import exact
+from .fitting import fit_model, warped
+from .job import Job
+from .model import CommitteeModel
+from .settings import Settings
+from .stream import adding
+from .swept import adding as swept_adding
+from .swept.model import SweptModel
+from .swept.settings import regression_settings, sweeps_asked
+from .swept.sweeping import Sweeping
+from .swept.system import fit_regression
+
+Array = np.ndarray
+#: Likelihoods of a regressor's y, by name.
+LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != "signs"}
+GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Gaussian noise: messages add up once, and that is exact."""
+
+    multi_output: bool = True
+    positive: bool = False
+
+    def settings(self, estimator: Any, *, known: bool = False) -> Settings:
+        """Read the arguments; `known`: rows have noise variances of their own."""
+        settings = Settings.of(estimator, NOISES, ("auto", "average", "anchored"))
+        if answer_time_allowed(estimator.answer_time) is not None:
+            check_answer_time(settings.transductive, settings.keeps_rows)
+        return settings.with_known_noise() if known else settings
+
+    def rows(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, exposure: Any,
+        noise_variance: Any = None, *, reset: bool,
+    ) -> tuple[Rows, int]:  # fmt: skip
+        """Validate rows; and count the dimensions that y came with."""
+        check_exposure(exposure, 0, Gaussian())
+        rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
+        return check_noise_variance(noise_variance, rows), y_ndim
+
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
+        """Rows of a source for a store, and a hash of where they come from."""
+        return blocks, origin_of(blocks.source)
+
+    def counting(self, rows: Rows) -> Rows:
+        """Take the rows that count."""
+        return rows
+
+    def knowing(self, rows: Rows) -> Exact:
+        """Note what a sample of the rows may not tell."""
+        return self
+
+    def again(self, model: CommitteeModel) -> Exact:
+        """Note what a fitted model knows of its rows."""
+        return self
+
+    def rows_of(self, model: CommitteeModel) -> Rows:
+        """The rows that a model kept, as they came."""
+        return model.rows()
+
+    def fit(self, job: Job) -> CommitteeModel:
+        return fit_model(exact.ExactSystem(), warped(job))
+
+    def add(self, model: CommitteeModel, job: Job, check: Any) -> CommitteeModel:
+        return adding.add_rows(model, job, check)
+
+    def matches(self, model: Any) -> bool:
+        """Whether a model was fitted by this system."""
+        return isinstance(model, CommitteeModel)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A likelihood that is not Gaussian: chunks are approximated in sweeps."""
+
+    likelihood: Scalar
+    sweeping: Sweeping
+    uneven: bool | None = None  # whether any row has another exposure than one, if it is known
+
+    multi_output = False
+
+    @property
+    def positive(self) -> bool:
+        return self.likelihood.support in ("counts", "positive")
+
+    def settings(self, estimator: Any, *, known: bool = False) -> Settings:
+        if answer_time_allowed(estimator.answer_time) is not None:
+            refuse_other_likelihoods()
+        if known:
+            raise ValueError(
+                f"noise_variance means nothing with likelihood={estimator.likelihood!r}: leave it "
+                "out"
+            )
+        return regression_settings(estimator, self.likelihood)
+
+    def rows(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, exposure: Any,
+        noise_variance: Any = None, *, reset: bool,
+    ) -> tuple[Rows, int]:  # fmt: skip
+        """Validate rows: y (n, 1), or counts and exposures (n, 2)."""
+        rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
+        check_weights(rows.w, MOST_COPIES)
+        refuse_outputs(estimator, rows.y.shape[1])
+        if y_ndim == 2:
+            column_or_1d(rows.y, warn=True)
+        e = check_exposure(exposure, rows.X.shape[0], self.likelihood)
+        self.likelihood.accept(rows.y)
+        if not self.likelihood.takes_exposure:
+            return rows, 1
+        return Rows(rows.X, np.column_stack([rows.y, e]), rows.w), 1
+
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
+        refuse_outputs(estimator, len(blocks.source.target))
+        origin = origin_of(blocks.source)
+        origin = origin and fingerprint(origin, self.likelihood.takes_exposure)
+        return Counted(blocks, self.likelihood), origin
+
+    def counting(self, rows: Rows) -> Rows:
+        return rows
+
+    def knowing(self, rows: Rows) -> Swept:
+        return replace(self, uneven=exposed(rows.y))
+
+    def again(self, model: SweptModel) -> Swept:
+        return replace(self, uneven=model.units.exposed) if model.stored is not None else self
+
+    def rows_of(self, model: SweptModel) -> Rows:
+        return model.rows()
+
+    def fit(self, job: Job) -> SweptModel:
+        uneven = False if self.uneven is None and job.on_disk is not None else self.uneven
+        return fit_regression(job, self.likelihood, self.sweeping, uneven=uneven)
+
+    def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
+        return swept_adding.add_rows(model, job, check)
+
+    def matches(self, model: Any) -> bool:
+        return isinstance(model, SweptModel) and self.likelihood == model.sum.asked
+
+
+def system_for(estimator: Any) -> Exact | Swept:
+    """Choose the system by the likelihood that a regressor was asked for."""
+    asked, sweeping = estimator.likelihood, sweeps_asked(estimator.sweeps)
+    if isinstance(asked, str) and asked == GAUSSIAN:
+        if not (isinstance(estimator.sweeps, str) and estimator.sweeps == "auto"):
+            raise ValueError(
+                "sweeps means nothing with likelihood='gaussian', where messages do not move: "
+                "leave it out"
+            )
+        return Exact()
+    if isinstance(asked, str) and asked in LIKELIHOODS:
+        return Swept(LIKELIHOODS[asked](), sweeping)
+    if isinstance(asked, Scalar) and asked.support:
+        check_methods(asked)
+        return Swept(asked, sweeping)
+    if isinstance(asked, type) and issubclass(asked, Observation):
+        raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
+    raise ValueError(
+        f"likelihood={asked!r}: give one of {tuple(LIKELIHOODS)}, or a likelihood of "
+        "collegium.observation with one latent function"
+    )
+
+
+def check_answer_time(transductive: bool, keeps_rows: bool) -> None:
+    """Refuse answer_time= where nothing can be chosen."""
+    if transductive:
+        raise ValueError(
+            "answer_time is for inference='inductive', where answers do not depend on each other: "
+            "leave one of them out"
+        )
+    if not keeps_rows:
+        raise ValueError(
+            "answer_time means nothing with n_local=0, where answers are of the anchors alone, and "
+            "quick: leave one of them out"
+        )
+
+
+def refuse_other_likelihoods() -> None:
+    raise ValueError(
+        "answer_time is for likelihood='gaussian': give None, and a smaller n_local such as 50"
+    )
+
+
+def refuse_answer_time(model: Any) -> None:
+    """Refuse answer_time= where a fitted model has no choice."""
+    if not isinstance(model, CommitteeModel):
+        refuse_other_likelihoods()
+    check_answer_time(model.sizes.query_size > 0, model.sizes.n_local > 0)
+
+
+def refuse_outputs(estimator: Any, count: int) -> None:
+    """Refuse several outputs, where a likelihood has one."""
+    if count > 1:
+        raise ValueError(
+            f"y has {count} outputs, but with likelihood={estimator.likelihood!r} it has one: fit "
+            "one model each"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Blocks of a source whose y a likelihood takes, with an exposure of one where it knows any."""
+
+    blocks: Iterable[Block]
+    likelihood: Scalar
+
+    def __iter__(self) -> Iterator[Block]:
+        for X, y, w, first in self.blocks:
+            y = np.asarray(y, np.float64)
+            check_weights(w, MOST_COPIES)
+            self.likelihood.accept(y)
+            if self.likelihood.takes_exposure:
+                y = np.column_stack([y, np.ones(y.shape[0])])
+            yield X, y, w, first
