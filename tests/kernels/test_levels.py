@@ -140,7 +140,7 @@ def test_wrong_categories_are_refused():
         RBF(categories=2).for_width(2)
     with pytest.raises(ValueError, match="categories of RBF.*without names"):
         RBF(categories="cut").for_width(2)
-    with pytest.raises(ValueError, match="no column 'cut', but 'a'"):
+    with pytest.raises(ValueError, match="no column 'cut'; it has 'a'"):
         RBF(categories="cut").on_columns(["a"])
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel, Sum
-from ..kernels.base import Leaf
+from ..kernels import Kernel, Leaf, Sum
 from ..kernels.columns import On, Wrapped
 from ..kernels.composite import Composite
 from ..kernels.scored import Scored

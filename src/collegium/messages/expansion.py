@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import To
-from ..kernels.leaves import summing_leaf
+from ..kernels.stationary.leaves import summing_leaf
 from ..kernels.trend import Coefficients
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks

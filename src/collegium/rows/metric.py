@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
-from ..kernels.embedding import Embedding, Levels, merged
+from ..kernels.embedding import Embedding, Levels, merge_embeddings
 from ..numerics.records import record
 
 Array = np.ndarray
@@ -49,7 +49,7 @@ class Metric:
         """The metric of a kernel; columns without a length scale get almost no weight."""
         scales = column_scales(X)
         with np.errstate(over="ignore", divide="ignore"):
-            embeddings = merged(kernel.embeddings(X.shape[1]))
+            embeddings = merge_embeddings(kernel.embeddings(X.shape[1]))
             weights = np.sqrt(np.minimum(kernel.inverse_squares(X.shape[1]), 1e304))
         if not ((weights > 0).any() or embeddings):
             weights = 1.0 / scales
