@@ -88,7 +88,7 @@ def test_labels_name_columns_of_x():
         Scored(Matern32(), [GRADES]).for_width(1)
     with pytest.raises(ValueError, match="kernel='a' of Scored"):
         Scored("a", [GRADES])
-    with pytest.raises(ValueError, match="give stationary ones"):
+    with pytest.raises(ValueError, match="give a stationary kernel"):
         Scored(Matern32() + Linear(), [GRADES])
 
 

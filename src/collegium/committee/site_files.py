@@ -21,7 +21,7 @@ import numpy as np
 from ..laplace.mode import Sites
 from ..numerics.records import record
 from ..rows.rows import SiteRows
-from ..rows.store.build import write
+from ..rows.store.build import write_bytes
 from ..rows.store.folder import told
 
 Array = np.ndarray
@@ -146,7 +146,7 @@ def write_sites(path: str, start: int, values: Array) -> None:
     """Sites of consecutive rows (n, 3, K) into a file; a full disk is an OSError."""
     with told(Path(path).parent), open(path, "rb+") as file:
         file.seek(start * values[0].nbytes)
-        write(file, values)
+        write_bytes(file, values)
 
 
 def sites_of(values: Array, log_density: float) -> Sites:

@@ -20,7 +20,7 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from ..rows.store.distance import Distance
 from ..rows.store.records import LARGEST
-from ..rows.store.segment import Cell
+from ..rows.store.segment import StoredCell
 from ..rows.store.store import Store
 from ..transforms.warping import Warping
 from .additive_model import of_id
@@ -85,7 +85,7 @@ class Stored:
 class Seen:
     """A chunk on disk as a model sees it: targets transformed and scaled."""
 
-    own: Cell
+    own: StoredCell
     scaling: Scaling
     warping: Warping | None
 

@@ -16,7 +16,7 @@ from ..numerics.tree import place
 from ..rows.ids import Id
 from ..rows.rows import SiteRows
 from ..rows.scaling import Scaling
-from ..rows.store.segment import Cell
+from ..rows.store.segment import StoredCell
 from ..rows.store.store import Store
 from .additive_model import of_id
 from .site_files import SiteFile, SitePart, SiteReader, site_rows
@@ -148,7 +148,7 @@ class SitesOnDisk:
 class SiteCell:
     """A cell of a store, and where the sites of its rows are."""
 
-    own: Cell
+    own: StoredCell
     offset: int  # position of the first row of its segment
 
     @property

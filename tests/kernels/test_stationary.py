@@ -73,7 +73,7 @@ def test_every_kernel_of_a_distance_has_categories_and_no_other():
     assert {"RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic"} <= {
         cls.__name__ for cls in FAMILIES
     }
-    with pytest.raises(ValueError, match="Hat has none"):
+    with pytest.raises(ValueError, match="Hat takes none"):
         kernels.Hat(categories=0)
 
 
