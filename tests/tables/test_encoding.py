@@ -88,7 +88,7 @@ def test_levels_are_told_apart_by_type():
     table = np.array([["1"], [1], [True], [1.0], ["1"], [None]], dtype=object)
     codes = Encoding.learn(table).forward(table)[:, 0]
     assert len(set(codes)) == 4 and codes[0] == codes[4] and codes[1] == codes[3]
-    with pytest.raises(ValueError, match="no level"):
+    with pytest.raises(ValueError, match="not a level"):
         Encoding.learn(np.array([["a"], [(1, 2)]], dtype=object))
 
 

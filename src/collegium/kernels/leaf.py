@@ -139,7 +139,7 @@ class Leaf(Kernel):
         if levels and self.sees_columns:
             names = ", ".join(map(repr, levels.values()))
             raise ValueError(
-                f"{type(self).__name__} treats the columns {names} as numbers, but they hold "
+                f"{type(self).__name__} takes the columns {names} for numbers, but they hold "
                 f"levels: give {type(self).__name__}(columns=…) without them, or Group(columns=…)"
             )
         return self

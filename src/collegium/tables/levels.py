@@ -53,8 +53,8 @@ def level_key(value: Any) -> Key | None:
     if type(value).__name__ == "Interval":  # of pandas, as `cut` makes them
         return "interval", str(value)
     raise NoLevel(
-        f"{value!r} of type {type(value).__name__} is no level: the argument must be a string, a "
-        "number, a boolean or a date"
+        f"{value!r} of type {type(value).__name__} is not a level: the argument must be a string, "
+        "a number, a boolean or a date"
     )
 
 
@@ -101,8 +101,8 @@ def coded(values: Iterable[Any]) -> tuple[Array, list[Key]]:
         known = {value: k for k, value in enumerate(dict.fromkeys(each))}
     except TypeError as error:
         raise NoLevel(
-            f"{error}: that is no level; the argument must be a string, a number, a boolean or a "
-            "date"
+            f"{error}: that is not a level; the argument must be a string, a number, a boolean or "
+            "a date"
         ) from error
     codes = np.fromiter(map(known.__getitem__, each), np.int64, len(own))
     return recoded(codes, known if alike else [value for _, value in known])

@@ -126,7 +126,7 @@ def working(path: Path, *, go_on: Callable[[Path], bool] = lambda work: False) -
 
     The remains of a process that was killed or interrupted are used if one can `go_on` from them.
     """
-    with told(path):
+    with remedies(path):
         there, work = path.exists(), path / UNFINISHED
         path.mkdir(exist_ok=True)
         known = work.is_dir() and go_on(work)
@@ -146,15 +146,15 @@ def working(path: Path, *, go_on: Callable[[Path], bool] = lambda work: False) -
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def remedies(path: Path) -> Iterator[None]:
     """Give errors of the system a remedy."""
     try:
         yield
     except OSError as error:
-        raise _told(error, path) from error
+        raise _with_remedy(error, path) from error
 
 
-def _told(error: OSError, path: Path) -> OSError:
+def _with_remedy(error: OSError, path: Path) -> OSError:
     """Add a remedy to an error that comes from the store, not from the source of rows."""
     own = error.filename is None or Path(error.filename).is_relative_to(path)
     if error.errno in _FULL:

@@ -217,7 +217,7 @@ class Store:
         unknown = np.setdiff1d(ids, np.concatenate(found))
         if unknown.size:
             raise ValueError(f"row {unknown[0]} is not in the store, or forgotten already")
-        with folder.told(self.path):
+        with folder.remedies(self.path):
             folder.write_tombstones(self.path, np.union1d(self._tombstones, ids))
         self._read()
 
