@@ -11,7 +11,7 @@ import numpy as np
 from ..kernels import Kernel, Leaf, Sum
 from ..kernels.columns import On, Wrapped
 from ..kernels.composite import Composite
-from ..kernels.scored import Scored
+from ..kernels.wrapped.scored import Scored
 from ..rows.metric import column_scales
 from ..tables.reading import DATE, LEVELS
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..numerics.records import record
-from .base import Kernel
-from .columns import Wrapped
-from .composite import Composite
-from .embedding import Embedding, points
-from .stationary import Stationary
-from .tuning import TUNING
+from ...numerics.records import record
+from ..base import Kernel
+from ..columns import Wrapped
+from ..composite import Composite
+from ..embedding import Embedding, points
+from ..stationary import Stationary
+from ..tuning import TUNING
 
 Array = np.ndarray
 #: Stands for every level that has a score: no level has this code.
@@ -87,7 +87,7 @@ class Scored(Wrapped):
     --------
     >>> import numpy as np
     >>> from collegium.kernels import Matern32, Scored
-    >>> from collegium.kernels.scored import LevelScores
+    >>> from collegium.kernels.wrapped.scored import LevelScores
     >>> grades = LevelScores(0, codes=np.array([0.0, 1.0, 2.0]), values=np.array([-1.0, -0.9, 2.0]))
     >>> kernel = Scored(Matern32(length_scale=[5.0, 1.0], categories=0), [grades])
     >>> kernel.value(np.array([[0.0], [1.0], [2.0]])).round(2)

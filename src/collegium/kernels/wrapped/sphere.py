@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import Columns, Kernel
-from .columns import On, Wrapped
-from .embedding import Embedding, Globe, on_globe
+from ..base import Columns, Kernel
+from ..columns import On, Wrapped
+from ..embedding import Embedding, Globe, on_globe
 
 Array = np.ndarray
 
