@@ -16,7 +16,7 @@ ROOMS = (
     "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
     "likelihoods",
     "answers", "learning", "averaging", "errors", "transforms", "modelfile", "interface",
-    "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
+    "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import bases, combination, densities, dof, observation, plots, priors, selection
     from .combining.regressor import CommitteeOf
     from .committee.classifier import CommitteeClassifier
-    from .committee.experts_regressor import ExpertsRegressor
+    from .committee.experts import ExpertsRegressor
     from .committee.regressor import CommitteeRegressor
     from .deployment import load, warm_up
     from .filter.regressor import RegressionFilter
@@ -85,7 +85,7 @@ ESTIMATORS = {
     "CommitteeClassifier": "committee.classifier",
     "CommitteeOf": "combining.regressor",
     "CommitteeRegressor": "committee.regressor",
-    "ExpertsRegressor": "committee.experts_regressor",
+    "ExpertsRegressor": "committee.experts",
     "ModelFileError": "modelfile.errors",
     "NystromRegressor": "sparse.nystrom_regressor",
     "OnlineGPClassifier": "online.classifier",

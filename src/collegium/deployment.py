@@ -162,7 +162,7 @@ def _committee_regressor() -> None:
 
 
 def _experts_regressor() -> None:
-    from .committee import experts_regressor  # noqa: F401
+    from .committee import experts as experts_regressor
 
 
 def _committee_classifier() -> None:

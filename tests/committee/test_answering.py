@@ -19,8 +19,8 @@ from collegium import (
 )
 from collegium.answers.cells import CellPredictor
 from collegium.answers.predictors import Local
-from collegium.committee import answering
-from collegium.committee.answering import AnswerTimeWarning, Fast, power_of_variances
+from collegium.pipeline import answering
+from collegium.pipeline.answering import AnswerTimeWarning, Fast, power_of_variances
 from collegium.errors.errors import ErrorPredictor
 from collegium.kernels import Matern32, Matern52
 

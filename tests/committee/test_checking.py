@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collegium.committee.checking import HELD_OUT, telling
+from collegium.pipeline.checking import HELD_OUT, telling
 
 
 def test_heavy_tails_take_more_rows():

@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels, observation
-from collegium.committee import latent_fitting as latent
+from collegium.pipeline.swept import system as latent_fitting as latent
 from collegium.interface.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
 

@@ -398,7 +398,7 @@ def test_one_sweep_is_the_committee_machine():
 def test_restless_messages_are_warned_of(monkeypatch):
     X, y = labelled()
     for sweeps, tol, most in ((2, 1e-3, 1.0), (4, 1e-8, 1e-3)):
-        monkeypatch.setattr("collegium.committee.latent_arguments.MOST_SWEEPS", sweeps)
+        monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", sweeps)
         with pytest.warns(ConvergenceWarning, match=f"after {sweeps} sweeps"):
             assert tol < classifier(sweeps=Sweeps(tol=tol)).fit(X, y).change_ < most
     with warnings.catch_warnings():
@@ -412,7 +412,7 @@ def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     X, y = labelled()
     model = classifier("transductive", sweeps=Sweeps(tol=1e-8))
     with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
-        few.setattr("collegium.committee.latent_arguments.MOST_SWEEPS", 3)
+        few.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
         model.fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps") as caught:
         model.predict_proba(X[:45])

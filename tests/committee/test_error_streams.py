@@ -8,7 +8,7 @@ import pytest
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.committee import errors_stream_fitting
+from collegium.pipeline.stream import errors as errors_stream_fitting
 from collegium.errors.checked import FIRST, KEPT, LOOKED, Checked
 from collegium.errors.errors import Errors
 from collegium.errors.features import ScaleInputs

@@ -472,7 +472,7 @@ def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
 def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
     X, y = rows_for(given)
     chosen = {**given, **VARIANTS["transductive"]}
-    monkeypatch.setattr("collegium.committee.latent_arguments.MOST_SWEEPS", 3)
+    monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model = CommitteeRegressor(**chosen, sweeps=Sweeps(tol=1e-8)).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):

@@ -8,11 +8,11 @@ import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
 from collegium.committee import checking, fitting
-from collegium.committee.arguments import Settings
-from collegium.committee.cost import Speed
-from collegium.committee.latent_arguments import latent_settings
-from collegium.committee.latent_plan import LatentPlan
-from collegium.committee.plan import CAREFUL, CHECKS, EFFORTS, Plan
+from collegium.pipeline.settings import Settings
+from collegium.pipeline.cost import Speed
+from collegium.pipeline.swept.settings import latent_settings
+from collegium.pipeline.swept.plan import LatentPlan
+from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
@@ -218,7 +218,7 @@ def test_given_anchors_count():
 
 
 def test_without_limits_and_words_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr("collegium.committee.plan.Speed", None)
+    monkeypatch.setattr("collegium.pipeline.plan.Speed", None)
     X, y = rows(50)
     arguments = dict(kernel=kernels.RBF(1.0, 1.0), noise=0.1, learn=False)
     assert CommitteeRegressor(**arguments).fit(X, y).n_chunks_ == 1

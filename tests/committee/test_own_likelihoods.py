@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 
 from collegium import CommitteeRegressor, kernels, observation
 from collegium.committee.classes import LINKS
-from collegium.committee.latent_arguments import LIKELIHOODS
+from collegium.pipeline.swept.settings import LIKELIHOODS
 from collegium.observation import Gaussian, Scalar, StudentT, check
 from collegium.rows.scaling import Scaling
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import CG, CommitteeRegressor, kernels
-from collegium.committee import errors_fitting
+from collegium.pipeline import errors as errors_fitting
 
 COMMITTEE = {"chunk_size": 60, "anchors": 12, "n_local": 20, "random_state": 0}
 
@@ -73,7 +73,7 @@ def test_variances_are_those_of_the_committee(learnt, held):
 def test_stopped_at_once_errors_are_the_committees_own(learnt, held, monkeypatch):
     CommitteeRegressor(**learnt, **COMMITTEE).fit(*uneven())
     own = held["at"]
-    monkeypatch.setattr("collegium.committee.plan.Plan.enough", lambda plan: True)
+    monkeypatch.setattr("collegium.pipeline.plan.Plan.enough", lambda plan: True)
     CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(*uneven())
     assert_allclose(held["at"].mean, own.mean, rtol=1e-9, atol=1e-9)
 

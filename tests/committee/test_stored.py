@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.committee import stored_fitting
+from collegium.pipeline.kept import filling as stored_fitting
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.messages.committee import Committee

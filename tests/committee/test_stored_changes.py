@@ -141,7 +141,7 @@ def test_equal_rows_are_one(tmp_path):
 
 
 def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, monkeypatch):
-    from collegium.committee import stored_fitting
+    from collegium.pipeline.kept import filling as stored_fitting
     from collegium.rows.store.sample import splitmix64
 
     monkeypatch.setattr(stored_fitting, "SAMPLE", 50)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier
-from collegium.committee.classes_fitting import problems
+from collegium.committee.labels import problems
 from collegium.kernels import Matern32
 from collegium.rows.store.store import Store
 from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents

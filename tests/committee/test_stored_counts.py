@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.committee import stored_sweeps
+from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.kernels import Matern32
 from collegium.rows.chunk import Chunk
 from collegium.rows.store.store import Store

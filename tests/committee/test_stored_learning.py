@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from collegium.committee.stored_learning import StoredPool
-from collegium.committee.stored_rows import OnDisk
+from collegium.pipeline.kept.pool import StoredPool
+from collegium.pipeline.kept.disk import OnDisk
 from collegium.kernels import Matern32
 from collegium.learning.pool import AROUND
 from collegium.rows.metric import Metric

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor, SparseGPRegressor
-from collegium.committee.fitting import free_scale
+from collegium.pipeline.fitting import free_scale
 from collegium.kernels import Constant, Matern32, Trend
 from collegium.kernels.trend import has_trend
 from collegium.learning.trend import Lines

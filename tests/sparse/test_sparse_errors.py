@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import SparseGPRegressor
-from collegium.committee.arguments import Settings
-from collegium.committee.checking import LeftOut
+from collegium.pipeline.settings import Settings
+from collegium.pipeline.checking import LeftOut
 from collegium.interface.arguments import NOISES
 from collegium.rows.rows import Rows
 from collegium.sparse.methods import METHODS

@@ -12,8 +12,8 @@ from ..interface.arguments import check_square, choose_engine, number_or_auto, w
 from ..interface.limits import answer_time_allowed
 from ..numerics.threads import single_threaded
 from .answer_arguments import check_answer_time
-from .answering import chosen, due, with_n_local
-from .arguments import nearest_rows
+from ..pipeline.answering import chosen, due, with_n_local
+from ..pipeline.settings import nearest_rows
 
 #: Names of predictors that are not the model's own.
 OTHER_WAYS = ("n_local=", "answer_time=")

@@ -13,7 +13,7 @@ from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
-from .latent_model import LatentModel
+from ..pipeline.swept.model import LatentModel
 
 Array = np.ndarray
 LINKS = {

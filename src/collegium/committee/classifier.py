@@ -19,8 +19,8 @@ from ..interface.tables import as_source
 from ..interface.validation import check_queries
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
-from .additive_model import owners_with
-from .arguments import Settings
+from ..pipeline.sums import owners_with
+from ..pipeline.settings import Settings
 from .classes import (
     chosen_link,
     class_weights,
@@ -30,10 +30,10 @@ from .classes import (
     log_probabilities,
     moved,
 )
-from .classes_fitting import add_labels
-from .latent_arguments import latent_settings
-from .latent_model import LatentModel
-from .latent_stream_fitting import with_kernel_of
+from .labels import add_labels
+from ..pipeline.swept.settings import latent_settings
+from ..pipeline.swept.model import LatentModel
+from ..pipeline.swept.adding import with_kernel_of
 from .rows_classifier import FromLabelledRows
 
 Array = np.ndarray

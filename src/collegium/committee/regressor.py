@@ -24,16 +24,16 @@ from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..sources.source import Source
-from .additive_model import owners_with
+from ..pipeline.sums import owners_with
 from .answering_regressor import InTime
 from .fitted_regressor import Fitted
-from .job_fitting import stream_job
-from .latent_arguments import check_same_kind, chosen
-from .latent_stream_fitting import add_regression_rows
+from ..pipeline.job import stream_job
+from ..pipeline.swept.settings import check_same_kind, chosen
+from ..pipeline.swept.adding import add_regression_rows
 from .rows_regressor import FromRows
-from .stored_fitting import add_stored_rows
-from .stored_latent_fitting import add_stored_sites
-from .stream_fitting import add_rows
+from ..pipeline.kept.filling import add_stored_rows
+from ..pipeline.swept.stored import add_stored_sites
+from ..pipeline.stream.adding import add_rows
 
 Array = np.ndarray
 

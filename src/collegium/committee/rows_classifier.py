@@ -29,11 +29,11 @@ from ..rows.scaling import MOST_COPIES
 from ..rows.store.records import Block
 from ..rows.store.store import Store
 from ..sources.source import Skipped, Source
-from .arguments import Settings
+from ..pipeline.settings import Settings
 from .classes import class_weights, counts, kept_rows, of_weight, ripe, warn_of_ids
-from .classes_fitting import model_of_labels, model_of_stored_labels
-from .latent_model import LatentModel
-from .stored_fitting import filled_store
+from .labels import model_of_labels, model_of_stored_labels
+from ..pipeline.swept.model import LatentModel
+from ..pipeline.kept.filling import filled_store
 
 Array = np.ndarray
 #: Classes of a file, at most: more are numbers to be predicted, or names.

@@ -31,14 +31,14 @@ from ..rows.scaling import MOST_COPIES
 from ..rows.store.records import Block
 from ..sources.source import Skipped, Source
 from .answer_arguments import check_answer_time
-from .arguments import Settings
-from .fitting import GaussianSystem, fit_model, warped
-from .job_fitting import fit_job, stream_job
-from .latent_arguments import check_latent_rows, chosen, regression_settings, sweeps_asked
-from .latent_fitting import fit_regression
-from .stored_fitting import filled_store, fit_stored, store_and_fit
-from .stored_latent_fitting import fit_stored_regression
-from .stream_fitting import chunks_of
+from ..pipeline.settings import Settings
+from ..pipeline.fitting import GaussianSystem, fit_model, warped
+from ..pipeline.job import fit_job, stream_job
+from ..pipeline.swept.settings import check_latent_rows, chosen, regression_settings, sweeps_asked
+from ..pipeline.swept.system import fit_regression
+from ..pipeline.kept.filling import filled_store, fit_stored, store_and_fit
+from ..pipeline.swept.stored import fit_stored_regression
+from ..pipeline.stream.adding import chunks_of
 
 
 @dataclass(frozen=True, eq=False)

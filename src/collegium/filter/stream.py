@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..committee.fitting import choose_scaling
+from ..pipeline.fitting import choose_scaling
 from ..engines import engine_for
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..committee.fitting import choose_scaling
-from ..committee.following import gain
+from ..pipeline.fitting import choose_scaling
+from ..pipeline.stream.following import gain
 from ..engines import engine_for
 from ..errors.checked import Checked, with_checked_errors
 from ..errors.errors import ErrorPredictor, Errors

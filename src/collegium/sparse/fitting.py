@@ -9,18 +9,18 @@ import numpy as np
 
 from ..answers.predictors import Global
 from ..answers.transductive import Joint
-from ..committee.additive_model import Additive
-from ..committee.checking import LeftOut
-from ..committee.errors_fitting import ERROR_ROWS, inputs_left_out, learnt
-from ..committee.errors_stream_fitting import checked_first, with_checked_errors
-from ..committee.fitting import (
+from ..pipeline.sums import Additive
+from ..pipeline.checking import LeftOut
+from ..pipeline.errors import ERROR_ROWS, inputs_left_out, learnt
+from ..pipeline.stream.errors import checked_first, with_checked_errors
+from ..pipeline.fitting import (
     Draft,
     anchors_for,
     given_anchors,
     hyperparameters,
     scaled_draft,
 )
-from ..committee.job_fitting import Job
+from ..pipeline.job import Job
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..committee.arguments import Settings
-from ..committee.fitting import fit_model
-from ..committee.job_fitting import Job
+from ..pipeline.settings import Settings
+from ..pipeline.fitting import fit_model
+from ..pipeline.job import Job
 from ..interface.arguments import check_square, yes_or_no
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..committee.additive_model import owners_with
-from ..committee.arguments import Settings
-from ..committee.fitting import fit_model
-from ..committee.job_fitting import fit_job, stream_job
-from ..committee.stream_fitting import chunks_of
+from ..pipeline.sums import owners_with
+from ..pipeline.settings import Settings
+from ..pipeline.fitting import fit_model
+from ..pipeline.job import fit_job, stream_job
+from ..pipeline.stream.adding import chunks_of
 from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
 from ..interface.effects import Explained
 from ..interface.estimator import all_or_nothing, fitted

@@ -1,0 +1,242 @@
+"""ExpertsRegressor: Gaussian processes on chunks, combined query by query."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ..combining.pointwise import RULES
+from ..interface.arguments import check_chunk_id, one_of
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.regressor import Regressor
+from ..interface.stream import grow
+from ..interface.tables import reads_sources
+from ..interface.validation import check_outputs, check_rows
+from ..numerics.threads import single_threaded
+from ..rows.rows import Rows
+from ..pipeline.sums import owners_with
+from ..pipeline.settings import Settings
+from ..pipeline.fitting import GaussianSystem, fit_model
+from ..pipeline.job import fit_job, stream_job
+from ..pipeline.stream.adding import add_rows
+
+#: The rules of `combining.pointwise`, and nested kriging.
+COMBINATIONS = (*(rule for rule in RULES if rule != "bcm"), "npae")
+
+
+class ExpertsRegressor(Regressor):
+    """Gaussian-process regression by experts that answer on their own, as published.
+
+    Every chunk of rows is a Gaussian process of its own, all with one kernel and noise; their
+    answers are combined query by query. Where all rows fit one chunk this is the exact Gaussian
+    process. `CommitteeRegressor`, whose chunks send messages that add up jointly, is more
+    accurate at the same cost; these are here to be compared with.
+
+    Parameters
+    ----------
+    kernel : kernel of collegium or scikit-learn, default=None
+        As in `CommitteeRegressor`; None: a Matérn or squared exponential is chosen.
+    combination : {"poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter"}, default="grbcm"
+        Products of experts, plain and generalised; the robust and the generalised robust
+        committee machine (Deisenroth & Ng 2015; Liu et al. 2018); nested kriging (Rullière et
+        al. 2018), which costs O(n²) a query; the Wasserstein barycentre (Cohen et al. 2020).
+        None but "npae" gives covariances between queries.
+    partition : {"balanced", "kmeans", "random", "time"} or array of n labels
+        How rows are dealt to experts (labels: in `fit`; a stream is cut as it comes).
+    chunk_size : int or "auto"
+        Rows of an expert. "auto": all of up to 2000 rows, otherwise 500.
+    communication : int or "auto"
+        "grbcm": rows that all experts share. "auto": as many as an expert has.
+    noise : "constant", float or array of p, default="constant"
+        Noise variance in the units of y squared, kept as given; "constant": learnt, the same
+        everywhere.
+    learn : bool, default=True
+        Learn the hyperparameters by the evidence of some clusters of rows. False: take `kernel`
+        and `noise` as they are.
+    n_starts : int, default=1
+        Starting points of the final optimisation.
+    categorical_features, time_limit, memory_limit, engine, n_jobs, random_state, verbose : as in
+        `CommitteeRegressor`
+
+    Attributes
+    ----------
+    kernel_, noise_ : the kernel and noise used, in the units of X and y.
+    n_chunks_ : int, experts; the communication set of "grbcm" counts as one.
+    chunk_size_ : int, rows of an expert.
+    log_evidence_ : float, log p(y | X) of independent experts, summed over outputs.
+    effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.
+
+    Notes
+    -----
+    All rows are kept. The error bars are those of the combination: unlike those of
+    `CommitteeRegressor` they are not checked on held-out rows. "rbcm" and "poe" count what
+    experts share several times and are overconfident, as published (Liu et al. 2018 prove it):
+    on draws from a Matérn 3/2 in five columns their 95 % intervals cover some 55–90 % and 50–65 %
+    of new rows; "gpoe" is on the safe side, "grbcm" and "npae" cover 95–98 %.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collegium import ExpertsRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(300, 1))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> model = ExpertsRegressor(combination="rbcm", chunk_size=100, random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), model.n_chunks_
+    (True, 3)
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        combination="grbcm",
+        partition="balanced",
+        chunk_size="auto",
+        communication="auto",
+        noise="constant",
+        learn=True,
+        n_starts=1,
+        categorical_features="from_dtype",
+        time_limit=None,
+        memory_limit=None,
+        engine=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.combination = combination
+        self.partition = partition
+        self.chunk_size = chunk_size
+        self.communication = communication
+        self.noise = noise
+        self.learn = learn
+        self.n_starts = n_starts
+        self.categorical_features = categorical_features
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    takes_tables = True
+    sums_messages = True
+
+    @all_or_nothing
+    @reads_sources
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
+        y : array-like of shape (n,) or (n, p), or the name of a column of the frame X
+        sample_weight : array-like of shape (n,), default=None
+            A weight w means w equal rows.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        with single_threaded():
+            self._keep(self._made_of(settings, rows, settings.labels(rows.X.shape[0])))
+        return self
+
+    @all_or_nothing
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        chunk_id: int | str | None = None,
+    ) -> Self:
+        """Learn from more rows, which become experts of their own.
+
+        Rows wait in one expert until there are enough for a kernel (and for the communication
+        set of "grbcm"), unless these are given.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`
+        chunk_id : int or str, default=None
+            A name for these rows, for `forget` and `merge`; None: numbers.
+
+        Returns
+        -------
+        self
+        """
+        model, settings = getattr(self, "model_", None), self._settings()
+        chunk_id = check_chunk_id(chunk_id, None if model is None else model.ids)
+        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=model is None)
+        if model is None:
+            self.y_ndim_ = y_ndim
+        else:
+            check_outputs(rows, model.scaling)
+        check = self._check_of(rows.w.size, self._arrived(rows))
+
+        more = rows.w.size
+
+        def begin(rows: Rows, earlier: Any) -> Any:
+            owners = owners_with(earlier, rows.w.size - more, chunk_id, more)
+            return self._made_of(
+                settings, rows, None, streaming=True, earlier=earlier, owners=owners
+            )
+
+        def absorb(model: Any, rows: Rows) -> Any:
+            return add_rows(model, stream_job(self, settings, rows, chunk_id), check)
+
+        with single_threaded():
+            self._keep(grow(model, rows, begin, absorb), check)
+        return self
+
+    @all_or_nothing
+    def relearn(self) -> Self:
+        """Learn hyperparameters and chunks anew from all rows so far.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        settings, sizes = self._settings(), self.model_.sizes
+        labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+        model = self.model_
+        owners = model.given_owners() if labels is None else None
+        with single_threaded():
+            self._keep(self._made_of(settings, model.rows(), labels, owners=owners))
+        return self
+
+    def _made_of(self, settings, rows, labels, **stream: Any) -> Any:
+        return fit_model(GaussianSystem(), fit_job(self, settings, rows, labels, **stream))
+
+    def _settings(self) -> Settings:
+        rule = one_of(self.combination, "combination", COMBINATIONS)
+        if isinstance(self.learn, str):
+            raise ValueError(f"learn={self.learn!r}: give True or False")
+        if rule != "grbcm" and not (
+            isinstance(self.communication, str) and self.communication == "auto"
+        ):
+            raise ValueError(
+                f"communication means nothing with combination={rule!r}, whose experts share no "
+                "rows: leave it out"
+            )
+        return Settings.of(self)
+
+    kernel_ = fitted("kernel_in_units", "The kernel in the units of X and y.")
+    noise_ = fitted("noise_in_units", "The noise variance in the units of y.")
+    n_chunks_ = fitted("n_chunks", "Experts; a communication set counts as one.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    basis_id_ = fitted("basis_id", "Hash of kernel, noise and scaling of y.")
+    chunk_size_ = fitted("chunk_size", "Rows of an expert, at most.")
+    log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
+    effective_dof_ = fitted("effective_dof", "P_eff = trace K(K + noise·I)⁻¹ of the rows fitted.")
+    scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -1,0 +1,123 @@
+"""What is to be fitted, and how: rows, the ids they came with, and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..interface.encoded import columns_of
+from ..interface.progress import Progress
+from ..interface.validation import generator
+from ..kernels import Kernel
+from ..rows.chunk import Chunk, cut_rows
+from ..rows.ids import ChunkIds, Id, Owners
+from ..rows.metric import Metric
+from ..rows.partition import chunk_groups
+from ..rows.rows import Rows
+from ..rows.scaling import merged, merged_apart
+from ..transforms.warping import Warping
+from .settings import Settings
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is to be fitted, and how."""
+
+    rows: Rows  # in the units of the user or transformed, equal ones merged
+    labels: Array | None  # numbers of the rows' chunks, where these are given
+    settings: Settings
+    rng: np.random.Generator
+    say: Progress
+    streaming: bool = False
+    earlier: Any = None  # the model of the same stream, some rows ago
+    chunk_id: Id | None = None  # of all rows, where it is given
+    owners: Owners | None = None  # the ids that rows of a waiting stream came with
+    warping: Warping | None = None  # by which rows were transformed; None: they were not
+    came: Rows | None = None  # rows before that
+
+    @property
+    def chunk_size(self) -> int:
+        return self.settings.chunk_rows(self.rows.X.shape[0], streaming=self.streaming)
+
+    def groups(self, kernel: Kernel) -> list[Array]:
+        """The rows of each chunk, cut in the metric of a kernel."""
+        return self.chunks(kernel)[0]
+
+    def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
+        """The rows of each chunk, and its id; rows of different owners are kept apart."""
+        X, rule = self.rows.X, self.settings.rule
+        if self.owners is None:
+            points = Metric.of(kernel, X).forward(X)
+            rng = self.rng if self.chunk_id is None else named_rng()
+            groups = chunk_groups(points, self.labels, rule, self.chunk_size, rng)
+            return groups, list(range(len(groups)))
+        groups, ids = [], list[Any]()
+        for k, id in enumerate(self.owners.ids):
+            own = np.flatnonzero(self.owners.of_row == k)
+            points = Metric.of(kernel, X[own]).forward(X[own])
+            size = self.settings.chunk_rows(own.size, streaming=self.streaming)
+            parts = chunk_groups(points, None, rule, size, named_rng())
+            groups += [own[part] for part in parts]
+            ids += [(id, i) for i in range(len(parts))]
+        return groups, ids
+
+    def ids(self, count: int) -> ChunkIds:
+        """Those of a model of these rows in so many chunks."""
+        return ChunkIds.numbered(count) if self.owners is None else ChunkIds.of(self.owners.ids)
+
+    def more_chunks(
+        self, groups: list[Array], rows: Rows, ids: ChunkIds, receipt_of: int | None
+    ) -> tuple[list[Chunk], ChunkIds]:
+        """Chunks of these rows, in other units, for a model that has ids; and all ids after them.
+
+        `receipt_of`: the number of anchors, where rows are not kept.
+        """
+        if self.chunk_id is None:
+            names = range(ids.next, ids.next + len(groups))
+            return cut_rows(rows, groups, names), ids.more(len(groups))
+        chunks = cut_rows(rows, groups, [(self.chunk_id, i) for i in range(len(groups))])
+        ids = ids + ChunkIds.of([self.chunk_id])
+        return chunks, ids if receipt_of is None else ids.with_receipts(chunks, receipt_of)
+
+    def seen_by(self, model: Any) -> Job:
+        """With rows transformed as those of the model were."""
+        if model.warping is None:
+            return self
+        return replace(
+            self, rows=model.warping.rows(self.rows), warping=model.warping, came=self.rows
+        )
+
+    def alone(self, groups: list[Array]) -> bool:
+        """Whether all rows are one chunk that is kept: the exact GP, which needs no anchors."""
+        s, n = self.settings, self.rows.X.shape[0]
+        if self.streaming and n < s.enough():
+            return True
+        one = len(groups) == 1 if self.owners is None else n <= self.chunk_size
+        return one and s.keeps_rows and s.enough() > 0
+
+
+def named_rng() -> np.random.Generator:
+    """For rows with an id: they are cut alike whenever and wherever they come."""
+    return np.random.default_rng(0)
+
+
+def fit_job(
+    estimator: Any, settings: Settings, rows: Rows, labels: Array | None = None, *,
+    streaming: bool = False, earlier: Any = None, owners: Owners | None = None,
+) -> Job:  # fmt: skip
+    """To make a model of rows."""
+    settings = settings.for_columns(columns_of(estimator))
+    rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.in_order)
+    rng = generator(estimator.random_state)
+    return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)
+
+
+def stream_job(estimator: Any, settings: Settings, rows: Rows, chunk_id: Id | None = None) -> Job:
+    """To add rows to a model."""
+    rows, _ = merged(rows, None, in_order=settings.in_order)
+    rng = generator(estimator.random_state)
+    return Job(rows, None, settings, rng, estimator._say(), streaming=True, chunk_id=chunk_id)

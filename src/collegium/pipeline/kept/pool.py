@@ -1,0 +1,88 @@
+"""Learning from rows on disk: a sample of all, and what is near at full density."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...kernels import Kernel
+from ...learning.pool import AROUND, Pool
+from ...rows.metric import Metric
+from ...rows.rows import Rows
+from ...rows.scaling import Balance
+from .disk import OnDisk
+
+Array = np.ndarray
+
+
+class StoredPool(Pool):
+    """Rows of a store. Those that were asked for stay in memory, the sample first.
+
+    Clusters of a thin sample would mislead: far rows show little of the noise. So clusters are
+    the rows nearest to some of the sample, of all that there are.
+    """
+
+    def __init__(
+        self, kept: OnDisk, positions: Array, sample: Rows,
+        weigh: Callable[[Array], Array] | None = None,
+    ) -> None:  # fmt: skip
+        """`sample`: the rows at these positions, as a model sees them."""
+        weigh = weigh or weights_to_learn_by(sample)
+        super().__init__(replace(sample, w=weigh(sample.w)))
+        self._kept, self._at, self._first, self._weigh = kept, positions, self.rows, weigh
+
+    @property
+    def n(self) -> int:
+        return len(self._kept.store)
+
+    @property
+    def sample(self) -> Rows:
+        return self._first
+
+    def clusters(
+        self, kernel: Kernel, size: int, count: int, rng: np.random.Generator
+    ) -> list[Array]:
+        first, n = self._first, self._first.w.size
+        seeds = rng.choice(n, min(count, max(1, self.n // size), n), replace=False)
+        found = self._near(kernel).nearest(first.X[seeds], min(size, self.n))
+        return [np.sort(group) for group in self._numbers(found)]
+
+    def around(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
+        near = self._near(kernel)
+        found = []
+        for group in groups:
+            places = near.metric.forward(self.rows.X[group])
+            centre = near.metric.backward(places.mean(axis=0))[None]
+            number = self._numbers(near.nearest(centre, min(AROUND + group.size, self.n)))[0]
+            others = number[~np.isin(number, group)][:AROUND]
+            found.append((group, np.sort(others)))
+        return found
+
+    def near(self, kernel: Kernel, held_out: Array, k: int) -> Array:
+        k = min(k, self.n - 1)
+        found = self._numbers(self._near(kernel).nearest(self._first.X[held_out], k + 1))
+        own = found == held_out[:, None]
+        own[~own.any(axis=1), -1] = True  # not found among its duplicates: drop the farthest
+        return found[~own].reshape(held_out.size, k)
+
+    def _near(self, kernel: Kernel) -> OnDisk:
+        return replace(self._kept, metric=Metric.of(kernel, self._first.X))
+
+    def _numbers(self, positions: Array) -> Array:
+        """Where rows of the store are in `rows`, which takes up those that are new."""
+        new = np.setdiff1d(positions, self._at)
+        if new.size:
+            more = self._kept.take(new)
+            self.rows = self.rows + replace(more, w=self._weigh(more.w))
+            self._at = np.concatenate([self._at, new])
+        order = np.argsort(self._at)
+        return order[np.searchsorted(self._at, positions, sorter=order)]
+
+
+def weights_to_learn_by(sample: Rows) -> Callable[[Array], Array]:
+    """See `rows.scaling.for_learning`; by the sample for all rows."""
+    if (sample.w == 1.0).all():
+        return lambda w: w
+    return Balance.of(sample)
