@@ -65,7 +65,7 @@ def test_sources_import_little():
 
 
 def test_pyarrow_is_asked_for_in_one_place():
-    users = [p.name for p in ROOT.rglob("*.py") if 'library("pyarrow' in p.read_text()]
+    users = [p.name for p in ROOT.rglob("*.py") if "pyarrow(" in p.read_text()]
     assert users and all((ROOT / "sources" / name).exists() for name in users)
     asked = [p.relative_to(ROOT) for p in ROOT.rglob("*.py") if '"pyarrow"' in p.read_text()]
     # The second reads tables that are pyarrow's already.

@@ -136,9 +136,11 @@ def outcome(copy: Path, mutant: Mutant, seconds: float, own: bool) -> str:
     compiled = b"numba" in before or b"leaf" in before
     path.write_bytes(before[: mutant.start] + mutant.new.encode() + before[mutant.end :])
     room = mutant.path.parts[0]
-    caches = [
-        copy / "src" / "collegium" / name / "__pycache__" for name in (room, *CALLERS.get(room, ()))
+    package = copy / "src" / "collegium"
+    files = [
+        one for name in (room, *CALLERS.get(room, ())) for one in (package / name).rglob("*.py")
     ]
+    caches = sorted({one.parent / "__pycache__" for one in files})
     if compiled:
         for cache in caches:
             shutil.rmtree(cache, ignore_errors=True)
@@ -154,7 +156,7 @@ def outcome(copy: Path, mutant: Mutant, seconds: float, own: bool) -> str:
         shutil.copy2(source / mutant.path, path)
         for cache in caches if compiled else ():
             shutil.rmtree(cache, ignore_errors=True)
-            own = source / cache.parent.name / "__pycache__"
+            own = source / cache.relative_to(package)
             if own.exists():
                 shutil.copytree(own, cache)
 

@@ -13,7 +13,7 @@ import numpy as np
 from .interface.arguments import yes_or_no
 from .interface.encoded import KnownColumns
 from .kernels import Leaf
-from .kernels.matern32 import Matern32
+from .kernels.stationary.matern32 import Matern32
 from .modelfile import files
 from .numerics import records
 

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -317,10 +318,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     """Python's own memory; rows that are mapped are not counted. What is bounded is made small:
     one copy of the rows that are more would take 1.9 MB."""
     monkeypatch.setattr(stored_fitting, "SAMPLE", 2000)
-    monkeypatch.setattr(build, "SAMPLE_ROWS", 2000)
-    monkeypatch.setattr(build, "BUCKET_BYTES", 400_000)
-    for module in (records, segment, store):
-        monkeypatch.setattr(module, "SLICE_BYTES", 200_000)
+    sizes = {"sample_rows": 2000, "bucket_bytes": 400_000, "slice_bytes": 200_000}
+    for module in (build, records, segment, store):
+        monkeypatch.setattr(module, "TUNING", replace(module.TUNING, **sizes))
     most = []
     for n in (5000, 20_000, 80_000):  # the first compiles
         X, y = some_rows(n)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from collegium.numerics.interrupts import interrupts
+from collegium.numerics.compiling import interrupts
 
 #: Calls methods many times, each interrupted by a real signal somewhat later than the last.
 SCRIPT = """

@@ -15,7 +15,7 @@ from collegium import (
 )
 from collegium.interface import effects
 from collegium.interface.summary import kinds_lines, term_words
-from collegium.kernels.scored import LevelScores
+from collegium.kernels.wrapped.scored import LevelScores
 from collegium.tables.encoding import Encoding
 
 KERNEL = kernels.RBF(60.0, [0.8, 0.8, 1.0, 3.0, 5.0, 50.0, 60.0])

@@ -281,7 +281,7 @@ def test_estimators_look_names_up_in_any_order_of_columns(name, tmp_path):
 
 def test_an_estimator_refuses_names_that_x_does_not_have():
     table, f, _ = frame(60)
-    with pytest.raises(ValueError, match="no column 'store', but 'lon', 'lat'"):
+    with pytest.raises(ValueError, match="no column 'store'; it has 'lon', 'lat'"):
         clone(ESTIMATORS["exact"]).fit(table[["lon", "lat"]], f)
     with pytest.raises(ValueError, match="are names, but X came without"):
         clone(ESTIMATORS["exact"]).fit(table.to_numpy(), f)

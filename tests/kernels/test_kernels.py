@@ -15,8 +15,8 @@ from sklearn.gaussian_process import kernels as sk
 import reference
 from collegium import kernels
 from collegium.kernels import Kernel, Leaf, Product, Sum, as_kernel, split_white
-from collegium.kernels.leaves import exp_negative, log_above_one
 from collegium.kernels.stationary import Stationary
+from collegium.kernels.stationary.leaves import exp_negative, log_above_one
 from processors import assert_same_bits
 
 D = 3
@@ -656,6 +656,28 @@ def test_a_fixed_factor_fixes_the_variance_of_the_product():
 def test_what_cannot_be_translated_is_refused(unknown):
     with pytest.raises(ValueError, match="kernel="):
         as_kernel(unknown)
+
+
+TWINS = [(cls, twin) for cls in Leaf.registry for twin in cls.sklearn_twins]
+
+
+def test_the_refusal_lists_every_kernel_and_every_twin():
+    with pytest.raises(ValueError, match="not a kernel known here") as refusal:
+        as_kernel("rbf")
+    listed = str(refusal.value)
+    assert all(f"{cls.__name__}" in listed for cls in Leaf.registry)
+    assert all(twin in listed for _, twin in TWINS)
+
+
+@pytest.mark.parametrize(("cls", "twin"), TWINS, ids=[twin for _, twin in TWINS])
+def test_twins_are_translated_by_their_class(cls, twin):
+    theirs = eval(twin if "(" in twin else f"{twin}()", {**vars(sk), "inf": np.inf})
+    assert cls.from_sklearn(theirs) is not None
+    assert [one for one in Leaf.registry if one.from_sklearn(theirs) is not None] == [cls]
+
+
+def test_every_translation_has_a_twin():
+    assert all(cls.sklearn_twins for cls in Leaf.registry if "from_sklearn" in vars(cls))
 
 
 def test_our_own_kernels_pass_through():

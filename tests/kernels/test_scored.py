@@ -10,7 +10,7 @@ import collegium
 import reference
 from collegium import CommitteeRegressor
 from collegium.kernels import RBF, Linear, Matern12, Matern32, On, RationalQuadratic, Scored
-from collegium.kernels.scored import LevelScores
+from collegium.kernels.wrapped.scored import LevelScores
 from collegium.rows.metric import Metric
 
 CODES, VALUES = np.array([0.0, 2.0, 5.0, 7.0]), np.array([-1.2, 0.1, 0.3, 1.5])
@@ -88,7 +88,7 @@ def test_labels_name_columns_of_x():
         Scored(Matern32(), [GRADES]).for_width(1)
     with pytest.raises(ValueError, match="kernel='a' of Scored"):
         Scored("a", [GRADES])
-    with pytest.raises(ValueError, match="give stationary ones"):
+    with pytest.raises(ValueError, match="give a stationary kernel"):
         Scored(Matern32() + Linear(), [GRADES])
 
 

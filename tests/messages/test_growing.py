@@ -11,7 +11,7 @@ from collegium.engines import engine_for
 from collegium.kernels import RBF, Matern32
 from collegium.messages.basis import Anchors
 from collegium.messages.committee import Committee
-from collegium.messages.growing import _most_telling, appended, badly_seen
+from collegium.messages.growing import _most_informative, appended, badly_seen
 from collegium.rows.chunk import Chunk
 
 ENGINE = engine_for(None)
@@ -119,7 +119,7 @@ def test_anchors_are_dropped_one_by_one_as_if_each_were_the_first(problem, seed)
             alpha, P = Q @ (basis.factor @ mean)[stay], (Q @ root[stay]) @ (Q @ root[stay]).T
             score = score + (alpha**2).sum(axis=1) / P.diagonal()
         stay = np.delete(stay, np.argmin(score))
-        assert_array_equal(_most_telling(basis, means, roots, stay.size), stay)
+        assert_array_equal(_most_informative(basis, means, roots, stay.size), stay)
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
@@ -129,8 +129,8 @@ def test_the_units_of_f_do_not_decide_who_is_dropped(problem, unit):
     means, roots = [rng.normal(size=(m, 2))], [rng.normal(size=(m, m))]
     other = Anchors.at(kernel, problem.Z)
     for keep in range(1, m):
-        stay = _most_telling(problem.basis, means, roots, keep)
-        assert_array_equal(_most_telling(other, means, [unit * roots[0]], keep), stay)
+        stay = _most_informative(problem.basis, means, roots, keep)
+        assert_array_equal(_most_informative(other, means, [unit * roots[0]], keep), stay)
 
 
 def test_an_anchor_that_nothing_is_known_of_is_dropped_without_a_trace(problem):

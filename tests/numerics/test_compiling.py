@@ -9,7 +9,7 @@ import numba
 import pytest
 
 import collegium
-from collegium.numerics.compiling import announce
+from collegium.numerics.compiling import announce_compiling
 
 #: Another user, who may still read everything: the interpreter can lie in a closed folder.
 ANOTHER_USER = """
@@ -71,7 +71,7 @@ def test_a_temporary_folder_takes_what_is_compiled(package, tmp_path):
 
 def test_without_any_folder_every_process_compiles(package, tmp_path):
     said = run(package, tmp_path, f"{NO_TEMPORARY_FOLDER}\n{WORK}")
-    assert said.count("every process compiles them anew") == 1
+    assert said.count("every process compiles them again") == 1
 
 
 def test_the_first_call_of_a_compiled_function_is_announced():
@@ -80,7 +80,7 @@ def test_the_first_call_of_a_compiled_function_is_announced():
         return 2 * x
 
     said = []
-    announce(double, said.append)
+    announce_compiling(double, said.append)
     double(1)
-    announce(double, said.append)
+    announce_compiling(double, said.append)
     assert len(said) == 1 and "compiling" in said[0]

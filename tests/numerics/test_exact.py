@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from collegium.numerics.exact import Exact, TooLarge
+from collegium.numerics.exact import ExactSum, TooLarge
 
 steady = settings(max_examples=60, deadline=None, derandomize=True)
 #: Of both signs and of any size that a message may have, and the edges of words.
@@ -22,7 +22,7 @@ tables = st.integers(1, 12).flatmap(lambda n: arrays(float, (n, 5), elements=num
 
 
 def total(rows):
-    found = Exact.zero(rows.shape[1])
+    found = ExactSum.zero(rows.shape[1])
     for row in rows:
         found.include(row)
     return found
@@ -115,16 +115,16 @@ def test_a_sum_that_leaves_its_range_is_refused_not_wrapped(sign):
 @pytest.mark.parametrize("bad", [2.0**126, -(2.0**126), 1e300, np.inf, -np.inf, np.nan])
 def test_a_term_that_is_too_large_or_no_number_is_refused(bad):
     with pytest.raises(TooLarge, match="noise"):
-        Exact.zero(3).include(np.array([1.0, bad, 2.0]))
+        ExactSum.zero(3).include(np.array([1.0, bad, 2.0]))
     A = np.eye(3)
     A[2, 1] = bad
     with pytest.raises(TooLarge):
-        Exact.zero(6).include(A)
+        ExactSum.zero(6).include(A)
 
 
 def test_of_a_matrix_the_lower_triangle_is_added():
     A = np.arange(16.0).reshape(4, 4) - 7.5
-    found = Exact.zero(10)
+    found = ExactSum.zero(10)
     found.include(A)
     assert_array_equal(found.value(), A[np.tril_indices(4)])
     lower = np.tril(A)
@@ -139,15 +139,15 @@ def test_zeros_are_appended():
 
 def test_words_that_do_not_belong_together_are_refused():
     """Compiled loops do not look where arrays end: a file that was made on purpose might."""
-    lo, hi, top = (getattr(Exact.zero(6), name) for name in ("lo", "hi", "top"))
+    lo, hi, top = (getattr(ExactSum.zero(6), name) for name in ("lo", "hi", "top"))
     for words in ((lo, hi[:1], top), (lo, hi, top[:1]), (lo, hi, top.astype(float))):
         with pytest.raises(ValueError, match="three words"):
-            Exact(*words)
-    found = Exact(lo, hi, top)
+            ExactSum(*words)
+    found = ExactSum(lo, hi, top)
     for values in (np.ones(7), np.ones((4, 4)), np.ones((3, 5))):
         with pytest.raises(ValueError, match="sums are not|not square"):
             found.include(values)
     with pytest.raises(ValueError, match="sums are not"):
-        found + Exact.zero(7)
+        found + ExactSum.zero(7)
     with pytest.raises(ValueError, match="sums are not"):
         found.symmetric(4)

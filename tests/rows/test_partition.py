@@ -14,9 +14,9 @@ from collegium.rows.partition import (
     by_label,
     by_time,
     evenly_spaced,
-    kmeans,
+    kmeans_clusters,
     n_parts,
-    random,
+    random_samples,
 )
 
 steady = settings(max_examples=40, deadline=None, derandomize=True)
@@ -60,14 +60,14 @@ def test_every_row_is_in_one_chunk_and_no_chunk_is_empty(rule, shape, n, size):
     groups = asked(rule, X, size)
     assert_every_row_once(groups, n)
     assert all(group.size > 0 for group in groups)
-    assert max(group.size for group in groups) <= (2 * size if rule is kmeans else size)
+    assert max(group.size for group in groups) <= (2 * size if rule is kmeans_clusters else size)
 
 
 @steady
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 3), st.integers(0, 99))
 def test_equal_sizes_differ_by_one_row_at_most(n, size, d, seed):
     X = np.random.default_rng(seed).integers(0, 5, (n, d)).astype(float)
-    for rule in (balanced, random, by_time):
+    for rule in (balanced, random_samples, by_time):
         groups = asked(rule, X, size, seed)
         sizes = [group.size for group in groups]
         assert_every_row_once(groups, n)
@@ -81,7 +81,7 @@ def test_equal_sizes_differ_by_one_row_at_most(n, size, d, seed):
 def test_kmeans_with_few_distinct_rows(n, size, distinct, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
-    groups = asked(kmeans, X, size, seed)
+    groups = asked(kmeans_clusters, X, size, seed)
     assert_every_row_once(groups, n)
     assert max(group.size for group in groups) <= 2 * size
 
@@ -107,12 +107,12 @@ def spread(X, groups):
     return np.mean(np.concatenate([((X[g] - X[g].mean(axis=0)) ** 2).sum(axis=1) for g in groups]))
 
 
-@pytest.mark.parametrize("rule", [balanced, kmeans], ids=["balanced", "kmeans"])
+@pytest.mark.parametrize("rule", [balanced, kmeans_clusters], ids=["balanced", "kmeans"])
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
 def test_clusters_keep_neighbours_together(rule, unit):
     X = np.random.default_rng(6).uniform(size=(800, 2))
     near = spread(X, asked(rule, X * unit, 50))
-    assert near < 0.15 * spread(X, asked(random, X * unit, 50))
+    assert near < 0.15 * spread(X, asked(random_samples, X * unit, 50))
 
 
 def test_bisection_cuts_across_the_widest_direction():
@@ -138,7 +138,7 @@ def test_time_chunks_are_runs_in_order():
 
 def test_random_chunks_differ_with_the_seed_and_mix_the_rows():
     X = np.zeros((100, 1))
-    one, two = asked(random, X, 50, seed=0), asked(random, X, 50, seed=1)
+    one, two = asked(random_samples, X, 50, seed=0), asked(random_samples, X, 50, seed=1)
     assert not np.array_equal(one[0], two[0])
     assert 10 < np.sum(one[0] < 50) < 40
 

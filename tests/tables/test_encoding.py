@@ -10,7 +10,7 @@ from collegium.modelfile.tree import Reader, Writer
 from collegium.tables import seen
 from collegium.tables.encoding import Encoding, NewGapsWarning
 from collegium.tables.levels import GAP
-from collegium.tables.reading import columns_of
+from collegium.tables.reading import read_columns
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -88,7 +88,7 @@ def test_levels_are_told_apart_by_type():
     table = np.array([["1"], [1], [True], [1.0], ["1"], [None]], dtype=object)
     codes = Encoding.learn(table).forward(table)[:, 0]
     assert len(set(codes)) == 4 and codes[0] == codes[4] and codes[1] == codes[3]
-    with pytest.raises(ValueError, match="no level"):
+    with pytest.raises(ValueError, match="not a level"):
         Encoding.learn(np.array([["a"], [(1, 2)]], dtype=object))
 
 
@@ -138,7 +138,7 @@ def test_spans_of_time_are_seconds():
         polars.DataFrame({"t": spans}),
     )
     for table in tables:
-        found = columns_of(table)[0]
+        found = read_columns(table)[0]
         assert found.kind == "number"
         assert_array_equal(found.values, [60.0, np.nan, 86400.0])
 
@@ -209,7 +209,7 @@ def test_parts_of_a_table_give_the_encoding_of_the_whole(monkeypatch):
     whole = Encoding.learn(table)
     for cuts in ([20], [1, 2, 30], [49]):
         parts = np.split(np.arange(n), cuts)
-        each = [seen.seen(columns_of(table.iloc[rows]), int(rows[0])) for rows in parts]
+        each = [seen.seen(read_columns(table.iloc[rows]), int(rows[0])) for rows in parts]
         total = each[-1]
         for one in each[:-1]:
             total = tuple(a.plus(b) for a, b in zip(total, one))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import To
-from ..kernels.leaves import summing_leaf
+from ..kernels.stationary.leaves import summing_leaf
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion, weighed
 from ..messages.message import Belief

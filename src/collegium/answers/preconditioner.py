@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.leaves import leaf, squared_distances
+from ..kernels.stationary.leaves import leaf, squared_distances
 from ..messages.basis import Anchors
 from ..numerics import linalg
 from ..rows import partition

@@ -1,4 +1,4 @@
-"""A process that works on one run and announces every item before it begins."""
+"""A process that works on one run and announces every item before it begins it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .tasks import dumps
 
 
 def main() -> None:
-    """Read a run from the standard input; write "item k" and at last "result n" and n bytes."""
+    """Read a run from standard input; write "item k" for each, then "result n" and n bytes."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what others print does not get in between
+    os.dup2(2, 1)  # other output goes to standard error
     path, work, items = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     own = pickle.loads(work)
@@ -29,7 +29,7 @@ def main() -> None:
         answer = False, error
     try:
         found = dumps(answer)
-    except Exception as error:  # an answer or an error that does not travel
+    except Exception as error:  # an answer or an error that cannot be pickled
         found = dumps((False, RuntimeError(f"{error}: {answer[1]!r}")))
     out.write(b"result %d\n" % len(found))
     out.write(found)

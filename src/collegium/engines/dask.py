@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from .cluster import WorkersLost, library
+from .cluster import WorkersLost, cluster_library
 from .remote import Remote
 from .tasks import Report, report
+from .tuning import TUNING
 
-#: Seconds between two looks at who is there, and without any worker before work is given up.
-LOOK, PATIENCE = 5.0, 120.0
-NOBODY = f"the Dask cluster has had no worker for {PATIENCE:.0f} s: start some, or restart it"
+NOBODY = (
+    f"the Dask cluster has had no worker for {TUNING.patience:.0f} s: start some, or restart it"
+)
 
 
 class DaskEngine(Remote):
@@ -23,9 +24,9 @@ class DaskEngine(Remote):
     Parameters
     ----------
     client : distributed.Client, default=None
-        None: the current client of the process, when work starts.
+        None: the current client of the process when work starts.
     mixed : {"warn", "refuse"}, default="warn"
-        What to do where workers have other versions, or processors that round otherwise.
+        What to do if workers have other versions, or processors that round differently.
 
     Copies (`clone`) share the client. A pickled copy has none: it takes the current client of
     its process; without one, and inside a task, it works on its own, with the same bits.
@@ -34,7 +35,7 @@ class DaskEngine(Remote):
     client: Any = None
 
     def __init__(self, client: Any = None, mixed: str = "warn") -> None:
-        library("distributed", "dask")
+        cluster_library("distributed", "dask")
         super().__init__(mixed)
         self.client = client
 
@@ -42,14 +43,14 @@ class DaskEngine(Remote):
         return f"DaskEngine({'' if self.client is None else self.client!r})"
 
     def _client(self) -> Any:
-        """The client to use; None where this process works on its own."""
-        distributed = library("distributed", "dask")
+        """Find the client to use; None where this process works on its own."""
+        distributed = cluster_library("distributed", "dask")
         try:
             distributed.get_worker()
         except ValueError:
             pass
         else:
-            return None  # a task that waits for tasks may wait for ever
+            return None  # a task that waits for other tasks may wait for ever
         if self.client is not None:
             return self.client
         try:
@@ -68,7 +69,7 @@ class DaskEngine(Remote):
             return 0
         start = time.monotonic()
         while not (found := sum(client.nthreads().values())):
-            if time.monotonic() - start > PATIENCE:
+            if time.monotonic() - start > TUNING.patience:
                 raise WorkersLost(NOBODY)
             time.sleep(0.1)
         return found
@@ -86,14 +87,14 @@ class DaskEngine(Remote):
         seen = time.monotonic()
         while not future.done():
             try:
-                library("distributed", "dask").wait(future, timeout=LOOK)
+                cluster_library("distributed", "dask").wait(future, timeout=TUNING.look)
             except TimeoutError:
                 if future.client.nthreads():
                     seen = time.monotonic()
-                elif time.monotonic() - seen > PATIENCE:
+                elif time.monotonic() - seen > TUNING.patience:
                     raise WorkersLost(NOBODY) from None
         if future.status != "finished":
-            self._ask(future.result, timeout=LOOK)
+            self._ask(future.result, timeout=TUNING.look)
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
         for future in futures:
@@ -103,7 +104,7 @@ class DaskEngine(Remote):
     def _ask(self, ask: Callable, *args: Any, **options: Any) -> Any:
         try:
             return ask(*args, **options)
-        except library("distributed", "dask").KilledWorker as error:
+        except cluster_library("distributed", "dask").KilledWorker as error:
             raise WorkersLost(str(error)) from error
 
     def release(self, futures: Iterable[Any]) -> None:
@@ -111,7 +112,7 @@ class DaskEngine(Remote):
             future.release()
 
     def cancel(self, futures: Iterable[Any]) -> None:
-        self.release(futures)  # the cluster drops what nobody asks for
+        self.release(futures)  # the cluster drops tasks without futures
 
     def reports(self, known: set[Any], probe: Callable[[], str]) -> dict[Any, Report]:
         client = self._client()

@@ -1,7 +1,7 @@
-"""This machine: one thread, or several.
+"""Engines on this machine: one thread, or several.
 
 An engine has `sum(f, chunks, zero)`, `map(f, items)` and `imap(f, items)`. BLAS runs on one
-thread inside: small factorisations lose more to waiting threads than they gain, and results stay
+thread inside: small factorisations lose more to waiting threads than they gain, and results are
 the same to the last bit for any number of workers.
 """
 
@@ -18,12 +18,12 @@ from ..numerics.tree import Tree, place
 
 @dataclass(frozen=True)
 class Serial:
-    """One chunk after the other."""
+    """Work on one chunk after the other."""
 
     n_jobs: int = 1
 
     def imap(self, f: Callable, items: Iterable) -> Iterator[Any]:
-        """f of each item, in the items' order."""
+        """Yield f(item) in the order of the items."""
         with single_threaded():
             yield from map(f, items)
 
@@ -31,7 +31,7 @@ class Serial:
         return list(self.imap(f, items))
 
     def sum(self, f: Callable, chunks: Sequence, zero: Any) -> Any:
-        """zero + Σ f(chunk), added in a tree whose shape depends on their number alone."""
+        """zero + Σ f(chunk), added in a tree whose shape depends on the number of chunks alone."""
         tree = Tree()
         for term in self.imap(f, sorted(chunks, key=lambda chunk: place(chunk.id))):
             tree = tree.push(term)
@@ -40,7 +40,7 @@ class Serial:
 
 @dataclass(frozen=True)
 class Threads(Serial):
-    """Several chunks at a time; at most two per worker wait to be added."""
+    """Work on several chunks at a time; at most two per worker wait to be added."""
 
     n_jobs: int = 2
 
@@ -56,14 +56,16 @@ class Threads(Serial):
 
 
 def here(engine: Any) -> Any:
-    """The engine, where it is one of this machine's threads (or shows their progress); else one
-    thread: what is kept between calls is not sent to a cluster."""
+    """Return an engine of this machine (or one that shows its progress) as it is, else `Serial`.
+
+    For work whose state is kept between calls: it is not sent to a cluster.
+    """
     own = getattr(engine, "engine", engine)
     return engine if isinstance(own, Serial) else Serial()
 
 
 def engine_for(n_jobs: int | None) -> Serial:
-    """None or 1: serial; −1: a thread per core; −2: all but one; as in scikit-learn."""
+    """Make an engine as in scikit-learn: None or 1, serial; −1, all cores; −2, all but one."""
     if n_jobs is None:
         return Serial()
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from .cluster import WorkersLost, library
+from .cluster import WorkersLost, cluster_library
 from .remote import Remote
 from .tasks import Report, report
 
-#: The result of a task, and a token that tells how it ended.
+#: The result of a task, and a token by which it is awaited.
 Future = tuple[Any, Any]
 
 
@@ -20,27 +20,27 @@ class RayEngine(Remote):
     Parameters
     ----------
     mixed : {"warn", "refuse"}, default="warn"
-        What to do where workers have other versions, or processors that round otherwise.
+        What to do if workers have other versions, or processors that round differently.
 
-    Call `ray.init(…)` first. A pickled copy in a process without Ray, and one inside a task, work
-    on their own, with the same bits.
+    Call `ray.init(…)` first. A pickled copy in a process without Ray, or inside a task, works on
+    its own, with the same bits.
     """
 
     def __init__(self, mixed: str = "warn") -> None:
-        library("ray", "ray")
+        cluster_library("ray", "ray")
         super().__init__(mixed)
 
     def __repr__(self) -> str:
         return "RayEngine()"
 
     def threads(self) -> int:
-        ray = library("ray", "ray")
+        ray = cluster_library("ray", "ray")
         if not ray.is_initialized():
             if self.alone:
                 return 0
             raise ValueError("Ray is not connected to a cluster: call ray.init(…) first")
         if ray.get_runtime_context().get_task_id() is not None:
-            return 0  # a task that waits for tasks may wait for ever
+            return 0  # a task that waits for other tasks may wait for ever
         return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, function: Callable, *args: Any) -> Future:
@@ -49,7 +49,7 @@ class RayEngine(Remote):
         return result, token
 
     def done(self, future: Future) -> bool:
-        if not library("ray", "ray").wait([future[1]], timeout=0)[0]:
+        if not cluster_library("ray", "ray").wait([future[1]], timeout=0)[0]:
             return False
         try:
             self.wait(future)
@@ -67,11 +67,14 @@ class RayEngine(Remote):
         pass  # Ray counts references
 
     def cancel(self, futures: Iterable[Future]) -> None:
-        """Runs that were begun or wait go on: a `ray.cancel` at the moment a task ends crashes
-        the process that asked for it (ray-project/ray#54798)."""
+        """Let runs go on: a `ray.cancel` at the moment a task ends crashes the process that
+        asked for it (ray-project/ray#54798)."""
 
     def reports(self, known: set[Any], probe: Callable[[], str]) -> dict[Any, Report]:
-        ray, scheduling = library("ray", "ray"), library("ray.util.scheduling_strategies", "ray")
+        ray, scheduling = (
+            cluster_library("ray", "ray"),
+            cluster_library("ray.util.scheduling_strategies", "ray"),
+        )
         nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         asked = {
             node: ray.remote(report)
@@ -87,8 +90,8 @@ class RayEngine(Remote):
 
 @cache
 def _task() -> Any:
-    """Any function of this package as a task."""
-    return library("ray", "ray").remote(num_returns=2)(_both)
+    """Make a task that calls any function of this package."""
+    return cluster_library("ray", "ray").remote(num_returns=2)(_both)
 
 
 def _both(function: Callable, *args: Any) -> tuple[Any, None]:
@@ -96,8 +99,8 @@ def _both(function: Callable, *args: Any) -> tuple[Any, None]:
 
 
 def _ask(references: list[Any]) -> list[Any]:
-    """Results of tasks; their own errors, or WorkersLost."""
-    ray = library("ray", "ray")
+    """Get the results of tasks; raise their own errors, or WorkersLost."""
+    ray = cluster_library("ray", "ray")
     lost = (
         ray.exceptions.WorkerCrashedError,
         ray.exceptions.OutOfMemoryError,
@@ -108,7 +111,7 @@ def _ask(references: list[Any]) -> list[Any]:
         return ray.get(references)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
-        while isinstance(cause, ray.exceptions.RayTaskError):  # of a task that it needed
+        while isinstance(cause, ray.exceptions.RayTaskError):  # from a task that it depends on
             cause = cause.cause
         if isinstance(cause, lost):
             raise WorkersLost(str(cause)) from error

@@ -1,4 +1,4 @@
-"""Clusters with futures: runs and adders as tasks, and what is done when workers are lost."""
+"""Clusters with futures: runs and adders as tasks, and recovery from lost workers."""
 
 from __future__ import annotations
 
@@ -8,25 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from .cluster import AHEAD, FAN_IN, Cluster, WorkersLost, run_length
-from .tasks import Work, add, dumps, run, run_in_child
-
-#: A function of more bytes is sent once, not with every run.
-LARGE = 1 << 16
-#: Times that work is done again after workers were lost, before they are given up.
-ATTEMPTS = 5
+from .cluster import Cluster, WorkersLost, run_length
+from .tasks import RunTask, add_sums, dumps, run, run_in_child
+from .tuning import TUNING
 
 
 class Remote(Cluster):
-    """A cluster says how a task is submitted, awaited and given up."""
+    """A cluster that submits tasks, waits for them and cancels them."""
 
     @abstractmethod
     def submit(self, function: Callable, *args: Any) -> Any:
-        """A task: function(*args), where futures among the arguments stand for their results."""
+        """Start the task function(*args); futures among the arguments stand for their results."""
 
     @abstractmethod
     def done(self, future: Any) -> bool:
-        """Whether a task has its result by now."""
+        """Say whether a task has its result."""
 
     @abstractmethod
     def wait(self, future: Any) -> None:
@@ -34,51 +30,51 @@ class Remote(Cluster):
 
     @abstractmethod
     def results(self, futures: Sequence[Any]) -> list[Any]:
-        """The results of tasks; raises the error of one, or WorkersLost."""
+        """Get the results of tasks; raise the error of one, or WorkersLost."""
 
     @abstractmethod
     def release(self, futures: Iterable[Any]) -> None:
-        """Hold results no longer; tasks that need them still do."""
+        """Release results; tasks that need them still hold them."""
 
     @abstractmethod
     def cancel(self, futures: Iterable[Any]) -> None:
-        """Give up tasks: none goes on, and no result is held."""
+        """Cancel tasks: none goes on, and no result is held."""
 
-    def mapped(self, work: Work, items: Sequence[Any], threads: int) -> Iterator[Any]:
+    def mapped(self, work: RunTask, items: Sequence[Any], threads: int) -> Iterator[Any]:
         with Call(self, work, threads) as call:
             for futures in call.runs(items):
                 yield from self.results(futures)
                 call.drop(futures)
 
-    def reduced(self, work: Work, chunks: Sequence[Any], threads: int) -> Any:
-        for attempt in range(ATTEMPTS):
+    def reduced(self, work: RunTask, chunks: Sequence[Any], threads: int) -> Any:
+        for attempt in range(TUNING.attempts):
             try:
                 with Call(self, work, threads) as call:
                     return call.total(call.runs(chunks))
             except WorkersLost:  # results of runs were lost with their workers
-                if attempt + 1 == ATTEMPTS:
+                if attempt + 1 == TUNING.attempts:
                     raise
         raise AssertionError
 
 
 class Call:
-    """The tasks of one call of an engine. At its end none is left."""
+    """The tasks of one call of an engine; none is left at its end."""
 
-    def __init__(self, engine: Remote, work: Work, threads: int) -> None:
+    def __init__(self, engine: Remote, work: RunTask, threads: int) -> None:
         self.engine, self.threads = engine, threads
         self.work: Any = dumps(work)
-        self.futures: list[Any] = []  # of all tasks that may still be there
+        self.futures: list[Any] = []  # of all tasks that may still exist
         self.waiting: deque[tuple[bytes, Any]] = deque()  # runs in order, and their tasks
         self.levels: list[list[Any]] = [[]]  # sums of 8ᵏ runs that are not added yet
 
     def __enter__(self) -> Call:
-        if len(self.work) > LARGE:
+        if len(self.work) > TUNING.large:
             self.work = self._submit(bytes, self.work)
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.engine.cancel(self.futures)
-        for held in (self.futures, self.waiting, self.levels):  # tracebacks may keep the call
+        for held in (self.futures, self.waiting, self.levels):  # tracebacks may keep this object
             held.clear()
 
     def _submit(self, function: Callable, *args: Any) -> Any:
@@ -87,31 +83,33 @@ class Call:
         return future
 
     def drop(self, futures: Sequence[Any]) -> None:
-        """Results that nobody here asks for any more; tasks that need them still do."""
+        """Release results that this call no longer needs; tasks that need them still hold them."""
         gone = {id(future) for future in futures}
         self.futures = [one for one in self.futures if id(one) not in gone]
         self.engine.release(futures)
 
     def runs(self, items: Sequence[Any]) -> Iterator[list[Any]]:
-        """Tasks of all runs in order when they are done, several at a time; some are ahead."""
+        """Yield finished tasks of runs in order, several at a time; further runs are submitted
+        ahead.
+        """
         length = run_length(items, self.threads)
         rest, waiting = iter(items), self.waiting
         while part := list(islice(rest, length)):
             own = dumps(part)
             waiting.append((own, self._submit(run, self.work, own)))
-            if len(waiting) > AHEAD * self.threads:
+            if len(waiting) > TUNING.ahead * self.threads:
                 yield self._first()
         while waiting:
             yield self._first()
 
     def _first(self) -> list[Any]:
-        """The first task when it is done, and those that follow it and are done by then.
+        """Wait for the first task; return it with those after it that are done by then.
 
-        Where a task was on several workers that died, one of those ahead may have killed them:
-        they are done again in processes of their own, which tell the guilty item.
+        If several workers died with a task, any of the tasks submitted may have killed them: all
+        are repeated in processes of their own, which identify the item to blame.
         """
         waiting = self.waiting
-        for _ in range(ATTEMPTS):
+        for _ in range(TUNING.attempts):
             try:
                 self.engine.wait(waiting[0][1])
             except WorkersLost as error:
@@ -129,12 +127,12 @@ class Call:
         raise lost
 
     def total(self, sums: Iterable[list[Any]]) -> Any:
-        """The sum of the results of tasks, added by tasks that take eight at a time."""
+        """Σ results of tasks, added by tasks that take eight at a time."""
         for some in sums:
             for one in some:
                 self._push(0, one)
         k = 0
-        while k + 1 < len(self.levels) or len(self.levels[k]) > 1:  # left over, from below
+        while k + 1 < len(self.levels) or len(self.levels[k]) > 1:  # leftovers, from below
             if self.levels[k]:
                 self._add(k)
             k += 1
@@ -142,7 +140,7 @@ class Call:
 
     def _push(self, k: int, one: Any) -> None:
         self.levels[k].append(one)
-        if len(self.levels[k]) == FAN_IN:
+        if len(self.levels[k]) == TUNING.fan_in:
             self._add(k)
 
     def _add(self, k: int) -> None:
@@ -152,6 +150,6 @@ class Call:
         parts, self.levels[k] = self.levels[k], []
         whole = parts[0]
         if len(parts) > 1:
-            whole = self._submit(add, *parts)
+            whole = self._submit(add_sums, *parts)
             self.drop(parts)
         self._push(k + 1, whole)

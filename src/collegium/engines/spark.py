@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from .cluster import AHEAD, FAN_IN, Cluster, WorkersLost, library, run_length
-from .tasks import Report, Work, add, dumps, report, run, run_in_child
+from .cluster import Cluster, WorkersLost, cluster_library, run_length
+from .tasks import Report, RunTask, add_sums, dumps, report, run, run_in_child
+from .tuning import TUNING
 
 #: Whether a run has a result, and the result or the error.
 Outcome = tuple[bool, Any]
@@ -19,9 +20,9 @@ class SparkEngine(Cluster):
     Parameters
     ----------
     session : pyspark.sql.SparkSession, default=None
-        None: the active one, when work starts. Spark Connect has no way to run this.
+        None: the active one when work starts. Spark Connect is not supported.
     mixed : {"warn", "refuse"}, default="warn"
-        What to do where workers have other versions, or processors that round otherwise.
+        What to do if workers have other versions, or processors that round differently.
 
     Copies (`clone`) share the session. A pickled copy has none: it takes the active one of its
     process; without one, and inside a task, it works on its own, with the same bits.
@@ -30,7 +31,7 @@ class SparkEngine(Cluster):
     session: Any = None
 
     def __init__(self, session: Any = None, mixed: str = "warn") -> None:
-        library("pyspark", "spark")
+        cluster_library("pyspark", "spark")
         super().__init__(mixed)
         self.session = session
 
@@ -38,8 +39,8 @@ class SparkEngine(Cluster):
         return f"SparkEngine({'' if self.session is None else self.session!r})"
 
     def _context(self) -> Any:
-        """The context to use; None where this process works on its own."""
-        pyspark = library("pyspark", "spark")
+        """Find the context to use; None where this process works on its own."""
+        pyspark = cluster_library("pyspark", "spark")
         if pyspark.TaskContext.get() is not None:
             return None
         if self.session is not None:
@@ -56,25 +57,25 @@ class SparkEngine(Cluster):
         context = self._context()
         return 0 if context is None else context.defaultParallelism
 
-    def mapped(self, work: Work, items: Sequence[Any], threads: int) -> Iterator[Any]:
+    def mapped(self, work: RunTask, items: Sequence[Any], threads: int) -> Iterator[Any]:
         length = run_length(items, threads)
-        step = length * AHEAD * threads  # results of so many items are held at a time
+        step = length * TUNING.ahead * threads  # results of so many items are held at a time
         for k in range(0, len(items), step):
             for outcome in self._tried(work, items[k : k + step], length, _collected):
                 yield _value(outcome)
 
-    def reduced(self, work: Work, chunks: Sequence[Any], threads: int) -> Any:
+    def reduced(self, work: RunTask, chunks: Sequence[Any], threads: int) -> Any:
         return _value(self._tried(work, chunks, run_length(chunks, threads), _added))
 
-    def _tried(self, work: Work, items: Sequence[Any], length: int, finish: Callable) -> Any:
-        """What `finish` makes of the outcomes of runs.
+    def _tried(self, work: RunTask, items: Sequence[Any], length: int, finish: Callable) -> Any:
+        """Apply `finish` to the outcomes of runs.
 
-        Where an item killed its worker on every attempt of Spark, all is done again in processes
-        that tell which item it is.
+        If an item killed its worker on every attempt of Spark, all runs are repeated in processes
+        that identify the item.
         """
         runs = [dumps(items[k : k + length]) for k in range(0, len(items), length)]
         numbered, own = list(enumerate(runs)), dumps(work)
-        failed = library("py4j.protocol", "spark").Py4JJavaError
+        failed = cluster_library("py4j.protocol", "spark").Py4JJavaError
         for function in (run, run_in_child):
             begun = self._context().parallelize(numbered, len(runs))
             try:
@@ -84,7 +85,7 @@ class SparkEngine(Cluster):
         raise lost
 
     def reports(self, known: set[Any], probe: Callable[[], str]) -> dict[Any, Report]:
-        """Spark does not say where a task is to run: several for each thread reach most."""
+        """Ask with several tasks per thread: Spark lets nobody choose where a task runs."""
         context = self._context()
         status = context._jsc.sc().getExecutorMemoryStatus()
         own = {str(one) for one in status.keys().mkString(",").split(",")} - known
@@ -97,11 +98,11 @@ class SparkEngine(Cluster):
 
 
 def _reported(probe: bytes, _: int) -> Report:
-    return report(library("cloudpickle", "spark").loads(probe))
+    return report(cluster_library("cloudpickle", "spark").loads(probe))
 
 
 def _outcome(function: Callable, work: bytes, numbered: tuple[int, bytes]) -> tuple[int, Outcome]:
-    """Errors are results: Spark would try again and tell them as text."""
+    """Return errors as results: Spark would retry, and report them as text."""
     number, items = numbered
     try:
         return number, (True, function(work, items))
@@ -114,25 +115,25 @@ def _collected(outcomes: Any, count: int) -> list[Outcome]:
 
 
 def _added(outcomes: Any, count: int) -> Outcome:
-    """The sum of all runs, added by tasks that take eight at a time."""
+    """Σ runs, added by tasks that take eight at a time."""
     while count > 1:
-        count = -(-count // FAN_IN)
+        count = -(-count // TUNING.fan_in)
         outcomes = outcomes.map(_towards_group).groupByKey(count).mapValues(_sum_of_group)
     return outcomes.collect()[0][1]
 
 
 def _towards_group(numbered: tuple[int, Outcome]) -> tuple[int, tuple[int, Outcome]]:
-    return numbered[0] // FAN_IN, numbered
+    return numbered[0] // TUNING.fan_in, numbered
 
 
 def _sum_of_group(group: Iterable[tuple[int, Outcome]]) -> Outcome:
-    """The sum in the order of numbers, or the first error."""
+    """Add in the order of numbers; or return the first error."""
     outcomes = [outcome for _, outcome in sorted(group, key=lambda one: one[0])]
     for outcome in outcomes:
         if not outcome[0]:
             return outcome
     try:
-        return True, add(*(value for _, value in outcomes))
+        return True, add_sums(*(value for _, value in outcomes))
     except Exception as error:
         return False, error
 

@@ -1,7 +1,7 @@
-"""What runs on the workers of a cluster: runs of items, and sums of their sums.
+"""Tasks of the workers of a cluster: runs of items, and sums of their sums.
 
-A run is a part of the items, in their order. The function travels inside the task, so that
-whoever repeats a task that was lost needs nothing else.
+A run is a part of the items, in order. The function travels inside the task, so that a lost task
+can be repeated from itself alone.
 """
 
 from __future__ import annotations
@@ -19,25 +19,23 @@ from typing import Any
 
 from ..numerics.threads import single_threaded
 from ..numerics.tree import Tree
-
-#: Seconds to wait before a chunk that raised an OSError is tried again, each time.
-PAUSES = (0.1, 1.0)
+from .tuning import TUNING
 
 
 class LostItemError(RuntimeError):
-    """The process that worked on an item died: says on which one."""
+    """The process that worked on this item died."""
 
 
 def dumps(value: Any) -> bytes:
-    """Bytes of anything, lambdas and functions of a notebook included."""
+    """Pickle anything, including lambdas and functions of a notebook."""
     return import_module("cloudpickle").dumps(value)
 
 
 def tree_sum(terms: Iterable[Any]) -> Any:
     """Σ terms, in a tree whose shape depends on their number alone.
 
-    A tree of sums of runs is the tree of all terms where every run but the last has the same
-    power of two of them.
+    If every run but the last has the same power of two of terms, a tree of the sums of runs is
+    the tree of all terms.
     """
     tree, started = Tree(), False
     for term in terms:
@@ -51,7 +49,7 @@ def tree_sum(terms: Iterable[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunTask:
     """gather(f(item) for the items of a run)."""
 
     f: Callable[[Any], Any]
@@ -61,7 +59,7 @@ class Work:
         self, items: Sequence[Any], dead: Mapping[int, Any] = MappingProxyType({}),
         begin: Callable[[int], Any] = id,
     ) -> Any:  # fmt: skip
-        """`dead` has terms of items, by their position, that are not to be tried again."""
+        """Work on a run; `dead` has the terms, by position, of items that are not tried again."""
         with single_threaded():
             return self.gather(self._terms(items, dead, begin))
 
@@ -76,8 +74,8 @@ class Work:
                 yield self._term(item)
 
     def _term(self, item: Any) -> Any:
-        """f(item). What the system refuses is tried again; other errors say where they were."""
-        for pause in (*PAUSES, None):
+        """f(item). An OSError is retried; other errors are annotated with their item."""
+        for pause in (*TUNING.pauses, None):
             try:
                 return self.f(item)
             except OSError:
@@ -92,7 +90,7 @@ class Work:
         raise AssertionError
 
     def lost(self, item: Any, why: str) -> Any:
-        """The term of an item that no process survived; an error where f has none for it."""
+        """Return f's substitute for an item that no process survived; raise if f has none."""
         instead = getattr(self.f, "lost", None)
         if instead is not None:
             return instead(item, why)
@@ -103,19 +101,19 @@ class Work:
 
 
 def run(work: bytes, items: bytes) -> Any:
-    """The result of one run."""
+    """Work on one run."""
     return pickle.loads(work)(pickle.loads(items))
 
 
-def add(*sums: Any) -> Any:
-    """The sum of several runs' sums."""
+def add_sums(*sums: Any) -> Any:
+    """Add the sums of several runs."""
     return tree_sum(sums)
 
 
 def run_in_child(work: bytes, items: bytes) -> Any:
-    """The result of one run, computed by a process that says which item it begins.
+    """Work on one run in a process that announces the item it begins.
 
-    So the item that killed it is known, and the worker that waits for it lives on.
+    So the item that killed it is known, and the worker that waits for it survives.
     """
     own, left = pickle.loads(work), pickle.loads(items)
     dead: dict[int, Any] = {}  # terms of items that no process survived, by their position
@@ -124,7 +122,7 @@ def run_in_child(work: bytes, items: bytes) -> Any:
         if result is not None:
             return _read(result)
         if begun is None or begun in dead:
-            raise LostItemError(f"a process that was to find a bad chunk died at once ({how})")
+            raise LostItemError(f"a process that looked for a bad chunk died at once ({how})")
         dead[begun] = own.lost(
             left[begun],
             f"the process that worked on it died ({how}): it may need more memory than there is, "
@@ -140,7 +138,7 @@ def _read(result: bytes) -> Any:
 
 
 def _child(work: bytes, items: bytes) -> tuple[int | None, str, bytes | None]:
-    """The item that was begun last, how the child ended, and its result if it has one."""
+    """Run a child: return the item begun last, how it ended, and its result if it has one."""
     with subprocess.Popen(
         [sys.executable, "-m", "collegium.engines.child"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -166,16 +164,16 @@ def _child(work: bytes, items: bytes) -> tuple[int | None, str, bytes | None]:
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker says of itself before work starts."""
+    """A worker's description of itself, given before work starts."""
 
     place: str
     probe: str  # the hash of a message that it made
     versions: tuple[tuple[str, str], ...]
-    processor: tuple[tuple[str, str], ...]  # variables, and what they would be set to here
+    processor: tuple[tuple[str, str], ...]  # environment variables, and their values for it
 
 
 def report(probe: Callable[[], str]) -> Report:
-    """The hash of a fixed message, versions, and the loops that this process has chosen."""
+    """Report the hash of a fixed message, versions, and the processor's BLAS and numba names."""
     names = ("collegium", "numpy", "scipy", "numba")
     versions = [("python", platform.python_version())]
     versions += [(name, _version(name)) for name in names]
@@ -195,7 +193,7 @@ def _version(name: str) -> str:
 
 
 def differences(own: Report, others: Sequence[Report]) -> tuple[list[str], list[str]]:
-    """Versions that differ from one's own, and processors that round otherwise, in words."""
+    """List in words the versions that differ and the processors that round differently."""
     versions, processors = [], []
     for other in others:
         for (name, mine), (_, theirs) in zip(own.versions, other.versions):

@@ -174,7 +174,7 @@ class FilterOptions:
         remedy = "give a smaller n_basis" + (", or linear=False" if linear > m else "")
         what = f"n_basis: {m} functions" + (f" and {linear} of the linear part" if linear else "")
         squares = SQUARES + (PANELS if self.basis_name(d) == "splines" and d == 1 else 0.0)
-        memory.refuse_beyond(squares * 8.0 * float(m + linear) ** 2, what, remedy)
+        memory.refuse_beyond_machine(squares * 8.0 * float(m + linear) ** 2, what, remedy)
 
     def density_for(self, X: Array, rng: np.random.Generator) -> Density:
         """The density given, or one made from inputs."""

@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.matern12 import Matern12
-from ..kernels.matern32 import Matern32
-from ..kernels.matern52 import Matern52
-from ..kernels.rbf import RBF
+from ..kernels.stationary.matern12 import Matern12
+from ..kernels.stationary.matern32 import Matern32
+from ..kernels.stationary.matern52 import Matern52
+from ..kernels.stationary.rbf import RBF
 from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import distinct

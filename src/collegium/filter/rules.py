@@ -16,9 +16,9 @@ import numpy as np
 from ..kernels import Kernel
 from ..kernels.composite import Composite
 from ..kernels.constant import Constant
-from ..kernels.hat import Hat
-from ..kernels.rbf import RBF
 from ..kernels.stationary import Stationary
+from ..kernels.stationary.hat import Hat
+from ..kernels.stationary.rbf import RBF
 from ..numerics.records import record
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals

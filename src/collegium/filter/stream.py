@@ -15,7 +15,7 @@ from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
 from ..kernels import Kernel
-from ..kernels.rbf import RBF
+from ..kernels.stationary.rbf import RBF
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Scales
 from ..likelihoods.base import Scalar

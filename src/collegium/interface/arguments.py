@@ -71,7 +71,7 @@ def check_square(n: int, what: str) -> None:
 def check_draws(n_samples, n: int, p: int = 1) -> int:
     """Refuse draws of n queries and p outputs that no memory could hold."""
     count = whole_number(n_samples, "n_samples")
-    memory.refuse_beyond(
+    memory.refuse_beyond_machine(
         DRAWS * 8.0 * n * p * count, f"n_samples={count} at {n} queries", "ask for less at a time"
     )
     return count

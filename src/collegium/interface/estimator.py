@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..modelfile import files
 from ..numerics import records
-from ..numerics.interrupts import interrupts
+from ..numerics.compiling import interrupts
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
 from .answers import Made

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel, Sum
-from ..kernels.base import Leaf
+from ..kernels import Kernel, Leaf, Sum
 from ..kernels.columns import On, Wrapped
 from ..kernels.composite import Composite
-from ..kernels.scored import Scored
+from ..kernels.wrapped.scored import Scored
 from ..rows.metric import column_scales
 from ..tables.reading import DATE, LEVELS
 

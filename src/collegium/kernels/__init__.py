@@ -1,16 +1,17 @@
-"""Covariance functions, one file each; a new file in this folder is found automatically."""
+"""Covariance functions, one file each; a new file in this folder or below it is found by itself."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-from .base import Kernel, Leaf
+from .base import Kernel
 from .columns import Wrapped
 from .composite import Product, Sum, split_white
 from .filtered import Filtered, GaussianFilter, LaplaceFilter
+from .leaf import Leaf
 from .translate import as_kernel, needs_one_column
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)
 
 _found = [*Leaf.registry, *Wrapped.registry]
 globals().update({kernel.__name__: kernel for kernel in _found})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from ..numerics.tiles import by_tiles
 from .embedding import Embedding
 
 Array = np.ndarray
-#: What a parameter may measure.
-KINDS = {"variance", "length", "slope", "shape", "mismatch"}
 #: Columns of X, by position or by name.
 Columns = int | str | Sequence[int | str]
+#: Functions behind `+` and `*` of kernels, entered by `composite`.
+OPERATORS: dict[str, Callable[[Any, Any], Kernel]] = {}
 
 
 class Kernel:
@@ -30,6 +30,7 @@ class Kernel:
 
     theta: Array  # logs of the free parameters  (q,)
     labels: tuple[tuple[str, int], ...]  # what each θ measures, and the column it belongs to
+    atomic: ClassVar[bool] = False  # written as Name(…): not a sum, product or choice of columns
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -40,21 +41,21 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
-        """K(X, X) of several sets of rows (b, n, d) on the lower triangles of `out`  (b, n, n).
+        """Write K(X, X) of sets of rows (b, n, d) to the lower triangles of `out`  (b, n, n).
 
-        In the precision of `out`; `room`, as large, may be overwritten. No array is made for each
-        set, and what is filled for one does not depend on the others. In single precision values
-        are exact to that near the last row of a set; those of rows far from it need not be.
+        Values have the precision of `out`; `room`, as large as it, may be overwritten. No array is
+        allocated per set, and the values of one set do not depend on the others. In single
+        precision, values near the last row of a set are accurate; those far from it need not be.
         """
         for own, K in zip(X, out):
             K[...] = self.value(own)
 
     def to(self, Z: Array) -> To:
-        """x ↦ K(x, Z) for few x at a time, often; that of one x does not depend on the others."""
+        """x ↦ K(x, Z), for many calls with few x; the result for one x ignores the others."""
         return To(self, Z)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
-        """K(X, Z) in single precision for one Z after the other  (n, m).
+        """K(X, Z) in single precision for each Z in turn  (n, m).
 
         Each array may overwrite the previous one.
         """
@@ -80,11 +81,11 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def with_theta(self, theta: Array) -> Self:
-        """The kernel with other free parameters."""
+        """Replace the free parameters."""
         raise TypeError("abstract kernel")
 
     def times(self, factors: Array) -> Self:
-        """The kernel with its free parameters, in the order of θ, multiplied by factors (q,)."""
+        """Multiply the free parameters, in the order of θ, by factors (q,)."""
         raise TypeError("abstract kernel")
 
     def scaled(self, factor: float) -> Self:
@@ -92,7 +93,7 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def for_width(self, d: int) -> Self:
-        """The kernel with one length scale per column (ARD) of d columns."""
+        """Give the kernel one length scale for each of d columns (ARD)."""
         raise TypeError("abstract kernel")
 
     def inverse_squares(self, d: int) -> Array:
@@ -100,45 +101,37 @@ class Kernel:
         raise TypeError("abstract kernel")
 
     def embeddings(self, d: int) -> tuple[Embedding, ...]:
-        """Columns that count in the search of nearest rows otherwise than by their differences."""
+        """List the columns that the search for nearest rows does not compare by differences."""
         return ()
 
     def on_columns(self, names: Sequence[str]) -> Self:
-        """The kernel with the positions of columns that it knows by name; `names`: those of X."""
+        """Look up the positions of columns given by name; `names`: the columns of X."""
         return self
 
     def on_levels(self, levels: Mapping[int, str]) -> Self:
-        """The kernel where some columns of X hold codes of levels; `levels`: their names."""
+        """Treat some columns of X as codes of levels; `levels`: their names by position."""
         return self
 
     def reach(self, gaps: Array) -> Array:
-        """An upper bound of |k(x, z)| where |x − z| ≥ gaps in every column, gaps (n, d)  (n,)."""
+        """Bound |k(x, z)| from above where |x − z| ≥ gaps in every column, gaps (n, d)  (n,)."""
         return np.full(gaps.shape[0], np.inf)
 
     def __add__(self, other: Any) -> Kernel:
-        from .composite import add
-
-        return add(self, other)
+        return OPERATORS["+"](self, other)
 
     def __radd__(self, other: Any) -> Kernel:
-        from .composite import add
-
-        return add(other, self)
+        return OPERATORS["+"](other, self)
 
     def __mul__(self, other: Any) -> Kernel:
-        from .composite import multiply
-
-        return multiply(self, other)
+        return OPERATORS["*"](self, other)
 
     def __rmul__(self, other: Any) -> Kernel:
-        from .composite import multiply
-
-        return multiply(other, self)
+        return OPERATORS["*"](other, self)
 
 
 @dataclass(frozen=True, eq=False)
 class To:
-    """x ↦ K(x, Z), tile by tile; a subclass has made ready what depends on Z alone."""
+    """x ↦ K(x, Z), tile by tile; a subclass prepares what depends on Z alone."""
 
     kernel: Any
     Z: Array
@@ -151,162 +144,13 @@ class To:
         return by_tiles(lambda tile: (self.kernel.value(tile, self.Z),), X)[0]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Leaf(Kernel):
-    """A kernel with parameters of its own, all positive, each a field of the dataclass.
-
-    `kinds` names them in the order of θ, with what they measure: "variance", "length" (in the
-    units of a column), "slope" (inverse of a coefficient), "mismatch" (a length between levels
-    that are 1 apart) or "shape" (no unit). Learning chooses priors by it. `per_column` names those
-    that may have one value a column; `fixed` those that learning does not change. The registry
-    holds the kernels that can be made without arguments; others are declared with `listed=False`.
-
-    With `columns`, positions or names, the kernel is one of these columns of X alone: see `On`.
-    Where the value is the same for all rows (`sees_columns` is false) that is refused.
-    """
-
-    kinds: ClassVar[dict[str, str]] = {}
-    per_column: ClassVar[tuple[str, ...]] = ("length_scale", "period")
-    registry: ClassVar[list[type[Leaf]]] = []
-    sees_columns: ClassVar[bool] = True
-
-    fixed: tuple[str, ...] = field(default=(), kw_only=True)
-    if TYPE_CHECKING:
-        columns: Columns | None = field(default=None, kw_only=True)
-
-    def __new__(cls, *arguments: Any, columns: Columns | None = None, **parameters: Any) -> Any:
-        if columns is None:
-            return object.__new__(cls)
-        if not cls.sees_columns:
-            raise ValueError(f"columns={columns!r}: {cls.__name__} is the same for all columns")
-        from .columns import On
-
-        return On(cls(*arguments, **parameters), columns)
-
-    def __init_subclass__(cls, *, listed: bool = True, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        unknown = set(cls.kinds.values()) - KINDS
-        if unknown:
-            raise ValueError(f"kinds of {cls.__name__} has {unknown}: give some of {sorted(KINDS)}")
-        if cls.kinds and listed:
-            Leaf.registry.append(cls)
-
-    @classmethod
-    def from_sklearn(cls, kernel: Any) -> Kernel | None:
-        """Convert a scikit-learn kernel; None where it is another one."""
-        return None
-
-    def __post_init__(self) -> None:
-        for name in self.kinds:
-            given = getattr(self, name)
-            try:
-                number = np.array(given, dtype=float)
-            except (TypeError, ValueError):
-                number = np.array(np.nan)
-            many = number.ndim == 1 and number.size > 0 and name in self.per_column
-            right = (number.ndim == 0 or many) and np.isfinite(number).all() and (number > 0).all()
-            if not right:
-                raise ValueError(
-                    f"{name} of {type(self).__name__} must be positive and finite, a number"
-                    f"{' or one per column' if name in self.per_column else ''}; got {given!r}"
-                )
-            number.flags.writeable = False
-            object.__setattr__(self, name, number if number.ndim else float(number))
-        unknown = set(self.fixed) - set(self.kinds)
-        if unknown:
-            raise ValueError(f"fixed of {type(self).__name__} names no parameter: {unknown}")
-
-    def _free(self) -> list[str]:
-        return [name for name in self.kinds if name not in self.fixed]
-
-    @property
-    def theta(self) -> Array:  # type: ignore[override]
-        parts = [np.atleast_1d(np.log(getattr(self, name))) for name in self._free()]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    @property
-    def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
-        return tuple(
-            (self.kinds[name], column)
-            for name in self._free()
-            for column in range(np.size(getattr(self, name)))
-        )
-
-    def with_theta(self, theta: Array) -> Self:
-        return self._with(np.exp(theta))
-
-    def times(self, factors: Array) -> Self:
-        parts = [np.atleast_1d(getattr(self, name)) for name in self._free()]
-        return self._with(factors * np.concatenate(parts)) if parts else self
-
-    def _with(self, values: Array) -> Self:
-        """The kernel with other free parameters, one after the other  (q,)."""
-        changes, at = {}, 0
-        for name in self._free():
-            old = getattr(self, name)
-            new = values[at : at + np.size(old)]
-            changes[name] = new if isinstance(old, np.ndarray) else float(new[0])
-            at += new.size
-        return replace(self, **changes)  # type: ignore[arg-type]
-
-    def scaled(self, factor: float) -> Self:
-        variance = self.variance * factor  # type: ignore[attr-defined]
-        return replace(self, variance=variance)  # type: ignore[call-arg]
-
-    def for_width(self, d: int) -> Self:
-        changes = {}
-        for name, kind in self.kinds.items():
-            if kind in ("length", "slope"):
-                given = np.asarray(getattr(self, name))
-                if given.size not in (1, d):
-                    raise ValueError(
-                        f"{name} of {type(self).__name__} has {given.size} values, but X has "
-                        f"{d} columns: give one number, or one per column"
-                    )
-                changes[name] = np.broadcast_to(given, (d,)).copy()
-        return replace(self, **changes)  # type: ignore[arg-type]
-
-    def inverse_squares(self, d: int) -> Array:
-        return np.zeros(d)
-
-    def on_levels(self, levels: Mapping[int, str]) -> Self:
-        if levels and self.sees_columns:
-            names = ", ".join(map(repr, levels.values()))
-            raise ValueError(
-                f"{type(self).__name__} takes the columns {names} for numbers, but they hold "
-                f"levels: give {type(self).__name__}(columns=…) without them, or Group(columns=…)"
-            )
-        return self
-
-    def gradient(self, **bars: float | Array) -> Array:
-        """∂ℒ/∂θ from ∂ℒ/∂(log parameter), summed over columns where one number serves all."""
-        parts = []
-        for name in self._free():
-            bar = np.atleast_1d(bars[name])
-            parts.append(bar if np.ndim(getattr(self, name)) else np.atleast_1d(bar.sum()))
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def __repr__(self) -> str:
-        def show(value):
-            if isinstance(value, np.ndarray):
-                return "[" + ", ".join(f"{v:.4g}" for v in value) + "]"
-            return f"{value:.4g}" if isinstance(value, float) else repr(value)
-
-        shown = [
-            f"{f.name}={show(getattr(self, f.name))}"
-            for f in fields(self)
-            if f.name not in ("fixed", "categories") or getattr(self, f.name) != f.default
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
 def as_columns(given: Any, what: str) -> tuple[int | str, ...]:
-    """Positions and names of columns, each once, as a tuple."""
+    """Check positions and names of columns, each given once, and return them as a tuple."""
     one = isinstance(given, (str, int, np.integer)) or not isinstance(given, Iterable)
     chosen = [int(c) if isinstance(c, np.integer) else c for c in ([given] if one else given)]
     for c in chosen:
         if isinstance(c, bool) or not (isinstance(c, str) or (isinstance(c, int) and c >= 0)):
-            raise ValueError(f"{what}: {c!r} is neither a position, from 0 on, nor a name")
+            raise ValueError(f"{what}: {c!r} is neither a position (from 0 on) nor a name")
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"{what}: {given!r} has a column twice")
     return tuple(chosen)
@@ -317,7 +161,9 @@ def find_columns(chosen: Any, names: Sequence[str], what: str) -> tuple[int, ...
     known = {name: k for k, name in enumerate(names)}
     lost = [c for c in chosen if isinstance(c, str) and c not in known]
     if lost:
-        raise ValueError(f"{what}: X has no column {lost[0]!r}, but {', '.join(map(repr, known))}")
+        raise ValueError(
+            f"{what}: X has no column {lost[0]!r}; it has {', '.join(map(repr, known))}"
+        )
     return tuple(known[c] if isinstance(c, str) else c for c in chosen)
 
 
@@ -338,7 +184,7 @@ def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:
 
 
 def scaled_columns(X: Array, length: Array | float) -> Array:
-    """X / length, row-major; quotients that leave the range of floats are clipped."""
+    """X / length, row-major; quotients beyond the range of floats are clipped."""
     with np.errstate(over="ignore", under="ignore"):
         return np.clip(np.ascontiguousarray(X / length, dtype=float), -1e150, 1e150)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .base import Kernel, Leaf, as_columns, find_columns
+from .base import Kernel, as_columns, find_columns
 from .embedding import Embedding
 
 Array = np.ndarray
@@ -16,8 +16,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Wrapped(Kernel):
-    """k(g(x), g(x′)): a kernel of what is made of x. A subclass says what (`seen`)."""
+    """k(g(x), g(x′)): a kernel of features g of x, which a subclass defines (`seen`)."""
 
+    atomic = True
     registry: ClassVar[list[type[Wrapped]]] = []
 
     kernel: Kernel
@@ -27,7 +28,7 @@ class Wrapped(Kernel):
         Wrapped.registry.append(cls)
 
     def seen(self, X: Array) -> Array:
-        """g(x) of each row."""
+        """g(x) for each row."""
         raise TypeError("abstract kernel")
 
     @property
@@ -64,12 +65,12 @@ class Wrapped(Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class On(Wrapped):
-    """k of some columns of X alone. `Matern32(columns=…)` is `On(Matern32(), columns=…)`.
+    """k of some columns of X alone: `Matern32(columns=…)` is `On(Matern32(), columns=…)`.
 
     Parameters
     ----------
     kernel : Kernel
-        Its columns are the chosen ones, in the order in which they are given.
+        A kernel of the chosen columns, in the order in which they are given.
     columns : int, str or list of these
         Positions in X, or names, which an estimator looks up in `feature_names_in_` when it is
         fitted, and `on_columns` in any list of names.
@@ -83,7 +84,9 @@ class On(Wrapped):
     (2, 2)
     """
 
-    columns: Any  # made a tuple
+    atomic = False
+
+    columns: Any  # becomes a tuple
     positions: tuple[int, ...] | None = None  # of the columns in X, once they are known
 
     def __post_init__(self) -> None:
@@ -112,8 +115,7 @@ class On(Wrapped):
             )
         if max(self.positions) >= d:
             raise ValueError(
-                f"columns={self._shown()} of {self._name()}, but X has {d} columns, which are "
-                "counted from 0"
+                f"columns={self._shown()} of {self._name()}, but X has {d} columns, counted from 0"
             )
         return list(self.positions)
 
@@ -154,8 +156,7 @@ class On(Wrapped):
         return repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))
 
     def __repr__(self) -> str:
-        one = isinstance(self.kernel, (Leaf, Wrapped)) and not isinstance(self.kernel, On)
-        if not one:
+        if not self.kernel.atomic:
             return f"On({self.kernel!r}, columns={self._shown()})"
         inner: Any = self.kernel
         if own := getattr(inner, "categories", ()):

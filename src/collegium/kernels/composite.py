@@ -12,10 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from ..numerics.linalg import add_lower, multiply_lower
-from .base import Kernel, Leaf, To
+from .base import OPERATORS, Kernel, To
 from .columns import Wrapped
 from .constant import Constant
 from .embedding import Embedding
+from .leaf import Leaf
 from .white import White
 
 Array = np.ndarray
@@ -23,7 +24,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Composite(Kernel):
-    """A kernel made of parts; θ is the parts' θ, one after the other."""
+    """A kernel made of parts; θ concatenates the θ of the parts."""
 
     parts: tuple[Kernel, ...]
 
@@ -42,7 +43,7 @@ class Composite(Kernel):
         return self._map(lambda part, own: part.times(own), self._split(factors))
 
     def _split(self, values: Array) -> list[Array]:
-        """Those of each part, of values in the order of θ."""
+        """Split values in the order of θ by part."""
         return np.split(values, np.cumsum([part.theta.size for part in self.parts])[:-1])
 
     def for_width(self, d: int) -> Self:
@@ -63,14 +64,14 @@ class Composite(Kernel):
         return tuple(one.times(share) for share, part in each for one in part.embeddings(d))
 
     def _shares(self, d: int) -> list[float]:
-        """∂k/∂(part), where the part falls with distance."""
+        """∂k/∂(part) for each part that falls with distance."""
         return [1.0] * len(self.parts)
 
     def _to(self, join: Callable, Z: Array) -> To:
         return Joined(self, Z[:0], join, tuple(part.to(Z) for part in self.parts))
 
     def _fill(self, join: Callable, X: Array, out: Array, room: Array) -> None:
-        """One part after the other, joined on the lower triangles."""
+        """Fill with one part after the other and join them on the lower triangles."""
         self.parts[0].fill(X, out, room)
         for part in self.parts[1:]:
             part.fill(X, room, np.empty_like(room))  # untouched unless the part has parts
@@ -177,7 +178,7 @@ class Product(Composite):
         )
 
     def _shares(self, d: int) -> list[float]:
-        """The product of the other parts at a row of zeros, without those that are zero there."""
+        """Multiply the other parts at a row of zeros, except those that are zero there."""
         heights = [float(part.diag(np.zeros((1, d)))[0]) or 1.0 for part in self.parts]
         return [float(np.prod(heights[:i] + heights[i + 1 :])) for i in range(len(heights))]
 
@@ -201,15 +202,16 @@ def _as_kernel(value) -> Kernel:
     raise TypeError(f"a kernel is combined with a kernel or a number, not {type(value).__name__}")
 
 
-def add(a, b) -> Sum:
+def add_kernels(a, b) -> Sum:
+    """a + b; the parts of sums are put side by side."""
     parts: list[Kernel] = []
     for kernel in (_as_kernel(a), _as_kernel(b)):
         parts.extend(kernel.parts if isinstance(kernel, Sum) else [kernel])
     return Sum(tuple(parts))
 
 
-def multiply(a, b) -> Kernel:
-    """a · b with one free variance: that of b, or of a constant, is multiplied into a's."""
+def multiply_kernels(a, b) -> Kernel:
+    """a · b with one free variance: the variance of b, or a constant, is multiplied into a's."""
     a, b = _as_kernel(a), _as_kernel(b)
     if isinstance(a, Constant):
         a, b = b, a
@@ -226,8 +228,11 @@ def multiply(a, b) -> Kernel:
     return Product(tuple(factors))
 
 
+OPERATORS.update({"+": add_kernels, "*": multiply_kernels})
+
+
 def _variance(kernel: Any) -> float | None:
-    """The variance of a kernel that has one of its own."""
+    """Return the variance of a kernel that has one of its own; else None."""
     if isinstance(kernel, Wrapped):
         return _variance(kernel.kernel)
     own = isinstance(kernel, Leaf) and "variance" in kernel.kinds
@@ -235,7 +240,7 @@ def _variance(kernel: Any) -> float | None:
 
 
 def _with_fixed_variance(kernel: Any, variance: float | None = None) -> Kernel:
-    """The kernel whose variance is not learnt: its own, or another."""
+    """Fix the variance, so that it is not learnt: at its own value, or another."""
     if isinstance(kernel, Product):
         return Product((_with_fixed_variance(kernel.parts[0], variance), *kernel.parts[1:]))
     own = _variance(kernel)

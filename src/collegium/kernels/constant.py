@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Leaf, fixed_names, theirs
+from .base import fixed_names, theirs
+from .leaf import Leaf
 
 Array = np.ndarray
 
@@ -15,6 +16,7 @@ class Constant(Leaf):
 
     kinds = {"variance": "variance"}
     sees_columns = False
+    sklearn_twins = ("ConstantKernel",)
 
     variance: float = 1.0
 

@@ -11,30 +11,31 @@ import numpy as np
 
 from ..numerics import linalg
 from ..numerics.records import record
-from .base import Leaf
+from .leaf import Leaf
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Nodes in a panel, and default nodes a column by the number of columns.
-PANEL, NODES = 16, {1: 512, 2: 48, 3: 16}
+#: Default nodes per column, by the number of columns.
+NODES = {1: 512, 2: 48, 3: 16}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Filtered(Leaf, listed=False):
     """V(x, z) = variance · ∫ F(x, t) F(z, t) dt over a box, as Σ_g ω_g F(x, t_g) F(z, t_g).
 
-    The sum is a covariance whatever F is, and f(x) = Σ_g √(variance ω_g) F(x, t_g) u_g with
-    u ~ N(0, I) has it. Learning changes the variance alone.
+    The sum is a covariance whatever F is: that of f(x) = Σ_g √(variance ω_g) F(x, t_g) u_g with
+    u ~ N(0, I). Learning changes the variance alone.
 
     Parameters
     ----------
     function : callable
-        F: rows X (n, d) and nodes T (g, d) -> (n, g). A record with `__call__`, such as
-        `LaplaceFilter`, where the model is to be stored.
+        F: rows X (n, d) and nodes T (g, d) -> (n, g). Give a record with `__call__`, such as
+        `LaplaceFilter`, if the model is to be stored.
     low, high : float or array of shape (d,)
-        The box, one to three columns. It should reach beyond the data by the width of F:
-        there is no white noise outside of it.
+        The box, one to three columns. It should extend beyond the data by the width of F:
+        there is no white noise outside it.
     n_nodes : int, default=None
-        Nodes a column, in Gauss–Legendre panels of 16 (so rounded up to a multiple of 16 above
+        Nodes per column, in Gauss–Legendre panels of 16 (so rounded up to a multiple of 16 above
         it); None: 512, 48 or 16 for one, two or three columns. See `error`.
     variance : float, default=1.0
 
@@ -92,7 +93,7 @@ class Filtered(Leaf, listed=False):
         if F.shape != (X.shape[0], T.shape[0]):
             raise ValueError(
                 f"function of Filtered gave an array of shape {F.shape} for {X.shape[0]} rows and "
-                f"{T.shape[0]} nodes: a row a row, a column a node"
+                f"{T.shape[0]} nodes: give one row per row of X and one column per node"
             )
         return np.sqrt(self.variance * weight) * F
 
@@ -102,9 +103,7 @@ class Filtered(Leaf, listed=False):
         return A @ rng.standard_normal((A.shape[1], n_samples))
 
     def error(self, X: Array) -> float:
-        """Largest change of V(xᵢ, xⱼ) when the nodes are doubled: an estimate of the error of the
-        grid, without that of the box.
-        """
+        """Estimate the error of the grid, not of the box: the change of V when nodes double."""
         finer = replace(self, n_nodes=2 * (self.n_nodes or 1))
         return float(np.abs(finer.value(X) - self.value(X)).max(initial=0.0))
 
@@ -175,7 +174,7 @@ def _end(given: float | Array, name: str) -> Array:
 
 @lru_cache(maxsize=16)
 def _grid(low: tuple[float, ...], high: tuple[float, ...], n: int) -> tuple[Array, Array]:
-    """Nodes T (g, d) and weights ω (g,) of the tensor product of one rule a column."""
+    """Nodes T (g, d) and weights ω (g,) of the tensor product of one rule per column."""
     rules = [_panels(a, b, n) for a, b in zip(low, high)]
     T = np.stack(np.meshgrid(*(nodes for nodes, _ in rules), indexing="ij"), axis=-1)
     weight: Array = np.ones(())
@@ -191,8 +190,8 @@ def _panels(a: float, b: float, n: int) -> tuple[Array, Array]:
 
     Many filters have a kink at t = x, which spoils one panel only.
     """
-    panels = -(-n // PANEL)
-    x, w = np.polynomial.legendre.leggauss(min(n, PANEL))
+    panels = -(-n // TUNING.panel)
+    x, w = np.polynomial.legendre.leggauss(min(n, TUNING.panel))
     half = 0.5 * (b - a) / panels
     centres = a + half * (2.0 * np.arange(panels) + 1.0)
     return (centres[:, None] + half * x).ravel(), np.tile(half * w, panels)

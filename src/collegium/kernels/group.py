@@ -1,4 +1,4 @@
-"""Groups: an unknown level of each, independent of the others."""
+"""Random effects: an unknown level of each group, independent of the others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import Columns, Leaf
+from .base import Columns
 from .embedding import Levels
+from .leaf import Leaf
 
 Array = np.ndarray
 
@@ -18,15 +19,15 @@ Array = np.ndarray
 class Group(Leaf):
     """variance · 1[x = x′]: a random effect, one value for all rows whose columns are equal.
 
-    A group that no row had when the model was fitted has the effect zero, give or take the
-    variance. NaN is a group like any other.
+    The effect of a group that the model was not fitted with has mean zero and this variance.
+    NaN is a group like any other.
 
     Parameters
     ----------
     columns : int, str or list of these, default=None
-        Columns that say which group a row belongs to; None: all.
+        Columns that define the group of a row; None: all.
     variance : float, default=1.0
-        Of the effect of a group.
+        Variance of the effect of a group.
 
     Examples
     --------
@@ -72,5 +73,5 @@ class Group(Leaf):
         return self  # equal codes are equal levels
 
     def embeddings(self, d: int) -> tuple[Levels, ...]:
-        """Two groups are 2·variance apart, as k(x, x) − 2k(x, x′) + k(x′, x′) is."""
+        """k(x, x) − 2k(x, x′) + k(x′, x′) = 2·variance between two groups."""
         return tuple(Levels((k,), 2.0 * self.variance, apart=True) for k in range(d))

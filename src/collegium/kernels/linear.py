@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .base import Leaf, fixed_names, theirs
+from .base import fixed_names, theirs
 from .constant import Constant
+from .leaf import Leaf
 
 Array = np.ndarray
 
@@ -15,6 +16,7 @@ class Linear(Leaf):
     """Σₖ xₖx′ₖ/ℓₖ²: a slope of prior standard deviation 1/ℓₖ for each column."""
 
     kinds = {"length_scale": "slope"}
+    sklearn_twins = ("DotProduct",)
 
     length_scale: float | Array = 1.0
 

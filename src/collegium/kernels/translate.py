@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from .base import Kernel, Leaf, theirs
+from .base import Kernel, theirs
+from .leaf import Leaf
 
 
 def as_kernel(kernel: Any) -> Kernel:
     """Translate a scikit-learn kernel; return our own kernels unchanged.
 
-    Raises ValueError, with the kernels known, for anything else.
+    Raises ValueError, which lists the kernels known, for anything else.
 
     Examples
     --------
@@ -23,19 +24,19 @@ def as_kernel(kernel: Any) -> Kernel:
     if theirs(kernel) == "Product":
         return as_kernel(kernel.k1) * as_kernel(kernel.k2)
     for leaf in Leaf.registry:
-        ours = leaf.from_sklearn(kernel)
-        if ours is not None:
-            return ours
-    names = ", ".join(sorted(leaf.__name__ for leaf in Leaf.registry))
+        found = leaf.from_sklearn(kernel)
+        if found is not None:
+            return found
+    ours = ", ".join(sorted(leaf.__name__ for leaf in Leaf.registry))
+    twins = ", ".join(sorted(twin for leaf in Leaf.registry for twin in leaf.sklearn_twins))
     raise ValueError(
-        f"kernel={kernel!r} is not a kernel known here: give one of collegium.kernels ({names}), "
-        "scikit-learn's RBF, Matern (nu 0.5, 1.5, 2.5, inf), RationalQuadratic, "
-        "ExpSineSquared, DotProduct, ConstantKernel or WhiteKernel, or sums and products of them"
+        f"kernel={kernel!r} is not a kernel known here: give one of collegium.kernels ({ours}) or "
+        f"of scikit-learn ({twins}), or sums and products of them"
     )
 
 
 def needs_one_column(kernel: Any) -> bool:
-    """Whether scikit-learn's kernel is a covariance in one dimension only."""
+    """Say whether a scikit-learn kernel is a covariance in one dimension only."""
     if theirs(kernel) in ("Sum", "Product"):
         return needs_one_column(kernel.k1) or needs_one_column(kernel.k2)
     return theirs(kernel) == "ExpSineSquared"

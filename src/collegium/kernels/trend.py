@@ -7,22 +7,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .base import Kernel, Leaf
+from .base import Kernel
 from .columns import On
 from .composite import Composite, Sum
+from .leaf import Leaf
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Prior standard deviation of the level, and of a slope for one standard deviation of its column,
-#: in standard deviations of y.
-WIDE = 10.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trend(Leaf):
-    """variance · (1 + Σₖ zₖz′ₖ), zₖ = (xₖ − centreₖ)/ℓₖ: a level and one slope a column.
+    """variance · (1 + Σₖ zₖz′ₖ), zₖ = (xₖ − centreₖ)/ℓₖ: a level and one slope per column.
 
     With a large variance the line is that of generalised least squares (Rasmussen & Williams 2006,
-    sec. 2.7), and predictions far outside follow it. The parameters stay as they are given;
+    sec. 2.7), and predictions far outside the data follow it. By default no parameter is learnt;
     `fixed=()` learns variance and ℓ. Estimators make one from their rows: `trend="linear"`.
 
     Examples
@@ -95,11 +94,11 @@ class Trend(Leaf):
 
 
 def wide_trend(centre: Array, scale: Array, columns: Sequence[int | str] | None, size: float = 1.0):
-    """A trend of columns with these centres and scales (d,) for targets of variance `size`.
+    """Make a trend of columns with these centres and scales (d,) for targets of variance `size`.
 
-    `columns`: of X, where not all are meant.
+    `columns`: those of X that it depends on; None: all.
     """
-    leaf = Trend(WIDE**2 * size, np.array(scale), np.array(centre))
+    leaf = Trend(TUNING.trend_deviation**2 * size, np.array(scale), np.array(centre))
     return leaf if columns is None else On(leaf, tuple(columns))
 
 
@@ -119,7 +118,7 @@ class Coefficients:
     terms: tuple[Kernel, ...]
 
     def design(self, X: Array) -> Array:
-        """√variance · h(x) of each trend, one below the other  (t, n)."""
+        """√variance · h(x) of each trend, stacked  (t, n)."""
         parts = []
         for term in self.terms:
             leaf, seen = (term.kernel, term.seen(X)) if isinstance(term, On) else (term, X)
@@ -127,11 +126,11 @@ class Coefficients:
         return np.concatenate(parts)
 
     def count(self, d: int) -> int:
-        """Coefficients for rows of d columns."""
+        """Count the coefficients for rows of d columns."""
         return sum(1 + (len(t.columns) if isinstance(t, On) else d) for t in self.terms)
 
     def deviations(self, d: int) -> Array:
-        """Prior standard deviation of each  (t,)."""
+        """Prior standard deviation of each coefficient  (t,)."""
         parts = []
         for term in self.terms:
             leaf, width = (term.kernel, len(term.columns)) if isinstance(term, On) else (term, d)

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Leaf, fixed_names, theirs
+from .base import fixed_names, theirs
+from .leaf import Leaf
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class White(Leaf):
-    """variance for a row with itself, zero between different sets of rows."""
+    """variance · 1[same row]: zero between different sets of rows."""
 
     kinds = {"variance": "variance"}
     sees_columns = False
+    sklearn_twins = ("WhiteKernel",)
 
     variance: float = 1.0
 

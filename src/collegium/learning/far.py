@@ -16,7 +16,7 @@ from ..kernels import Kernel
 from ..kernels.columns import Wrapped
 from ..kernels.composite import Composite
 from ..kernels.linear import Linear
-from ..kernels.periodic import Periodic
+from ..kernels.stationary.periodic import Periodic
 from ..kernels.trend import Trend
 from ..rows.partition import evenly_spaced
 from .optimise import Learnt, Prior

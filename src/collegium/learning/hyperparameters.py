@@ -17,8 +17,8 @@ import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..kernels.matern12 import Matern12
-from ..kernels.scored import LevelScores
+from ..kernels.stationary.matern12 import Matern12
+from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
 from ..messages.experts.base import Expert

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared
-from ..kernels.scored import LevelScores
+from ..kernels.wrapped.scored import LevelScores
 from ..rows.rows import Rows
 from .families import no_anchors
 from .optimise import Learnt

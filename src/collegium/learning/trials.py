@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.scored import LevelScores, Scored
+from ..kernels.wrapped.scored import LevelScores, Scored
 from ..messages.evidence import factorised
 from ..rows.chunk import cut_rows
 from .families import near_check

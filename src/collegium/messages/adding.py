@@ -1,4 +1,4 @@
-"""Messages added up where chunks are: on this machine, or on the workers of a cluster."""
+"""Messages added where the chunks are: on this machine, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .total import Total
 
 
 def add_up(engine: Any, send: Callable[[Any], Message], chunks: Sequence, start: Total) -> Total:
-    """start + Σ send(chunk), the same bits on any engine.
+    """start + Σ send(chunk), with the same bits on any engine.
 
-    An engine that has `reduce` adds on its workers, and one sum comes back.
+    An engine with `reduce` adds on its workers and returns one sum.
     """
     return added(engine, send, chunks, start, partial(Total.zero, start.m, start.p))
 
@@ -24,7 +24,7 @@ def add_up(engine: Any, send: Callable[[Any], Message], chunks: Sequence, start:
 def add_up_source(
     engine: Any, send: Callable[[Any], Message], source: Source, start: Total
 ) -> Total:
-    """start + Σ send(chunk) over a source; chunks that it leaves out are noted there."""
+    """start + Σ send(chunk) over a source; skipped chunks are recorded there."""
     if source.on_bad_chunk == "raise":
         return add_up(engine, send, source.chunks, start)
     blank = partial(_blank, start.m, start.p)
@@ -35,7 +35,7 @@ def add_up_source(
 
 
 def added(engine: Any, f: Callable, chunks: Sequence, start: Any, blank: Callable) -> Any:
-    """start + Σ f(chunk), where `blank()` is a sum of nothing; sums have `plus(terms)` and +."""
+    """start + Σ f(chunk); `blank()` is an empty sum, sums have `plus(terms)` and +."""
     reduce = getattr(engine, "reduce", None)
     if reduce is None or not chunks:
         return start.plus(engine.imap(f, chunks))
@@ -52,7 +52,7 @@ def _blank(m: int, p: int) -> Tolerated:
 
 @dataclass(frozen=True)
 class Tolerant:
-    """send(chunk), or what is left out where a chunk cannot be used."""
+    """send(chunk), or `Skipped` if the chunk cannot be used."""
 
     send: Callable[[Any], Message]
 
@@ -63,13 +63,13 @@ class Tolerant:
             return Skipped(chunk.id, chunk.file, chunk.n, str(error))
 
     def lost(self, chunk: Any, why: str) -> Skipped:
-        """What is left out where a chunk ended its process."""
+        """Skip a chunk that ended its process."""
         return Skipped(chunk.id, chunk.file, chunk.n, str(chunk.bad(why)))
 
 
 @dataclass(frozen=True)
 class Tolerated:
-    """A sum of messages, and what was left out of it."""
+    """A sum of messages, and the chunks that were skipped."""
 
     total: Total
     skipped: list[Skipped] = field(default_factory=list)

@@ -4,8 +4,8 @@ Both are used in whitened coordinates v with prior N(0, I), u = Lv. With a chunk
 
     E[f(X) | v] = offset(X) + Vᵀv        cov[f(X) | v] = residual(X, V)
 
-V = design(X) is (m, n). An adjoint `f_vjp` stands beside its function f. All chunks share the
-factor L of the prior: adjoints of L are summed over chunks, and `finish` takes them back to θ.
+V = design(X) is (m, n). Each adjoint `f_vjp` follows its function f. All chunks share the factor L
+of the prior: adjoints of L are summed over chunks, and `finish` turns them into adjoints of θ.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Gradient:
 class Anchors:
     """u = f(Z) = Lv, K(Z, Z) = LLᵀ. Without anchors (m = 0) chunks are independent.
 
-    Where the kernel has a trend hᵀβ, β stands first: u = (β, g(Z)), f = g + hᵀβ, and L has the
-    prior deviations of β and the factor of g's covariance. So all chunks share β, exactly.
+    If the kernel has a trend hᵀβ, β comes first: u = (β, g(Z)), f = g + hᵀβ, and L holds the prior
+    deviations of β and the factor of g's covariance. So all chunks share β exactly.
     """
 
     kernel: Kernel
@@ -78,11 +78,11 @@ class Anchors:
 
     @property
     def first(self) -> int:
-        """Coefficients of a trend, before the values at anchors."""
+        """Number of coefficients of a trend, which precede the values at anchors."""
         return self.m - self.Z.shape[0]
 
     def _parts(self) -> tuple[Kernel, Coefficients | None]:
-        """The kernel of values at anchors, and β."""
+        """Split off the kernel of the values at anchors, and β."""
         return split_trend(self.kernel) if self.first else (self.kernel, None)
 
     def prior(self, p: int = 1) -> Message:
@@ -99,18 +99,18 @@ class Anchors:
         return np.empty((0, X.shape[0]))
 
     def _design(self, X: Array, K: Array) -> Array:
-        """From K(X, Z), which is overwritten."""
+        """Compute the design from K(X, Z), which is overwritten."""
         beta = self._parts()[1]
         own = linalg.solve_lower(self._own(), K.T, overwrite=True)
         return own if beta is None else np.asfortranarray(np.vstack([beta.design(X), own]))
 
     def _own(self) -> Array:
-        """The factor of the values at anchors."""
+        """Factor of the values at anchors."""
         t = self.first
         return np.ascontiguousarray(self.factor[t:, t:]) if t else self.factor
 
     def design_of(self, Xs: Array) -> Array:
-        """`design` of queries, each the same whatever the others are  (m, q)."""
+        """Design of queries, each independent of the others  (m, q)."""
         if not self.m:
             return self._nothing(Xs)
         values = self._parts()[0].to(self.Z)
@@ -140,14 +140,14 @@ class Anchors:
         return self.kernel.vjp(X, None, R_bar), -2.0 * V @ R_bar
 
     def residual_diag(self, X: Array, V: Array) -> Array:
-        """The diagonal of K(X, X) − VᵀV, never negative  (n,)."""
+        """diag(K(X, X) − VᵀV), never negative  (n,)."""
         return np.maximum(self.kernel.diag(X) - np.einsum("mn,mn->n", V, V), 0.0)
 
     def residual_diag_vjp(self, X: Array, V: Array, d_bar: Array) -> tuple[Array, Array]:
         return self.kernel.diag_vjp(X, d_bar), -2.0 * V * d_bar
 
     def scale(self, X: Array) -> float:
-        """The largest prior variance of f(X), to which jitter is relative."""
+        """Largest prior variance of f(X), to which jitter is relative."""
         return float(self.kernel.diag(X).max(initial=0.0))
 
     def no_gradient(self) -> Gradient:

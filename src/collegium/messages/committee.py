@@ -28,8 +28,7 @@ Array = np.ndarray
 @record("messages.committee/1")
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """Prior + messages = belief. Without anchors the chunks are independent: one chunk is the
-    exact GP."""
+    """Prior + messages = belief. Without anchors chunks are independent; one is the exact GP."""
 
     basis: Anchors
     expert: Expert  # computes messages, with the noise σ²
@@ -42,7 +41,7 @@ class Committee:
     def start(
         cls, kernel: Kernel, noise: float, Z: Array, p: int, expert: type[Expert] = Block
     ) -> Committee:
-        """The prior alone, before any chunk."""
+        """Start with the prior alone, before any chunk."""
         basis = Anchors.at(kernel, Z)
         nothing = Total.zero(basis.m, p)
         belief = normalise(basis.prior(p))
@@ -71,9 +70,9 @@ class Committee:
         return replace(grown, kept=kept, arrived=arrived)
 
     def without(self, chunks: Sequence[Chunk], engine: Any) -> Committee:
-        """Subtract the messages of chunks that were added: bitwise as if they never had been.
+        """Subtract the messages of chunks: bitwise as if they had never been added.
 
-        Their rows are dropped where they were kept.
+        Their rows are dropped if they were kept.
         """
         left, gone = self, {chunk.id for chunk in chunks}
         if not self.no_anchors:
@@ -88,11 +87,11 @@ class Committee:
         return replace(left, kept=kept, arrived=tuple(arrived))
 
     def less(self, messages: Total) -> Committee:
-        """Without messages about its first anchors."""
+        """Subtract messages about its first anchors."""
         return self._on(self.basis, self.messages - messages.padded(self.basis.m))
 
     def __add__(self, other: Committee) -> Committee:
-        """The committee of the chunks of both; the basis of one begins with that of the other."""
+        """Merge the chunks of both; the basis of one begins with that of the other."""
         grown, small = (self, other) if self.basis.m >= other.basis.m else (other, self)
         kept, arrived = self.kept, (*self.arrived, *other.arrived)
         for part in other.kept.sums:
@@ -102,30 +101,30 @@ class Committee:
             return replace(both, kept=kept, arrived=arrived)
 
     def blank(self) -> Committee:
-        """The prior alone, on the same basis."""
+        """Return to the prior, on the same basis."""
         empty = replace(self, kept=Tree(), arrived=())
         return empty._on(self.basis, Total.zero(self.basis.m, self.messages.p))
 
     def known(self, m: int) -> Committee:
-        """The committee of the first m coordinates, before any chunk: what earlier chunks knew."""
+        """Return to the prior of the first m coordinates, the basis of earlier chunks."""
         own = self.basis
         factor, Z = np.ascontiguousarray(own.factor[:m, :m]), own.Z[: max(m - own.first, 0)]
         return replace(self, basis=Anchors(own.kernel, Z, factor, own.jitter)).blank()
 
     def with_anchors(self, Z: Array) -> Committee:
-        """Append anchors: every message so far is one about the old coordinates alone."""
+        """Append anchors: all messages so far are about the old coordinates alone."""
         basis = appended(self.basis, Z)
         return self._on(basis, self.messages.padded(basis.m))
 
     def of_at_most(self, m: int) -> Committee:
-        """Drop all but m anchors, those that say least first: an approximation (`dropped`)."""
+        """Drop all but m anchors, the least informative first: an approximation (`dropped`)."""
         if self.basis.m <= m:
             return self
         basis, messages = dropped(self.basis, [self._total()], m)
         return self._on(basis, Total.of(messages[0]))
 
     def spread_over(self, Z: Array, m: int) -> Committee:
-        """Append anchors, then keep m that are spread out over all of them: an approximation."""
+        """Append anchors, then keep m that are spread over all of them: an approximation."""
         grown = self.with_anchors(Z) if Z.size else self
         if grown.basis.m <= m:
             return grown
@@ -134,15 +133,15 @@ class Committee:
         return grown._on(basis, Total.of(messages[0]))
 
     def with_prior(self, kernel: Kernel, noise: float, known: float = 0.0) -> Committee:
-        """Take another kernel and noise: messages about f(Z) stay, but for the scale of the
-        noise; an approximation (`carried`). `known`: what rows have beside it, as a rule."""
+        """Change kernel and noise: messages about f(Z) stay, up to the scale of the noise; an
+        approximation (`carried`). `known`: typical known noise variance of rows, added to σ²."""
         said = self.messages.message()
         basis, message = carried(said, self.basis, kernel, (self.noise + known) / (noise + known))
         with in_range(noise):
             return replace(self._on(basis, Total.of(message)), expert=type(self.expert)(noise))
 
     def _total(self) -> Message:
-        """The prior and all messages."""
+        """Sum of the prior and all messages."""
         return self.basis.prior(self.messages.p) + self.messages.message()
 
     def _on(self, basis: Anchors, messages: Total) -> Committee:
@@ -160,7 +159,7 @@ class Committee:
         return tuple(self.arrived[i][1] for i in self._order())
 
     def rows(self) -> Rows:
-        """The kept rows of all chunks, in the order of ids."""
+        """Kept rows of all chunks, in the order of ids."""
         d, p = self.basis.Z.shape[1], self.belief.mean.shape[1]
         rows = self.kept.total(Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)))
         order = self._order()
@@ -171,7 +170,7 @@ class Committee:
         return rows.take(np.concatenate(index))
 
     def of_last_rows(self, n: int) -> Committee:
-        """The same belief with no more than the last n rows kept."""
+        """Keep no more than the last n rows; the belief stays."""
         last = None
         for part in reversed(self.kept.sums):
             last = part if last is None else part + last
@@ -187,17 +186,17 @@ class Committee:
         return [self.arrived[i][0] for i in self._order()]
 
     def chunks(self) -> list[Chunk]:
-        """The kept rows, one `Chunk` per chunk, in the order of ids."""
+        """Kept rows, one `Chunk` per chunk, in the order of ids."""
         rows, ends = self.rows(), np.cumsum([0, *self.sizes])
         parts = [slice(a, b) for a, b in zip(ends, ends[1:])]
         return [chunk_of(id, rows.take(part)) for id, part in zip(self.ids(), parts)]
 
     def parts(self) -> list[Rows]:
-        """The kept rows, one `Rows` per chunk."""
+        """Kept rows, one `Rows` per chunk."""
         return [rows_of(chunk) for chunk in self.chunks()]
 
     def log_evidence(self) -> Array:
-        """log p(y), one number per output  (p,); without anchors the sum over chunks."""
+        """log p(y) per output  (p,); without anchors the sum over chunks."""
         if not self.no_anchors:
             return self.belief.log_evidence
         send = partial(self.expert.send, self.basis)

@@ -1,6 +1,6 @@
 """Log evidence and its gradient: a sum of messages, then a sum of replies.
 
-With anchors it is the committee's own evidence (PITC for `Block`). Without anchors the chunks
+With anchors this is the committee's own evidence (PITC for `Block`). Without anchors the chunks
 are independent and it is Σᵢ log p(yᵢ | Xᵢ, θ), computed in one pass.
 """
 
@@ -39,14 +39,14 @@ def anchored(
     kernel: Kernel, noise: float, Z: Array, chunks: Sequence[Chunk], engine: Any,
     expert: type[Expert] = Block,
 ) -> tuple[float, Array]:  # fmt: skip
-    """Evidence of the committee with anchors Z; with Block experts that of PITC."""
+    """Log evidence of the committee with anchors Z, and its gradient; PITC for `Block`."""
     return evidence(Anchors.at(kernel, Z), expert(noise), chunks, engine)
 
 
 def factorised(
     kernel: Kernel, noise: float, chunks: Sequence[Chunk], engine: Any
 ) -> tuple[float, Array]:
-    """Σᵢ log p(yᵢ | Xᵢ, θ) of independent chunks, and its gradient, by one factorisation each."""
+    """Σᵢ log p(yᵢ | Xᵢ, θ) of independent chunks, and its gradient, one factorisation per chunk."""
     d = chunks[0].load()[0].shape[1]
     basis = Anchors.at(kernel, np.empty((0, d)))
     nothing = Evidence(0.0, basis.no_gradient())

@@ -9,21 +9,21 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import To
-from ..kernels.leaves import summing_leaf
+from ..kernels.stationary.leaves import summing_leaf
 from ..kernels.trend import Coefficients
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 
 Array = np.ndarray
-#: Points of one block of kernel values, so that it stays in a core's cache with a tile of queries.
+#: Points per block of kernel values, which stays in a core's cache with a tile of queries.
 POINTS = 2_048
-#: Kernel values of one batch, the work of one worker at a time, and its queries, at least.
+#: Kernel values per batch, the work of one worker at a time, and minimum number of its queries.
 BATCH, LEAST = 2_000_000, 256
 
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """x ↦ K(x, P)W, and a line where there is one."""
+    """x ↦ K(x, P)W, plus a line if there is a trend."""
 
     kernel: Kernel
     points: Array  # P  (n, d)
@@ -52,19 +52,19 @@ class Expansion:
         return total if self.line is None else total + self.trend(Xs)
 
     def trend(self, Xs: Array) -> Array:
-        """The line  (q, p)."""
+        """Evaluate the line  (q, p)."""
         assert self.line is not None
         return self.line.design(Xs).T @ self.slopes
 
     def row_by_row(self) -> RowByRow:
-        """The same for few queries at a time, often."""
+        """Prepare the expansion for many calls with few queries."""
         parts = blocks(self.points.shape[0], POINTS)
         return RowByRow(self, tuple(self.kernel.to(self.points[here]) for here in parts))
 
 
 @dataclass(frozen=True, eq=False)
 class RowByRow:
-    """An expansion whose points are made ready; tiles are not filled up where rows are alone."""
+    """An expansion whose points are prepared; a single query does not fill up a tile."""
 
     own: Expansion
     parts: tuple[To, ...]  # of POINTS points each

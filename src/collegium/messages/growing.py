@@ -1,14 +1,14 @@
-"""Change the basis of a sum of messages: append anchors, drop some, take another kernel.
+"""Change the basis of a sum of messages: append anchors, drop some, change the kernel.
 
 Whitened coordinates are v = L⁻¹u, LLᵀ = K(Z, Z). With anchors Z₊ appended after the old ones,
 
     L₊ = [L 0; B D]        B = K(Z₊, Z)L⁻ᵀ        DDᵀ = K(Z₊, Z₊) − BBᵀ
 
-so the first coordinates of v stay what they were, and a message about v is one about v₊ that is
-padded with zeros: exact, without any row. To drop an anchor is to marginalise its value: the
-belief about the others stays, what rows between them said is projected onto them (Csató & Opper
-2002). Under another kernel the messages about u = f(Z) are kept, which they were computed for
-under the old one. The last two are approximations.
+so the first coordinates of v do not change, and a message about v, padded with zeros, is one about
+v₊: exact, without any row. Dropping an anchor marginalises its value: the belief about the others
+stays, the information of rows between them is projected onto them (Csató & Opper 2002). Under
+another kernel the messages about u = f(Z), computed under the old kernel, are kept. The last two
+are approximations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 
 def appended(basis: Anchors, Z: Array) -> Anchors:
-    """The basis with anchors Z (k, d) after its own; its factor keeps every bit it had."""
+    """Append anchors Z (k, d) to a basis; the old part of its factor keeps every bit."""
     if not basis.m:
         return Anchors.at(basis.kernel, Z)
     m, k = basis.m, Z.shape[0]
@@ -40,8 +40,8 @@ def appended(basis: Anchors, Z: Array) -> Anchors:
 
 
 def badly_seen(basis: Anchors, X: Array, least: float, most: int, spare: int = 0) -> Array:
-    """Positions of rows of X that, as anchors, leave var[f(x) | v] above `least` at no more than
-    `spare` rows: a pivoted Cholesky factorisation of K(X, X) − VᵀV, of at most `most` steps."""
+    """Choose rows of X as further anchors, by pivoted Cholesky factorisation of K(X, X) − VᵀV,
+    until var[f(x) | v] is above `least` at no more than `spare` rows; at most `most` positions."""
     V = basis.design(X)
     left = basis.residual_diag(X, V)
     G, steps = np.empty((0, X.shape[0])), list[int]()
@@ -59,13 +59,13 @@ def badly_seen(basis: Anchors, X: Array, least: float, most: int, spare: int = 0
 def dropped(basis: Anchors, totals: Sequence[Message], keep: int) -> tuple[Anchors, list[Message]]:
     """Marginalise all but `keep` anchors; each of `totals` is the prior and some messages.
 
-    Dropped first is the anchor with the smallest αᵢ²/(QSQ)ᵢᵢ, Q = K(Z, Z)⁻¹, α = Qμ, S the
-    covariance of u, summed over totals: by how much its absence changes the mean, in units of its
+    The anchor with the smallest αᵢ²/(QSQ)ᵢᵢ, Q = K(Z, Z)⁻¹, α = Qμ, S the covariance of u, summed
+    over totals, is dropped first: this is the change of the mean without it, in units of its
     spread.
     """
     beliefs = [normalise(total) for total in totals]
     roots = [linalg.solve_lower(one.factor, basis.factor.T).T for one in beliefs]  # S = RRᵀ
-    stay = _most_telling(basis, [one.mean for one in beliefs], roots, keep)
+    stay = _most_informative(basis, [one.mean for one in beliefs], roots, keep)
     return marginal(basis, totals, np.sort(stay[basis.first :]) - basis.first)
 
 
@@ -74,7 +74,7 @@ def marginal(
 ) -> tuple[Anchors, list[Message]]:
     """Marginalise all anchors but those at the positions `stay`; `totals` as in `dropped`.
 
-    Returned are the basis that is left and the messages alone, with the same evidence.
+    Return the remaining basis and the messages alone, with the same evidence.
     """
     small, found = Anchors.at(basis.kernel, basis.Z[stay]), []
     stay = np.concatenate([np.arange(basis.first), basis.first + stay])
@@ -89,10 +89,10 @@ def marginal(
     return small, found
 
 
-def _most_telling(
+def _most_informative(
     basis: Anchors, means: Sequence[Array], roots: Sequence[Array], keep: int
 ) -> Array:
-    """Positions of the coordinates that stay, those of a trend first."""
+    """Positions of the coordinates to keep, those of a trend first."""
     inverse = linalg.solve_lower(basis.factor, np.eye(basis.m))
     Q = inverse.T @ inverse
     alphas = [inverse.T @ mean for mean in means]
@@ -116,7 +116,7 @@ def _most_telling(
 
 
 def spread_out(basis: Anchors, most: int) -> Array:
-    """Positions of at most `most` anchors that leave the least open of the others, one by one."""
+    """Choose at most `most` anchors, one by one, that best determine the others; positions."""
     nothing = Anchors.at(basis.kernel, basis.Z[:0])
     return np.sort(badly_seen(nothing, basis.Z, 0.0, most))
 
@@ -124,7 +124,7 @@ def spread_out(basis: Anchors, most: int) -> Array:
 def carried(
     message: Message, old: Anchors, kernel: Kernel, power: float
 ) -> tuple[Anchors, Message]:
-    """The message about u = f(Z) to a power, in the coordinates of another kernel.
+    """Raise the message about u = f(Z) to a power, in the coordinates of another kernel.
 
     v = Tv₊ with T = L⁻¹L₊, so Λ₊ = TᵀΛT and h₊ = Tᵀh.
     """

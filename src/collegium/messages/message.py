@@ -62,7 +62,7 @@ class Message:
         return cls(np.eye(m), np.zeros((m, p)), np.full(p, -0.5 * m * LOG_2PI))
 
     def __add__(self, other: Message) -> Message:
-        """The product of two factors."""
+        """Multiply two factors."""
         return Message(
             self.precision + other.precision,
             self.shift + other.shift,
@@ -70,17 +70,17 @@ class Message:
         )
 
     def __sub__(self, other: Message) -> Message:
-        """The quotient of two factors: `a + b - b` is `a`, up to rounding."""
+        """Divide two factors: `a + b - b` is `a`, up to rounding."""
         return self + (-1.0) * other
 
     def __mul__(self, power: float) -> Message:
-        """The factor to a power: `power` equal chunks, or forgetting (power < 1)."""
+        """Raise the factor to a power: `power` equal chunks, or forgetting (power < 1)."""
         return Message(power * self.precision, power * self.shift, power * self.log_scale)
 
     __rmul__ = __mul__
 
     def log_density(self, u: Array) -> Array:
-        """log m(u) of each output, u (m, p) -> (p,)."""
+        """log m(u) per output, u (m, p) -> (p,)."""
         return (
             -0.5 * np.einsum("mp,mn,np->p", u, self.precision, u)
             + (self.shift * u).sum(axis=0)
@@ -108,7 +108,7 @@ class Belief:
 
 
 def normalise(message: Message) -> Belief:
-    """The Gaussian proportional to a message with positive definite Λ, and its log normaliser.
+    """Turn a message with positive definite Λ into a Gaussian and its log normaliser.
 
     This is the only place where a precision is factorised. If rounding or subtraction has left
     Λ indefinite, `linalg.cholesky` adds jitter.

@@ -1,4 +1,4 @@
-"""A fixed message, by which machines find out whether they round alike."""
+"""A fixed message that shows whether machines round alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from ..kernels.matern32 import Matern32
+from ..kernels.stationary.matern32 import Matern32
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk
 from .basis import Anchors
@@ -16,9 +16,9 @@ from .experts.block import Block
 
 @cache
 def probe() -> str:
-    """The sha256 of one message of 200 rows about 40 anchors.
+    """sha256 of one message of 200 rows about 40 anchors.
 
-    Machines with the same one make bitwise the same messages; others differ in the last bits
+    Machines with the same hash compute bitwise equal messages; others differ in the last bits
     (OPENBLAS_CORETYPE and NUMBA_CPU_NAME choose the loops of BLAS and of compiled functions).
     """
     n, m, d = 200, 40, 3

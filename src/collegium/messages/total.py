@@ -1,7 +1,7 @@
 """Sums of messages with the same bits in any order (`numerics.exact`).
 
-A sum is what its messages are, not how they came: a stream in another order, several workers, two
-models put together, a message added and subtracted again all leave the same bits. Only the lower
+A sum depends on its messages alone, not on how they arrived: another order, several workers, two
+merged models, or a message added and subtracted again all give the same bits. Only the lower
 triangle of Λ is held, row by row: anchors that are appended later come after it.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numerics.exact import Exact, TooLarge
+from ..numerics.exact import ExactSum, TooLarge
 from ..numerics.records import record
 from .message import Message
 
@@ -27,21 +27,21 @@ class Total:
 
     m: int
     p: int
-    precision: Exact  # the lower triangle of Λ  (m(m + 1)/2)
-    shift: Exact  # h, row by row  (m·p)
-    log_scale: Exact  # c  (p)
+    precision: ExactSum  # the lower triangle of Λ  (m(m + 1)/2)
+    shift: ExactSum  # h, row by row  (m·p)
+    log_scale: ExactSum  # c  (p)
 
     @classmethod
     def zero(cls, m: int, p: int = 1) -> Total:
-        return cls(m, p, Exact.zero(m * (m + 1) // 2), Exact.zero(m * p), Exact.zero(p))
+        return cls(m, p, ExactSum.zero(m * (m + 1) // 2), ExactSum.zero(m * p), ExactSum.zero(p))
 
     @classmethod
     def of(cls, message: Message) -> Total:
-        """The sum of one message."""
+        """Make the sum of one message."""
         return cls.zero(*message.shift.shape).plus([message])
 
     def plus(self, messages: Iterable[Message]) -> Total:
-        """With more messages; TooLarge where an entry of one is not below 2¹²⁶."""
+        """Add messages; raise TooLarge if an entry is not below 2¹²⁶."""
         grown = Total(
             self.m, self.p, self.precision.copy(), self.shift.copy(), self.log_scale.copy()
         )
@@ -52,7 +52,7 @@ class Total:
         return grown
 
     def minus(self, messages: Iterable[Message]) -> Total:
-        """Without messages that it holds: bitwise as if they had never been added."""
+        """Subtract messages that it contains: bitwise as if they had never been added."""
         return self - Total.zero(self.m, self.p).plus(messages)
 
     def __add__(self, other: Total) -> Total:
@@ -61,31 +61,31 @@ class Total:
     def __sub__(self, other: Total) -> Total:
         return self._with(-other.precision, -other.shift, -other.log_scale)
 
-    def _with(self, precision: Exact, shift: Exact, log_scale: Exact) -> Total:
+    def _with(self, precision: ExactSum, shift: ExactSum, log_scale: ExactSum) -> Total:
         return Total(
             self.m, self.p, self.precision + precision, self.shift + shift,
             self.log_scale + log_scale,
         )  # fmt: skip
 
     def padded(self, m: int) -> Total:
-        """The same sum as one over m coordinates, the new ones last."""
+        """Extend the sum to m coordinates, the new ones last."""
         precision, shift = self.precision.padded(m * (m + 1) // 2), self.shift.padded(m * self.p)
         return Total(m, self.p, precision, shift, self.log_scale)
 
     def message(self) -> Message:
-        """The sum, each entry rounded once."""
+        """Return the sum as a message, each entry rounded once."""
         shift = self.shift.value().reshape(self.m, self.p)
         return Message(self.precision.symmetric(self.m), shift, self.log_scale.value())
 
 
 def by_rows(symmetric: Array) -> Array:
-    """A symmetric matrix with its rows contiguous: where its columns are, they are its rows."""
+    """Make the rows of a symmetric matrix contiguous: if its columns are, they are its rows."""
     return symmetric if symmetric.flags.c_contiguous else symmetric.T
 
 
 @contextmanager
 def in_range(noise: float) -> Iterator[None]:
-    """Name the noise and what to do, where messages are too large to add."""
+    """Raise an error with a remedy if messages are too large to add."""
     try:
         yield
     except TooLarge:

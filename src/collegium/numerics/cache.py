@@ -1,4 +1,4 @@
-"""Values that are made when asked for and kept while they fit a number of bytes."""
+"""A cache limited in bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Cache:
-    """Keeps values with `nbytes`; those that were not asked for longest are dropped first."""
+    """Keep values with `nbytes` up to a limit; the least recently used are dropped first."""
 
     def __init__(self, limit: float) -> None:
         self.limit, self.nbytes = limit, 0
@@ -20,12 +20,12 @@ class Cache:
         return len(self._values)
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The value of a key; `make` gives the same whenever it is called."""
+        """Return the value of a key, made by `make` (always the same) where it is not kept."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
                 return self._values[key]
-        value = make()  # in this thread alone: others go on
+        value = make()  # outside the lock: other threads go on
         with self._lock:
             if key not in self._values and value.nbytes <= self.limit:
                 self._values[key] = value

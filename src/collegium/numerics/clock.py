@@ -1,4 +1,4 @@
-"""Limits of wall time."""
+"""Limits on wall time."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Clock:
         return self.left() <= 0.0
 
     def share(self, share: float) -> Clock:
-        """The clock of a part of the work: it may use this share of the time left."""
+        """Make a clock for a part of the work, which may use this share of the time left."""
         return Clock(self.spent() + share * max(self.left(), 0.0), self.start)

@@ -1,8 +1,8 @@
-"""Compiled functions, kept on disk between runs: the one place that asks numba for them.
+"""Compiled functions, cached on disk between runs: the one place that asks numba for them.
 
-Numba keeps machine code beside the source or in the user's home. Where it may write to neither
-(a container with a foreign user, a read-only root), a folder for temporary files takes their
-place; where there is none either, every process compiles anew.
+Numba keeps machine code beside the source or in the user's home. Where neither is writable (a
+container with a foreign user, a read-only root), a temporary folder takes their place; without
+one, every process compiles again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -20,21 +21,39 @@ LOGGER = logging.getLogger("collegium")
 
 
 def compiled(**options: Any) -> Callable[[Callable], Any]:
-    """Decorate as `numba.njit(nogil=True, **options)` does, kept on disk where possible."""
+    """Decorate with `numba.njit(nogil=True, **options)`, cached on disk where possible."""
 
     def decorate(function: Callable) -> Any:
         try:
             return numba.njit(nogil=True, cache=True, **options)(function)
-        except RuntimeError:  # no locator available: numba may write nowhere
+        except RuntimeError:  # "no locator available": numba cannot write anywhere
             return numba.njit(nogil=True, cache=_keep_elsewhere(), **options)(function)
 
     return decorate
 
 
-def announce(function: Any, say: Callable[[str], None]) -> None:
-    """Say that the first call of a compiled function takes its time."""
+def announce_compiling(function: Any, say: Callable[[str], None]) -> None:
+    """Say that the first call of a compiled function takes some time."""
     if not function.signatures:
         say("compiling for this processor: some seconds, unless an earlier run has kept the result")
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Let Ctrl-C inside compiled functions come out as KeyboardInterrupt.
+
+    An interrupt that arrives while a compiled function returns becomes the cause of a SystemError
+    ("returned a result with an exception set").
+    """
+    try:
+        yield
+    except Exception as error:
+        link: BaseException | None = error
+        while link is not None:
+            if isinstance(link, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+            link = link.__cause__ or link.__context__
+        raise
 
 
 @cache
@@ -44,13 +63,13 @@ def _keep_elsewhere() -> bool:
         folder = _private_folder()
     except OSError:
         LOGGER.warning(
-            "no folder is writable to keep compiled functions: every process compiles them anew; "
-            "set NUMBA_CACHE_DIR to a folder that is"
+            "no folder is writable to keep compiled functions: every process compiles them again; "
+            "set NUMBA_CACHE_DIR to a writable folder"
         )
         return False
     LOGGER.warning(
         "neither the package nor the home folder is writable: compiled functions are kept in %s; "
-        "set NUMBA_CACHE_DIR to a folder that lasts",
+        "set NUMBA_CACHE_DIR to a permanent folder",
         folder,
     )
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
@@ -58,9 +77,9 @@ def _keep_elsewhere() -> bool:
 
 
 def _private_folder() -> str:
-    """A temporary folder of this user alone, the same in every process.
+    """Make a temporary folder of this user alone, the same in every process.
 
-    What numba keeps is executed when it is read: a folder that others may write to is not used.
+    Cached code is executed when it is read: a folder that others may write to is not used.
     """
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = os.path.join(tempfile.gettempdir(), f"collegium-{user}")

@@ -3,12 +3,11 @@
     x = top·2⁶⁴ + hi + lo·2⁻⁶⁴        hi, lo in [0, 2⁶⁴): a two's complement of three words
 
 Floating-point addition is not associative; integer addition is. A term is floored to a multiple of
-2⁻⁶⁴ and added with carries, so a sum depends on its terms alone: not on their order, not on how
-they were grouped, and to subtract a term is never to have added it. What is added here are
-messages about whitened coordinates, whose prior precision is one: 2⁻⁶⁴ is rounding beside it.
+2⁻⁶⁴ and added with carries, so a sum depends on its terms alone, not on their order or grouping,
+and subtracting a term is the same as never having added it. The terms are messages about
+whitened coordinates, whose prior precision is one: beside it 2⁻⁶⁴ is rounding.
 
-Terms must be below 2¹²⁶, about 8.5e37, and so must the value of a sum when it is asked for; sums
-on the way to it, below 2¹²⁷.
+Terms and requested values of sums must be below 2¹²⁶, about 8.5e37; intermediate sums, below 2¹²⁷.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .records import record
 Array = np.ndarray
 ZERO, ONE, WORD = np.uint64(0), np.uint64(1), np.uint64(64)
 UNIT = 2.0**64
-#: No term and no value reaches this.
+#: Terms and values are below this.
 LIMIT = 2.0**126
 REFUSAL = "messages add up to 2**126: give smaller weights or a larger noise variance"
 
@@ -35,69 +34,69 @@ class TooLarge(ValueError):
 
 @record("numerics.exact/1")
 @dataclass(frozen=True, eq=False)
-class Exact:
-    """The sums of n sequences of numbers. A record: to add returns a new one."""
+class ExactSum:
+    """The sums of n sequences of numbers. A record: addition returns a new one."""
 
     lo: Array  # uint64  (n,)
     hi: Array  # uint64  (n,)
     top: Array  # int64  (n,)
 
     def __post_init__(self) -> None:
-        # compiled loops trust these; a model file may say otherwise
+        # compiled loops trust these shapes; a model file may break them
         words = [(one.dtype.str[1:], one.shape) for one in (self.lo, self.hi, self.top)]
         if words != [(kind, (self.lo.size,)) for kind in ("u8", "u8", "i8")]:
             raise ValueError("not three words for each sum")
 
     @classmethod
-    def zero(cls, n: int) -> Exact:
+    def zero(cls, n: int) -> ExactSum:
         return cls(np.zeros(n, np.uint64), np.zeros(n, np.uint64), np.zeros(n, np.int64))
 
     @property
     def n(self) -> int:
         return self.lo.size
 
-    def copy(self) -> Exact:
-        return Exact(self.lo.copy(), self.hi.copy(), self.top.copy())
+    def copy(self) -> ExactSum:
+        return ExactSum(self.lo.copy(), self.hi.copy(), self.top.copy())
 
     def include(self, values: Array) -> None:
-        """Add values (n,) in place; of a square matrix (m, m) its lower triangle, row by row."""
+        """Add values (n,), or the lower triangle of a matrix (m, m) row by row, in place."""
         add = _add_triangle if values.ndim == 2 else _add_values
-        self._check(values.size if values.ndim == 1 else triangle(*values.shape))
+        self._check(values.size if values.ndim == 1 else triangle_size(*values.shape))
         if not add(self.lo, self.hi, self.top, values):
             raise TooLarge(REFUSAL)
 
-    def __add__(self, other: Exact) -> Exact:
+    def __add__(self, other: ExactSum) -> ExactSum:
         total = self.copy()
         self._check(other.n)
         if not _add_words(total.lo, total.hi, total.top, other.lo, other.hi, other.top):
             raise TooLarge(REFUSAL)
         return total
 
-    def __neg__(self) -> Exact:
-        opposite = Exact(~self.lo, ~self.hi, ~self.top)
+    def __neg__(self) -> ExactSum:
+        opposite = ExactSum(~self.lo, ~self.hi, ~self.top)
         unit = np.ones(self.n, np.uint64)
         nothing = np.zeros(self.n, np.uint64), np.zeros(self.n, np.int64)
         _add_words(opposite.lo, opposite.hi, opposite.top, unit, *nothing)
         return opposite
 
-    def __sub__(self, other: Exact) -> Exact:
+    def __sub__(self, other: ExactSum) -> ExactSum:
         return self + (-other)
 
-    def padded(self, n: int) -> Exact:
-        """With zeros appended up to n sums."""
+    def padded(self, n: int) -> ExactSum:
+        """Append zeros up to n sums."""
         more = n - self.n
-        return Exact(*(np.pad(words, (0, more)) for words in (self.lo, self.hi, self.top)))
+        return ExactSum(*(np.pad(words, (0, more)) for words in (self.lo, self.hi, self.top)))
 
     def value(self) -> Array:
-        """The sums, rounded to the nearest numbers  (n,)."""
+        """Round the sums to the nearest floating-point numbers  (n,)."""
         found = np.empty(self.n)
         if not _value(self.lo, self.hi, self.top, found):
             raise TooLarge(REFUSAL)
         return found
 
     def symmetric(self, m: int) -> Array:
-        """The same as a symmetric matrix (m, m), of which they are the lower triangle."""
-        self._check(triangle(m, m))
+        """Round the sums and unpack them as the lower triangle of a symmetric matrix (m, m)."""
+        self._check(triangle_size(m, m))
         found = np.empty((m, m))
         _unpack(self.value(), found)
         return linalg.mirror(found)
@@ -107,8 +106,8 @@ class Exact:
             raise ValueError(f"{self.n} sums are not {n}")
 
 
-def triangle(m: int, n: int) -> int:
-    """Entries of the lower triangle of a matrix (m, m)."""
+def triangle_size(m: int, n: int) -> int:
+    """m(m + 1)/2: entries of the lower triangle of a matrix (m, m)."""
     if m != n:
         raise ValueError(f"a matrix ({m}, {n}) is not square")
     return m * (m + 1) // 2
@@ -118,7 +117,7 @@ def triangle(m: int, n: int) -> int:
 def _words(x):
     """⌊x·2⁶⁴⌋ as three words: −v is ~v + 1, and ~v where v was rounded down.
 
-    Without branches: signs change from entry to entry.
+    Branch-free, since signs change from entry to entry.
     """
     a = abs(x)
     whole = np.floor(a)
@@ -135,7 +134,7 @@ def _words(x):
 
 @compiled(error_model="numpy", inline="always")
 def _add_at(lo, hi, top, k, more_lo, more_hi, more_top):
-    """Add three words to those at k, with carries; False where the sum has left its range."""
+    """Add three words to those at k, with carries; False if the sum overflows."""
     low = lo[k] + more_lo
     carry = np.uint64(low < more_lo)
     high = hi[k] + more_hi
@@ -148,7 +147,7 @@ def _add_at(lo, hi, top, k, more_lo, more_hi, more_top):
 
 @compiled(error_model="numpy")
 def _add_values(lo, hi, top, values):
-    """Add values (n,); False where one is too large or not a number: the sums are then lost."""
+    """Add values (n,); False if one is too large or not a number, and the sums are lost."""
     good = True
     for k in range(values.size):
         x = values[k]
@@ -182,10 +181,10 @@ def _add_words(lo, hi, top, more_lo, more_hi, more_top):
 
 @compiled(error_model="numpy")
 def _value(lo, hi, top, found):
-    """The nearest numbers; False where one is too large.
+    """Round to the nearest floating-point numbers; False if one is too large.
 
-    The leading 64 bits are made one word whose last bit is set where anything follows it, so
-    that converting that word rounds as the whole would.
+    The leading 64 bits become one word, whose last bit is set if any lower bit is: converting
+    this word rounds like the whole number.
     """
     good = True
     for k in range(lo.size):
@@ -225,7 +224,7 @@ def _unpack(values, matrix):
 
 @compiled(error_model="numpy", inline="always")
 def _leading_zeros(word):
-    """How many bits of a word, which is not zero, come before its first one."""
+    """Count the zero bits before the first one of a nonzero word."""
     count = ZERO
     for step in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4), np.uint64(2), ONE):
         if word >> (WORD - step) == ZERO:

@@ -1,4 +1,7 @@
-"""Fingerprints of records: the same for the same numbers, on any machine."""
+"""Fingerprints of records: equal for equal numbers, on any machine.
+
+They include the names of classes and fields: a record that is renamed has another fingerprint.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 
 def fingerprint(*values: Any) -> str:
-    """sha256 of arrays, numbers, texts, and of records and tuples of these."""
+    """sha256 of arrays, numbers, texts, and records and tuples of these."""
     found = hashlib.sha256()
     for value in values:
         _write(found, value)

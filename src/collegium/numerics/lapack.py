@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def _routine(module, name: str, n_arguments: int):
-    """The C function behind a Cython routine."""
+    """Find the C function behind a Cython routine."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p

@@ -1,4 +1,4 @@
-"""Cholesky factors, with the only jitter of the library; triangular solves; adjoints.
+"""Cholesky factors, with the library's only jitter; triangular solves; adjoints.
 
 `L` is always a lower factor, row-major. Symmetric matrices are read from their lower triangle.
 """
@@ -32,7 +32,7 @@ def cholesky(
 
     `scale` is the size of the *prior* diagonal: A itself may be a difference that has
     cancelled to zero. The jitter is the first of 0, `nugget`, `JITTERS` that works; with a
-    nugget, a squared pivot below a tenth of it counts as failure: such a pivot is rounding.
+    nugget, a squared pivot below a tenth of it counts as failure: it is mere rounding.
     """
     n = A.shape[0]
     if n > LARGEST:
@@ -71,14 +71,14 @@ def cholesky(
 def factorise(A: Array) -> bool:
     """Replace the lower triangle of A by its Cholesky factor, without jitter, in its precision.
 
-    What is above the diagonal is neither read nor written. False: A is not positive definite, and
-    its lower triangle is lost.
+    The strict upper triangle is neither read nor written. Return False if A is not positive
+    definite; its lower triangle is then lost.
     """
     return not lapack.potrf(A) and bool(np.isfinite(A.diagonal()).all())
 
 
 def solve_first_upper(L: Array, b: Array) -> Array:
-    """L⁻ᵀb, L the first rows and columns of a larger factor, as many as b has entries."""
+    """L⁻ᵀb, with L the first len(b) rows and columns of a larger factor."""
     b = b.copy()
     lapack.trsv(L, b.size, b, True)
     return b
@@ -174,7 +174,7 @@ def solve_posdef(L: Array, B: Array) -> Array:
 
 
 def solve_square(A: Array, B: Array) -> Array:
-    """A⁻¹B of any square A; zeros if A is singular."""
+    """A⁻¹B for any square A; zeros if A is singular."""
     try:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
@@ -182,7 +182,7 @@ def solve_square(A: Array, B: Array) -> Array:
 
 
 def inverse_posdef(L: Array) -> Array:
-    """(LLᵀ)⁻¹, lower triangle only: for traces and adjoints, never for solving."""
+    """(LLᵀ)⁻¹, lower triangle only: for traces and adjoints, not for solving."""
     A = L.copy()
     if A.size:
         lapack.potri(A)
@@ -198,7 +198,7 @@ def gram(A: Array) -> Array:
 
 
 def triangle(A: Array) -> Array:
-    """R upper triangular, RᵀR = AᵀA, by Householder reflections: AᵀA is not formed."""
+    """R upper triangular with RᵀR = AᵀA, by Householder reflections: AᵀA is not formed."""
     return np.asarray(np.linalg.qr(A, mode="r"))
 
 
@@ -207,7 +207,8 @@ def root(A: Array) -> Array:
 
     R = Lᵀ, L the Cholesky factor of AᵀA, which costs half a matrix product. If the columns of A
     are nearly dependent L is inaccurate, but AL⁻ᵀ is nearly orthogonal, and its own factor
-    corrects L (Yamamoto et al. 2015). If that fails too, by reflections, 512 rows at a time.
+    corrects L (Yamamoto et al. 2015). If that fails too, R comes from reflections, 512 rows at a
+    time.
     """
     L, ratio = _gram_factor(A)
     if L is not None and ratio < SQUARED:
@@ -219,7 +220,7 @@ def root(A: Array) -> Array:
 
 
 def _gram_factor(A: Array) -> tuple[Array | None, float]:
-    """Cholesky factor of AᵀA, None if it fails, and its least squared pivot over its largest."""
+    """Cholesky factor of AᵀA (None if it fails), and its smallest over largest squared pivot."""
     G = np.zeros((A.shape[1], A.shape[1]))
     lapack.syrk(1.0, _contiguous(A).T, G, 0.0)
     if not np.isfinite(G.diagonal()).all() or lapack.potrf(G):

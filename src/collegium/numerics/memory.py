@@ -1,4 +1,4 @@
-"""The memory of this machine, and refusals of what it could not hold."""
+"""The memory of this machine, and the refusal of work that it could not hold."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 
 
 def physical() -> float:
-    """Bytes of memory of this machine; infinite where it does not say."""
+    """Bytes of memory of this machine; infinite where they are unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):  # not on every system
         return float("inf")
 
 
-def refuse_beyond(needed: float, what: str, remedy: str) -> None:
-    """Raise before arrays are tried that this machine has no memory for."""
+def refuse_beyond_machine(needed: float, what: str, remedy: str) -> None:
+    """Raise before arrays are allocated that this machine has no memory for."""
     allowed = physical()
     if needed > allowed:
         raise ValueError(
@@ -24,5 +24,5 @@ def refuse_beyond(needed: float, what: str, remedy: str) -> None:
 
 
 def in_words(count: float) -> str:
-    """Bytes in words."""
+    """Format a number of bytes."""
     return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"

@@ -1,9 +1,9 @@
 """Names of records in model files.
 
 A record is a dataclass of arrays, numbers, strings and other records. Its tag, such as
-"messages.message/1", stays when the class moves or is renamed. Behind the slash is a version: a
-field that is added with a default keeps it, any other change of the fields makes a new one. Then
-a function that makes the new record from the old fields is registered under the old tag.
+"messages.message/1", stays when the class moves or is renamed. After the slash comes a version: a
+field that is added with a default keeps it, any other change of the fields needs a new one, and
+then a function that makes the new record from the old fields is registered under the old tag.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 Record = TypeVar("Record", bound=type)
-#: What makes a record from its fields, by tag; the tag that a class is written with.
+#: Functions that make a record from its fields, by tag; the tag of each class.
 _makers: dict[str, Callable[..., Any]] = {}
 _tags: dict[type, str] = {}
-#: The field of a record that holds inputs of rows which came with targets.
+#: The field of a record that holds the inputs of training rows.
 _inputs: dict[type, str] = {}
 
 
 def record(tag: str, *, rows: str | None = None) -> Callable[[Record], Record]:
-    """Give a class its tag; `rows` names the field that holds inputs of rows, where one does."""
+    """Give a class its tag; `rows` names the field that holds the inputs of rows, if any."""
 
     def decorate(cls: Record) -> Record:
         if tag in _makers:
@@ -35,13 +35,13 @@ def record(tag: str, *, rows: str | None = None) -> Callable[[Record], Record]:
 
 
 def register(family: str, cls: type) -> None:
-    """Give a class of ours a tag by its family and name, such as "kernel.matern52/1"."""
+    """Tag a class of this package by its family and name, such as "kernel.matern52/1"."""
     if cls.__module__.partition(".")[0] == __name__.partition(".")[0]:
         record(f"{family}.{cls.__name__.lower()}/1")(cls)
 
 
 def tag_of(cls: type) -> str | None:
-    """The tag that records of a class are written with; "own.<name>/1" of a user's dataclass."""
+    """Return the tag of a class; "own.<name>/1" for a dataclass of a user."""
     if cls in _tags:
         return _tags[cls]
     ours = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -49,15 +49,15 @@ def tag_of(cls: type) -> str | None:
 
 
 def own_tag(cls: type) -> str:
-    """The tag of a class that a user wrote."""
+    """Return the tag of a class that a user wrote."""
     return f"own.{cls.__name__}/1"
 
 
 def maker_of(tag: str) -> Callable[..., Any] | None:
-    """What makes a record of this tag from its fields; None where the tag is unknown."""
+    """Find the function that makes a record of this tag from its fields; None if unknown."""
     return _makers.get(tag)
 
 
 def field_of_rows(cls: type) -> str | None:
-    """The field of a record that holds inputs of rows; None where it holds none."""
+    """Name the field of a record that holds the inputs of rows; None if there is none."""
     return _inputs.get(cls)

@@ -1,4 +1,4 @@
-"""One thread for BLAS and OpenMP: threads of small factorisations wait longer than they work."""
+"""One thread for BLAS and OpenMP: in small factorisations threads wait longer than they work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from typing import Any
 
 import threadpoolctl
 
-from .interrupts import interrupts
+from .compiling import interrupts
 
 
 @cache
 def _libraries() -> tuple[Any, Any]:
-    """Those with one limit for the process, and those with one for each thread (OpenMP)."""
+    """List libraries with one limit per process, and those with one per thread (OpenMP)."""
     every = threadpoolctl.ThreadpoolController()
     own = every.select(user_api="openmp", threading_layer="openmp")  # either of the two
     shared = [one["filepath"] for one in every.info() if one not in own.info()]
@@ -21,11 +21,11 @@ def _libraries() -> tuple[Any, Any]:
 
 
 class _SharedLimit:
-    """A limit of the process: the first that asks for it sets it, the last restores it."""
+    """A limit of the process: its first user sets it, its last user restores the old one."""
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
-        self.limit: Any = None  # knows the limits from before the first of them
+        self.limit: Any = None  # knows the limits from before the first user
 
     def enter(self) -> None:
         with self.lock:
@@ -47,7 +47,7 @@ _shared = _SharedLimit()
 
 
 def _let_any_thread_set_limits() -> None:
-    """From threadpoolctl 3.8 on only one thread can change OpenBLAS: the first that did so."""
+    """Undo threadpoolctl's rule (3.8 on) that only the first thread to do so limits OpenBLAS."""
     clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
@@ -57,8 +57,7 @@ def _let_any_thread_set_limits() -> None:
 def single_threaded() -> Iterator[None]:
     """Limit BLAS (numpy's and scipy's copies of OpenBLAS) and OpenMP to one thread.
 
-    In BLAS the limit holds for all threads of the process, until the last of those that work
-    with it leaves.
+    In BLAS the limit holds for all threads of the process, until the last user leaves.
     """
     _shared.enter()
     try:

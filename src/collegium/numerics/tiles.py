@@ -1,8 +1,8 @@
 """Queries in tiles of one size, so that an answer does not depend on the queries beside it.
 
 Matrix products and triangular solves round differently for different numbers of columns: BLAS
-has loops of their own for one column and for what is left over at the end. Here every call has
-TILE queries, the last ones padded with copies. The places of a tile are alike, since TILE is a
+has special loops for one column and for the columns left over at the end. Here every call has
+TILE queries, the last ones padded with copies. All places in a tile round alike, since TILE is a
 multiple of the widths of those loops. So a query has the same answer, to the last bit, alone and
 in any batch.
 """
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 Array = np.ndarray
-#: More would cost a single query more; less, many queries.
+#: A larger tile slows down a single query; a smaller one, many queries.
 TILE = 32
 
 
 def tiles(X: Array) -> Iterator[Array]:
-    """TILE rows of X at a time; the last tile is filled up with copies of its first row."""
+    """Yield TILE rows of X at a time; the last tile is padded with copies of its first row."""
     for start in range(0, X.shape[0], TILE):
         part = X[start : start + TILE]
         if part.shape[0] < TILE:
@@ -28,7 +28,7 @@ def tiles(X: Array) -> Iterator[Array]:
 
 
 def by_tiles(answer: Callable[[Array], tuple[Array, ...]], X: Array) -> tuple[Array, ...]:
-    """answer(X), arrays of one row a query, computed tile by tile."""
+    """answer(X), arrays of one row per query, computed tile by tile."""
     if X.shape[0] == 0:
         return answer(X)
     parts = zip(*(answer(tile) for tile in tiles(X)))

@@ -2,7 +2,7 @@
 
 Floating-point addition is not associative. Here sums of 2ᵏ terms are added in pairs, like the
 carries of a binary counter. So the same terms in the same order give the same bits from a stream,
-one thread or many, and only log₂ n partial sums are held.
+from one thread or many, and only log₂ n partial sums are held.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .records import record
 
 
 def place(id: Any) -> tuple[bool, Any, int]:
-    """Where a chunk comes among others: numbers before names, then the parts of one id."""
+    """Sort key of a chunk id: numbers before names, then the parts of one id."""
     name, part = id if isinstance(id, tuple) else (id, 0)
     return isinstance(name, str), name, part
 
@@ -28,7 +28,7 @@ class Tree:
     sums: tuple[Any, ...] = ()
 
     def push(self, term: Any) -> Tree:
-        """The sum with one more term."""
+        """Add one more term."""
         counts, sums, count = list(self.counts), list(self.sums), 1
         while counts and counts[-1] == count:
             term = sums.pop() + term

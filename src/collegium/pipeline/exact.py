@@ -27,7 +27,7 @@ from .model import CommitteeModel
 from .plan import Plan
 from .refining import with_weights
 from .stream.following import Following
-from .sums import ChunkBook, ExactSum
+from .sums import ChunkBook, GaussianSum
 
 Array = np.ndarray
 
@@ -121,7 +121,7 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
     queries = s.query_points(draft.dof if draft.selection is not None else np.inf)
     ids = draft.kept.chunk_ids() if job.owners is None else job.ids(chunks)
     return CommitteeModel(
-        sum=ExactSum(
+        sum=GaussianSum(
             Committee.start(draft.kernel, draft.noise, draft.Z, p),
             known_noise=draft.rows.extra is not None,
         ),

@@ -36,7 +36,7 @@ from .kept.disk import OnDisk, ScaledTargets
 from .kept.kept import Kept
 from .kept.memory import InMemory
 from .layers import Answering, Refinement, Sizes, Stream
-from .sums import Additive, ChunkBook, ExactSum
+from .sums import Additive, ChunkBook, GaussianSum
 
 Array = np.ndarray
 #: A stream is checked with so many of its last rows, and of these the nearest to each arriving
@@ -120,7 +120,7 @@ class Layered(Additive, Model):
 class CommitteeModel(Layered):
     """A committee with Gaussian noise, or of whole experts."""
 
-    sum: ExactSum
+    sum: GaussianSum
     units: Units
     sizes: Sizes
     chunks: ChunkBook

@@ -86,9 +86,9 @@ class Sum(Protocol):
         """Name what differs in the anchors."""
 
 
-@record("pipeline.exact_sum/1")
+@record("pipeline.gaussian_sum/1")
 @dataclass(frozen=True, eq=False)
-class ExactSum:
+class GaussianSum:
     """Gaussian noise: each message is sent once, and their sum is exact."""
 
     committee: Committee
@@ -122,25 +122,25 @@ class ExactSum:
     def log_evidence(self) -> Array:
         return self.committee.log_evidence()
 
-    def blank(self) -> ExactSum:
+    def blank(self) -> GaussianSum:
         return replace(self, committee=self.committee.blank())
 
-    def plus(self, other: ExactSum, engine: Any) -> ExactSum:
+    def plus(self, other: GaussianSum, engine: Any) -> GaussianSum:
         own = other if other.basis.m > self.basis.m else self
         known = self.known_noise or other.known_noise
         return replace(own, committee=self.committee + other.committee, known_noise=known)
 
-    def without(self, gone: Sequence[Any], engine: Any) -> ExactSum:
+    def without(self, gone: Sequence[Any], engine: Any) -> GaussianSum:
         return replace(self, committee=self.committee.without(gone, engine))
 
-    def of_rows(self, stay: Array, engine: Any) -> tuple[ExactSum, float]:
+    def of_rows(self, stay: Array, engine: Any) -> tuple[GaussianSum, float]:
         rows = self.committee.rows().take(stay)
         own = self.committee.blank().add([chunk_of(0, rows)], engine, keep=True)
         return replace(self, committee=own), float(rows.w.sum())
 
     def less(
         self, receipt: Receipt | None, id: Id, chunks: Sequence[Chunk], engine: Any
-    ) -> ExactSum:
+    ) -> GaussianSum:
         if receipt is None:
             raise ValueError(
                 f"chunk {id!r} cannot be forgotten: it came without chunk_id, or before the basis "
@@ -156,7 +156,7 @@ class ExactSum:
         known = self.committee.known(receipt.anchors).add(chunks, engine, keep=False)
         return replace(self, committee=self.committee.less(known.messages))
 
-    def unlike(self, other: ExactSum) -> list[str]:
+    def unlike(self, other: GaussianSum) -> list[str]:
         return unlike(self.basis, other.basis)
 
 

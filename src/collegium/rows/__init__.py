@@ -1,1 +1,1 @@
-"""Rows of data: chunks of them, how they are cut, scaled, and which are nearest."""
+"""Rows of data: chunks, ids, partitions, scaling, metrics and nearest rows."""

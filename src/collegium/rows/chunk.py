@@ -15,13 +15,13 @@ Array = np.ndarray
 @record("rows.chunk/1", rows="X")
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows in memory. Anything with `id`, `n` and `load() -> X, y, w` can take its place."""
+    """Rows in memory. Anything with `id`, `n` and `load() -> X, y, w` can replace it."""
 
     id: Any  # a number, or (id, part) where the rows of an id are several chunks
     X: Array  # (n, d)
     y: Array  # (n, p)
     w: Array  # (n,)  how often each row was seen
-    extra: Array | None = None  # (n,)  known noise variance of each row, beside σ²
+    extra: Array | None = None  # (n,)  known noise variance of each row, added to σ²
 
     @property
     def n(self) -> int:
@@ -34,12 +34,12 @@ class Chunk:
 def cut(
     X: Array, y: Array, w: Array, groups: Sequence[Array], ids: Sequence[Any] | None = None
 ) -> list[Chunk]:
-    """One chunk for each group of row numbers, with these ids or numbers from 0 on."""
+    """Make one chunk per group of row numbers, with these ids or numbers from 0 on."""
     return cut_rows(Rows(X, y, w), groups, ids)
 
 
 def cut_rows(rows: Rows, groups: Sequence[Array], ids: Sequence[Any] | None = None) -> list[Chunk]:
-    """`cut`, with the known noise of rows."""
+    """Make chunks as `cut` does, of rows whose noise variance may be known."""
     ids = range(len(groups)) if ids is None else ids
     return [chunk_of(id, rows.take(g)) for id, g in zip(ids, groups, strict=True)]
 
@@ -49,6 +49,6 @@ def chunk_of(id: Any, rows: Rows) -> Chunk:
 
 
 def rows_of(chunk: Any) -> Rows:
-    """The rows of a chunk, or of what stands in its place."""
+    """Load the rows of a chunk, or of what replaces it."""
     X, y, w = chunk.load()
     return Rows(X, y, w, getattr(chunk, "extra", None))

@@ -6,10 +6,10 @@ Array = np.ndarray
 
 
 def first_of_equals(table: Array) -> tuple[Array, Array]:
-    """Positions of the first of each of the distinct rows, sorted by value, and for every row
-    that of its equal among them.
+    """Positions of the first row of each value, sorted by value, and for every row the number of
+    its value.
 
-    As `np.unique(table, axis=0)` does, whose comparison turns an interrupt into a TypeError.
+    Equivalent to `np.unique(table, axis=0)`, whose comparison turns an interrupt into a TypeError.
     """
     order = np.lexsort(table.T[::-1])
     ranked = table[order]

@@ -1,6 +1,6 @@
-"""Ids of chunks: numbers in the order of arrival, or numbers and names that users give.
+"""Ids of chunks: numbers in the order of arrival, or numbers and names given by users.
 
-A stream without given ids has one range of numbers, however long it is.
+A stream without given ids needs one range of numbers, however long it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Id = int | str
 
 
 def digest(chunks: Iterable[Chunk]) -> str:
-    """sha256 of rows cut into chunks: that they are the same to the last bit."""
+    """sha256 of rows cut into chunks; equal if they are equal to the last bit."""
     found = hashlib.sha256()
     for chunk in chunks:
         rows = rows_of(chunk)
@@ -40,17 +40,17 @@ def id_of_parts(chunk_id: Any) -> Id:
 @record("rows.receipt/1")
 @dataclass(frozen=True)
 class Receipt:
-    """What is remembered of a chunk whose rows were not kept."""
+    """A record of a chunk whose rows were not kept."""
 
     id: Id
     digest: str  # of its rows, targets scaled
-    anchors: int  # that were known when it was added
+    anchors: int  # number of anchors when it was added
 
 
 @record("rows.chunk_ids/1")
 @dataclass(frozen=True)
 class ChunkIds:
-    """The ids of all chunks of a model; receipts of those that were given and not kept."""
+    """The ids of all chunks of a model; receipts of those given by users and not kept."""
 
     ranges: tuple[tuple[int, int], ...] = ()  # [first, last), ascending, with gaps between
     names: tuple[str, ...] = ()  # ascending
@@ -70,7 +70,7 @@ class ChunkIds:
 
     @property
     def next(self) -> int:
-        """The first number above all."""
+        """Smallest number above all ids."""
         return self.ranges[-1][1] if self.ranges else 0
 
     def __contains__(self, id: Id) -> bool:
@@ -79,16 +79,16 @@ class ChunkIds:
         return any(first <= id < last for first, last in self.ranges)
 
     def listed(self) -> list[Id]:
-        """Numbers, then names, ascending."""
+        """List numbers, then names, ascending."""
         numbers = [k for first, last in self.ranges for k in range(first, last)]
         return [*numbers, *self.names]
 
     def more(self, count: int) -> ChunkIds:
-        """With so many further numbers."""
+        """Append so many further numbers."""
         return replace(self, ranges=_ranges([*self.ranges, (self.next, self.next + count)]))
 
     def without(self, ids: Collection[Id]) -> ChunkIds:
-        """Without ids that it has."""
+        """Remove ids that it contains."""
         gone = ChunkIds.of(ids)
         ranges = list(self.ranges)
         for start, stop in gone.ranges:
@@ -102,7 +102,7 @@ class ChunkIds:
         return ChunkIds(_ranges(ranges), names, receipts, self.given)
 
     def common(self, other: ChunkIds) -> list[Id]:
-        """Ids that both have."""
+        """List the ids that both contain."""
         pairs = [(a, b) for a in self.ranges for b in other.ranges]
         both = [(max(a[0], b[0]), min(a[1], b[1])) for a, b in pairs]
         names = tuple(name for name in self.names if name in set(other.names))
@@ -115,7 +115,7 @@ class ChunkIds:
         return ChunkIds(ranges, names, tuple(receipts), self.given or other.given)
 
     def with_receipts(self, chunks: Iterable[Chunk], anchors: int) -> ChunkIds:
-        """With receipts for chunks of ids that it has and that were given."""
+        """Add receipts for those chunks whose ids were given by users."""
         parts = dict[Id, list[Chunk]]()
         for chunk in chunks:
             if isinstance(chunk.id, tuple):
@@ -124,7 +124,7 @@ class ChunkIds:
         return replace(self, receipts=(*self.receipts, *new))
 
     def without_receipts(self) -> ChunkIds:
-        """After the basis has changed: no message of an earlier one can be subtracted."""
+        """Drop all receipts: after the basis has changed no earlier message can be subtracted."""
         return replace(self, receipts=())
 
     def receipt(self, id: Id) -> Receipt | None:
@@ -132,7 +132,7 @@ class ChunkIds:
 
 
 def _ranges(parts: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Sorted, those that touch joined, empty ones left out."""
+    """Sort ranges, join those that touch, drop empty ones."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(part for part in parts if part[0] < part[1]):
         if found and first <= found[-1][1]:
@@ -152,14 +152,14 @@ class Owners:
 
     @classmethod
     def of(cls, runs: Iterable[tuple[Id, int]]) -> Owners:
-        """Of runs of rows: an id and the number of its rows."""
+        """Make the owners of runs of rows: an id and the number of its rows."""
         runs = list(runs)
         ids = sorted({id for id, _ in runs}, key=place)
         at = [ids.index(id) for id, _ in runs]
         return cls(tuple(ids), np.repeat(np.array(at, dtype=int), [n for _, n in runs]))
 
     def __add__(self, other: Owners) -> Owners:
-        """Those of further rows."""
+        """Append the owners of further rows."""
         ids = tuple(sorted({*self.ids, *other.ids}, key=place))
         moved = [
             np.array([ids.index(id) for id in one.ids], dtype=int)[one.of_row]
@@ -173,6 +173,6 @@ class Owners:
         return ~gone[self.of_row]
 
     def take(self, index: Array) -> Owners:
-        """Those of some of the rows; ids without rows are left out."""
+        """Select rows; ids without rows are dropped."""
         used, of_row = np.unique(self.of_row[index], return_inverse=True)
         return Owners(tuple(self.ids[i] for i in used), of_row)

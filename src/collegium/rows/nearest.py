@@ -8,10 +8,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .metric import Metric
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Candidates of each tree for one of the rows asked for, and queries that are ranked together.
-MORE, BATCH = 2, 64
 
 
 def nearest(tree: cKDTree, Xs: Array, k: int) -> Array:
@@ -30,20 +29,20 @@ def nearest_others(X: Array, rows: Array, k: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class AmongLevels:
-    """Ranks candidates by the kernel's own distance, where many levels have random directions.
+    """Rank candidates by the kernel's own distance, if many levels have random directions.
 
     These directions bring some pairs of levels nearer than others, which the kernel does not. So a
-    tree without them gives candidates too, and of all those whose distance is least are taken.
+    tree without them gives candidates too, and the nearest of all candidates are taken.
     """
 
-    tree: cKDTree  # of the coordinates that are exact
-    S: Array  # those of all rows  (n, e)
+    tree: cKDTree  # of the exact coordinates
+    S: Array  # exact coordinates of all rows  (n, e)
     codes: Array  # (n, c)
-    squares: Array  # what a mismatch adds  (c,)
+    squares: Array  # squared distance of a mismatch  (c,)
 
     @classmethod
     def of(cls, metric: Metric, X: Array, S: Array) -> AmongLevels | None:
-        """None where all coordinates are exact."""
+        """Index rows; None if all coordinates are exact."""
         columns, squares, exact = metric.many_levels()
         if not columns:
             return None
@@ -65,7 +64,7 @@ class AmongLevels:
 
 @dataclass(frozen=True, eq=False)
 class Nearby:
-    """Finds rows in memory that are near in a metric."""
+    """Find the rows in memory nearest in a metric."""
 
     metric: Metric
     tree: cKDTree
@@ -83,8 +82,8 @@ class Nearby:
         """Numbers of the k rows nearest to each query, nearest first  (n, k)."""
         if self.among is None:
             return nearest(self.tree, self.metric.forward(Xs), k)
-        more = min(MORE * k, self.tree.n)
-        parts = [Xs[i : i + BATCH] for i in range(0, Xs.shape[0], BATCH)]
+        more = min(TUNING.candidates * k, self.tree.n)
+        parts = [Xs[i : i + TUNING.batch] for i in range(0, Xs.shape[0], TUNING.batch)]
         return np.concatenate(
             [
                 self.among.nearest(

@@ -1,7 +1,7 @@
 """Rules that cut rows into chunks: each returns a list of arrays of row numbers, each row once.
 
 X is given in the kernel's metric (columns divided by length scales). Clusters have the local
-density of the data, so that the noise can be told from the function within a chunk.
+density of the data, so that noise and function can be separated within a chunk.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from .distinct import first_of_equals
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Coordinates are told apart in 2^STEPS steps of their range; the least range.
-STEPS, TINY = 40, 1e-290
+#: Smallest range of coordinates.
+TINY = 1e-290
 
 
 def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
@@ -24,7 +25,7 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     done: list[Array] = []
     waiting = [(np.arange(X.shape[0]), n_chunks)]
     width = float(np.abs(X - X.mean(axis=0)).max(initial=TINY))
-    unit = np.exp2(np.ceil(np.log2(width)) - STEPS)
+    unit = np.exp2(np.ceil(np.log2(width)) - TUNING.steps)
     while waiting:
         rows, parts = waiting.pop()
         if parts == 1:
@@ -38,7 +39,7 @@ def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
 
 
 def lowest(values: Array, count: int) -> Array:
-    """Which are the lowest `count` values; of equal ones those that come first  (n,)."""
+    """Whether each value is among the lowest `count`; among equal ones the first count  (n,)."""
     if count >= values.size:
         return np.ones(values.size, dtype=bool)
     limit = np.partition(values, count)[count]
@@ -48,7 +49,7 @@ def lowest(values: Array, count: int) -> Array:
 
 
 def some_clusters(X: Array, size: int, count: int, rng: np.random.Generator) -> list[Array]:
-    """At most `count` of the balanced clusters, drawn at random."""
+    """Draw at most `count` of the balanced clusters at random."""
     groups = balanced(X, size, rng)
     pick = rng.choice(len(groups), min(count, len(groups)), replace=False)
     return [groups[i] for i in np.sort(pick)]
@@ -64,10 +65,10 @@ def _along_widest(X: Array) -> Array:
     return centred @ (direction * np.sign(direction[np.abs(direction).argmax()]))
 
 
-def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+def kmeans_clusters(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """K-means clusters of `size` rows on average; larger ones are cut into balanced parts."""
     n_chunks = min(n_parts(X.shape[0], size), max(1, distinct(X)[0].shape[0]))
-    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, rarely needed
 
     model = MiniBatchKMeans(
         n_chunks, n_init=1, max_iter=30, random_state=int(rng.integers(2**31 - 1)),
@@ -79,7 +80,7 @@ def kmeans(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     return groups
 
 
-def random(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
+def random_samples(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """Equal-sized random samples."""
     order = rng.permutation(X.shape[0])
     return [np.sort(rows) for rows in np.array_split(order, n_parts(X.shape[0], size))]
@@ -115,14 +116,14 @@ def n_parts(n: int, size: int) -> int:
 
 RULES: dict[str, Callable[[Array, int, np.random.Generator], list[Array]]] = {
     "balanced": balanced,
-    "kmeans": kmeans,
-    "random": random,
+    "kmeans": kmeans_clusters,
+    "random": random_samples,
     "time": by_time,
 }
 
 
 def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Array]:
-    """Row numbers in exactly M groups, by one of RULES."""
+    """Deal row numbers into exactly M groups, by one of RULES."""
     size = Fraction(points.shape[0], M)  # so that n / size is M exactly
     groups = RULES[rule](points, size, rng)  # type: ignore[arg-type]
     while len(groups) < M:  # k-means may give fewer clusters, or more
@@ -139,12 +140,12 @@ def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Arr
 def chunk_groups(
     X: Array, labels: Array | None, rule: str, size: int, rng: np.random.Generator
 ) -> list[Array]:
-    """Groups by label if there are labels, else by rule; other names of rules mean by time."""
+    """Group rows by label if there are labels, else by rule; unknown rules mean by time."""
     if labels is not None:
         return by_label(labels)
     return RULES.get(rule, by_time)(X, size, rng)
 
 
 def evenly_spaced(n: int, most: int) -> Array:
-    """Positions of at most `most` of n rows."""
+    """Evenly spaced positions of at most `most` of n rows."""
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(int)

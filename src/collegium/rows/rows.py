@@ -1,4 +1,4 @@
-"""Rows that were kept, and predictions at rows."""
+"""Rows in memory, and predictions at rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rows:
     X: Array  # (n, d)
     y: Array  # (n, p)
     w: Array  # how often each was seen  (n,)
-    extra: Array | None = None  # known noise variance of each, beside σ²; None: none  (n,)
+    extra: Array | None = None  # known noise variance of each, added to σ²; None: none  (n,)
 
     def __add__(self, other: Rows) -> Rows:
         some = self.extra is not None or other.extra is not None
@@ -40,13 +40,13 @@ class Rows:
         return Rows(self.X[index], self.y[index], self.w[index], extra)
 
     def not_in(self, other: Rows) -> Array:
-        """Whether each row is none of the others, bit by bit  (n,)."""
+        """Whether each row differs from all the others in some bit  (n,)."""
         gone = {one.tobytes() for one in np.column_stack([*other.fields(), other.known()])}
         own = np.column_stack([*self.fields(), self.known()])
         return np.array([one.tobytes() not in gone for one in own], dtype=bool)
 
     def known(self) -> Array:
-        """v, the known noise variance of each row beside σ²  (n,)."""
+        """v, the known noise variance of each row, added to σ²  (n,)."""
         return np.zeros(self.w.size) if self.extra is None else self.extra
 
     def psi(self, noise: float) -> Array:
@@ -54,7 +54,7 @@ class Rows:
         return (noise if self.extra is None else noise + self.extra) / self.w
 
     def as_weights(self, noise: float) -> tuple[Rows, float]:
-        """Rows of the same Ψ without v, and the σ² that goes with their weights."""
+        """Express v by weights: rows with the same Ψ and no v, and their σ²."""
         if self.extra is None:
             return self, noise
         total = noise + self.extra
@@ -96,7 +96,7 @@ class Prediction:
 
     @classmethod
     def by_tiles(cls, answer: Callable[[Array], Prediction], X: Array) -> Prediction:
-        """answer(X), which does not depend on the queries beside each: see `tiles`."""
+        """answer(X), each answer independent of the other queries: see `tiles`."""
 
         def fields(tile: Array) -> tuple[Array, Array]:
             found = answer(tile)

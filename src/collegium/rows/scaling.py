@@ -1,4 +1,4 @@
-"""Merges equal rows, weights rows for learning, centres and scales targets."""
+"""Equal rows merged, weights for learning, targets centred and scaled."""
 
 from __future__ import annotations
 
@@ -13,32 +13,22 @@ from .metric import column_scales
 from .nearest import nearest_others
 from .partition import evenly_spaced
 from .rows import Rows
+from .tuning import TUNING
 
 Array = np.ndarray
-
-
 #: Largest size of scaled targets: squares beyond it overflow.
 LARGEST = 1e152
-#: Noise variances of scaled targets are taken to be no larger.
+#: Larger noise variances of scaled targets are reduced to this.
 MOST_NOISE = 1e100
-#: A row may count as so many equal ones, beyond which sites of a Laplace approximation lose all
-#: digits of the others.
+#: Largest weight of a row: beyond it the sites of a Laplace approximation lose all digits of the
+#: other rows.
 MOST_COPIES = 1e12
-#: Of all weights, the most that one row has where y is scaled or hyperparameters are learnt.
-MOST_SHARE = 0.1
-#: Deviations from a value that most targets have count up to so many medians of the others.
-OUTLYING = 100.0
-#: In learning, rows that come later count so many times the mean at most, or as the first did.
-MOST_TIMES = 10.0
-#: Rows, and nearest others of each, that show how the noise depends on weights; prior standard
-#: deviation of the power.
-PILOT_ROWS, PILOT_NEAR, PRIOR_SPREAD = 2_000, 4, 0.5
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
     """Drop rows of weight zero; merge rows of equal x, y, known noise and label, adding weights.
 
-    Rows are sorted by value unless their order matters (`in_order`). So a weight of two and a
+    Rows are sorted by value unless their order matters (`in_order`). So a weight of two or a
     repeated row, and any order of the same rows, give the same model to the last bit.
     """
     positive = rows.w > 0
@@ -57,7 +47,7 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
 def merged_apart(
     rows: Rows, labels: Array | None, owners: Owners | None, *, in_order: bool
 ) -> tuple[Rows, Array | None, Owners | None]:
-    """`merged`, rows of different owners kept apart; then there are no labels."""
+    """Merge equal rows of the same owner; with owners there are no labels."""
     if owners is None:
         return *merged(rows, labels, in_order=in_order), None
     rows, of_row = merged(rows, owners.of_row, in_order=in_order)
@@ -66,8 +56,8 @@ def merged_apart(
 
 
 def capped(w: Array) -> Array:
-    """min(w, c), with the largest c for which no weight exceeds MOST_SHARE (2/n, of few) of all."""
-    share = max(MOST_SHARE, 2.0 / w.size)
+    """min(w, c), c the largest for which no share of the total exceeds `most_share` or 2/n."""
+    share = max(TUNING.most_share, 2.0 / w.size)
     if w.size < 2 or w.max() <= share * w.sum():
         return w
     ranked = np.sort(w)[::-1]
@@ -82,10 +72,10 @@ def capped(w: Array) -> Array:
 class Balance:
     """min(wᵃ/unit, most): the weights by which hyperparameters are learnt.
 
-    The variance of the noise of a row is taken for σ²/wᵃ. With a = 1 weights are precisions; with
-    a = 0 they say how much a row matters, and nothing of its noise. Copies of a row have equal
-    targets, and would show none: so `unit` makes the mean weight one. Small whole numbers are
-    taken for copies, a = 1; of others a is learnt.
+    The noise variance of a row is modelled as σ²/wᵃ. With a = 1 weights are precisions; with a = 0
+    they say how much a row matters, and nothing about its noise. Copies of a row have equal
+    targets, which would look noise-free: so `unit` makes the mean weight one. Small whole numbers
+    count as copies, a = 1; otherwise a is learnt.
     """
 
     power: float  # a
@@ -94,15 +84,15 @@ class Balance:
 
     @classmethod
     def of(cls, rows: Rows) -> Balance:
-        """From some rows, equal ones merged."""
+        """Learn the balance from rows, equal ones merged."""
         if rows.w.size == 0 or rows.w.min() == rows.w.max():
-            return cls(1.0, float(rows.w.max(initial=1.0)), MOST_TIMES)
+            return cls(1.0, float(rows.w.max(initial=1.0)), TUNING.most_times)
         w = rows.w / rows.w.max()
-        copies = rows.w.max() <= MOST_TIMES and (rows.w == np.floor(rows.w)).all()
+        copies = rows.w.max() <= TUNING.most_times and (rows.w == np.floor(rows.w)).all()
         a = 1.0 if copies else noise_power(replace(rows, w=w))
         raised = w**a
         unit = float(raised.mean())
-        most = max(MOST_TIMES, float(capped(raised).max()) / unit)
+        most = max(TUNING.most_times, float(capped(raised).max()) / unit)
         return cls(a, unit * float(rows.w.max()) ** a, most)
 
     def __call__(self, w: Array) -> Array:
@@ -110,17 +100,17 @@ class Balance:
 
 
 def noise_power(rows: Rows) -> float:
-    """a, where the noise of rows has the variance σ²/wᵃ; between 0 and 1.
+    """Estimate a, between 0 and 1, where the noise of rows has variance σ²/wᵃ.
 
-    The slope of log e² on log w, where e is what a target differs by from those of the nearest
-    other rows. log e² has the variance π²/2 (of log χ²), and a a normal prior about 1.
+    It is minus the slope of log e² on log w, where e is the difference of a target from those of
+    the nearest other rows. log e² has variance π²/2 (of log χ²), and a has a normal prior about 1.
     """
     order = np.argsort(rows.w, kind="stable")
-    some = order[evenly_spaced(order.size, PILOT_ROWS)]
+    some = order[evenly_spaced(order.size, TUNING.pilot_rows)]
     X, y, w = rows.take(some).fields()
-    if w.size <= PILOT_NEAR:
+    if w.size <= TUNING.pilot_near:
         return 1.0
-    near = nearest_others(X / column_scales(X), np.arange(w.size), PILOT_NEAR)
+    near = nearest_others(X / column_scales(X), np.arange(w.size), TUNING.pilot_near)
     share = w[near] / w[near].sum(axis=1, keepdims=True)
     unit = y / (np.abs(y).max(axis=0) + (y == 0.0).all(axis=0))
     e2 = ((unit - np.einsum("nk,nkp->np", share, unit[near])) ** 2).mean(axis=1)
@@ -128,15 +118,15 @@ def noise_power(rows: Rows) -> float:
     log_w -= log_w.mean()
     precision = float(log_w @ log_w) / (0.5 * np.pi**2)
     seen = -float(log_w @ log_e2) / (0.5 * np.pi**2)  # precision · slope
-    prior = 1.0 / PRIOR_SPREAD**2
+    prior = 1.0 / TUNING.prior_spread**2
     return float(np.clip((seen + prior) / (precision + prior), 0.0, 1.0))
 
 
 def for_learning(rows: Rows, *, noisy: bool = True) -> Rows:
-    """Rows with the weights to learn hyperparameters by (see `Balance`), none above its share.
+    """Give rows the weights for learning hyperparameters (see `Balance`), none above its share.
 
     Inputs with several targets, which do show the noise, keep their weights. If the likelihood
-    has no noise (`noisy` is false), the others are divided by their mean.
+    has no noise (`noisy` is false), the other weights are divided by their mean.
     """
     if (rows.w == 1.0).all():
         return rows
@@ -160,7 +150,7 @@ class Scaling:
 
     @classmethod
     def of(cls, y: Array, w: Array) -> Scaling:
-        """Mean and standard deviation, by weights of which none exceeds its share (`capped`).
+        """Mean and standard deviation, with weights capped at their share (`capped`).
 
         y is divided by its largest magnitude first."""
         size = np.abs(y).max(axis=0)
@@ -176,9 +166,12 @@ class Scaling:
     @classmethod
     def robust(cls, y: Array, w: Array) -> Scaling:
         """Weighted median and median absolute deviation of one output, times 1.4826 as for a
-        normal; if more than half of the values are equal, the mean absolute deviation,
-        none of them above OUTLYING medians of those that are not zero; by weights of which none
-        exceeds its share (`capped`)."""
+        normal.
+
+        If more than half of the values are equal, the mean absolute deviation is used, with
+        deviations capped at `outlying` medians of those that are not zero. Weights are capped at
+        their share (`capped`).
+        """
         size = float(np.abs(y).max()) or 1.0
         unit = y[:, 0] / size
         w = capped(w / w.max())
@@ -188,7 +181,7 @@ class Scaling:
         rounding = 1e-13 * abs(middle)  # of the median: outliers do not change the other digits
         if spread <= rounding:
             others = away > rounding
-            most = OUTLYING * _median(away[others], w[others]) if others.any() else 0.0
+            most = TUNING.outlying * _median(away[others], w[others]) if others.any() else 0.0
             spread = 1.2533 * float(np.minimum(away, most) @ w) / float(w.sum())
         spread = spread if spread > rounding else 1.0
         return cls(np.array([middle * size]), np.array([max(spread * size, 1.0 / LARGEST)]))
@@ -202,8 +195,8 @@ class Scaling:
             scaled = (y - self.centre) / self.scale
         if np.abs(scaled).max(initial=0.0) > LARGEST:
             raise ValueError(
-                f"y has values {LARGEST:.0e} times the scale of the rows it was first fitted to: "
-                "fit again, or give y in other units"
+                f"y has values {LARGEST:.0e} times the scale of the rows of the first fit: fit "
+                "again, or give y in other units"
             )
         return scaled
 
@@ -211,28 +204,28 @@ class Scaling:
         return self.centre + self.scale * mean
 
     def rows(self, rows: Rows) -> Rows:
-        """Rows with scaled targets; all outputs have one scale where noise variances are known."""
+        """Scale targets and known noise variances; with the latter all outputs have one scale."""
         extra = None if rows.extra is None else self.known(rows.extra)
         return Rows(rows.X, self.forward(rows.y), rows.w, extra)
 
     def known(self, extra: Array) -> Array:
-        """Noise variances for scaled targets; beyond MOST_NOISE a row says nothing."""
+        """Scale noise variances; beyond MOST_NOISE a row carries no information."""
         with np.errstate(over="ignore"):
             return np.minimum(extra / self.scale[0] ** 2, MOST_NOISE)
 
     def rows_in_units(self, rows: Rows) -> Rows:
-        """Rows of scaled targets in the units of y."""
+        """Scale targets back to the units of y."""
         extra = None if rows.extra is None else rows.extra * self.scale[0] ** 2
         return Rows(rows.X, self.mean(rows.y), rows.w, extra)
 
     def relative_to_first(self, ratios: Array) -> Scaling:
-        """Scales with the given ratios to the first, and the same geometric mean of scale/ratio."""
+        """Give scales these ratios to the first; the geometric mean of scale/ratio stays."""
         own = self.scale / ratios
         return Scaling(self.centre, np.exp(np.log(own).mean()) * ratios)
 
 
 def _median(values: Array, w: Array) -> float:
-    """The weighted median: half of the weight lies on either side."""
+    """Weighted median: half of the weight lies on either side."""
     order = np.argsort(values, kind="stable")
     ranked, share = values[order], np.cumsum(w[order])
     half = 0.5 * share[-1]

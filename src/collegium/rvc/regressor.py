@@ -21,7 +21,7 @@ from ..interface.validation import (
     generator,
 )
 from ..interface.watching import Arrived, Progressive
-from ..numerics.compiling import announce
+from ..numerics.compiling import announce_compiling
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
@@ -179,7 +179,7 @@ class RVCRegressor(Regressor):
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
         say = self._say()
-        announce(absorb_rows, say)
+        announce_compiling(absorb_rows, say)
         with single_threaded():
             self._keep(replace(fitted_stream(rows, options, say), n_seen=n))
         return self
@@ -261,7 +261,7 @@ class RVCRegressor(Regressor):
         """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
         check = self._check_of(rows.w.size, self._arrived(rows))
-        announce(absorb_rows, self._say())
+        announce_compiling(absorb_rows, self._say())
 
         def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
             stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)

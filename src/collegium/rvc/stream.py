@@ -111,7 +111,7 @@ class RVCOptions:
             room = max(room, len(self.centres))
         held = committees_held(self.local, self.width, self.b, n)
         held += (p - 1) * (1 if n else held // 2)  # the other outputs
-        memory.refuse_beyond(
+        memory.refuse_beyond_machine(
             held * Experts.bytes(room, d, local=self.local),
             f"max_experts={room} with {d} columns",
             "give fewer, " + ("a width, or mode='paper'" if self.local else "or a width and b"),

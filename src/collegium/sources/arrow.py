@@ -1,35 +1,31 @@
-"""What Parquet, Arrow IPC, CSV and polars share: pyarrow, its types, batches cut to any length."""
+"""Helpers for Parquet, Arrow IPC, CSV and polars: pyarrow, its types, batches of any length."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ..numerics.libraries import library
 from ..tables.arrow import arrow_numbers
-from ..tables.reading import Found, columns_of
+from ..tables.reading import Found, read_columns
 from .pieces import BOOLEAN, DATE, DECIMAL, NUMBER, OTHER, SPAN, TEXT, WHOLE, Type
 
 Array = np.ndarray
 _kept = threading.local()
 
 
-def library(name: str = "pyarrow") -> Any:
-    """pyarrow or a module of it, imported when a file needs it."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        message = "this kind of file is read by pyarrow: pip install 'collegium[files]'"
-        raise ImportError(message) from error
+def pyarrow(module: str = "") -> Any:
+    """Import pyarrow, or a module of it, when a file needs it."""
+    return library(".".join(filter(None, ("pyarrow", module))), "files", "this kind of file")
 
 
 def type_of(found: Any) -> Type:
-    """The type of an Arrow column. A column of nothing but gaps counts as one of numbers."""
-    types = library().types
+    """Type of an Arrow column; a column of missing values alone counts as numbers."""
+    types = pyarrow().types
     tests = {
         BOOLEAN: (types.is_boolean,),
         WHOLE: (types.is_integer,),
@@ -50,7 +46,7 @@ def _is_view(found: Any) -> bool:
 
 
 def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
-    """Columns of record batches of n rows together, in float64; gaps are NaN  (n, k)."""
+    """Columns of record batches of n rows in total, in float64; NaN: missing  (n, k)."""
     values, at = np.empty((len(names), n)).T, 0  # columns are written one by one
     for batch in batches:
         rows = slice(at, at + batch.num_rows)
@@ -64,15 +60,15 @@ def floats(batches: Iterable[Any], names: Sequence[str], n: int) -> Array:
 
 
 def columns(batches: Iterable[Any], names: Sequence[str], n: int) -> list[Found]:
-    """Columns of record batches of n rows together, as they are."""
+    """Columns of record batches with n rows in total, as they are."""
     own = list(batches)
     _check_rows(sum(batch.num_rows for batch in own), n)
-    return columns_of(library().Table.from_batches(own).select(list(names)))
+    return read_columns(pyarrow().Table.from_batches(own).select(list(names)))
 
 
 def _check_rows(found: int, n: int) -> None:
     if found != n:
-        raise ValueError(f"{found} rows where {n} were: the file has changed, open it again")
+        raise ValueError(f"{found} rows instead of {n}: the file has changed, open it again")
 
 
 class Cursor:
@@ -84,7 +80,7 @@ class Cursor:
         self._pending: Any = None
 
     def _next(self, most: int) -> Any:
-        """At most so many further rows; None at the end."""
+        """Read at most so many further rows; None at the end."""
         while self._pending is None or not self._pending.num_rows:
             self._pending = next(self._batches, None)
             if self._pending is None:
@@ -95,7 +91,7 @@ class Cursor:
         return part
 
     def take(self, offset: int, n: int) -> list[Any]:
-        """Batches with rows [offset, offset + n), fewer at the end; none before `at`."""
+        """Read batches with rows [offset, offset + n), fewer at the end; offset ≥ `at`."""
         while self.at < offset and self._next(offset - self.at) is not None:
             pass
         found, stop = [], offset + n
@@ -108,16 +104,16 @@ def take(
     path: str, group: int, names: Sequence[str], rows: tuple[int, int, int],
     batches: Callable[[], Iterable[Any]], make: Callable[..., Any] = floats,
 ) -> Any:  # fmt: skip
-    """`make` of rows (offset, n) of a group of so many rows: in float64 (n, k), if not told else.
+    """Read rows (offset, n, rows of the group) and convert them by `make`, to float64 by default.
 
-    Pages are decoded from the start of a group. Each thread keeps the place where it stopped, so
-    that the next piece of the same group goes on from there, in the memory of a few batches.
+    Pages are decoded from the start of a group. Each thread remembers where it stopped, so that
+    the next piece of the same group goes on from there, in the memory of a few batches.
     """
     offset, n, end = rows
     stat = os.stat(path)
     key = (os.getpid(), path, stat.st_size, stat.st_mtime_ns, group, tuple(names))
     cursor = getattr(_kept, "cursor", None)
-    _kept.cursor = None  # an error leaves none behind
+    _kept.cursor = None  # none is kept after an error
     if cursor is None or cursor.key != key or cursor.at > offset:
         cursor = Cursor(key, batches())
     values = make(cursor.take(offset, n), names, n)

@@ -1,4 +1,4 @@
-"""CSV files with a header: pieces are runs of lines, found by their bytes."""
+"""CSV files with a header: pieces are runs of lines, located by their bytes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..tables.reading import Found
-from .arrow import columns, floats, library
+from .arrow import columns, floats, pyarrow
 from .pieces import BOOLEAN, DATE, NUMERAL, TEXT, Type, unique
 
 Array = np.ndarray
-#: Bytes that are read at a time.
+#: Bytes read at a time.
 BLOCK = 1 << 20
 NEWLINE, RETURN, QUOTE = b'\n\r"'
 
@@ -42,15 +42,15 @@ class CsvPiece:
             return self._table(types).to_batches()
         except ValueError as error:
             self._explain(types)
-            raise ValueError(f"{error}: correct the line, or leave the file out") from error
+            raise ValueError(f"{error}: correct the line, or leave out the file") from error
 
     def _table(self, types: dict[str, Any]) -> Any:
-        csv = library("pyarrow.csv")
+        csv = pyarrow("csv")
         with open(self.file, "rb") as file:
             file.seek(self.start)
             lines = file.read(self.stop - self.start)
         return csv.read_csv(
-            library().BufferReader(lines),
+            pyarrow().BufferReader(lines),
             csv.ReadOptions(
                 use_threads=False, block_size=len(lines) + 1, column_names=list(self.types)
             ),
@@ -61,18 +61,18 @@ class CsvPiece:
         )
 
     def _explain(self, types: dict[str, Any]) -> None:
-        """Raise a ValueError that names the first value that is no number, if there is one."""
-        text = library().string()
+        """Raise a ValueError that names the first value that is not a number, if there is one."""
+        text = pyarrow().string()
         table = self._table(dict.fromkeys(types, text))
-        compute = library("pyarrow.compute")
+        compute = pyarrow("compute")
         for name, type in types.items():
             column = compute.utf8_trim_whitespace(table.column(name).combine_chunks())
             row = _first_bad(column, type)
             if row is not None:
                 word = "date" if self.types[name].kind == DATE else "number"
                 raise ValueError(
-                    f"column {name!r}, row {self.offset + row}: {column[row].as_py()!r} is no "
-                    f"{word}: correct it, or leave the row or the column out"
+                    f"column {name!r}, row {self.offset + row}: {column[row].as_py()!r} is not a "
+                    f"{word}: correct it, or leave out the row or the column"
                 )
 
 
@@ -97,7 +97,7 @@ def _first_bad(column: Any, type: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """A CSV file: its columns, typed by their first values. Rows are counted when it is cut."""
+    """A CSV file: columns are typed by their first values, rows counted when it is cut."""
 
     file: str
     types: dict[str, Type]
@@ -105,16 +105,16 @@ class CsvTable:
 
     @classmethod
     def of(cls, path: str) -> CsvTable:
-        csv, lines = library("pyarrow.csv"), _first_lines(path)
+        csv, lines = pyarrow("csv"), _first_lines(path)
         parse = csv.ParseOptions(newlines_in_values=True)
         try:
-            names = csv.read_csv(library().BufferReader(lines), None, parse).column_names
-            every = csv.ConvertOptions(column_types=dict.fromkeys(names, library().string()))
-            table = csv.read_csv(library().BufferReader(lines), None, parse, every)
+            names = csv.read_csv(pyarrow().BufferReader(lines), None, parse).column_names
+            every = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow().string()))
+            table = csv.read_csv(pyarrow().BufferReader(lines), None, parse, every)
         except ValueError as error:
             raise ValueError(
-                f"{path} is no CSV file in UTF-8 with a header ({error}): write it again, or leave "
-                "it out"
+                f"{path} is not a CSV file in UTF-8 with a header ({error}): write it again, or "
+                "leave it out"
             ) from error
         unique(path, names)
         if table.num_rows > 1:
@@ -140,26 +140,26 @@ class CsvTable:
 
 
 def _missing(value: str) -> bool:
-    return value in library("pyarrow.csv").ConvertOptions().null_values
+    return value in pyarrow("csv").ConvertOptions().null_values
 
 
 def _later(path: str, names: list[str], gaps: list[str]) -> dict[str, str]:
-    """The first values, in the first block of a file, of columns that begin with a gap."""
+    """First values, in the first block of a file, of columns whose first row is missing."""
     starts, stops = next(_rows(path))
     if not gaps or not stops.size:
         return {}
     texts, span = dict.fromkeys(names, Type(TEXT, "text")), (int(starts[0]), int(stops[-1]))
     piece = CsvPiece(path, None, 0, stops.size, *span, texts)
     try:
-        table = piece._table(dict.fromkeys(gaps, library().string()))
-    except ValueError:  # named when its chunk is read
+        table = piece._table(dict.fromkeys(gaps, pyarrow().string()))
+    except ValueError:  # reported when its chunk is read
         return {}
     there = {name: table.column(name).drop_null() for name in gaps}
     return {name: column[0].as_py() for name, column in there.items() if len(column)}
 
 
 def _arrow_type(type: Type) -> Any:
-    pa = library()
+    pa = pyarrow()
     if type.kind == DATE:
         unit, _, zone = type.name.removeprefix("date of ").partition(" ")
         return pa.timestamp(unit, zone or None)
@@ -168,8 +168,8 @@ def _arrow_type(type: Type) -> Any:
 
 
 def _date(value: str) -> Type | None:
-    """The type of a date and time as ISO 8601 has them; None: this is none."""
-    pa = library()
+    """Type of a date and time in ISO 8601; None if it is not one."""
+    pa = pyarrow()
     for name in ("us", "us UTC", "ns", "ns UTC"):
         unit, _, zone = name.partition(" ")
         try:
@@ -181,7 +181,7 @@ def _date(value: str) -> Type | None:
 
 
 def _type(value: str) -> Type:
-    """The type of a column by its first value."""
+    """Type of a column by its first value."""
     if value.strip().lower() in ("true", "false"):
         return Type(BOOLEAN, "true or false")
     try:
@@ -194,7 +194,7 @@ def _type(value: str) -> Type:
 
 
 def _first_lines(path: str) -> bytes:
-    """The header and the first row."""
+    """Read the header and the first row."""
     stop, missing = 0, 2
     for _, stops in _lines(path):
         if stops.size:
@@ -206,7 +206,7 @@ def _first_lines(path: str) -> bytes:
 
 
 def _rows(path: str) -> Iterator[tuple[Array, Array]]:
-    """Bytes at which rows start and stop, block by block, without the header."""
+    """Yield the bytes at which rows start and stop, block by block, without the header."""
     header = True
     for starts, stops in _lines(path):
         if header and starts.size:
@@ -215,7 +215,7 @@ def _rows(path: str) -> Iterator[tuple[Array, Array]]:
 
 
 def _lines(path: str) -> Iterator[tuple[Array, Array]]:
-    """Bytes at which lines that are not blank start and stop; a quoted newline ends none."""
+    """Yield the bytes at which non-blank lines start and stop; a quoted newline ends no line."""
     rest, done = b"", 0
     with open(path, "rb") as file:
         while True:

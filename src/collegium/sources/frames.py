@@ -1,4 +1,4 @@
-"""Frames of pandas and polars, tables of Arrow: pieces are slices, and are pickled alone."""
+"""Frames in memory (pandas, polars, Arrow): pieces are slices, pickled without other rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..tables.arrow import is_arrow
-from ..tables.reading import Found, columns_of
+from ..tables.reading import Found, read_columns
 from .arrow import floats, type_of
-from .pieces import NUMPY_KINDS, TEXT, Type, cut, unique
+from .pieces import NUMPY_KINDS, TEXT, Type, piece_spans, unique
 
 Array = np.ndarray
 
 
 def library_of(value: Any) -> str:
-    """The name of the library that a value's class is from."""
+    """Name of the library that a value's class comes from."""
     return type(value).__module__.partition(".")[0]
 
 
@@ -36,7 +36,7 @@ class PandasPiece:
         return np.column_stack(columns) if columns else np.empty((self.n, 0))
 
     def columns(self, names: Sequence[str]) -> list[Found]:
-        return columns_of(self.rows[list(names)])
+        return read_columns(self.rows[list(names)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +54,12 @@ class PolarsPiece:
         return floats(found.to_batches(), names, self.n)
 
     def columns(self, names: Sequence[str]) -> list[Found]:
-        return columns_of(self.rows.select(list(names)))
+        return read_columns(self.rows.select(list(names)))
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowPiece:
-    """A slice of rows of an Arrow table; it is pickled without the others."""
+    """A slice of rows of an Arrow table, pickled without the other rows."""
 
     file: str
     group: None
@@ -74,7 +74,7 @@ class ArrowPiece:
         return floats(self.rows.select(list(names)).to_batches(), names, self.n)
 
     def columns(self, names: Sequence[str]) -> list[Found]:
-        return columns_of(self.rows.select(list(names)))
+        return read_columns(self.rows.select(list(names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +107,12 @@ class FrameTable:
     def pieces(self, most: int) -> Iterator[PandasPiece | PolarsPiece | ArrowPiece]:
         pandas = library_of(self.frame) == "pandas"
         make = ArrowPiece if is_arrow(self.frame) else PandasPiece if pandas else PolarsPiece
-        for offset, n in cut(len(self.frame), most):
+        for offset, n in piece_spans(len(self.frame), most):
             own = slice(offset, offset + n)
             rows = self.frame.iloc[own] if pandas else self.frame.slice(offset, n)
             yield make(self.file, None, offset, n, rows)
 
 
 def pandas_type(dtype: Any) -> Type:
-    """Strings, categories and objects have the kind "O": values say what they are, not types."""
+    """Type of a column; strings, categories and objects (kind "O") are decided by their values."""
     return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

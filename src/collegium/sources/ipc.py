@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..tables.reading import Found
-from .arrow import columns, library, take, type_of
-from .pieces import Type, cut, unique
+from .arrow import columns, pyarrow, take, type_of
+from .pieces import Type, piece_spans, unique
 
 Array = np.ndarray
 
@@ -36,8 +36,8 @@ class IpcPiece:
         return take(self.file, self.group, names, rows, lambda: self._batches(names), *make)
 
     def _batches(self, names: Sequence[str]) -> Iterable[Any]:
-        """The batch, mapped; columns that are compressed are unpacked here, whole."""
-        pa, ipc = library(), library("pyarrow.ipc")
+        """Map the batch; compressed columns are unpacked here as a whole."""
+        pa, ipc = pyarrow(), pyarrow("ipc")
         mapped = pa.memory_map(self.file)
         at = [ipc.open_file(mapped).schema.get_field_index(name) for name in names]
         options = ipc.IpcReadOptions(included_fields=sorted(at), use_threads=False)
@@ -55,9 +55,9 @@ class IpcTable:
 
     @classmethod
     def of(cls, path: str) -> IpcTable:
-        pa, ipc = library(), library("pyarrow.ipc")
+        pa, ipc = pyarrow(), pyarrow("ipc")
         try:
-            # The rows of a batch are known with any one of its columns.
+            # any one column tells the number of rows of a batch
             options = ipc.IpcReadOptions(included_fields=[0], use_threads=False)
             with pa.memory_map(path) as mapped:
                 schema = ipc.open_file(mapped).schema
@@ -65,14 +65,14 @@ class IpcTable:
                 groups = tuple(file.get_batch(g).num_rows for g in range(file.num_record_batches))
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"{path} is no whole Arrow IPC file ({error}): it was cut short, is still being "
-                "written or is a stream; write it with pyarrow.feather.write_feather, or leave "
-                "it out"
+                f"{path} is not a complete Arrow IPC file ({error}): it was cut short, is still "
+                "being written or is a stream; write it with pyarrow.feather.write_feather, or "
+                "leave it out"
             ) from error
         unique(path, schema.names)
         return cls(path, {field.name: type_of(field.type) for field in schema}, groups)
 
     def pieces(self, most: int) -> Iterator[IpcPiece]:
         for group, rows in enumerate(self.groups):
-            for offset, n in cut(rows, most):
+            for offset, n in piece_spans(rows, most):
                 yield IpcPiece(self.file, group, offset, n, rows)

@@ -1,4 +1,4 @@
-"""Arrays in `.npy` files, mapped into memory: inputs, targets, and weights where they are given."""
+"""Arrays in `.npy` files, mapped into memory: inputs, targets and optional weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tables.reading import Found, array_column
-from .pieces import NUMPY_KINDS, OTHER, Type, cut, readable
+from .pieces import NUMPY_KINDS, OTHER, Type, piece_spans, readable
 
 Array = np.ndarray
 LETTERS = "xyw"
@@ -19,16 +19,16 @@ def _open(path: str) -> Array:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise ValueError(
-            f"{path} is no whole .npy file of numbers ({error}): write it again with np.save, or "
-            "leave it out"
+            f"{path} is not a complete .npy file of numbers ({error}): write it again with "
+            "np.save, or leave it out"
         ) from error
     if found.ndim not in (1, 2):
-        raise ValueError(f"{path} has {found.ndim} dimensions: give arrays of one or two")
+        raise ValueError(f"{path} has {found.ndim} dimensions: give arrays with one or two")
     return found
 
 
 def _names(letter: str, found: Array) -> list[str]:
-    """x0, x1, … of inputs; y, or y0, y1, … of targets; w of weights."""
+    """Name columns: inputs x0, x1, …; targets y, or y0, y1, …; weights w."""
     if letter != "x" and found.ndim == 1:
         return [letter]
     return [f"{letter}{k}" for k in range(1 if found.ndim == 1 else found.shape[1])]
@@ -55,7 +55,7 @@ class NpyPiece:
         return [array_column(name, parts[name]) for name in names]
 
     def _parts(self) -> dict[str, Array]:
-        """All columns, mapped."""
+        """Map all columns, by name."""
         parts: dict[str, Array] = {}
         for letter, path in zip(LETTERS, self.paths):
             found, stop = _open(path), self.offset + self.n
@@ -90,7 +90,7 @@ class NpyTable:
                     "arrays that belong together"
                 )
         if len(paths) == 3 and arrays[2].ndim != 1:
-            raise ValueError(f"{paths[2]} has two dimensions: give one weight a row")
+            raise ValueError(f"{paths[2]} has two dimensions: give one weight per row")
         types: dict[str, Type] = {}
         target: tuple[str, ...] = ()
         for letter, found in zip(LETTERS, arrays):
@@ -101,5 +101,5 @@ class NpyTable:
         return cls(" and ".join(paths), types, target, paths, arrays[0].shape[0])
 
     def pieces(self, most: int) -> Iterator[NpyPiece]:
-        for offset, n in cut(self.rows, most):
+        for offset, n in piece_spans(self.rows, most):
             yield NpyPiece(self.file, None, offset, n, self.paths)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..tables.arrow import is_arrow
 from .csv import CsvTable
-from .dask_frames import DaskTable
+from .dask import DaskTable
 from .frames import FrameTable, library_of
 from .ipc import IpcTable
 from .npy import NpyTable
@@ -37,7 +37,7 @@ def open(
     weight: str | None = None, chunk_rows: int = 65_536, on_bad_chunk: str = "raise",
     missing: str = "indicator",
 ) -> Source:  # fmt: skip
-    """Name rows in files or frames. Nothing is read but schemas.
+    """Open rows in files or frames as a source. Only schemas are read.
 
     Parameters
     ----------
@@ -51,15 +51,16 @@ def open(
     columns : list of str, default=None
         Columns of X, in this order. None: all others, as the first file has them.
     weight : str, default=None
-        The column of weights. None: w.npy where it is given, else every weight is 1.
+        The column of weights. None: w.npy if it is given, else every weight is 1.
     chunk_rows : int, default=65536
-        The most rows of a chunk. Row groups are cut, never joined.
+        Maximum number of rows of a chunk. Row groups are cut, never joined.
     on_bad_chunk : {"raise", "skip"}, default="raise"
         Whether files and chunks that cannot be used are errors, or left out and listed in
         `skipped`.
     missing : {"indicator", "raise"}, default="indicator"
-        Gaps in X: "indicator": filled by the median, beside a column that says where they are, as
-        of a frame. "raise": chunks with gaps are bad. Gaps in y and in weights always are.
+        Missing values in X: "indicator": replaced by the median, with a further column that
+        indicates them, as in a frame. "raise": chunks with missing values are bad. Missing values
+        in y and in weights always are.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def open(
     Raises
     ------
     ValueError, OSError
-        Says which file, row, column and value cannot be used, and what can be done.
+        Names the file, row, column and value that cannot be used, and what can be done.
 
     Examples
     --------
@@ -117,16 +118,16 @@ def open(
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, (str, int)) else tuple(names)  # pandas has numbers, too
+    return (names,) if isinstance(names, (str, int)) else tuple(names)  # names of pandas may be int
 
 
 def _roles(
     table: Table, target: tuple[str, ...] | None, columns: Sequence[str] | None, weight: str | None
 ) -> Roles:
-    """Names of inputs, targets and weights; where they are not given, by the first table."""
+    """Names of inputs, targets and weights; taken from the first table if they are not given."""
     target = table.target if target is None else target
     if weight is None and table.target and "w" in table.types and "w" not in (columns or ()):
-        weight = "w"  # of arrays that belong together
+        weight = "w"  # from (X.npy, y.npy, w.npy)
     apart = (*target, weight)
     own = [one for one in table.types if one not in apart and one not in table.target]
     inputs = tuple(own) if columns is None else _several(columns)
@@ -143,7 +144,7 @@ def _roles(
 
 
 def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
-    """A name for messages of each file or frame, and what opens it."""
+    """Yield a name for messages and a function that opens it, for each file or frame."""
     if isinstance(data, (str, os.PathLike)):
         for path in _paths(os.fspath(data)):
             yield path, partial(_open_file, path)
@@ -159,7 +160,7 @@ def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
         yield "the dask frame", partial(DaskTable.of, data, "the dask frame")
     elif library_of(data) == "pyspark":
         raise TypeError(
-            "a frame of Spark cannot be read chunk by chunk: write it with "
+            "a Spark frame cannot be read chunk by chunk: write it with "
             "frame.write.parquet('folder') and open 'folder/*.parquet'"
         )
     elif isinstance(data, (list, tuple)):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..tables.reading import Found
-from .arrow import columns, library, take, type_of
-from .pieces import Type, cut, unique
+from .arrow import columns, pyarrow, take, type_of
+from .pieces import Type, piece_spans, unique
 
 Array = np.ndarray
-#: Rows that are decoded at a time; bytes of a column that are read at a time.
+#: Rows decoded at a time; bytes of a column read at a time.
 BATCH, BUFFER = 16_384, 1 << 18
 
 
@@ -38,9 +38,7 @@ class ParquetPiece:
         return take(self.file, self.group, names, rows, lambda: self._batches(names), *make)
 
     def _batches(self, names: Sequence[str]) -> Iterable[Any]:
-        file = library("pyarrow.parquet").ParquetFile(
-            self.file, pre_buffer=False, buffer_size=BUFFER
-        )
+        file = pyarrow("parquet").ParquetFile(self.file, pre_buffer=False, buffer_size=BUFFER)
         return file.iter_batches(BATCH, [self.group], list(names), use_threads=False)
 
 
@@ -55,20 +53,20 @@ class ParquetTable:
 
     @classmethod
     def of(cls, path: str) -> ParquetTable:
-        module = library("pyarrow.parquet")
+        module = pyarrow("parquet")
         try:
             with module.ParquetFile(path, pre_buffer=False) as file:
                 schema, meta = file.schema_arrow, file.metadata
                 groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"{path} is no whole Parquet file ({error}): it was cut short or is still being "
-                "written; write it again, or leave it out"
+                f"{path} is not a complete Parquet file ({error}): it was cut short or is still "
+                "being written; write it again, or leave it out"
             ) from error
         unique(path, schema.names)
         return cls(path, {field.name: type_of(field.type) for field in schema}, groups)
 
     def pieces(self, most: int) -> Iterator[ParquetPiece]:
         for group, rows in enumerate(self.groups):
-            for offset, n in cut(rows, most):
+            for offset, n in piece_spans(rows, most):
                 yield ParquetPiece(self.file, group, offset, n, rows)

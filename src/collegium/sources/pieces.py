@@ -1,4 +1,4 @@
-"""What every format has: a table of typed columns that is cut into pieces."""
+"""The interface of formats: a table of typed columns that is cut into pieces."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ BOOLEAN, WHOLE, NUMBER, DECIMAL = "boolean", "whole number", "number", "decimal"
 #: A number written as text: whether it is whole depends on the row.
 NUMERAL = "numeral"
 TEXT, DATE, SPAN, OTHER = "text", "date or time", "span of time", "other"
-#: The type of a column of nothing but gaps in Arrow, which agrees with all.
+#: Arrow's type of a column whose values are all missing; it agrees with every type.
 NULL = "null"
 NUMERIC = (BOOLEAN, WHOLE, NUMBER, DECIMAL, NUMERAL)
-#: Kinds of dtypes of NumPy, and of those of pandas that have one.
+#: Kinds by `dtype.kind` of NumPy and pandas.
 NUMPY_KINDS = {"b": BOOLEAN, "i": WHOLE, "u": WHOLE, "f": NUMBER, "M": DATE, "m": SPAN}
 
 
 @dataclass(frozen=True)
 class Type:
-    """The type of a column: its kind, and what the file calls it."""
+    """The type of a column: its kind, and its name in the file."""
 
     kind: str
     name: str
 
     def agrees(self, other: Type) -> bool:
-        """Whether columns of both types may be one. Widths do not matter: all become float64."""
+        """Say whether columns of both types can be joined; widths do not matter (float64)."""
         if NULL in (self.name, other.name):
             return True
         if NUMERAL in (self.kind, other.kind):
@@ -40,7 +40,7 @@ class Type:
 
 
 class Piece(Protocol):
-    """A run of rows in one row group; small where the rows are in a file, and it can be pickled."""
+    """A run of rows in one row group. It can be pickled, and is small if the rows are in a file."""
 
     @property
     def file(self) -> str: ...
@@ -51,11 +51,11 @@ class Piece(Protocol):
     @property
     def n(self) -> int: ...
     def read(self, names: Sequence[str]) -> Array:
-        """These columns in float64; gaps are NaN  (n, k)."""
+        """Read columns in float64; missing values are NaN  (n, k)."""
         ...
 
     def columns(self, names: Sequence[str]) -> list[Found]:
-        """These columns as they are: numbers, dates and levels, with gaps."""
+        """Read columns as they are: numbers, dates and levels, with missing values."""
         ...
 
 
@@ -68,32 +68,32 @@ class Table(Protocol):
     def types(self) -> Mapping[str, Type]: ...
     @property
     def target(self) -> tuple[str, ...]:
-        """Columns that are targets by themselves."""
+        """Columns that are targets unless others are named."""
         ...
 
     def pieces(self, most: int) -> Iterator[Piece]:
-        """All rows in order, in pieces of at most `most` rows."""
+        """Cut all rows, in order, into pieces of at most `most` rows."""
         ...
 
 
 class BadChunkError(ValueError):
-    """A chunk cannot be used: says where it is, why, and what can be done."""
+    """A chunk cannot be used; the message says where it is, why, and what can be done."""
 
 
-def cut(rows: int, most: int) -> Iterator[tuple[int, int]]:
+def piece_spans(rows: int, most: int) -> Iterator[tuple[int, int]]:
     """(offset, n) of pieces of at most `most` rows."""
     return ((k, min(most, rows - k)) for k in range(0, rows, most))
 
 
 def unique(file: str, names: Sequence[str]) -> None:
-    """Refuse a table in which a name does not say which column is meant."""
+    """Refuse a table with several columns of one name."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise ValueError(f"{file} has several columns named {twice[0]!r}: rename them")
 
 
 def readable(path: str) -> None:
-    """Raise an OSError or a ValueError with a remedy where a file cannot be read or is empty."""
+    """Raise an OSError or a ValueError with a remedy if a file cannot be read or is empty."""
     try:
         with open(path, "rb") as file:
             first = file.read(1)

@@ -19,12 +19,12 @@ Array = np.ndarray
 class Reference:
     """A chunk that is read when it is needed, by any process that has the file.
 
-    It takes the place of a `rows.chunk.Chunk`. Rows are counted from 0 in their row group.
+    It replaces a `rows.chunk.Chunk`. Rows are counted from 0 in their row group.
     """
 
-    #: How words, dates and gaps become numbers; None: every column of X holds numbers alone.
+    #: Turns words, dates and missing values into numbers; None: all columns of X are numbers.
     encoding: Encoding | None = field(default=None, kw_only=True)
-    #: "raise": a gap makes a chunk bad, whatever the encoding.
+    #: "raise": a missing value makes a chunk bad, whatever the encoding.
     missing: str = field(default="indicator", kw_only=True)
 
     id: int
@@ -51,13 +51,13 @@ class Reference:
 
     @property
     def where(self) -> str:
-        """Such as "chunk 77 (part.parquet, row group 27, rows 0–599)"."""
+        """Describe the chunk: "chunk 77 (part.parquet, row group 27, rows 0–599)"."""
         group = "" if self.group is None else f", row group {self.group}"
         last = self.offset + self.n - 1
         return f"chunk {self.id} ({self.file}{group}, rows {self.offset}–{last})"
 
     def load(self) -> tuple[Array, Array, Array]:
-        """X (n, d), y (n, p) and w (n,) in float64, every value finite; w is 1 without weights."""
+        """Read X (n, d), y (n, p) and w (n,) in float64, all finite; w is 1 without weights."""
         if self.encoding is not None:
             X, y, w = self.found()
             return self._encoded(X), y, w
@@ -65,7 +65,7 @@ class Reference:
         return values[:, :d].copy(), *self._targets(values[:, d:])
 
     def found(self) -> tuple[list[Found], Array, Array]:
-        """The columns of X as they are, y and w; X may have gaps, where `missing` takes them."""
+        """Read the columns of X as they are (with missing values if these are allowed), y and w."""
         found = self._read(self.piece.columns, self._names())
         X, others = found[: len(self.columns)], found[len(self.columns) :]
         for one in X:
@@ -73,12 +73,12 @@ class Reference:
         for one in others:
             self._check(one, gaps=True)
             if one.kind != NUMBER:
-                raise self.bad(f"column {one.name!r} holds no numbers: write it as numbers")
+                raise self.bad(f"column {one.name!r} does not hold numbers: write it as numbers")
         values = [one.values for one in others]
         return X, *self._targets(np.stack(values, axis=1) if values else np.empty((self.n, 0)))
 
     def inputs(self, names: Sequence[str], encoding: Encoding) -> Array:
-        """Columns of X by an encoding, and of others, numbers  (n, d + k)."""
+        """Read columns of X by an encoding, and further columns of numbers  (n, d + k)."""
         found = self._read(self.piece.columns, names)
         d = len(encoding.columns)
         for k, one in enumerate(found):
@@ -108,7 +108,7 @@ class Reference:
         return y, w
 
     def _check(self, one: Found, *, gaps: bool) -> None:
-        """Refuse infinite values, and gaps where they are bad."""
+        """Refuse infinite values, and missing ones if `gaps`."""
         bad = one.gone if gaps else np.zeros(self.n, np.bool_)
         values = np.where(one.gone, np.nan, 0.0) if one.kind == LEVELS else one.values
         bad = bad | np.isinf(values)
@@ -116,7 +116,7 @@ class Reference:
             self._refuse((one.name,), bad[:, None], values[:, None], "a finite number")
 
     def read(self, names: Sequence[str]) -> Array:
-        """These columns in float64, every value finite  (n, k)."""
+        """Read columns in float64, all values finite  (n, k)."""
         values = self._read(self.piece.read, names)
         finite = np.isfinite(values)
         if not finite.all():
@@ -124,11 +124,11 @@ class Reference:
         return values
 
     def _read(self, read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Any:
-        """What a piece reads; errors say where."""
+        """Read from the piece; errors say where."""
         try:
             return read(names)
         except OSError as error:
-            if error.errno is not None:  # of the system; others say that the contents are bad
+            if error.errno is not None:  # from the system; other errors mean bad contents
                 raise OSError(error.errno, f"{self.where}: {error.strerror}", self.file) from error
             raise self.bad(f"{error}: write the file again, or leave it out") from error
         except (ValueError, TypeError, LookupError, NotImplementedError, EOFError) as error:
@@ -138,7 +138,7 @@ class Reference:
         """Raise an error that names the first bad value."""
         row, k = (int(i) for i in np.argwhere(bad)[0])
         value: Any = float(values[row, k])
-        found = "a gap (null or NaN)" if np.isnan(value) else f"{value!r}"
+        found = "a missing value (null or NaN)" if np.isnan(value) else f"{value!r}"
         raise self.bad(
             f"column {names[k]!r}, row {self.offset + row}: {found} where {needed} is needed; "
             f"fill it in or drop the row{self._column_remedy(names[k])}"
@@ -148,7 +148,7 @@ class Reference:
         return ", or leave the column out of `columns`" if name in self.columns else ""
 
     def bad(self, why: str) -> BadChunkError:
-        """The error that says that this chunk cannot be used."""
+        """Make the error that this chunk cannot be used."""
         return BadChunkError(
             f'{self.where}: {why} (on_bad_chunk="skip" goes on without such chunks)'
         )

@@ -1,4 +1,4 @@
-"""A source of rows: its columns, its chunks, and what was left out."""
+"""A source of rows: its columns, its chunks, and the chunks that were skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Skipped:
-    """Rows that were left out: a chunk, or a whole file (`id` and `n` are None)."""
+    """A chunk that was skipped, or a whole file (`id` and `n` are None)."""
 
     id: int | None
     file: str
@@ -41,8 +41,8 @@ class Source:
     chunk_rows: int
     on_bad_chunk: str
     skipped: list[Skipped] = field(default_factory=list)
-    missing: str = "indicator"  # or "raise": chunks with gaps are bad
-    encoding: Encoding | None = None  # how words, dates and gaps become numbers
+    missing: str = "indicator"  # or "raise": chunks with missing values are bad
+    encoding: Encoding | None = None  # turns words, dates and missing values into numbers
 
     def __repr__(self) -> str:
         files = self.tables[0].file if len(self.tables) == 1 else f"{len(self.tables)} files"
@@ -50,18 +50,18 @@ class Source:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all chunks. Those of CSV files are counted when they are first asked for."""
+        """Rows of all chunks; those of CSV files are counted on the first call."""
         return sum(chunk.n for chunk in self.chunks)
 
     @property
     def d(self) -> int:
-        """Columns of numbers that X has."""
+        """Number of columns of X."""
         return len(self.columns if self.encoding is None else self.encoding.names)
 
     def learn_encoding(self, categories: Any = "from_dtype") -> Encoding:
-        """That of the same rows in one frame, to the last bit, however they are cut.
+        """Learn the encoding; to the last bit the one of the same rows in a single frame.
 
-        Levels go by value, whatever codes a file has for them. Chunks are read one at a time.
+        Levels are compared by value, whatever their codes in a file. Chunks are read one at a time.
         """
         names = [str(name) for name in self.columns]
         found = Encoding.of_parts(lambda: (X for _, X, _, _ in self.found()), names, categories)
@@ -70,7 +70,7 @@ class Source:
         return found
 
     def encoded(self, encoding: Encoding) -> Source:
-        """The same rows, whose words, dates and gaps become numbers in this way."""
+        """Give the source an encoding of words, dates and missing values."""
         found = replace(self, encoding=encoding)
         chunks = [replace(one, encoding=encoding) for one in self.chunks]
         vars(found)["chunks"] = chunks  # rows of a file are counted once
@@ -98,12 +98,12 @@ class Source:
                 self._skip(Skipped(None, table.file, None, str(error)), error)
 
     def rows(self) -> Iterator[tuple[Reference, Array, Array, Array]]:
-        """Each chunk with its X, y and w, one in memory at a time."""
+        """Yield each chunk with its X, y and w, one in memory at a time."""
         self._check_readable()
         yield from self._each(Reference.load, self.chunks)
 
     def found(self) -> Iterator[tuple[Reference, Any, Array, Array]]:
-        """The same, with the columns of X as they are: words, dates and gaps too."""
+        """Yield each chunk with the columns of X as they are (words and dates too), y and w."""
         yield from self._each(Reference.found, self.chunks)
 
     def _each(self, load: Any, chunks: Iterable[Reference]) -> Iterator[tuple]:
@@ -116,13 +116,13 @@ class Source:
             yield chunk, *rows
 
     def _check_readable(self) -> None:
-        """Without an encoding columns have to be numbers."""
+        """Refuse columns that are not numbers if there is no encoding."""
         if self.encoding is None:
             for table in self.tables:
                 check_numbers(table, self.columns)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Array]:
-        """Columns of the files, inputs by default, one chunk in memory at a time  (n, k)."""
+        """Yield columns of the files, inputs by default, one chunk in memory at a time  (n, k)."""
         names = self.columns if columns is None else tuple(columns)
         for table in self.tables:
             check_numbers(table, names)
@@ -132,11 +132,11 @@ class Source:
                 yield values
 
     def read(self, chunk: Reference, columns: Sequence[str]) -> Array | None:
-        """Columns of one chunk (n, k); None where it is left out."""
+        """Read columns of one chunk (n, k); None if it is skipped."""
         return self.attempt(chunk, lambda: chunk.read(columns))
 
     def attempt(self, chunk: Reference, read: Any) -> Any:
-        """What `read()` gives; None where the chunk is left out."""
+        """Call `read()`; None if the chunk is skipped."""
         try:
             return read()
         except (ValueError, OSError) as error:
@@ -144,7 +144,7 @@ class Source:
             return None
 
     def head(self, n: int = 5) -> tuple[Array, Array, Array]:
-        """X, y and w of the first n rows; no more chunks are read than that needs."""
+        """Read X, y and w of the first n rows, and no more chunks than necessary."""
         self._check_readable()
         parts, missing = [], n
         for _, X, y, w in self._each(Reference.load, self._references()):
@@ -158,31 +158,31 @@ class Source:
         return X, y, w
 
     def _skip(self, left_out: Skipped, error: Exception) -> None:
-        """Note what is left out, or raise the error."""
+        """Record what is skipped, or raise the error."""
         if self.on_bad_chunk == "raise":
             raise error
         self.leave_out(left_out)
 
     def leave_out(self, left_out: Skipped) -> None:
-        """Note what is left out, once, for the reason that was found first."""
+        """Record what is skipped, once, with the reason found first."""
         if (left_out.id, left_out.file) not in {(one.id, one.file) for one in self.skipped}:
             self.skipped.append(left_out)
 
 
 def check_numbers(table: Table, names: Sequence[str], like: Table | None = None) -> None:
-    """Refuse columns that a table lacks, that hold no numbers or that changed their type."""
+    """Refuse columns that are missing in a table, are not numbers or have another type."""
     check_columns(table, names, like)
     for name in names:
         own = table.types[name]
         if own.kind not in NUMERIC:
             raise ValueError(
-                f"column {name!r} of {table.file} holds no numbers but {own.name} ({own.kind}): "
-                "write it as a number, or name the columns to use without it: columns=[…]"
+                f"column {name!r} of {table.file} holds {own.name} ({own.kind}), not numbers: "
+                "write it as numbers, or name the columns to use without it: columns=[…]"
             )
 
 
 def check_columns(table: Table, names: Sequence[str], like: Table | None = None) -> None:
-    """Refuse columns that a table lacks, that no model can take or that changed their type."""
+    """Refuse columns that are missing in a table, that no model can use or have another type."""
     for name in names:
         if name not in table.types:
             have = ", ".join(repr(one) for one in table.types)

@@ -1,4 +1,4 @@
-"""Columns of numbers written to a file, part by part; the file is there once it is whole."""
+"""Columns of numbers written to a file part by part; the file appears once it is complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrow import library
+from .arrow import pyarrow
 
 Array = np.ndarray
 #: Takes columns by name, of equal lengths.
@@ -17,22 +17,22 @@ Write = Callable[[Mapping[str, Array]], None]
 
 
 def _parquet(schema: Any, file: Any) -> Any:
-    return library("pyarrow.parquet").ParquetWriter(file, schema)
+    return pyarrow("parquet").ParquetWriter(file, schema)
 
 
 def _ipc(schema: Any, file: Any) -> Any:
-    return library("pyarrow.ipc").new_file(file, schema)
+    return pyarrow("ipc").new_file(file, schema)
 
 
 def _csv(schema: Any, file: Any) -> Any:
-    return library("pyarrow.csv").CSVWriter(file, schema)
+    return pyarrow("csv").CSVWriter(file, schema)
 
 
 WRITERS = {".parquet": _parquet, ".pq": _parquet, ".arrow": _ipc, ".feather": _ipc, ".csv": _csv}
 
 
 def check_writable(path: str | os.PathLike[str]) -> str:
-    """The path of a file of a known kind in a folder that is there."""
+    """Check that a path has a known ending and an existing folder."""
     found = os.fspath(path)
     if os.path.splitext(found)[1] not in WRITERS:
         raise ValueError(f"{found}: give a path that ends with one of {', '.join(WRITERS)}")
@@ -44,13 +44,13 @@ def check_writable(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def columns_to(path: str | os.PathLike[str]) -> Iterator[Write]:
-    """Write columns to a file, which takes the place of `path` when the block ends without error.
+    """Write columns to a file, which replaces `path` when the block ends without error.
 
-    The first part says which columns there are.
+    The first part defines the columns.
     """
     path = check_writable(path)
     part, make = path + ".part", WRITERS[os.path.splitext(path)[1]]
-    pa, writer = library(), None
+    pa, writer = pyarrow(), None
 
     def write(columns: Mapping[str, Array]) -> None:
         nonlocal writer

@@ -32,7 +32,7 @@ from ..pipeline.job import Job
 from ..pipeline.kept.memory import InMemory
 from ..pipeline.layers import Stream
 from ..pipeline.stream.errors import checked_first, with_checked_errors
-from ..pipeline.sums import Additive, ChunkBook, ExactSum
+from ..pipeline.sums import Additive, ChunkBook, GaussianSum
 from ..rows.chunk import cut_rows
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
@@ -48,7 +48,7 @@ LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 class SparseModel(Additive, Model):
     """Messages of a method's experts about its anchors."""
 
-    sum: ExactSum
+    sum: GaussianSum
     units: Units
     chunks: ChunkBook
     method: str
@@ -162,7 +162,7 @@ class SparseSystem:
         start = Committee.start(draft.kernel, draft.noise, draft.Z, p, self.method.expert)
         known, n = draft.rows.extra is not None, len(chunks)
         model = SparseModel(
-            ExactSum(start, draft.dof, known), draft.units,
+            GaussianSum(start, draft.dof, known), draft.units,
             ChunkBook(job.ids(n), n, float(job.rows.w.sum())), self.name,
             s.query_points(draft.dof), draft.selection,
         )  # fmt: skip

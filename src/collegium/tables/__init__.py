@@ -1,1 +1,1 @@
-"""Tables as people have them: words, dates, gaps and numbers as columns of numbers."""
+"""Users' tables: words, dates, missing values and numbers become columns of numbers."""

@@ -1,4 +1,4 @@
-"""Columns of Arrow as numbers, dates or levels."""
+"""Arrow columns as numbers, dates or levels."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def is_arrow(table: Any) -> bool:
 
 
 def in_arrow(values: Any) -> Any:
-    """An array of pandas that holds one of Arrow."""
+    """Return the Arrow array behind an array of pandas."""
     return sys.modules["pyarrow"].array(values)
 
 
 def arrow_parts(name: str, column: Any) -> tuple[str, Array, list[Any]]:
-    """ "boolean", "number", "date" or "levels", the values (n,) and, of levels, what codes mean.
+    """Return "boolean", "number", "date" or "levels", values (n,), and the meanings of codes.
 
-    Numbers and dates are float64 with NaN for gaps, codes are whole with −1 for gaps. Codes of
-    row groups that differ become codes of one dictionary.
+    Numbers and dates are float64 with NaN for missing values, codes are integers with −1 for them.
+    Row groups with different dictionaries get the codes of one dictionary.
     """
     pa = sys.modules["pyarrow"]  # whose column this is
     types, own = pa.types, column.type
@@ -54,7 +54,7 @@ def _is_text(types: Any, own: Any) -> bool:
 
 
 def arrow_numbers(column: Any) -> Array:
-    """Numbers or booleans in float64; gaps are NaN  (n,)."""
+    """Convert numbers or booleans to float64; missing values are NaN  (n,)."""
     pa = sys.modules["pyarrow"]
     if pa.types.is_decimal(column.type):  # the cast to float64 does not round to the nearest
         column = column.cast(pa.string())
@@ -68,14 +68,14 @@ def _dictionary(pa: Any, column: Any) -> tuple[Array, list[Any]]:
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # of no rows
+        if isinstance(column, pa.ChunkedArray):  # no rows
             return np.empty(0, np.int64), []
     codes = _flat(pa, column.indices.cast(pa.int64()), np.int64, -1)
     return codes, column.dictionary.to_pylist()
 
 
 def _times(pa: Any, column: Any, kind: str) -> Array:
-    """Dates or spans of NumPy, in the unit of the column  (n,)."""
+    """Convert to NumPy's dates or spans, in the unit of the column  (n,)."""
     own = column.type
     if str(own) == "date32[day]":
         column, unit = column.cast(pa.int32()), "D"
@@ -88,9 +88,9 @@ def _times(pa: Any, column: Any, kind: str) -> Array:
 
 
 def _flat(pa: Any, column: Any, dtype: Any, gap: Any) -> Array:
-    """The values of a column, of a type whose bytes are those of NumPy.
+    """Copy a column whose type has the bytes of NumPy's.
 
-    `to_numpy` would import pandas where it is there: a second, and 50 MB.
+    `to_numpy` would import pandas if it is installed: a second, and 50 MB.
     """
     parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     values, at = np.empty(len(column), dtype), 0

@@ -1,4 +1,4 @@
-"""How the columns of a table become columns of numbers, and stay so for every later table."""
+"""The encoding of a table's columns as columns of numbers, kept for every later table."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy as np
 
 from ..numerics.records import record
 from .levels import GAP, Key, unknown_code
-from .reading import DATE, LEVELS, NUMBER, Found, as_levels, columns_of, names_of
+from .reading import DATE, LEVELS, NUMBER, Found, as_levels, names_of, read_columns
 from .seen import MOST, Seen, refuse_infinite, seen
 
 Array = np.ndarray
 
 
 class NewGapsWarning(UserWarning):
-    """A column has gaps, and had none when the model was fitted."""
+    """A column has missing values, and had none when the model was fitted."""
 
 
 @record("tables.column/1")
 @dataclass(frozen=True)
 class Column:
-    """One column: what it holds, and what stands for a gap."""
+    """One column: its kind, and the value that replaces a missing one."""
 
     name: str
     kind: str  # NUMBER, DATE or LEVELS
     origin: float = 0.0  # of dates: the first, in seconds since 1970
-    middle: float = 0.0  # the median, which stands for a gap among numbers and dates
-    gaps: bool = False  # whether there were some
+    middle: float = 0.0  # the median, which replaces missing numbers and dates
+    gaps: bool = False  # whether values were missing
     levels: tuple[tuple[str, str], ...] = ()  # kind and text of each, by code
 
     @classmethod
@@ -52,10 +52,10 @@ class Column:
         return {name: value for name, value in vars(self).items() if name != "_codes"}
 
     def numbers(self, found: Found) -> Array:
-        """Numbers as they are, dates in seconds since the first, codes of levels; gaps filled.
+        """Keep numbers, count dates in seconds from the first, code levels; fill missing values.
 
-        The code of a gap among levels is GAP. That of an unknown level is negative, its own, and
-        the same everywhere: a stream learns of it under that code, in any place and order.
+        A missing level has the code GAP. An unknown level has a negative code of its own, the same
+        everywhere: a stream learns about it under that code, in any place and order.
         """
         if self.kind == LEVELS:
             own = as_levels(found)
@@ -68,7 +68,7 @@ class Column:
                 "the model was fitted: convert it"
             )
         refuse_infinite(found)
-        if found.kind == LEVELS:  # of nothing but gaps
+        if found.kind == LEVELS:  # all values are missing
             return np.full(found.values.size, self.middle)
         return np.where(found.gone, self.middle, found.values - self.origin)
 
@@ -86,18 +86,18 @@ def _held(found: Found) -> str:
 @record("tables.encoding/1")
 @dataclass(frozen=True)
 class Encoding:
-    """The columns of a table, in order; after them one that says where each of some has gaps."""
+    """The columns of a table, then an indicator of missing values for each that has some."""
 
     columns: tuple[Column, ...]
 
     @classmethod
     def learn(cls, table: Any, categories: Any = "from_dtype") -> Encoding:
-        """From the rows that a model is fitted to.
+        """Learn the encoding from the rows that a model is fitted to.
 
-        `categories`: columns whose values are levels whatever their type, by name, position or as
-        a mask; "from_dtype": those of texts and of categorical types.
+        `categories`: columns to treat as levels whatever their type, by name, position or as a
+        mask; "from_dtype": columns of texts and of categorical types.
         """
-        found = columns_of(table)
+        found = read_columns(table)
         return cls.of(seen(levelled(found, asked(categories, [one.name for one in found]))))
 
     @classmethod
@@ -105,9 +105,10 @@ class Encoding:
         cls, read: Callable[[], Iterable[Sequence[Found]]], names: list[str],
         categories: Any = "from_dtype",
     ) -> Encoding:  # fmt: skip
-        """The same of a table in parts, in the order of its rows.
+        """Learn the encoding of a table that comes in parts, in the order of its rows.
 
-        `read` gives them anew where values of several kinds show that a column is one of levels.
+        `read` is called again if a column turns out to hold values of several kinds: it then
+        holds levels.
         """
         levels = asked(categories, names)
         while True:
@@ -129,18 +130,18 @@ class Encoding:
 
     @classmethod
     def of_numbers(cls, X: Array, names: Sequence[str] | None = None) -> Encoding:
-        """Of columns of numbers without gaps, for tables to come that have some."""
+        """Encode complete columns of numbers, for later tables that may have missing values."""
         own = [f"x{k}" for k in range(X.shape[1])] if names is None else map(str, names)
         return cls.of(seen([Found(name, NUMBER, x) for name, x in zip(own, X.T)]))
 
     @property
     def plain(self) -> bool:
-        """Whether all columns are numbers without gaps, which stay as they are."""
+        """Whether all columns are complete numbers, which stay as they are."""
         return all(one.kind == NUMBER and not one.gaps for one in self.columns)
 
     @property
     def filled(self) -> tuple[int, ...]:
-        """Positions of numbers and dates that had gaps."""
+        """Positions of numbers and dates that had missing values."""
         return tuple(k for k, c in enumerate(self.columns) if c.gaps and c.kind != LEVELS)
 
     @property
@@ -150,21 +151,21 @@ class Encoding:
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """Of the columns of the table."""
+        """Names of the columns of the table."""
         return tuple(one.name for one in self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns of numbers that a model sees."""
+        """Names of the columns of numbers that a model sees."""
         own = self.own_names
         return own + tuple(f"{own[k]} is missing" for k in self.filled)
 
     def forward(self, table: Any) -> Array:
-        """The table as a model sees it; its columns are taken by name, if they have any  (n, d)."""
+        """Encode a table, whose columns are taken by name if they have names  (n, d)."""
         return self.encoded(self._in_order(table))
 
     def encoded(self, found: Sequence[Found]) -> Array:
-        """The same of columns in the order of these  (n, d)."""
+        """Encode columns that are in the order of the encoding  (n, d)."""
         own = [column.numbers(one) for column, one in zip(self.columns, found)]
         gone = [one.gone for one in found]
         self._warn([k for k, one in enumerate(gone) if one.any() and not self.columns[k].gaps])
@@ -172,19 +173,19 @@ class Encoding:
         return np.stack(own, axis=1) if own else np.empty((0, 0))
 
     def _in_order(self, table: Any) -> list[Found]:
-        """The columns of a table in the order of this."""
-        found, names = columns_of(table), names_of(table)
+        """Read the columns of a table in the order of the encoding."""
+        found, names = read_columns(table), names_of(table)
         own = list(self.own_names)
         if names is None or names == own or own == [f"x{k}" for k in range(len(own))]:
             if len(found) != len(own):
-                raise ValueError(f"X has {len(found)} columns, but {len(own)} when fitted")
+                raise ValueError(f"X has {len(found)} columns, but had {len(own)} in `fit`")
             return found
         wrong = [f"{name!r} is missing" for name in own if name not in names]
         wrong += [f"{name!r} is new" for name in names if name not in own]
         if wrong or len(found) != len(own):
             raise ValueError(
-                f"X has other columns than the model was fitted to ({', '.join(wrong)}): give "
-                f"{own}, in any order"
+                f"X does not have the columns that the model was fitted to ({', '.join(wrong)}): "
+                f"give {own}, in any order"
             )
         return [found[names.index(name)] for name in own]
 
@@ -192,15 +193,16 @@ class Encoding:
         if new:
             names = ", ".join(repr(self.columns[k].name) for k in new)
             warnings.warn(
-                f"{names}: gaps where there were none when the model was fitted; the median stands "
-                "for them (an unknown level among categories), and error bars do not know",
+                f"{names}: values are missing, and none was when the model was fitted; they are "
+                "replaced by the median (an unknown level among categories), and the error bars do "
+                "not account for it",
                 NewGapsWarning,
                 stacklevel=5,
             )
 
 
 def levelled(found: Sequence[Found], positions: set[int]) -> list[Found]:
-    """Columns, with those at some positions as levels."""
+    """Turn the columns at some positions into levels."""
     return [as_levels(one) if k in positions else one for k, one in enumerate(found)]
 
 
@@ -210,7 +212,7 @@ def _position(one: Any, d: int) -> bool:
 
 
 def asked(categories: Any, names: list[str]) -> set[int]:
-    """Positions of the columns that are to be levels."""
+    """Positions of the columns to treat as levels."""
     if categories is None or (isinstance(categories, str) and categories == "from_dtype"):
         return set()
     one = isinstance(categories, str) or not isinstance(categories, Iterable)
@@ -225,7 +227,7 @@ def asked(categories: Any, names: list[str]) -> set[int]:
             found.add(int(one) % len(names))
         else:
             raise ValueError(
-                f"categorical_features: {one!r} is no column; there are {names}: give names, "
+                f"categorical_features: there is no column {one!r}, but {names}: give names, "
                 "positions, a mask or 'from_dtype'"
             )
     return found

@@ -1,4 +1,4 @@
-"""Levels: what tells them apart, and columns of them as codes of their keys."""
+"""Levels: the keys that tell them apart, and columns of levels as codes of keys."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Array = np.ndarray
 #: The kind of a level and its text: 1 and "1" are two levels.
 Key = tuple[str, str]
 SECOND = np.timedelta64(1, "s")
-#: The code of a gap among levels, and what codes of unknown levels are below.
+#: The code of a missing level; the codes of unknown levels are below the second number.
 GAP, UNKNOWN = -2.0, -10.0
-#: Whole numbers up to this are told apart as floats.
+#: Whole numbers up to this differ as floats.
 EXACT = 2**53
 
 
@@ -31,8 +31,8 @@ def unknown_code(key: Key) -> float:
 
 
 def level_key(value: Any) -> Key | None:
-    """By which levels are told apart and sorted; None for a gap."""
-    if type(value) is str:  # most of them
+    """Key by which levels are told apart and sorted; None for a missing value."""
+    if type(value) is str:  # the usual case
         return "text", value
     if value is None or is_gap_type(type(value)):
         return None
@@ -53,8 +53,8 @@ def level_key(value: Any) -> Key | None:
     if type(value).__name__ == "Interval":  # of pandas, as `cut` makes them
         return "interval", str(value)
     raise NoLevel(
-        f"{value!r} of type {type(value).__name__} is no level: the argument must be a string, a "
-        "number, a boolean or a date"
+        f"{value!r} of type {type(value).__name__} is not a level: the argument must be a string, "
+        "a number, a boolean or a date"
     )
 
 
@@ -63,12 +63,12 @@ def number_key(value: float) -> Key:
 
 
 def is_gap_type(own: type) -> bool:
-    """Whether all values of a type are gaps: None, and pandas' NA and NaT."""
+    """Say whether all values of a type are missing ones: None, and pandas' NA and NaT."""
     return own is type(None) or own.__name__ in ("NAType", "NaTType")
 
 
 def date_seconds(value: Any) -> float:
-    """Since 1970 (UTC)."""
+    """Seconds since 1970 (UTC)."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     return float(seconds(np.array([value], "M8[us]"))[0])
@@ -81,7 +81,7 @@ def span_seconds(value: Any) -> float:
 
 
 def seconds(values: Array) -> Array:
-    """Dates or spans of NumPy in seconds, whole microseconds; NaT is NaN."""
+    """Convert NumPy's dates or spans to seconds, to whole microseconds; NaT is NaN."""
     gone = np.isnat(values)
     kind = values.dtype.kind
     found = values.astype(f"{kind}8[us]").astype(np.int64) * 1e-6
@@ -90,9 +90,9 @@ def seconds(values: Array) -> Array:
 
 
 def coded(values: Iterable[Any]) -> tuple[Array, list[Key]]:
-    """The keys of objects, and which each has; −1 for gaps.
+    """Code objects: the code of each (−1: missing), and the keys of the codes.
 
-    Python's functions run once for each value that differs, not for each row.
+    Python's functions run once per distinct value, not once per row.
     """
     own = list(values)
     alike = len(set(map(type, own))) == 1  # else 1 and True would be one key of a dictionary
@@ -101,15 +101,15 @@ def coded(values: Iterable[Any]) -> tuple[Array, list[Key]]:
         known = {value: k for k, value in enumerate(dict.fromkeys(each))}
     except TypeError as error:
         raise NoLevel(
-            f"{error}: that is no level; the argument must be a string, a number, a boolean or a "
-            "date"
+            f"{error}: that is not a level; the argument must be a string, a number, a boolean or "
+            "a date"
         ) from error
     codes = np.fromiter(map(known.__getitem__, each), np.int64, len(own))
     return recoded(codes, known if alike else [value for _, value in known])
 
 
 def recoded(codes: Array, values: Iterable[Any]) -> tuple[Array, list[Key]]:
-    """The same of codes among values that need not differ; negative codes are gaps."""
+    """Code values given as codes of possibly repeated values; negative codes are missing."""
     keys: dict[Key, int] = {}
     place = [-1 if (key := level_key(v)) is None else keys.setdefault(key, len(keys))
              for v in values]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Columns of frames and arrays, by what they hold: numbers, dates or levels."""
+"""Columns of frames and arrays, read as numbers, dates or levels."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ NUMBER, DATE, LEVELS = "number", "date", "levels"
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A column as it came."""
+    """A column as it was read."""
 
     name: str
     kind: str  # NUMBER, DATE or LEVELS
-    values: Array  # float64, NaN for gaps, dates in seconds since 1970 (UTC); of levels, codes
-    keys: tuple[Key, ...] = ()  # of levels: what the codes 0, 1, … mean; −1 is a gap
+    values: Array  # float64, NaN: missing, dates in seconds since 1970 (UTC); of levels, codes
+    keys: tuple[Key, ...] = ()  # of levels: the meaning of the codes 0, 1, …; −1 is missing
     boolean: bool = False  # whether the numbers 0 and 1 were false and true
-    objects: Array | None = None  # what numbers and dates were made of
+    objects: Array | None = None  # the originals of numbers and dates
 
     @property
     def gone(self) -> Array:
-        """Whether each value is a gap  (n,)."""
+        """Whether each value is missing  (n,)."""
         return self.values < 0 if self.kind == LEVELS else np.isnan(self.values)
 
 
-def columns_of(table: Any) -> list[Found]:
-    """All columns of a frame of pandas, polars or Arrow, or of an array of two dimensions."""
+def read_columns(table: Any) -> list[Found]:
+    """Read all columns of a pandas, polars or Arrow frame, or of a two-dimensional array."""
     library = type(table).__module__.partition(".")[0]
     if library == "polars":
         return [_polars(series) for series in table.get_columns()]
@@ -48,12 +48,12 @@ def columns_of(table: Any) -> list[Found]:
         return [_arrow(name, table.column(k)) for k, name in enumerate(table.schema.names)]
     values = np.asarray(table)
     if values.ndim != 2:
-        raise ValueError(f"X has the shape {values.shape}: give rows and columns, (n, d)")
+        raise ValueError(f"X has shape {values.shape}: give rows and columns, (n, d)")
     return [array_column(f"x{k}", column) for k, column in enumerate(values.T)]
 
 
 def names_of(table: Any) -> list[str] | None:
-    """Names of the columns; None where they have none."""
+    """Names of the columns; None if they have none."""
     if is_arrow(table):
         return list(table.schema.names)
     names = getattr(table, "columns", None)
@@ -125,7 +125,7 @@ def array_column(name: str, column: Array) -> Found:
 
 
 def _numbers(name: str, values: Array, kind: str, whole: Callable[[], Array]) -> Found:
-    """A column of numbers; `whole()` are those that are too large to be told apart as floats."""
+    """Make a column of numbers; `whole()` gives the originals, for integers beyond floats."""
     large = kind in "iu" and bool((np.abs(values) > EXACT).any())
     return Found(name, NUMBER, values, boolean=kind == "b", objects=whole() if large else None)
 
@@ -136,7 +136,7 @@ def _levels(name: str, codes: Array, values: Any) -> Found:
 
 
 def _objects(name: str, values: Array) -> Found:
-    """Python's objects: dates, numbers, spans of time, or levels of any kind."""
+    """Read Python objects: dates, numbers, spans of time, or levels of any kind."""
     gone = _gaps(values)
     there = values[~gone]
     classes = {_class_of(own) for own in set(map(type, there))}
@@ -157,13 +157,13 @@ def _filled(name: str, kind: str, values: Array, gone: Array, there: Array) -> F
 
 
 def _by_value(there: Array, convert: Callable[[Any], float]) -> Array:
-    """A function of objects, called once for all that are equal."""
+    """Apply a function to objects, once per distinct object."""
     known = {one: convert(one) for one in dict.fromkeys(there)}
     return np.fromiter(map(known.__getitem__, there), np.float64, there.size)
 
 
 def _gaps(values: Array) -> Array:
-    """Which objects are None, NA or NaT, or not equal to themselves."""
+    """Whether each object is None, NA or NaT, or not equal to itself."""
     types = list(map(type, values))
     known = set(types)
     none = {own for own in known if is_gap_type(own)}
@@ -186,7 +186,7 @@ def _class_of(own: type) -> str:
 
 
 def as_levels(found: Found) -> Found:
-    """A column of numbers or dates as levels; gaps stay gaps."""
+    """Turn numbers or dates into levels; missing values stay missing."""
     if found.kind == LEVELS:
         return found
     if found.objects is not None:

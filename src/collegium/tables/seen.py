@@ -1,4 +1,4 @@
-"""What an encoding has to know of a column, from parts of its rows that are put together."""
+"""Summaries of columns from which an encoding is made, merged over parts of the rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .levels import Key
 from .reading import DATE, LEVELS, NUMBER, Found
 
 Array = np.ndarray
-#: Rows whose median stands for a gap: all up to this number, else those of the smallest
-#: splitmix64(row number) among those that have a value.
+#: Rows whose median replaces missing values: all up to this number, else those with a value that
+#: have the smallest splitmix64(row number).
 SAMPLE = 131_072
 #: The largest hash.
 MOST = 2**64 - 1
@@ -21,20 +21,20 @@ MOST = 2**64 - 1
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One column of some rows. Parts give the same in any order and however rows are cut."""
+    """Summary of one column of some rows, whatever their order and however they are cut."""
 
     name: str
-    kind: str | None  # None: nothing but gaps, which may be of any kind
-    gaps: bool
+    kind: str | None  # None: all values are missing, and may be of any kind
+    gaps: bool  # whether values are missing
     levels: frozenset[Key]
-    first: float  # of dates, the least; else, or without any, +∞
-    hashes: Array  # of rows, ascending  (k,)
+    first: float  # the earliest date; +∞ if there is none
+    hashes: Array  # of sampled rows, ascending  (k,)
     values: Array  # of the same rows  (k,)
     mixed: bool = False  # parts were of several kinds: read them again as levels
 
     @property
     def limit(self) -> int:
-        """Rows of larger hashes change nothing."""
+        """Largest hash that can still change the sample."""
         if self.kind == LEVELS:
             return 0
         return int(self.hashes[-1]) if self.hashes.size >= SAMPLE else MOST
@@ -61,7 +61,7 @@ class Seen:
 
 
 def seen(columns: Sequence[Found], first: int = 0, limit: int = MOST) -> tuple[Seen, ...]:
-    """What there is in columns of rows with the numbers first, first + 1, …
+    """Summarise columns of rows with the numbers first, first + 1, …
 
     Rows whose hashes are above the limit are not sampled.
     """
@@ -74,7 +74,7 @@ def seen(columns: Sequence[Found], first: int = 0, limit: int = MOST) -> tuple[S
 
 
 def _seen(found: Found, hashes: Array, order: Array) -> Seen:
-    """Of a column; `order`: rows that may be sampled, by their hashes."""
+    """Summarise a column; `order`: rows that may be sampled, by their hashes."""
     none = np.empty(0, np.uint64), np.empty(0)
     gone = found.gone
     gaps = bool(gone.any())

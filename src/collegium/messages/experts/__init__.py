@@ -1,4 +1,4 @@
-"""Who speaks for a chunk, one file each; a new file in this folder is found by itself."""
+"""Experts, which send the messages of chunks, one file each; a new file is found by itself."""
 
 from importlib import import_module
 from pkgutil import iter_modules

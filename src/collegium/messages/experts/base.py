@@ -3,14 +3,14 @@
 Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in nothing else:
 
     Block      R = K(X, X) − VᵀV + Ψ            the BCM; with shared anchors PITC
-    Diagonal   the diagonal of that             FITC
+    Diagonal   R = diag(K(X, X) − VᵀV) + Ψ      FITC
     Projected  R = Ψ                            subset of regressors, DTC, fixed features
 
 Variational is Projected with a penalty on the variance given the anchors: its evidence is a
 lower bound of the exact one.
 
-Ψ = (σ² + v)/w: v is the known noise variance of a row beside σ², in most cases none; a row of
-weight w is w equal rows.
+Ψ = (σ² + v)/w: v is the known noise variance of a row, usually zero; a row of weight w is w equal
+rows.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Expert:
-    """Sends messages and replies with gradients; a subclass defines R.
+    """Send messages and reply with gradients; a subclass defines R.
 
-    `method` is the name that `SparseGPRegressor` knows it by, answering with the anchors alone;
-    without one it is for builders.
+    `method` is its name in `SparseGPRegressor`, which predicts from the anchors alone; without one
+    it is used in code only.
     """
 
     method: ClassVar[str] = ""
@@ -119,12 +119,11 @@ class Expert:
         super().__init_subclass__(**keywords)
         records.register("expert", cls)
         if "method" not in vars(cls):
-            cls.method = ""  # a name is of one class, not of those derived from it
+            cls.method = ""  # a name belongs to one class, not to its subclasses
         Expert.registry.append(cls)
 
     def residual(self, basis: Basis, X: Array, V: Array) -> Array:
-        """R − Ψ, the covariance of f(X) given v in this expert's model: (n, n), or its diagonal
-        (n,)."""
+        """R − Ψ, the covariance of f(X) given v for this expert: (n, n), or a diagonal (n,)."""
         raise TypeError("abstract expert")
 
     def residual_vjp(self, basis: Basis, X: Array, V: Array, R_bar: Array) -> tuple[Array, Array]:
@@ -132,12 +131,11 @@ class Expert:
         raise TypeError("abstract expert")
 
     def first_noise(self, basis: Basis, X: Array, w: Array) -> float:
-        """σ² that learning starts from, by this expert's evidence, where its own is that of the
-        exact GP."""
+        """σ² from which learning by this expert's evidence starts; its own σ² is the exact GP's."""
         return self.noise
 
     def condition(self, basis: Basis, chunk: Chunk) -> Conditional:
-        """p(y | v) of a chunk, with R factorised."""
+        """p(y | v) for a chunk, with R factorised."""
         rows = rows_of(chunk)
         X = rows.X
         V = basis.design(X)
@@ -162,7 +160,7 @@ class Expert:
         return self.gradient(basis, self.condition(basis, chunk), belief)
 
     def gradient(self, basis: Basis, given: Conditional, belief: Belief) -> Gradient:
-        """`reply` from the conditional itself."""
+        """Compute the reply from the conditional."""
         X, y, V, R = given.X, given.y, given.V, given.R
         p = y.shape[1]
         alpha = R.solve(y - V.T @ belief.mean)  # R⁻¹(y − Vᵀμ)  (n, p)
@@ -181,8 +179,8 @@ class Expert:
 
 
 def log_repeats(rows: Rows, noise: float) -> float:
-    """Σ −½(w−1) log 2π(σ² + v) − ½ log w: the log density of w equal rows, minus that of one row
-    of noise (σ² + v)/w."""
+    """Σ −½(w−1) log 2π(σ² + v) − ½ log w: log density of w equal rows minus that of one row with
+    noise variance (σ² + v)/w."""
     more = rows.take(rows.w != 1.0)
     if more.w.size == 0:
         return 0.0

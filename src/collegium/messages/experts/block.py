@@ -1,4 +1,4 @@
-"""Chunks that know their own covariance: PITC, and the Bayesian committee machine."""
+"""Full covariance within a chunk: PITC, and the Bayesian committee machine."""
 
 from .base import Expert
 

@@ -1,10 +1,10 @@
-"""Rows that know their own variance: FITC."""
+"""Diagonal covariance given the anchors: FITC."""
 
 from .base import Expert
 
 
 class Diagonal(Expert):
-    """R = diag(K(X, X) − VᵀV) + Ψ. A row of weight w is one input, with one residual of f."""
+    """R = diag(K(X, X) − VᵀV) + Ψ. A row of weight w is one input with one residual of f."""
 
     method = "fitc"
 

@@ -1,4 +1,4 @@
-"""Rows that know what the anchors know: DTC, and the subset of regressors."""
+"""No covariance given the anchors: DTC, and the subset of regressors."""
 
 import numpy as np
 

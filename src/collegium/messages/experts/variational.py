@@ -1,4 +1,4 @@
-"""DTC with a bound of the evidence: VFE."""
+"""DTC with a lower bound of the evidence: VFE."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ from .projected import Projected
 
 
 class Variational(Projected):
-    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)/ψ: the sum of messages is a lower bound of the
-    exact evidence (Titsias 2009).
+    """R = Ψ, and c gains −½ Σ (k(x, x) − vᵀv)/ψ: the log evidence is a lower bound of the exact
+    one (Titsias 2009).
     """
 
     method = "vfe"
@@ -20,8 +20,8 @@ class Variational(Projected):
     def first_noise(self, basis, X, w):
         """σ² + Σ w(k(x, x) − vᵀv)/Σw: with errors of mean square σ² the bound is largest there.
 
-        Where σ² is far below what the anchors leave, the bound is so steep that a first step ends
-        in a distant maximum.
+        If σ² is far below the variance given the anchors, the bound is so steep that a first step
+        ends in a distant maximum.
         """
         return self.noise + float(w @ basis.residual_diag(X, basis.design(X))) / float(w.sum())
 
@@ -43,6 +43,6 @@ class Variational(Projected):
         return super().gradient(basis, given, belief) + own
 
     def _psi(self, basis, given):
-        """(σ² + v)/w, at least the jitter that R has."""
+        """(σ² + v)/w, at least the jitter of R."""
         least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
         return np.maximum(given.rows.psi(self.noise), least)

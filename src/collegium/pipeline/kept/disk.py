@@ -21,7 +21,7 @@ from ...rows.rows import Rows
 from ...rows.scaling import Scaling
 from ...rows.store.distance import Distance
 from ...rows.store.records import LARGEST
-from ...rows.store.segment import Cell
+from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ...transforms.warping import Warping
 from .pool import StoredPool
@@ -119,7 +119,7 @@ def seen(loaded: tuple[Array, Array, Array], sees: Any) -> Rows:
 class SeenCell:
     """A chunk on disk as a model sees it."""
 
-    own: Cell
+    own: StoredCell
     sees: Any
 
     @property

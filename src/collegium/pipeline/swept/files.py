@@ -21,8 +21,8 @@ import numpy as np
 from ...laplace.mode import Sites
 from ...numerics.records import record
 from ...rows.rows import SiteRows
-from ...rows.store.build import write
-from ...rows.store.folder import told
+from ...rows.store.build import write_bytes
+from ...rows.store.folder import remedies
 
 Array = np.ndarray
 #: Files that end with their models, by path.
@@ -43,7 +43,7 @@ class SiteFile:
     def create(cls, folder: str, n: int, latents: int) -> SiteFile:
         """A new file of zeros."""
         found = cls(folder, f"sites-{uuid.uuid4().hex}.f64", n, latents)
-        with told(Path(folder)), open(found.path, "xb") as file:
+        with remedies(Path(folder)), open(found.path, "xb") as file:
             _passing[found.path] = weakref.finalize(found, _remove, found.path, os.getpid())
             file.truncate(24 * n * latents)
         return found
@@ -65,7 +65,7 @@ class SiteFile:
 
     def settled(self) -> SiteFile:
         """The file, when all of it is on the disk."""
-        with told(Path(self.folder)), open(self.path, "rb+") as file:
+        with remedies(Path(self.folder)), open(self.path, "rb+") as file:
             os.fsync(file.fileno())
         return self
 
@@ -144,9 +144,9 @@ class SiteReader:
 
 def write_sites(path: str, start: int, values: Array) -> None:
     """Sites of consecutive rows (n, 3, K) into a file; a full disk is an OSError."""
-    with told(Path(path).parent), open(path, "rb+") as file:
+    with remedies(Path(path).parent), open(path, "rb+") as file:
         file.seek(start * values[0].nbytes)
-        write(file, values)
+        write_bytes(file, values)
 
 
 def sites_of(values: Array, log_density: float) -> Sites:

@@ -15,7 +15,7 @@ from ...numerics.records import record
 from ...numerics.tree import place
 from ...rows.rows import SiteRows
 from ...rows.scaling import Scaling
-from ...rows.store.segment import Cell
+from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ..kept.disk import OnDisk, ScaledTargets, Stored
 from .files import SiteFile, SitePart, SiteReader, site_rows, write_sites
@@ -139,7 +139,7 @@ class StoredSiteRows:
 class SiteCell:
     """A cell of a store, and where the sites of its rows are."""
 
-    own: Cell
+    own: StoredCell
     offset: int  # position of the first row of its segment
 
     @property

@@ -1,1 +1,1 @@
-"""Rows on disk, sorted into cells: exact nearest rows without rows in memory (`store.py`)."""
+"""Rows on disk, sorted into cells: exact nearest rows without loading the rows (`store.py`)."""

@@ -1,7 +1,7 @@
 """Rows sorted into a segment in bounded memory.
 
 A hash sample gives median planes, one pass routes rows into bucket files, and each bucket is
-bisected alone. What is written depends on rows and their numbers only, not on blocks.
+bisected alone. The files depend on rows and their numbers only, not on blocks.
 """
 
 from __future__ import annotations
@@ -20,22 +20,18 @@ import numpy as np
 from ...numerics.hashing import splitmix64
 from ..distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
-from .folder import ROUTED, replacing
+from .folder import ROUTED, replacing_file
 from .records import Block, Schema, gathered, pack_blocks
 from .sample import HashSample
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Bytes of the rows that are sorted in memory at a time.
-BUCKET_BYTES = 32_000_000
-SAMPLE_ROWS, SAMPLE_BYTES = 65_536, 32_000_000
-#: Sampled rows that a plane should have behind it.
-ROWS_A_PLANE = 16
 
 
 class Incoming:
-    """New rows and their hash sample: read once to be sampled, and once more to be routed.
+    """New rows and their hash sample: read once for the sample, and again for routing.
 
-    Blocks that can be read only once (a generator) are kept in a file of records meanwhile.
+    Blocks that can be read only once (a generator) are kept in a file of records in between.
     """
 
     def __init__(self, blocks: Iterable[Block], work: Path, schema: Schema | None = None) -> None:
@@ -50,14 +46,14 @@ class Incoming:
             for one in pack_blocks(blocks, schema):
                 self._take(one)
                 if kept:
-                    write(kept, one)
+                    write_bytes(kept, one)
         finally:
             if kept:
                 kept.close()
 
     def _take(self, records: Array) -> None:
         if self.sample is None:
-            size = min(SAMPLE_ROWS, max(256, SAMPLE_BYTES // records.itemsize))
+            size = min(TUNING.sample_rows, max(256, TUNING.sample_bytes // records.itemsize))
             self.sample = HashSample(size)
             self.schema = self.schema or schema_of(records)
         self.sample.add(records)
@@ -67,7 +63,7 @@ class Incoming:
             self.next = max(self.next, int(records["id"][-1]) + 1)
 
     def records(self) -> Iterator[Array]:
-        """All rows once more."""
+        """Read all rows again."""
         if self._spool is None:
             yield from pack_blocks(self._blocks, self.schema)
         else:
@@ -80,20 +76,20 @@ def schema_of(records: Array) -> Schema:
 
 
 def _pieces(path: Path, dtype: np.dtype) -> Iterator[Array]:
-    step = max(1, BUCKET_BYTES // 4 // dtype.itemsize)
+    step = max(1, TUNING.bucket_bytes // 4 // dtype.itemsize)
     with open(path, "rb") as file:
         while len(found := np.fromfile(file, dtype, step)):
             yield found
 
 
-def write(file: Any, values: Array) -> None:
+def write_bytes(file: Any, values: Array) -> None:
     """Write the bytes of an array; a full disk is an OSError, not a signal."""
     file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
 
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """Rows in bucket files: what sorting them needs to know."""
+    """Rows in bucket files, and all that is needed to sort them."""
 
     schema: Schema
     n: int
@@ -103,16 +99,16 @@ class Routed:
     merge: bool  # whether equal rows become one
 
     def save(self, work: Path, token: str) -> None:
-        """Note that all rows are in their buckets; `token` says which rows, and sorted how."""
+        """Record that all rows are in their buckets; `token` identifies the rows and the order."""
         own = asdict(self.schema) | {"n": self.n, "next_row": self.next_row, "merge": self.merge}
         said = json.dumps({"token": token, "known": own})
         parts = {"spread": self.spread, **vars(self.planes)}
-        with replacing(work / ROUTED) as file:
+        with replacing_file(work / ROUTED) as file:
             np.savez(file, said=np.array(said), **parts)
 
     @classmethod
     def found(cls, work: Path, token: str) -> Routed | None:
-        """What an earlier process has left there, where it was at the same."""
+        """Load what an earlier process left of the same work; None if there is nothing."""
         try:
             with np.load(work / ROUTED) as parts:
                 said = json.loads(str(parts["said"]))
@@ -132,14 +128,14 @@ def route_rows(
 ) -> Routed:  # fmt: skip
     """Put the rows of `source`, which `sample` has seen, into bucket files.
 
-    With `merge` equal rows meet in one bucket, to become one.
+    With `merge` equal rows share a bucket, where they become one.
     """
     tie = values_hash if merge else numbers
     chosen = sample.records()
     chosen = chosen[np.argsort(tie(chosen), kind="stable")]
     n, size = sample.seen, schema.dtype.itemsize
-    levels = max(0, int(np.ceil(np.log2(n * size / BUCKET_BYTES))))
-    levels = min(levels, int(np.log2(max(1, len(chosen) // ROWS_A_PLANE))))
+    levels = max(0, int(np.ceil(np.log2(n * size / TUNING.bucket_bytes))))
+    levels = min(levels, int(np.log2(max(1, len(chosen) // TUNING.rows_per_plane))))
     spread = spreads(chosen["X"])
     planes = median_planes(chosen["X"], tie(chosen), spread, levels)
     if _route(source(), planes, work, tie) != n:
@@ -148,7 +144,7 @@ def route_rows(
 
 
 def write_segment(work: Path, routed: Routed, cell_rows: int) -> dict[str, Any]:
-    """Sort the rows of all buckets into work/segment; what to list of it."""
+    """Sort the rows of all buckets into work/segment; return its entry in the manifest."""
     folder, planes = work / "segment", routed.planes
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -164,7 +160,7 @@ def numbers(records: Array) -> Array:
 
 
 def values_hash(records: Array) -> Array:
-    """The same for rows of equal X and y, and else hardly ever  (n,)."""
+    """Hash X and y of each row  (n,)."""
     found = np.zeros(len(records), np.uint64)
     for name in ("X", "y"):
         for column in np.asarray(records[name], np.float64).T:
@@ -172,8 +168,8 @@ def values_hash(records: Array) -> Array:
     return found.view(np.int64)
 
 
-def merged(records: Array) -> Array:
-    """Equal rows as one, with the weight of all of them and the least of their numbers."""
+def merge_equal(records: Array) -> Array:
+    """Merge equal rows into one, with their total weight and smallest number."""
     table = np.column_stack([records["X"], records["y"]]).astype(np.float64)
     first, number = first_of_equals(table)
     found = records[first]
@@ -184,7 +180,7 @@ def merged(records: Array) -> Array:
 def _route(
     source: Iterable[Array], planes: Planes, work: Path, tie: Callable[[Array], Array]
 ) -> int:
-    """Append every row to the file of its bucket; how many there were."""
+    """Append every row to the file of its bucket; return the number of rows."""
     count = 0
     for records in gathered(source):
         count += len(records)
@@ -194,7 +190,7 @@ def _route(
         starts = np.flatnonzero(np.diff(bucket, prepend=-1))
         for a, b in zip(starts, [*starts[1:], len(records)]):
             with open(_bucket(work, bucket[a]), "ab") as file:
-                write(file, records[a:b])
+                write_bytes(file, records[a:b])
     return count
 
 
@@ -210,7 +206,7 @@ class _Cells:
 
 
 def _sort_buckets(work: Path, folder: Path, routed: Routed, cell_rows: int) -> tuple[int, int]:
-    """Write the rows of all buckets cell by cell; the numbers of cells and of rows."""
+    """Write the rows of all buckets cell by cell; return the numbers of cells and of rows."""
     schema, n, cut = routed.schema, routed.n, (routed.spread, cell_rows)
     shapes = {"X": (n, schema.d), "y": (n, schema.p), "w": (n,), "id": (n,)}
     files = {name: open(folder / f"{name}.npy", "wb") for name in shapes}
@@ -223,7 +219,7 @@ def _sort_buckets(work: Path, folder: Path, routed: Routed, cell_rows: int) -> t
             if path.exists():
                 records = np.fromfile(path, schema.dtype)
                 records = records[np.argsort(records["id"], kind="stable")]
-                records = merged(records) if routed.merge else records
+                records = merge_equal(records) if routed.merge else records
                 done += _sort_bucket(records, done, cells, files, cut)
         for name, file in files.items():
             if done < n:
@@ -247,12 +243,12 @@ def _sort_buckets(work: Path, folder: Path, routed: Routed, cell_rows: int) -> t
 def _sort_bucket(
     records: Array, done: int, cells: _Cells, files: dict[str, Any], cut: tuple[Array, int]
 ) -> int:
-    """Append one bucket, rows by number, to the files, cell by cell; its number of rows."""
+    """Append one bucket, rows by number, to the files cell by cell; return its number of rows."""
     found = bisect(np.ascontiguousarray(records["X"]), *cut)
     starts = np.cumsum([0, *(len(rows) for rows in found[:-1])])
     records = records[np.concatenate(found)]
     for name, file in files.items():
-        write(file, records[name])
+        write_bytes(file, records[name])
     cells.start.append(done + starts)
     cells.low.append(np.minimum.reduceat(records["X"], starts, axis=0))
     cells.high.append(np.maximum.reduceat(records["X"], starts, axis=0))
@@ -260,7 +256,7 @@ def _sort_bucket(
 
 
 def _write_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """The length of what is written; padded, it does not depend on the digits of n."""
+    """Write a header and return its length, which padding makes independent of the digits of n."""
     file.seek(0)
     descr = np.lib.format.dtype_to_descr(dtype)
     header = {"descr": descr, "fortran_order": False, "shape": shape}

@@ -1,8 +1,8 @@
 """Planes and cells: rows bisected at medians, axis by axis, ties broken by row number.
 
-Rows are compared by (value, row number), so that every median cuts in two halves of known sizes
-however many values are equal, and the halves do not depend on the order in which rows came. Where
-equal rows are to meet in one bucket, a hash of their values takes the place of row numbers.
+Rows are compared by (value, row number), so that every median cuts into two halves of known sizes
+however many values are equal, and the halves do not depend on the order in which rows came. If
+equal rows must share a bucket, a hash of their values replaces row numbers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """A full binary tree of planes: left of plane i is 2i + 1, right 2i + 2, then buckets."""
+    """A full binary tree of planes: plane i has the children 2i + 1 and 2i + 2, then buckets."""
 
     axis: Array  # (2ˡ − 1,)
     value: Array  # (2ˡ − 1,)  in the type of X
-    id: Array  # (2ˡ − 1,)  equal values go right from this row number on
+    id: Array  # (2ˡ − 1,)  rows of equal value go right from this number on
 
     def buckets(self, X: Array, ids: Array) -> Array:
-        """The bucket of each row."""
+        """Find the bucket of each row."""
         node = np.zeros(len(X), np.int64)
         each = np.arange(len(X))
         while node.size and node[0] < self.axis.size:
@@ -33,7 +33,7 @@ class Planes:
 
 
 def spreads(X: Array) -> Array:
-    """What a range of each column is compared with: 10 % to 90 % of a sample, or all of it."""
+    """Spread of each column of a sample: from its 10 % to its 90 % quantile, or its range."""
     ordered = np.sort(X, axis=0).astype(np.float64)
     n = len(X)
     middle = ordered[n - 1 - n // 10] - ordered[n // 10]
@@ -49,7 +49,7 @@ def median_planes(X: Array, ids: Array, spread: Array, levels: int) -> Planes:
         rows = parts.pop(i)
         axis = _widest(X[rows].T, spread)
         left, right = _halves(X[rows, axis], len(rows) // 2)
-        # the least of the right half by (value, row number)
+        # the smallest of the right half by (value, row number)
         values = X[rows[right], axis]
         first = rows[right[np.argmin(values)]]
         planes.axis[i], planes.value[i], planes.id[i] = axis, X[first, axis], ids[first]
@@ -60,7 +60,7 @@ def median_planes(X: Array, ids: Array, spread: Array, levels: int) -> Planes:
 def bisect(X: Array, spread: Array, cell_rows: int) -> list[Array]:
     """Cut rows, sorted by row number, into cells of about this many, neighbours side by side."""
     found: list[Array] = []
-    columns = np.ascontiguousarray(X.T)  # each on its own: their ranges are quick to compute
+    columns = np.ascontiguousarray(X.T)  # contiguous columns: ranges are quick to compute
     waiting = [(np.arange(len(X)), columns, max(1, round(len(X) / cell_rows)))]
     while waiting:
         rows, columns, parts = waiting.pop()

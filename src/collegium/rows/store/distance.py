@@ -11,9 +11,9 @@ from ...kernels.embedding import Globe, Levels
 from ..metric import Metric
 
 Array = np.ndarray
-#: Weights below are those of columns without a length scale, which `Metric` keeps above zero.
+#: Smaller weights belong to columns without a length scale, which `Metric` keeps above zero.
 NOTHING = 1e-250
-#: Weights above are taken for this, so that squared distances are finite.
+#: Larger weights are reduced to this, so that squared distances are finite.
 MOST = 1e300
 
 
@@ -30,7 +30,7 @@ class Distance:
 
     @classmethod
     def of(cls, metric: Metric) -> Distance:
-        """That of a metric, with its embeddings as what they stand for."""
+        """Take the distance of a metric, with levels and places instead of their embeddings."""
         weights = np.minimum(metric.weights**2, MOST)
         weights[weights < NOTHING] = 0.0
         levels = [one for one in metric.embeddings if isinstance(one, Levels)]
@@ -44,7 +44,7 @@ class Distance:
         )
 
     def parts(self) -> tuple[Array, ...]:
-        """What `search` takes."""
+        """Arguments of `search_segment`."""
         return self.weights, self.levels, self.mismatch, self.places, self.chords
 
 

@@ -1,10 +1,10 @@
-"""The folder of a store: what is finished, what is not, and what to say when it cannot be.
+"""The folder of a store: finished and unfinished files, and errors with remedies.
 
     rides.rows/  manifest.json  tombstones.npy
                  segment-000/ X.npy y.npy w.npy id.npy  cells.npz (start, low, high)
 
-Whatever is not listed in the manifest does not count. New segments grow in `unfinished-store`
-and the manifest is renamed in last, so a process that is killed leaves the store as it was.
+Files that the manifest does not list are ignored. New segments grow in `unfinished-store` and the
+manifest is replaced last, so a process that is killed leaves the store as it was.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ import numpy as np
 Array = np.ndarray
 FORMAT = "collegium.rows/1"
 MANIFEST, TOMBSTONES, UNFINISHED = "manifest.json", "tombstones.npy", "unfinished-store"
-#: In the unfinished folder once all rows are in buckets: sorting them can go on from there.
+#: In the unfinished folder once all rows are in buckets: sorting can resume from there.
 ROUTED = "routed.npz"
 _SEGMENT = re.compile(r"segment-\d{3,}")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a store that is there and whole."""
+def read_store_manifest(path: Path) -> dict[str, Any]:
+    """Read the manifest of a store that exists and is complete."""
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "there is no row store: build it first", str(path))
     try:
@@ -49,19 +49,19 @@ def read_manifest(path: Path) -> dict[str, Any]:
         for name, size in one["files"].items():
             file = path / one["name"] / name
             if not file.is_file() or file.stat().st_size != size:
-                raise ValueError(f"{file} is missing or cut off: build the store again")
+                raise ValueError(f"{file} is missing or cut short: build the store again")
     return found
 
 
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     text = json.dumps({"format": FORMAT, **manifest}, indent=1, sort_keys=True)
-    with replacing(path / MANIFEST) as file:
+    with replacing_file(path / MANIFEST) as file:
         file.write(text.encode())
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Any]:
-    """A file to write to, which takes the place of `path` once all of it is on the disk."""
+def replacing_file(path: Path) -> Iterator[Any]:
+    """Open a file that replaces `path` once all of it is on disk."""
     part = path.with_name(path.name + ".part")
     with open(part, "wb") as file:
         yield file
@@ -71,19 +71,19 @@ def replacing(path: Path) -> Iterator[Any]:
 
 
 def write_tombstones(path: Path, ids: Array) -> None:
-    with replacing(path / TOMBSTONES) as file:
+    with replacing_file(path / TOMBSTONES) as file:
         np.save(file, np.asarray(ids, np.int64))
 
 
 def check_free(path: Path) -> None:
-    """Refuse a path where something is that no killed build has left."""
+    """Refuse a path that is taken, except by a build that was killed."""
     if _is_store(path):
         said = "is a row store already: open it with Store.open, or delete it first"
         raise FileExistsError(errno.EEXIST, said, str(path))
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} is a file: choose another path for the row store")
     if path.exists() and any(path.iterdir()) and not _is_leftover(path):
-        raise ValueError(f"{path} is not a row store and not empty: choose another path")
+        raise ValueError(f"{path} is neither a row store nor empty: choose another path")
 
 
 def _is_store(path: Path) -> bool:
@@ -95,7 +95,7 @@ def _is_store(path: Path) -> bool:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Whether nothing is there but what a build that was killed leaves behind."""
+    """Say whether a folder holds only the remains of a build that was killed."""
     if not (path / UNFINISHED).is_dir() or (path / MANIFEST).exists():
         return False
     return all(one.name == UNFINISHED or _is_own(one.name) for one in path.iterdir())
@@ -106,9 +106,9 @@ def _is_own(name: str) -> bool:
 
 
 def clear(path: Path, *, all: bool = True) -> None:
-    """Remove what the manifest does not list; what says "unfinished" last, if `all` is to go."""
+    """Remove what the manifest does not list; with `all` the unfinished folder too, last."""
     finished = (path / MANIFEST).exists()
-    listed = {one["name"] for one in read_manifest(path)["segments"]} if finished else set()
+    listed = {one["name"] for one in read_store_manifest(path)["segments"]} if finished else set()
     for one in path.iterdir():
         if _SEGMENT.fullmatch(one.name) and one.name not in listed:
             shutil.rmtree(one, ignore_errors=True)
@@ -122,11 +122,11 @@ def clear(path: Path, *, all: bool = True) -> None:
 
 @contextmanager
 def working(path: Path, *, go_on: Callable[[Path], bool] = lambda work: False) -> Iterator[Path]:
-    """A folder to work in; after an error nothing is left of it, nor of a store that was new.
+    """Make a folder to work in; after an error it is removed, and so is a store that was new.
 
-    What a process that was killed or interrupted has left is used where one can `go_on` from it.
+    The remains of a process that was killed or interrupted are used if one can `go_on` from them.
     """
-    with told(path):
+    with remedies(path):
         there, work = path.exists(), path / UNFINISHED
         path.mkdir(exist_ok=True)
         known = work.is_dir() and go_on(work)
@@ -146,16 +146,16 @@ def working(path: Path, *, go_on: Callable[[Path], bool] = lambda work: False) -
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def remedies(path: Path) -> Iterator[None]:
     """Give errors of the system a remedy."""
     try:
         yield
     except OSError as error:
-        raise _told(error, path) from error
+        raise _with_remedy(error, path) from error
 
 
-def _told(error: OSError, path: Path) -> OSError:
-    """The same error with a remedy, where it is of the store and not of the source of rows."""
+def _with_remedy(error: OSError, path: Path) -> OSError:
+    """Add a remedy to an error that comes from the store, not from the source of rows."""
     own = error.filename is None or Path(error.filename).is_relative_to(path)
     if error.errno in _FULL:
         said = "no space for the row store, nothing was written: free about three times its size"

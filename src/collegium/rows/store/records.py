@@ -1,4 +1,4 @@
-"""Rows with their numbers as packed records: what is sampled, routed and sorted."""
+"""Rows with their numbers as packed records, which are sampled, routed and sorted."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from .tuning import TUNING
+
 Array = np.ndarray
-#: (X, y, w, number of the first row); w None is one for each row.
+#: (X, y, w, number of the first row); w None: every weight is 1.
 Block = tuple[Any, Any, Any, int]
-#: Bytes of records that are handled at a time.
-SLICE_BYTES = 8_000_000
-#: Beyond this a squared distance is no double.
+#: Beyond this a squared distance overflows.
 LARGEST = 1e150
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Numbers of columns and their types: those of the first block, and so of all."""
+    """Numbers and types of columns, the same in all blocks."""
 
     d: int
     p: int
-    X: str  # types by their letters and bytes: "f4", "f8", "i8", …
+    X: str  # types by letter and bytes: "f4", "f8", "i8", …
     y: str
     w: str
 
@@ -38,7 +38,7 @@ class Schema:
 
 
 def pack(schema: Schema, X: Array, y: Array, w: Array, ids: Array) -> Array:
-    """One record a row."""
+    """Make one record per row."""
     found = np.empty(ids.size, schema.dtype)
     found["id"], found["X"], found["y"], found["w"] = ids, X, y, w
     return found
@@ -53,11 +53,11 @@ def pack_blocks(blocks: Iterable[Block], schema: Schema | None = None) -> Iterat
         schema = schema or own
         if own != schema:
             raise ValueError(
-                f"block {k} has columns and types {own}, those before it {schema}: "
-                "convert all blocks to the same"
+                f"block {k} has columns and types {own}, earlier ones {schema}: convert all "
+                "blocks to the same types"
             )
         runs.append((first, first + len(X)))
-        step = max(1, SLICE_BYTES // schema.dtype.itemsize)
+        step = max(1, TUNING.slice_bytes // schema.dtype.itemsize)
         for a in range(0, len(X), step):
             b = min(a + step, len(X))
             _check_values(X[a:b], first + a)
@@ -71,13 +71,13 @@ def pack_blocks(blocks: Iterable[Block], schema: Schema | None = None) -> Iterat
 
 
 def gathered(records: Iterable[Array]) -> Iterator[Array]:
-    """Join small arrays of records, so that none but the last is much below a slice."""
+    """Join small arrays of records, so that all but the last are about a slice or more."""
     waiting: list[Array] = []
     size = 0
     for one in records:
         waiting.append(one)
         size += one.nbytes
-        if size >= SLICE_BYTES:
+        if size >= TUNING.slice_bytes:
             yield np.concatenate(waiting)
             waiting, size = [], 0
     if waiting:
@@ -102,7 +102,7 @@ def _checked(k: int, block: Block) -> tuple[Array, Array, Array, int]:
 
 
 def _plain(k: int, name: str, values: Array) -> Array:
-    """float32, float64 and integers as they are; half precision and booleans widened."""
+    """Keep float32, float64 and integers; widen half precision and booleans."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind in "iu" or (kind == "f" and size in (4, 8)):
         return values
@@ -112,7 +112,7 @@ def _plain(k: int, name: str, values: Array) -> Array:
 
 
 def _check_values(X: Array, first: int) -> None:
-    """Refuse what no box and no distance can be computed of."""
+    """Refuse values without a finite squared distance."""
     if X.dtype.kind != "f":
         return
     bad = ~(np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)))
@@ -120,5 +120,5 @@ def _check_values(X: Array, first: int) -> None:
         i, j = np.argwhere(bad)[0]
         raise ValueError(
             f"row {first + i}, column {j} of X is {X[i, j]}: "
-            f"fill or leave out what is not finite or beyond {LARGEST:g}"
+            f"fill or leave out values that are not finite or beyond {LARGEST:g}"
         )

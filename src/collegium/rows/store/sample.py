@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 class HashSample:
-    """The k records with the smallest hashes: the same for any cut and any order of rows."""
+    """The k records with the smallest hashes, however rows are cut and ordered."""
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -31,7 +31,7 @@ class HashSample:
         self._keys, self._records = keys[order], records[order]
 
     def records(self) -> Array:
-        """The sample by row number."""
+        """Return the sample, by row number."""
         if self._records is None:
             raise ValueError("there are no rows: give at least one block that has some")
         return self._records[np.argsort(self._records["id"])]

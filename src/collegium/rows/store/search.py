@@ -1,10 +1,10 @@
 """Compiled search for the nearest rows: boxes of cells by distance, then their rows.
 
-The distance of a box is computed as that of its nearest point, step by step in the same order
-as that of a row. Each step rounds monotonically, so a box is never farther than its rows, to the
-last bit, and no compiler flag may reorder or contract these sums. A column of levels adds to the
-distance of a box where the query's code is not between those of the box. On a globe the distance
-of a box is bounded from below, with room for rounding.
+The distance to a box is that to its nearest point, computed by the same steps in the same order
+as the distance to a row. Each step rounds monotonically, so a box is never farther than its rows,
+to the last bit; no compiler flag may reorder or contract these sums. A column of levels adds to
+the distance of a box if the query's code is outside the range of the box. On a globe the distance
+to a box is bounded from below, with a margin for rounding.
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ from ...numerics.compiling import compiled
 
 Array = np.ndarray
 _loop: Any = compiled(error_model="numpy")
-#: Degrees of a radian, and what a bound on a globe is lowered by for rounding, in degrees.
+#: Degrees per radian, and the margin for rounding of a bound on a globe, in degrees.
 DEGREES, ROOM = 180.0 / np.pi, 1e-9
 
 
 @_loop
 def hierarchy(low, high):
-    """Boxes of a binary tree over cells in their order: low, high, right.
+    """Build the boxes of a binary tree over cells in their order: low, high, right.
 
     The left child of node i is i + 1, the right one right[i]; right[i] = −1 − c is cell c.
     """
@@ -68,7 +68,7 @@ def _box_distance(z, metric, low, high, i):
 
 @_loop
 def _chord_to_box(longitude, latitude, across, up):
-    """A chord, in degrees, that is no longer than that to any place of a box."""
+    """Bound the chord, in degrees, to any place of a box from below."""
     if min(latitude, up[0]) < -90.0 or max(latitude, up[1]) > 90.0:
         return 0.0
     angle = max(0.0, up[0] - latitude, latitude - up[1])
@@ -87,7 +87,7 @@ def _chord_to_box(longitude, latitude, across, up):
 
 @_loop
 def _squared_chord(longitude, latitude, x, y):
-    """Of two places, in degrees of arc where it is short."""
+    """Squared chord between two places; short chords are in degrees of arc."""
     ours, theirs = latitude / DEGREES, y / DEGREES
     up = np.sin(0.5 * (ours - theirs))
     across = np.sin(0.5 * (longitude - x) / DEGREES)
@@ -96,7 +96,7 @@ def _squared_chord(longitude, latitude, x, y):
 
 @_loop
 def _further(z, metric, X, r, total):
-    """The distance of row r, with levels and places."""
+    """Add the distances of levels and places to that of row r."""
     _, levels, mismatch, places, chords = metric
     for j in range(levels.size):
         if X[r, levels[j]] != z[levels[j]]:
@@ -109,7 +109,7 @@ def _further(z, metric, X, r, total):
 
 @_loop
 def _push_node(bounds, nodes, n, bound, node):
-    """Add to a heap with the least bound on top."""
+    """Add to a heap with the smallest bound on top; return the new size."""
     i = n
     while i > 0 and bounds[(i - 1) // 2] > bound:
         bounds[i], nodes[i] = bounds[(i - 1) // 2], nodes[(i - 1) // 2]
@@ -120,7 +120,7 @@ def _push_node(bounds, nodes, n, bound, node):
 
 @_loop
 def _pop_node(bounds, nodes, n):
-    """Take the top off; the size afterwards."""
+    """Remove the top of a heap; return the new size."""
     n -= 1
     bound, node = bounds[n], nodes[n]
     i = 0
@@ -138,7 +138,7 @@ def _pop_node(bounds, nodes, n):
 
 @_loop
 def _after(D, I, i, j):
-    """Whether row i comes after row j: farther, or as far with a larger number."""
+    """Say whether row i comes after row j: farther, or as far with a larger number."""
     return D[i] > D[j] or (D[i] == D[j] and I[i] > I[j])
 
 
@@ -172,7 +172,7 @@ def _sift_down(D, I, P, n):
 
 @_loop
 def _scan(z, metric, X, id, dead, span, best):
-    """Offer the rows of one cell; how many rows are kept then."""
+    """Offer the rows of one cell; return the number of rows kept."""
     D, I, P, n = best
     a, b, offset = span
     w, more = metric[0], metric[1].size + metric[4].size > 0
@@ -199,7 +199,7 @@ def _scan(z, metric, X, id, dead, span, best):
 
 
 @_loop
-def search(queries, metric, most, tree, rows, offset, found):
+def search_segment(queries, metric, most, tree, rows, offset, found):
     """Offer the rows of one segment to the k best of each query, nearest boxes first."""
     low, high, right, start = tree
     X, id, dead = rows
@@ -229,7 +229,7 @@ def search(queries, metric, most, tree, rows, offset, found):
 
 @_loop
 def sort_found(found):
-    """Turn heaps into rows by (distance, row number); −1 and ∞ where there are fewer."""
+    """Turn heaps into rows sorted by (distance, row number); pad with −1 and ∞."""
     D, I, P, count = found
     for q in range(count.size):
         for n in range(count[q] - 1, 0, -1):

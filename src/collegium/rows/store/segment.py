@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .records import SLICE_BYTES, Schema, pack
+from .records import Schema, pack
 from .search import hierarchy
+from .tuning import TUNING
 
 Array = np.ndarray
 _NONE_DEAD = np.empty(0, np.bool_)
@@ -56,14 +57,14 @@ class Segment:
 
     @cached_property
     def tree(self) -> tuple[Array, Array, Array, Array]:
-        """What `search` walks through."""
+        """The tree that `search_segment` walks through."""
         low, high = self.low.astype(np.float64), self.high.astype(np.float64)
         return (*hierarchy(low, high), self.start)
 
     def records(self) -> Iterator[Array]:
-        """All rows that are not forgotten, in slices."""
+        """Yield all rows that are not forgotten, in slices."""
         schema = Schema.of(self.X, self.y, self.w)
-        step = max(1, SLICE_BYTES // schema.dtype.itemsize)
+        step = max(1, TUNING.slice_bytes // schema.dtype.itemsize)
         for a in range(0, len(self), step):
             own = slice(a, a + step)
             found = pack(schema, self.X[own], self.y[own], self.w[own], self.id[own])
@@ -76,11 +77,11 @@ class Segment:
 
 
 def among(id: Array, tombstones: Array) -> Array:
-    """Which row numbers are tombstones, ascending  (n,); empty: none is."""
+    """Whether each row number is among the tombstones (ascending)  (n,); empty: none is."""
     if len(tombstones) == 0:
         return _NONE_DEAD
     dead = np.zeros(len(id), np.bool_)
-    step = SLICE_BYTES // 8
+    step = TUNING.slice_bytes // 8
     for a in range(0, len(id), step):
         own = id[a : a + step]
         place = np.minimum(np.searchsorted(tombstones, own), len(tombstones) - 1)
@@ -89,8 +90,8 @@ def among(id: Array, tombstones: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """Rows of a cell that are not forgotten, read from disk when they are wanted."""
+class StoredCell:
+    """Rows of a cell that are not forgotten, read from disk when they are needed."""
 
     id: tuple[int, int]  # numbers of the segment and of the cell
     n: int
@@ -99,7 +100,7 @@ class Cell:
 
     @property
     def ids(self) -> Array:
-        """The numbers of its rows."""
+        """Numbers of its rows."""
         return np.asarray(self.segment.id[self.segment.cell(self.id[1])])
 
     def load(self) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""The row store: rows on disk in cells, their nearest to a query, rows added and forgotten."""
+"""The row store: rows on disk in cells; nearest rows, rows added and forgotten."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics.compiling import interrupts
 from ...numerics.fingerprint import fingerprint
 from ...numerics.hashing import splitmix64
-from ...numerics.interrupts import interrupts
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .distance import Distance
-from .records import LARGEST, SLICE_BYTES, Block, Schema
-from .search import search, sort_found
-from .segment import Cell, Segment, among
+from .records import LARGEST, Block, Schema
+from .search import search_segment, sort_found
+from .segment import Segment, StoredCell, among
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that tell a store from another.
-MARK = 100
 
 
 class Store:
-    """Rows in a folder, found by their nearness: `Store.build` once, then `Store.open`.
+    """Rows in a folder, searched by distance: `Store.build` once, then `Store.open`.
 
-    Positions number the rows in the order they lie on disk; `add` may change them. Row numbers
-    (`ids`) stay. One process may write at a time, any number may read.
+    Positions number the rows in their order on disk; `add` may change them. Row numbers (`ids`)
+    stay. One process may write at a time, any number may read.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
@@ -38,7 +37,7 @@ class Store:
         self._read()
 
     def _read(self) -> None:
-        self._manifest = folder.read_manifest(self.path)
+        self._manifest = folder.read_store_manifest(self.path)
         self._tombstones = np.load(self.path / folder.TOMBSTONES)
         names = [one["name"] for one in self._manifest["segments"]]
         self._segments = [Segment.open(self.path / name, self._tombstones) for name in names]
@@ -46,7 +45,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike) -> Store:
-        """The store in a folder; rows are mapped into memory, not read."""
+        """Open the store in a folder; rows are mapped into memory, not read."""
         return cls(path)
 
     @classmethod
@@ -56,12 +55,11 @@ class Store:
     ) -> Store:  # fmt: skip
         """Sort the rows of blocks (X, y, w, number of the first row) into a new folder.
 
-        Memory does not grow with the rows. Blocks are read twice; those of a generator once,
-        and kept on disk meanwhile. X, y and w keep the types of the first block. The files are
-        the same to the last byte however rows are cut into blocks. A build that was killed is
-        started over by the next one at the same path; where the `origin` of the rows is told, and
-        was told then, it goes on from what it had read.
-        With `merge` equal rows become one, which has the weight of all of them.
+        Memory does not grow with the rows. Blocks are read twice; those of a generator once, and
+        kept on disk in between. X, y and w keep the types of the first block. The files are the
+        same to the last byte however rows are cut into blocks. A build that was killed is
+        restarted by the next one at the same path; with the same `origin` of the rows it goes on
+        from what it had read. With `merge` equal rows become one, with their total weight.
         """
         if cell_rows < 1:
             raise ValueError(f"cell_rows={cell_rows}: give a whole number above 0")
@@ -92,32 +90,34 @@ class Store:
 
     @property
     def next_row(self) -> int:
-        """The least row number that `add` takes."""
+        """Smallest row number that `add` accepts."""
         return self._manifest["next_row"]
 
     @property
     def origin(self) -> str:
-        """Where its first rows came from, as `build` was told."""
+        """Origin of its first rows, as given to `build`."""
         return self._manifest.get("origin", "")
 
     @property
     def n_forgotten(self) -> int:
-        """Forgotten rows that are still on disk."""
+        """Number of forgotten rows that are still on disk."""
         return int(self._tombstones.size)
 
     @property
     def mark(self) -> str:
-        """Tells these rows from others: a hash of some of the first segment."""
+        """Hash of some rows of the first segment, which identifies the store."""
         first = self._segments[0]
-        return fingerprint(*(np.asarray(part[:MARK]) for part in (first.X, first.y, first.id)))
+        return fingerprint(
+            *(np.asarray(part[: TUNING.mark_rows]) for part in (first.X, first.y, first.id))
+        )
 
     @property
     def cell_rows(self) -> int:
-        """Rows of a cell, at most."""
+        """Maximum number of rows of a cell."""
         return self._manifest["cell_rows"]
 
     def without(self, ids: Any = (), *, from_row: int | None = None) -> Store:
-        """The same rows but for some numbers, and those from one number on; nothing is written."""
+        """Hide the rows with some numbers, and from one number on; nothing is written."""
         view, ids = copy(self), np.asarray(ids, np.int64)
         view._tombstones = np.union1d(self._tombstones, ids)
         gone = [view._tombstones]
@@ -131,7 +131,7 @@ class Store:
         """Positions of the k rows with the smallest hashes of their numbers, by number  (k,)."""
         keys, found, ids = (np.empty(0, t) for t in (np.uint64, np.int64, np.int64))
         for one, offset in zip(self._segments, self._offsets):
-            step = SLICE_BYTES // 8
+            step = TUNING.slice_bytes // 8
             for a in range(0, len(one), step):
                 own = np.asarray(one.id[a : a + step])
                 alive = ~one.dead[a : a + step] if one.dead.size else np.ones(own.size, np.bool_)
@@ -145,8 +145,8 @@ class Store:
         return found[np.argsort(ids)]
 
     def total_weight(self) -> float:
-        """Of all rows that are not forgotten."""
-        step, total = SLICE_BYTES // 8, 0.0
+        """Sum the weights of all rows that are not forgotten."""
+        step, total = TUNING.slice_bytes // 8, 0.0
         for one in self._segments:
             for a in range(0, len(one), step):
                 w = np.asarray(one.w[a : a + step], np.float64)
@@ -154,7 +154,7 @@ class Store:
         return total
 
     def __len__(self) -> int:
-        """The number of rows that are not forgotten."""
+        """Count the rows that are not forgotten."""
         return sum(one.alive for one in self._segments)
 
     @property
@@ -163,24 +163,24 @@ class Store:
 
     @property
     def segment_names(self) -> tuple[str, ...]:
-        """Of all segments; none is ever used again."""
+        """Names of all segments; no name is ever reused."""
         return tuple(one.path.name for one in self._segments)
 
     def offsets(self) -> dict[int, int]:
-        """The position of the first row of each segment, by its number."""
+        """Position of the first row of each segment, by segment number."""
         return {one.number: int(a) for one, a in zip(self._segments, self._offsets)}
 
     @property
     def n_positions(self) -> int:
-        """Rows of all segments, forgotten ones too."""
+        """Number of rows of all segments, including forgotten ones."""
         return int(self._offsets[-1])
 
     def add(self, blocks: Iterable[Block], *, keep: int = 0) -> None:
         """Add rows, with numbers above all others, as a segment.
 
-        Segments at its end that are less than twice as large are sorted into it, so there are
-        at most log₂ n of them and a row is written again log n times. Forgotten rows of these
-        are dropped. The first `keep` segments and their cells stay as they are.
+        The last segments that are less than twice as large are sorted into it, so there are at
+        most log₂ n segments and a row is rewritten log n times. Their forgotten rows are dropped.
+        The first `keep` segments and their cells stay as they are.
         """
         segments = self._manifest["segments"]
         with folder.working(self.path) as work:
@@ -211,13 +211,13 @@ class Store:
         self._read()
 
     def forget(self, ids: Any) -> None:
-        """Never return the rows of these numbers again."""
+        """Forget the rows with these numbers: they are never returned again."""
         ids = np.unique(np.asarray(ids, np.int64))
         found = [one.id[_where(one, ids)] for one in self._segments]
         unknown = np.setdiff1d(ids, np.concatenate(found))
         if unknown.size:
             raise ValueError(f"row {unknown[0]} is not in the store, or forgotten already")
-        with folder.told(self.path):
+        with folder.remedies(self.path):
             folder.write_tombstones(self.path, np.union1d(self._tombstones, ids))
         self._read()
 
@@ -226,14 +226,14 @@ class Store:
     ) -> tuple[Array, Array]:
         """Positions and squared distances Σ (x − z)² weight of the k nearest rows  (q, k) each.
 
-        Nearest first, of equally near ones the lower row number first; computed in double
-        precision, exact for any weights ≥ 0 (one a column; None: ones). Fewer columns where the
-        store has fewer rows. A `Distance` in the place of weights also knows levels, which are
-        equal or not, and places on a globe.
+        Nearest first, ties by row number; computed in double precision, exact for any weights ≥ 0
+        (one per column; None: ones). There are fewer than k columns if the store has fewer rows. A
+        `Distance` instead of weights also handles levels, which are equal or not, and places on a
+        globe.
 
         `most_cells` ends the search of each segment after so many cells, the most promising
         first: rows are then near, not always the nearest. Beyond some ten columns an exact
-        search visits most cells; any set of rows is valid to condition on. Where fewer than k
+        search visits most cells; any set of rows is valid to condition on. If fewer than k rows
         were met, positions are −1 and distances ∞.
         """
         z, distance = self._check_queries(queries, weights)
@@ -251,7 +251,9 @@ class Store:
             with interrupts():
                 metric = distance.parts()
                 for one, offset in zip(self._segments, self._offsets):
-                    search(z, metric, most, one.tree, (one.X, one.id, one.dead), offset, found)
+                    search_segment(
+                        z, metric, most, one.tree, (one.X, one.id, one.dead), offset, found
+                    )
                 sort_found(found)
         return found[2], found[0]
 
@@ -265,7 +267,7 @@ class Store:
             distance = Distance(own)
         w = distance.weights
         if z.ndim != 2 or z.shape[1] != d:
-            raise ValueError(f"queries have the shape {z.shape}: give (q, {d})")
+            raise ValueError(f"queries have shape {z.shape}: give (q, {d})")
         if w.shape != (d,) or not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"weights: give {d} finite numbers ≥ 0")
         if not (np.abs(z) <= LARGEST).all():
@@ -273,7 +275,7 @@ class Store:
         return z, distance
 
     def take(self, positions: Any) -> tuple[Array, Array, Array]:
-        """X, y and w of rows by their positions, of any shape."""
+        """Read X, y and w of rows at positions, an array of any shape."""
         return (
             self._gather("X", positions),
             self._gather("y", positions),
@@ -281,11 +283,11 @@ class Store:
         )
 
     def inputs(self, positions: Any) -> Array:
-        """X alone of rows by their positions."""
+        """Read X alone of rows at positions."""
         return self._gather("X", positions)
 
     def positions(self, first: int, last: int) -> Array:
-        """Of the rows with numbers in [first, last) that are not forgotten, by number."""
+        """Positions of the rows with numbers in [first, last) that are not forgotten, by number."""
         found, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for one, offset in zip(self._segments, self._offsets):
             at = np.flatnonzero((one.id >= first) & (one.id < last))
@@ -295,7 +297,7 @@ class Store:
         return np.concatenate(found)[np.argsort(np.concatenate(ids))]
 
     def ids(self, positions: Any) -> Array:
-        """Row numbers by positions."""
+        """Read the row numbers at positions."""
         return self._gather("id", positions)
 
     def _gather(self, name: str, positions: Any) -> Array:
@@ -310,8 +312,8 @@ class Store:
             found[own] = values[positions[own] - self._offsets[k]]
         return found
 
-    def chunks(self) -> list[Cell]:
-        """The cells, each with `id`, `n` and `load() -> X, y, w`; small to send elsewhere."""
+    def chunks(self) -> list[StoredCell]:
+        """List the cells, each with `id`, `n` and `load() -> X, y, w`; small when pickled."""
         found, before = [], 0
         for one in self._segments:
             cells = one.start.size - 1
@@ -319,22 +321,22 @@ class Store:
                 own = one.cell(c)
                 n = own.stop - own.start if isinstance(own, slice) else own.size
                 if n:
-                    found.append(Cell((one.number, c), n, one, before + c))
+                    found.append(StoredCell((one.number, c), n, one, before + c))
             before += cells
         return found
 
     @property
     def n_cells(self) -> int:
-        """Cells of all segments, those whose rows are forgotten too."""
+        """Number of cells of all segments, including those whose rows are all forgotten."""
         return self.cells_of(self.n_segments)
 
     def cells_of(self, segments: int) -> int:
-        """Cells of the first so many segments."""
+        """Count the cells of the first so many segments."""
         return sum(one.start.size - 1 for one in self._segments[:segments])
 
 
 def _where(segment: Segment, ids: Array) -> Array:
-    """Positions of the rows of these numbers that are not forgotten."""
+    """Positions of the rows with these numbers that are not forgotten."""
     found = among(segment.id, ids)
     if not found.size:
         return np.empty(0, np.int64)

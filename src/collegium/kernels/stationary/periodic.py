@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.linalg import mirror
-from .base import Leaf, fixed_names, theirs
+from ...numerics.linalg import mirror
+from ..base import fixed_names, theirs
+from ..leaf import Leaf
 from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
 from .periods import in_seconds
 
@@ -79,9 +80,9 @@ class Periodic(Leaf):
     The sum over columns keeps it positive definite in any dimension; scikit-learn's
     `ExpSineSquared`, a function of the Euclidean distance, is so in one dimension only.
 
-    The period stays as it is given: a day is a day, and the evidence has a peak at every multiple
-    of it. `fixed=()` learns it too, from where it starts. Columns of dates are seconds, and so are
-    periods in words: "1 day", "12 hours", "1 week", "1 year" (365.2425 days).
+    The period is not learnt by default: a day is a day, and the evidence has a peak at every
+    multiple of it. `fixed=()` learns it too, starting from the given value. Columns of dates are in
+    seconds, and so are periods in words: "1 day", "12 hours", "1 week", "1 year" (365.2425 days).
 
     Examples
     --------
@@ -93,6 +94,7 @@ class Periodic(Leaf):
     """
 
     kinds = {"variance": "variance", "length_scale": "shape", "period": "length"}
+    sklearn_twins = ("ExpSineSquared",)
 
     variance: float = 1.0
     length_scale: float | Array = 1.0
@@ -112,7 +114,7 @@ class Periodic(Leaf):
 
     def for_width(self, d: int):
         if d > 1 and np.ndim(self.period) == 0:
-            return self  # one period for all columns, unless they are given one by one
+            return self  # all columns share one period, unless they are given one by one
         return super().for_width(d)
 
     def _waves(self, X: Array) -> tuple[Array, Array]:

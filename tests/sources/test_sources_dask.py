@@ -87,5 +87,5 @@ def test_a_frame_that_workers_hold_is_refused():
 
 
 def test_what_is_no_frame_is_refused(frame):
-    with pytest.raises(ValueError, match="is no frame: give a dask.dataframe"):
+    with pytest.raises(ValueError, match="is not a frame: give a dask.dataframe"):
         collegium.open(frame[["a", "b"]].to_dask_array(lengths=True), target="y")

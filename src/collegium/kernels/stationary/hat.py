@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .base import Stationary
 from .leaves import ONE, ZERO, leaf, load_row, row_length, summing_leaf
-from .stationary import Stationary
 
 
 @leaf

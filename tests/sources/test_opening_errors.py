@@ -6,10 +6,11 @@ from datetime import date
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from source_cases import pa, table, values, write
 
 import collegium
-from collegium.sources import arrow, pieces
-from source_cases import pa, table, values, write
+from collegium.numerics import libraries
+from collegium.sources import pieces
 
 ROLES = {"target": "y", "weight": "w"}
 FILES = ("parquet", "feather", "csv")
@@ -24,14 +25,16 @@ def replaced(name, column):
 def test_a_file_cut_short(tmp_path, kind):
     path = write(tmp_path, kind)
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ValueError, match=f"rows.{kind} is no whole .*cut short.*leave it out"):
+    with pytest.raises(
+        ValueError, match=f"rows.{kind} is not a complete .*cut short.*leave it out"
+    ):
         collegium.open(path, **ROLES)
 
 
 def test_arrays_cut_short(tmp_path):
     paths = write(tmp_path, "npy")
     paths[1].write_bytes(paths[1].read_bytes()[:-30])
-    with pytest.raises(ValueError, match=r"y.npy is no whole .npy file.*np.save"):
+    with pytest.raises(ValueError, match=r"y.npy is not a complete .npy file.*np.save"):
         collegium.open(paths)
 
 
@@ -84,11 +87,13 @@ def test_columns_of_texts_and_dates_are_not_read_as_numbers(tmp_path, kind, valu
     data = write(tmp_path, kind, replaced("b", pa.array([value] * 97)))
     source = collegium.open(data, **ROLES)
     for read in (source.head, lambda: next(source.rows()), lambda: next(source.batches())):
-        with pytest.raises(ValueError, match=r"column 'b' of .*holds no numbers.*columns=\["):
+        with pytest.raises(ValueError, match=r"column 'b' of .*not numbers.*columns=\["):
             read()
-    with pytest.raises(ValueError, match=r"column 'b' of .*holds no numbers.*RVCRegressor takes n"):
+    with pytest.raises(
+        ValueError, match=r"column 'b' of .*holds .*not numbers.*RVCRegressor takes"
+    ):
         collegium.RVCRegressor().fit(source)
-    with pytest.raises(ValueError, match="column 'b' of .*holds no numbers"):
+    with pytest.raises(ValueError, match="column 'b' of .*holds .*not numbers"):
         collegium.open(data, target="b")
     assert collegium.open(data, target="y", columns=["a"]).head(1)[0].shape == (1, 1)
 
@@ -112,14 +117,16 @@ def test_text_in_the_place_of_a_number(tmp_path):
     lines[38] = "37,many"
     (tmp_path / "text.csv").write_text("\n".join(lines))
     source = collegium.open(tmp_path / "text.csv", target="y", chunk_rows=20)
-    place = r"chunk 1 \(.*text.csv, rows 20–39\): column 'y', row 37: 'many' is no number: correct"
+    place = (
+        r"chunk 1 \(.*text.csv, rows 20–39\): column 'y', row 37: 'many' is not a number: correct"
+    )
     with pytest.raises(ValueError, match=place):
         list(source.rows())
 
 
 @pytest.mark.parametrize("data, why", [
     (b"a,y\r1,2\r3,4\r", r"lines of .*odd.csv end in \\r alone"),
-    ("ä,y\n1,2\n".encode("latin1"), "odd.csv is no CSV file in UTF-8"),
+    ("ä,y\n1,2\n".encode("latin1"), "odd.csv is not a CSV file in UTF-8"),
 ])  # fmt: skip
 def test_text_files_of_other_kinds(tmp_path, data, why):
     (tmp_path / "odd.csv").write_bytes(data)
@@ -134,7 +141,7 @@ def test_a_line_with_too_few_values(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "npy", "pandas", "polars"])
-@pytest.mark.parametrize("value, named", [(np.nan, "a gap"), (np.inf, "inf")])
+@pytest.mark.parametrize("value, named", [(np.nan, "a missing value"), (np.inf, "inf")])
 def test_values_that_are_not_finite(tmp_path, kind, value, named):
     found = values()
     found[45, 2] = value
@@ -152,7 +159,7 @@ def test_gaps(tmp_path, kind):
     own = replaced("b", pa.array([1, None] + [2] * 95))
     if kind == "pandas":
         own = own.set_column(1, "b", own.column("b").cast(pa.float64()))
-    with pytest.raises(ValueError, match="column 'b', row 1: a gap.*out of `columns`"):
+    with pytest.raises(ValueError, match="column 'b', row 1: a missing value.*out of `columns`"):
         collegium.open(write(tmp_path, kind, own), **ROLES).head()
 
 
@@ -237,7 +244,7 @@ def test_arrays_that_do_not_belong_together(tmp_path):
 def test_weights_of_two_dimensions(tmp_path):
     paths = write(tmp_path, "npy")
     np.save(paths[2], np.ones((97, 2)))
-    with pytest.raises(ValueError, match="w.npy has two dimensions: give one weight a row"):
+    with pytest.raises(ValueError, match="w.npy has two dimensions: give one weight per row"):
         collegium.open(paths)
 
 
@@ -273,7 +280,9 @@ def test_skipping_goes_on_and_reports(tmp_path):
     assert files == [("a.parquet", None, None), ("d.parquet", None, None), ("c.parquet", 7, 20)]
     assert "row group 1" in source.skipped[2].reason and "no column" in source.skipped[1].reason
     assert sum(map(len, source.batches(["a"]))) == 2 * 97  # that column has no gaps
-    with pytest.raises(ValueError, match=r"none of the files can be used: .*a.parquet is no whole"):
+    with pytest.raises(
+        ValueError, match=r"none of the files can be used: .*a.parquet is not a complete"
+    ):
         collegium.open(short, **ROLES, on_bad_chunk="skip")
 
 
@@ -288,7 +297,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(arrow, "import_module", missing)
+    monkeypatch.setattr(libraries, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'collegium\[files\]'"):
         collegium.open(path, **ROLES)
     assert collegium.open(paths).n_rows == 97

@@ -1,13 +1,13 @@
-"""Shared numba leaves: exp, rows of squared distances, sums for length scales.
+"""Shared compiled functions (leaves): exp, rows of squared distances, sums for length scales.
 
-A kernel works row by row: fill D with squared scaled distances, turn them into values while
-they are in the cache. `lower` asks for the lower triangle only.
+A kernel works row by row: it fills D with squared scaled distances and turns them into values
+while they are in the cache. `lower` asks for the lower triangle only.
 
-Where X (n, d + c) has c more columns than ZT (d, m) has rows, the last c of the d are codes of
-categories, and the columns behind them what a mismatch adds to D: 1/ℓ².
+Where X (n, d + c) has c more columns than ZT (d, m) has rows, the last c of the d columns are
+codes of categories, and the c further columns hold the amount 1/ℓ² that a mismatch adds to D.
 
-A leaf works in the precision of its rows: constants are `ONE`, `THREE`, … where that matters,
-which are exact and widen nothing.
+A leaf works in the precision of its rows. Where that matters, constants are `ONE`, `THREE`, …:
+exact in single precision, so that nothing is widened to double.
 """
 
 import math
@@ -17,14 +17,14 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..numerics.compiling import compiled
+from ...numerics.compiling import compiled
 
-# "numpy": a test before each division would keep loops from being vectorised.
+# "numpy": a test before each division would prevent vectorised loops.
 _options: Any = {"error_model": "numpy"}
 # No flag that lets the compiler reorder: exp_negative relies on the order of its steps.
 _IN_ORDER = {"contract", "nsz"}
 leaf: Any = compiled(**_options, fastmath=_IN_ORDER)
-# For sums over rows, where any order will do (but always the same one).
+# For sums over rows, whose order is free (but always the same).
 summing_leaf: Any = compiled(**_options, fastmath={"contract", "nsz", "reassoc"})
 
 ZERO, HALF, ONE, THREE, FIVE = (np.float32(value) for value in (0.0, 0.5, 1.0, 3.0, 5.0))
@@ -50,7 +50,7 @@ def _exp_negative(x):
 
 @leaf
 def exp_double(x):
-    """2 ulp; below −707: 1e-307."""
+    """eˣ to 2 ulp; 1e-307 below −707."""
     x = max(x, -707.0)
     t = x * _LOG2E + _ROUND
     k = t - _ROUND
@@ -82,7 +82,7 @@ _C7, _C6, _C5, _C4, _C3 = (np.float32(1.0 / math.factorial(k)) for k in (7, 6, 5
 
 @leaf
 def exp_single(x):
-    """The same with single precision; below −87: 1e-38."""
+    """eˣ in single precision; 1e-38 below −87."""
     x = max(x, _LEAST_SINGLE)
     t = x * _LOG2E_SINGLE + _ROUND_SINGLE
     k = t - _ROUND_SINGLE
@@ -125,7 +125,7 @@ def log_above_one(y):
 
 @leaf
 def log1p_positive(s):
-    """log(1 + s) for s ≥ 0, with what 1 + s loses to rounding put back."""
+    """log(1 + s) for s ≥ 0, corrected for the rounding of 1 + s."""
     u = 1.0 + s
     return log_above_one(u) + (s - (u - 1.0)) / u
 
@@ -137,7 +137,7 @@ def row_length(i, m, lower):
 
 @leaf
 def squared_distances(X, i, ZT, m, D):
-    """D[j] = ‖xᵢ − zⱼ‖² for j < m, a mismatch of codes counting as it should; ZT is (d, ·)."""
+    """D[j] = ‖xᵢ − zⱼ‖² for j < m, plus 1/ℓ² per mismatch of codes; ZT is (d, ·)."""
     for j in range(m):
         D[j] = 0.0
     codes = X.shape[1] - ZT.shape[0]
@@ -165,14 +165,14 @@ def squared_distances(X, i, ZT, m, D):
 
 
 @leaf
-def root(D):
-    """√D, at most 1000: exponentials are zero there, and polynomials times them as well."""
+def capped_root(D):
+    """√D, at most 1000: beyond it e⁻ʳ and its products with polynomials are zero."""
     return math.sqrt(min(D, _MILLION))
 
 
 @leaf
 def load_row(K_bar, i, m, lower, B):
-    """B[j] = K̄ᵢⱼ; in the symmetric case entries off the diagonal count twice."""
+    """B[j] = K̄ᵢⱼ; in the symmetric case off-diagonal entries count twice."""
     row = K_bar[i]
     if lower:
         for j in range(m):

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import fixed_names, theirs
+from ..base import fixed_names, theirs
+from .base import Stationary
 from .leaves import (
     add_length_terms,
     exp_negative,
@@ -15,7 +16,6 @@ from .leaves import (
     squared_distances,
     summing_leaf,
 )
-from .stationary import Stationary
 
 
 @leaf
@@ -57,6 +57,7 @@ class RationalQuadratic(Stationary):
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
     shapes = ("alpha",)
+    sklearn_twins = ("RationalQuadratic",)
 
     alpha: float = 1.0
 

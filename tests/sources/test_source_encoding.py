@@ -147,7 +147,7 @@ def test_gaps_may_be_refused(tmp_path, skip):
     source = collegium.open(data, target="fare", columns=columns, missing="raise",
                             on_bad_chunk="skip" if skip else "raise")  # fmt: skip
     if not skip:
-        with pytest.raises(BadChunkError, match="row group 5.*'height', row .: a gap"):
+        with pytest.raises(BadChunkError, match="row group 5.*'height', row .: a missing value"):
             source.learn_encoding()
         return
     full = own["height"].notna().to_numpy().reshape(9, 10).all(axis=1)
@@ -198,7 +198,7 @@ def test_csv_columns_that_begin_with_gaps_and_dates_with_zones(tmp_path):
     assert_array_equal(X, [[-2, 0, 0, 0], [0, 0, 3600, 1]])
     assert encoding.columns[1].origin == -631065600.0
     path.write_text("t,y\n2020-01-01,1\nsoon,2\n")
-    with pytest.raises(BadChunkError, match="column 't', row 1: 'soon' is no date"):
+    with pytest.raises(BadChunkError, match="column 't', row 1: 'soon' is not a date"):
         collegium.open(path, target="y").learn_encoding()
 
 

@@ -1,4 +1,4 @@
-"""Kernels of levels that have an order: beside being equal or not, each level is a number."""
+"""Kernels of levels that are similar to each other: each level also has a number, its score."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..numerics.records import record
-from .base import Kernel
-from .columns import Wrapped
-from .composite import Composite
-from .embedding import WIDTH, Embedding, points
-from .stationary import Stationary
+from ...numerics.records import record
+from ..base import Kernel
+from ..columns import Wrapped
+from ..composite import Composite
+from ..embedding import Embedding, points
+from ..stationary import Stationary
+from ..tuning import TUNING
 
 Array = np.ndarray
-#: A code that no level has.
-KNOWN = 0.5
+#: Stands for every level that has a score: no level has this code.
+SCORED = 0.5
 
 
 @record("kernels.level_scores/1")
 @dataclass(frozen=True, eq=False)
 class LevelScores:
-    """A number for each level of one column; levels that it does not know stand apart, at 0."""
+    """A number for each level of one column; levels without one get 0 and stay apart."""
 
     column: int
     codes: Array  # ascending  (L,)
     values: Array  # (L,)
 
     def __call__(self, X: Array) -> Array:
-        """Of the levels of rows  (n,)."""
+        """Scores of the levels of rows  (n,)."""
         at, known = self._places(X)
         return np.where(known, self.values[at], 0.0)
 
     def strangers(self, X: Array) -> Array:
-        """Codes of levels without a number; KNOWN in place of all others  (n,)."""
+        """Codes of levels without a score; SCORED in place of all others  (n,)."""
         _, known = self._places(X)
-        return np.where(known, KNOWN, X[:, self.column])
+        return np.where(known, SCORED, X[:, self.column])
 
     def _places(self, X: Array) -> tuple[Array, Array]:
         own = X[:, self.column]
@@ -48,9 +49,9 @@ class LevelScores:
 @record("kernels.scores/1")
 @dataclass(frozen=True, eq=False)
 class Scores(Embedding):
-    """Levels of one column at the numbers that they have; others in random directions."""
+    """Levels of one column at their scores; levels without one in random directions."""
 
-    width = 1 + WIDTH
+    width = 1 + TUNING.level_coordinates
 
     scores: LevelScores | None = None
 
@@ -58,7 +59,7 @@ class Scores(Embedding):
         assert self.scores is not None
         own = replace(self.scores, column=self.columns[0])
         codes = own.strangers(X)
-        return np.column_stack([own(X), points(codes) * (codes != KNOWN)[:, None]])
+        return np.column_stack([own(X), points(codes) * (codes != SCORED)[:, None]])
 
     def backward(self, P: Array) -> Array:
         assert self.scores is not None
@@ -68,25 +69,25 @@ class Scores(Embedding):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scored(Wrapped):
-    """k of x with the scores of some of its columns behind it.
+    """k(x, s(x)): a kernel of x with the scores of some of its columns appended.
 
-    Levels are equal or not; scores say in addition which of them are alike. Learning finds them
-    (`learning.scores`), where held-out rows are better for them. A level without a score is 1 away
-    from all others in the column of scores, which has a variance of about 1: it may be like any.
+    Levels are equal or not; scores say in addition which of them are similar. Learning finds them
+    (`learning.scores`) where they improve held-out predictions. A level without a score is at
+    distance 1 from all others in the column of scores, which has a variance of about 1.
 
     Parameters
     ----------
     kernel : Kernel
-        Of the columns of X and, behind them, one column for each of the scores: a stationary one,
-        or a sum or product of such.
+        A stationary kernel, or a sum or product of such, of the columns of X and one further
+        column per score.
     scores : sequence of LevelScores
-        By position of their columns in X.
+        Scores, with the positions of their columns in X.
 
     Examples
     --------
     >>> import numpy as np
     >>> from collegium.kernels import Matern32, Scored
-    >>> from collegium.kernels.scored import LevelScores
+    >>> from collegium.kernels.wrapped.scored import LevelScores
     >>> grades = LevelScores(0, codes=np.array([0.0, 1.0, 2.0]), values=np.array([-1.0, -0.9, 2.0]))
     >>> kernel = Scored(Matern32(length_scale=[5.0, 1.0], categories=0), [grades])
     >>> kernel.value(np.array([[0.0], [1.0], [2.0]])).round(2)
@@ -95,22 +96,25 @@ class Scored(Wrapped):
            [0.03, 0.04, 1.  ]])
     """
 
-    scores: Any  # made a tuple
+    scores: Any  # becomes a tuple
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} of Scored: give one of collegium.kernels")
         if not _takes_codes(self.kernel):
-            raise ValueError(f"kernel={self.kernel!r} of Scored: give stationary ones, or sums")
+            raise ValueError(
+                f"kernel={self.kernel!r} of Scored: give a stationary kernel, or a sum or product "
+                "of such"
+            )
         object.__setattr__(self, "scores", tuple(self.scores))
 
     def seen(self, X: Array) -> Array:
-        """x, its scores, and codes of levels that have none."""
+        """Append scores to x, and codes of levels that have none."""
         numbers = [one(X) for one in self.scores]
         return np.column_stack([X, *numbers, *(one.strangers(X) for one in self.scores)])
 
     def _whole(self, X: Array) -> Kernel:
-        """The kernel with further columns, of codes, that have the lengths of the scores."""
+        """Extend the kernel by columns of codes that share the length scales of the scores."""
         return _widened(self.kernel, X.shape[1], len(self.scores))
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
@@ -132,7 +136,7 @@ class Scored(Wrapped):
 
     @property
     def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
-        """Lengths of scores are as those between levels: both have the unit 1."""
+        """Label lengths of scores as lengths between levels: both have the unit 1."""
         inner = self.kernel.labels
         d = 1 + max((column for _, column in inner), default=0) - len(self.scores)
         return tuple(
@@ -159,7 +163,7 @@ class Scored(Wrapped):
         return self.kernel.inverse_squares(d + len(self.scores))[:d]
 
     def embeddings(self, d: int) -> tuple[Embedding, ...]:
-        """Scores before levels: of a point between levels the level is the nearest one."""
+        """List scores before levels, so that `backward` takes the level with the nearest score."""
         own = self.kernel.inverse_squares(d + len(self.scores))[d:]
         scores = tuple(
             Scores((one.column,), float(square), appended=i, scores=one)
@@ -168,7 +172,7 @@ class Scored(Wrapped):
         return scores + self.kernel.embeddings(d + len(self.scores))
 
     def reach(self, gaps: Array) -> Array:
-        """As if all levels had one number."""
+        """Bound k with all scores taken as equal."""
         return self.kernel.reach(np.pad(gaps, [(0, 0), (0, len(self.scores))]))
 
     def __repr__(self) -> str:
@@ -184,7 +188,7 @@ def _takes_codes(kernel: Kernel) -> bool:
 
 
 def _widened(kernel: Any, d: int, s: int) -> Any:
-    """The kernel of d + s columns with s more, of codes, whose lengths are those of the last s."""
+    """Extend a kernel of d + s columns by s columns of codes, with the lengths of the last s."""
     if isinstance(kernel, Composite):
         return kernel._map(lambda part, _: _widened(part, d, s), kernel.parts)
     length, more = kernel.length_scale, tuple(range(d + s, d + 2 * s))
@@ -194,7 +198,7 @@ def _widened(kernel: Any, d: int, s: int) -> Any:
 
 
 def _folded(kernel: Any, bar: Array, s: int) -> list[Array]:
-    """Adjoints of θ from those of the widened kernel's: equal lengths count together."""
+    """Adjoints of θ from those of the widened kernel: shared lengths add up."""
     if isinstance(kernel, Composite):
         extra = [sum(_extra(leaf, s) for leaf in _leaves(part)) for part in kernel.parts]
         sizes = [part.theta.size + more for part, more in zip(kernel.parts, extra)]
@@ -221,5 +225,5 @@ def _leaves(kernel: Any) -> list[Any]:
 
 
 def _extra(leaf: Any, s: int) -> int:
-    """Further parameters of a widened leaf: none where one length serves all, or it is fixed."""
+    """Count the further parameters of a widened leaf: none if its length is shared or fixed."""
     return s if np.ndim(leaf.length_scale) and "length_scale" not in leaf.fixed else 0

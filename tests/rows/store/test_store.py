@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from store_cases import assert_nearest, blocks, contents, rows
 
 from collegium.rows.store.store import Store
-from store_cases import assert_nearest, blocks, contents, rows
 
 WEIGHTS = np.array([2.0, 0.3])
 

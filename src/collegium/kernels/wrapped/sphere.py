@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import Columns, Kernel
-from .columns import On, Wrapped
-from .embedding import Embedding, Globe, on_globe
+from ..base import Columns, Kernel
+from ..columns import On, Wrapped
+from ..embedding import Embedding, Globe, on_globe
 
 Array = np.ndarray
 
@@ -19,9 +19,9 @@ Array = np.ndarray
 class Sphere(Wrapped):
     """k of the chord between places, given by longitude and latitude in degrees.
 
-    A kernel of points in space is one of points on a globe, with no seam at the date line and none
-    at the poles. The globe has a radius of 180/π, so that short chords, and with them the one
-    length scale, are in degrees of arc.
+    A kernel of points in space is also a kernel of points on a globe, with no seam at the date
+    line or the poles. The globe has a radius of 180/π, so that short chords, and with them the
+    single length scale, are in degrees of arc.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Sphere(Wrapped):
     columns : pair of int or str, default=None
         Longitude and latitude; None: the two columns of X.
     **parameters
-        Of the kernel, where its class is given.
+        Parameters of the kernel, if its class is given.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Sphere(Wrapped):
 
     @property
     def labels(self) -> tuple[tuple[str, int], ...]:  # type: ignore[override]
-        """Lengths are in degrees of latitude."""
+        """Label lengths as degrees of latitude."""
         return tuple((kind, 1) for kind, _ in self.kernel.labels)
 
     def for_width(self, d: int) -> Self:
@@ -95,7 +95,7 @@ class Sphere(Wrapped):
         return (Globe((0, 1), float(self.kernel.inverse_squares(3)[0])),)
 
     def reach(self, gaps: Array) -> Array:
-        """By the gap of latitudes alone: all meridians meet."""
+        """Bound k by the gap of latitudes alone: all meridians meet."""
         half = np.minimum(gaps[:, 1], 180.0) * (np.pi / 360.0)
         return self.kernel.reach((360.0 / np.pi * np.sin(half))[:, None])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium.pipeline.kept.disk import OnDisk
 from collegium.kernels import Group, Matern12, Matern32, Sphere
+from collegium.pipeline.kept.disk import OnDisk
 from collegium.rows.metric import Metric
 from collegium.rows.scaling import Scaling
 from collegium.rows.store.distance import Distance

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from store_cases import assert_nearest, blocks, rows, tune
 
-from collegium.rows.store import build
 from collegium.rows.store.store import Store
-from store_cases import assert_nearest, blocks, rows
 
 
 def queries(X, count=12, seed=1):
@@ -26,7 +25,7 @@ def test_the_nearest_rows_are_those_of_a_search_through_all(tmp_path, d):
 
 
 def test_many_buckets_change_no_neighbour(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "BUCKET_BYTES", 10_000)
+    tune(monkeypatch, bucket_bytes=10_000)
     data = rows(3000, 3)
     store = Store.build(tmp_path / "rows", blocks(data, 4), cell_rows=25)
     assert_nearest(store, data[0], queries(data[0]), 60, [3.0, 0.1, 1.0])

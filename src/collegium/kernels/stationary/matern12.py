@@ -4,18 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import fixed_names, theirs
+from ..base import fixed_names, theirs
+from .base import Stationary
 from .leaves import (
     add_length_terms,
+    capped_root,
     exp_negative,
     leaf,
     load_row,
-    root,
     row_length,
     squared_distances,
     summing_leaf,
 )
-from .stationary import Stationary
 
 
 @leaf
@@ -26,7 +26,7 @@ def _value(X, ZT, variance, lower, out):
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            r = root(D[j])
+            r = capped_root(D[j])
             row[j] = variance * exp_negative(-r)
 
 
@@ -39,7 +39,7 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
         squared_distances(X, i, ZT, m, D)
         load_row(K_bar, i, m, lower, B)
         for j in range(m):
-            r = root(D[j])
+            r = capped_root(D[j])
             e = B[j] * variance * exp_negative(-r)
             variance_bar += e
             B[j] = -0.5 * e / max(r, 1e-150)  # K̄ ∂K/∂D
@@ -54,6 +54,7 @@ class Matern12(Stationary):
     kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
+    sklearn_twins = ("Matern(nu=0.5)",)
 
     @classmethod
     def from_sklearn(cls, kernel):

@@ -1,23 +1,21 @@
-"""Matérn 3/2: once differentiable functions."""
+"""The squared exponential."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .base import fixed_names, theirs
+from ..base import fixed_names, theirs
+from .base import Stationary
 from .leaves import (
-    ONE,
-    THREE,
+    HALF,
     add_length_terms,
     exp_negative,
     leaf,
     load_row,
-    root,
     row_length,
     squared_distances,
     summing_leaf,
 )
-from .stationary import Stationary
 
 
 @leaf
@@ -28,8 +26,7 @@ def _value(X, ZT, variance, lower, out):
         squared_distances(X, i, ZT, m, D)
         row = out[i]
         for j in range(m):
-            r = root(THREE * D[j])
-            row[j] = variance * (ONE + r) * exp_negative(-r)
+            row[j] = variance * exp_negative(-HALF * D[j])
 
 
 @summing_leaf
@@ -41,25 +38,32 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
         squared_distances(X, i, ZT, m, D)
         load_row(K_bar, i, m, lower, B)
         for j in range(m):
-            r = root(3.0 * D[j])
-            e = B[j] * variance * exp_negative(-r)
-            variance_bar += e * (1.0 + r)
-            B[j] = -1.5 * e  # K̄ ∂K/∂D
+            k = B[j] * variance * exp_negative(-0.5 * D[j])
+            variance_bar += k
+            B[j] = -0.5 * k  # K̄ ∂K/∂D
         add_length_terms(X, i, ZT, m, B, length_bar)
     return variance_bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Matern32(Stationary):
-    """variance · (1 + r) exp(−r), r = √(3D): once differentiable functions."""
+class RBF(Stationary):
+    """variance · exp(−½D): infinitely smooth functions.
+
+    Examples
+    --------
+    >>> from collegium.kernels import RBF, White
+    >>> RBF(length_scale=[1.0, 2.0]) + White(0.1)
+    RBF(variance=1, length_scale=[1, 2]) + White(variance=0.1)
+    """
 
     kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
+    sklearn_twins = ("RBF", "Matern(nu=inf)")
 
     @classmethod
     def from_sklearn(cls, kernel):
-        if theirs(kernel) == "Matern" and kernel.nu == 1.5:
+        if theirs(kernel) == "RBF" or (theirs(kernel) == "Matern" and kernel.nu == np.inf):
             fixed = fixed_names(kernel, length_scale="length_scale")
             return cls(length_scale=kernel.length_scale, fixed=fixed)
         return None

@@ -1,4 +1,4 @@
-"""Frames of Dask: pieces are parts of its partitions, computed where they are read."""
+"""Dask frames: pieces are parts of partitions, computed where they are read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.reading import Found, columns_of
+from ..tables.reading import Found, read_columns
 from .frames import pandas_type
-from .pieces import Type, cut, unique
+from .pieces import Type, piece_spans, unique
 
 Array = np.ndarray
 _kept = threading.local()
@@ -26,8 +26,8 @@ class DaskPiece:
     group: int
     offset: int
     n: int
-    key: Any  # of the partition in its graph, which names its data too
-    graph: dict[Any, Any]  # what this partition needs, and nothing of others
+    key: Any  # of the partition in its graph; it identifies the data too
+    graph: dict[Any, Any]  # the part of the graph that this partition needs
 
     def read(self, names: Sequence[str]) -> Array:
         rows = self._own_rows()
@@ -35,7 +35,7 @@ class DaskPiece:
         return np.column_stack(columns) if columns else np.empty((self.n, 0))
 
     def columns(self, names: Sequence[str]) -> list[Found]:
-        return columns_of(self._own_rows()[list(names)])
+        return read_columns(self._own_rows()[list(names)])
 
     def _own_rows(self) -> Any:
         rows = self._rows().iloc[self.offset : self.offset + self.n]
@@ -44,7 +44,7 @@ class DaskPiece:
         return rows
 
     def _rows(self) -> Any:
-        """The partition as a frame of pandas; each thread keeps the last one."""
+        """Compute the partition as a pandas frame; each thread keeps the last one."""
         if getattr(_kept, "key", None) != self.key:
             _kept.key = _kept.rows = None  # one partition in memory at a time
             _kept.rows = import_module("dask").get(self.graph, self.key)
@@ -54,7 +54,7 @@ class DaskPiece:
 
 @dataclass(frozen=True, eq=False)
 class DaskTable:
-    """A frame of Dask and the types of its columns."""
+    """A Dask frame and the types of its columns."""
 
     file: str
     types: dict[str, Type]
@@ -65,7 +65,7 @@ class DaskTable:
     def of(cls, frame: Any, file: str) -> DaskTable:
         if not hasattr(frame, "partitions") or not hasattr(frame, "columns"):
             raise ValueError(
-                f"{file} is no frame: give a dask.dataframe (of an array X, "
+                f"{file} is not a frame: give a dask.dataframe (for an array X, "
                 "dask.dataframe.from_dask_array(X, columns=[…]))"
             )
         if _held(frame):
@@ -78,7 +78,7 @@ class DaskTable:
         return cls(file, types, frame)
 
     def pieces(self, most: int) -> Iterator[DaskPiece]:
-        """Rows of partitions are counted where Dask computes: on its workers, if it has any."""
+        """Cut partitions, whose rows are counted where Dask computes: on its workers, if any."""
         dask, delayed = import_module("dask"), import_module("dask.delayed")
         own = self.frame.optimize()
         graph, keys = own.__dask_graph__(), own.__dask_keys__()
@@ -87,12 +87,12 @@ class DaskTable:
             *(dask.delayed(len)(delayed.Delayed(*one)) for one in zip(keys, graphs))
         )
         for k, (key, needed, count) in enumerate(zip(keys, graphs, counts)):
-            for offset, n in cut(count, most):
+            for offset, n in piece_spans(count, most):
                 yield DaskPiece(self.file, k, offset, n, key, needed)
 
 
 def _held(frame: Any) -> bool:
-    """Whether parts of a frame are results that workers hold."""
+    """Say whether workers hold parts of a frame as results."""
     try:
         return bool(import_module("distributed").futures_of(frame))
     except ImportError:

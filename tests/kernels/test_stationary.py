@@ -73,7 +73,7 @@ def test_every_kernel_of_a_distance_has_categories_and_no_other():
     assert {"RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic"} <= {
         cls.__name__ for cls in FAMILIES
     }
-    with pytest.raises(ValueError, match="Hat has none"):
+    with pytest.raises(ValueError, match="Hat takes none"):
         kernels.Hat(categories=0)
 
 
@@ -140,7 +140,7 @@ def test_wrong_categories_are_refused():
         RBF(categories=2).for_width(2)
     with pytest.raises(ValueError, match="categories of RBF.*without names"):
         RBF(categories="cut").for_width(2)
-    with pytest.raises(ValueError, match="no column 'cut', but 'a'"):
+    with pytest.raises(ValueError, match="no column 'cut'; it has 'a'"):
         RBF(categories="cut").on_columns(["a"])
 
 

@@ -6,20 +6,18 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from store_cases import blocks, contents, rows, tune
 
-from collegium.rows.store import build, records
+from collegium.rows.store import records
 from collegium.rows.store.cells import median_planes, spreads
 from collegium.rows.store.sample import HashSample, splitmix64
 from collegium.rows.store.store import Store
-from store_cases import blocks, contents, rows
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Many buckets, a sample that leaves rows out, and several slices of a block."""
-    monkeypatch.setattr(build, "BUCKET_BYTES", 20_000)
-    monkeypatch.setattr(build, "SAMPLE_ROWS", 300)
-    monkeypatch.setattr(records, "SLICE_BYTES", 9_000)
+    tune(monkeypatch, bucket_bytes=20_000, sample_rows=300, slice_bytes=9_000)
 
 
 def test_splitmix64_gives_its_known_numbers():
@@ -99,7 +97,7 @@ def test_chunks_travel_as_references(tmp_path):
 
 @pytest.mark.parametrize("once", [True, False])
 def test_memory_does_not_grow_with_the_rows(tmp_path, small, monkeypatch, once):
-    monkeypatch.setattr(build, "SAMPLE_ROWS", 1100)
+    tune(monkeypatch, sample_rows=1100)
 
     def source(n):
         return ((*rows(200, 4, seed=a), a) for a in range(0, n, 200))
@@ -137,7 +135,7 @@ def test_half_precision_and_truth_values_are_widened(tmp_path):
 @pytest.mark.parametrize("cell_rows, bucket", [(20, 10**7), (7, 4000)])
 def test_equal_rows_are_merged_however_they_come(tmp_path, monkeypatch, cell_rows, bucket):
     """Many ties in X alone, copies of whole rows, several buckets: weights add up."""
-    monkeypatch.setattr(build, "BUCKET_BYTES", bucket)
+    tune(monkeypatch, bucket_bytes=bucket)
     rng = np.random.default_rng(2)
     X, y = rng.integers(3, size=(900, 2)) / 2, rng.integers(4, size=(900, 1)) * 1.0
     X[5], X[6] = 0.0, -0.0

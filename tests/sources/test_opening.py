@@ -9,10 +9,10 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from source_cases import FORMATS, GROUP, NAMES, ROWS, pa, table, values, write
 
 import collegium
 from collegium.sources import arrow, csv, parquet
-from source_cases import FORMATS, GROUP, NAMES, ROWS, pa, table, values, write
 
 ROLES = {"target": "y", "weight": "w"}
 
@@ -198,7 +198,7 @@ def test_pandas_columns_that_can_have_gaps(tmp_path):
     frame = frame.astype({"a": "Int64", "b": "boolean", "y": "Float64"})
     X, y, _ = collegium.open(frame, target="y").head(3)
     assert_array_equal(np.column_stack([X, y]), [[1, 1, 0.5], [2, 0, 1.5], [3, 1, 2.5]])
-    with pytest.raises(ValueError, match="pandas frame.*column 'a', row 1: a gap"):
+    with pytest.raises(ValueError, match="pandas frame.*column 'a', row 1: a missing value"):
         frame.loc[1, "a"] = None
         collegium.open(frame, target="y").head(3)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from store_cases import blocks, contents, rows, tune
 
 from collegium.rows.store import build
 from collegium.rows.store.store import Store
-from store_cases import blocks, contents, rows
 
 DATA = rows(900, 2)
 OLD = tuple(values[:500] for values in DATA)
@@ -22,7 +22,7 @@ CHILDREN = """
 import os, signal, sys
 from pathlib import Path
 from store_cases import blocks
-from test_store_faults import DATA, NEW
+from test_folder import DATA, NEW
 from collegium.rows.store.store import Store
 
 def die():
@@ -76,7 +76,7 @@ def killed(tmp_path_factory):
         if moment.startswith("add"):
             Store.build(folder / moment, blocks(OLD), cell_rows=40)
     here = Path(__file__).parent
-    paths = os.pathsep.join([str(here), str(here.parent), *sys.path])
+    paths = os.pathsep.join([str(here), *sys.path])
     subprocess.run(
         [sys.executable, "-c", CHILDREN, *(str(folder / moment) for moment in MOMENTS)],
         env={**os.environ, "PYTHONPATH": paths},
@@ -114,7 +114,7 @@ def test_an_addition_that_was_killed_leaves_the_store_as_it_was(killed, tmp_path
 def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, error, count):
     store = Store.build(tmp_path / "old", blocks(OLD))
     before = contents(tmp_path / "old")
-    real, calls = build.write, []
+    real, calls = build.write_bytes, []
 
     def write(file, values):
         calls.append(file)
@@ -122,7 +122,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, error, count):
             raise OSError(error, os.strerror(error))
         real(file, values)
 
-    monkeypatch.setattr(build, "write", write)
+    monkeypatch.setattr(build, "write_bytes", write)
     said = "free about" if error == errno.ENOSPC else "you may write to"
     with pytest.raises(OSError, match=said) as raised:
         Store.build(tmp_path / "rows", iter(blocks(DATA, 3)))
@@ -156,7 +156,7 @@ def test_what_is_there_already_is_not_touched(tmp_path):
         folder = tmp_path / f"folder of {name}"
         (folder / "unfinished-store").mkdir(parents=True)
         (folder / name).write_text("{}")
-        with pytest.raises(ValueError, match="not empty: choose another path"):
+        with pytest.raises(ValueError, match="nor empty: choose another path"):
             Store.build(folder, blocks(DATA))
         assert (folder / name).read_text() == "{}" and (folder / "unfinished-store").exists()
         with pytest.raises(ValueError, match="is not a row store|is damaged"):
@@ -173,7 +173,7 @@ def test_files_that_were_cut_off_are_named(tmp_path):
     Store.build(tmp_path / "rows", blocks(OLD))
     file = tmp_path / "rows" / "segment-000" / "y.npy"
     os.truncate(file, 1000)
-    with pytest.raises(ValueError, match=r"y.npy is missing or cut off: build the store again"):
+    with pytest.raises(ValueError, match=r"y.npy is missing or cut short: build the store again"):
         Store.open(tmp_path / "rows")
 
 
@@ -229,9 +229,9 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C."""
 
 
-@pytest.mark.parametrize("where", ["_sort_bucket", "_write_header", "merged"])
+@pytest.mark.parametrize("where", ["_sort_bucket", "_write_header", "merge_equal"])
 def test_an_interrupted_build_goes_on_from_what_it_had_read(tmp_path, monkeypatch, where):
-    monkeypatch.setattr(build, "BUCKET_BYTES", 8_000)
+    tune(monkeypatch, bucket_bytes=8_000)
     kind = {"cell_rows": 40, "merge": True}
     Store.build(tmp_path / "whole", blocks(DATA), origin="a", **kind)
 

@@ -1,4 +1,4 @@
-"""Periods in words, for columns of dates, which are seconds."""
+"""Periods in words, for columns of dates, which are in seconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-#: Seconds of a unit; a year has 365.2425 days, a month a twelfth of it.
+#: Seconds per unit; a year has 365.2425 days, a month a twelfth of it.
 DAY = 86_400.0
 YEAR = 365.2425 * DAY
 UNITS = {
@@ -16,7 +16,7 @@ UNITS = {
 
 
 def in_seconds(period: Any) -> Any:
-    """Seconds of "12 hours", "1 day" or "year"; numbers, and lists of either, as they are."""
+    """Convert "12 hours", "1 day" or "year", or a list of them, to seconds; leave numbers alone."""
     if isinstance(period, str):
         return _seconds(period)
     if isinstance(period, (list, tuple)) and any(isinstance(one, str) for one in period):

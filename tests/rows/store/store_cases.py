@@ -1,6 +1,16 @@
 """Rows with many ties, cut into blocks, and the slow search for the nearest of them."""
 
+from dataclasses import replace
+
 import numpy as np
+
+from collegium.rows.store import build, records, segment, store
+
+
+def tune(monkeypatch, **numbers):
+    """Change tuning numbers of the store."""
+    for module in (build, records, segment, store):
+        monkeypatch.setattr(module, "TUNING", replace(module.TUNING, **numbers))
 
 
 def rows(n, d, seed=0, step=0.25, dtype=float):

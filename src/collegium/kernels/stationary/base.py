@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..numerics.linalg import mirror
-from .base import Columns, Leaf, To, as_columns, find_columns, nearest_to_zero, scaled_columns
-from .embedding import Levels
+from ...numerics.linalg import mirror
+from ..base import Columns, To, as_columns, find_columns, nearest_to_zero, scaled_columns
+from ..embedding import Levels
+from ..leaf import Leaf
 
 Array = np.ndarray
 
@@ -21,7 +22,7 @@ class Stationary(Leaf):
 
     Columns named in `categories` (by position or name, as in `columns`) hold codes, which are
     equal or not: a mismatch adds 1/ℓ² to D, as one-hot columns with one length scale do. A code
-    that no row had when the model was fitted (−1 by custom, or NaN) mismatches all that had one.
+    that the model was not fitted with (−1 by convention, or NaN) differs from all others.
 
     >>> from collegium.kernels import Matern32
     >>> X = np.array([[0.0, 7.0], [0.0, 9.0]])
@@ -31,7 +32,7 @@ class Stationary(Leaf):
 
     A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
     `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`.
-    Where they do not work on D (`of_distance` is false) there are no categories.
+    If they do not work on D (`of_distance` is false), the kernel takes no categories.
     """
 
     value_leaf: ClassVar[Callable]
@@ -41,7 +42,7 @@ class Stationary(Leaf):
 
     variance: float = 1.0
     length_scale: float | Array = 1.0
-    categories: Any = field(default=(), kw_only=True)  # made a tuple
+    categories: Any = field(default=(), kw_only=True)  # becomes a tuple
 
     def __new__(
         cls, *arguments: Any, columns: Columns | None = None, categories: Any = (), **more: Any
@@ -61,7 +62,7 @@ class Stationary(Leaf):
         super().__post_init__()
         chosen = as_columns(self.categories, f"categories of {type(self).__name__}")
         if chosen and not self.of_distance:
-            raise ValueError(f"categories={self.categories!r}: {type(self).__name__} has none")
+            raise ValueError(f"categories={self.categories!r}: {type(self).__name__} takes none")
         object.__setattr__(self, "categories", chosen)
 
     def on_columns(self, names: Sequence[str]) -> Self:
@@ -78,7 +79,7 @@ class Stationary(Leaf):
         return super().for_width(d)
 
     def _order(self, d: int) -> tuple[list[int], list[int]]:
-        """Positions of numbers, and of codes."""
+        """Positions of the columns of numbers and of the columns of codes."""
         codes: list[Any] = list(self.categories)
         wrong = [one for one in codes if isinstance(one, str) or one >= d]
         if wrong:
@@ -102,14 +103,14 @@ class Stationary(Leaf):
         if self.categories:
             Xs, Zs = self._mixed(X, Z)
         else:
-            # rows far out keep their small differences; of Z: a row of X does not depend on others
+            # an origin of Z, not of X: small differences survive, and rows of X stay independent
             origin = nearest_to_zero(X if Z is None else Z)
             Xs = scaled_columns(X - origin, self.length_scale)
             Zs = Xs if Z is None else scaled_columns(Z - origin, self.length_scale)
         return Xs, np.ascontiguousarray(Zs.T), self.variance, *self._shapes()
 
     def _mixed(self, X: Array, Z: Array | None) -> tuple[Array, Array]:
-        """Scaled numbers, codes and (of X) what a mismatch adds, as the leaves take them."""
+        """Put scaled numbers, codes and (for X) the cost of a mismatch in the order of leaves."""
         length = np.broadcast_to(self.length_scale, (X.shape[1],))
         numbers, codes = self._order(X.shape[1])
         origin = nearest_to_zero((X if Z is None else Z)[:, numbers])
@@ -135,14 +136,14 @@ class Stationary(Leaf):
     def fill(self, X: Array, out: Array, room: Array) -> None:
         if self.categories:
             return super().fill(X, out, room)
-        if out.dtype == np.float32:  # differences from the last row are those that count
+        if out.dtype == np.float32:  # only differences from the last row matter
             S = scaled_columns(X - X[:, -1:], self.length_scale)
             S = np.clip(S, -1e15, 1e15).astype(np.float32)  # so that squares are finite
         else:
             nearest = np.abs(X).argmin(axis=1, keepdims=True)
             S = scaled_columns(X - np.take_along_axis(X, nearest, axis=1), self.length_scale)
         ST, values = np.ascontiguousarray(S.transpose(0, 2, 1)), [self.variance, *self._shapes()]
-        with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
+        with np.errstate(over="ignore"):  # a variance beyond single precision is useless here
             scalars = [out.dtype.type(value) for value in values]
         for own, ownT, K in zip(S, ST, out):
             type(self).value_leaf(own, ownT, *scalars, True, K)
@@ -158,7 +159,7 @@ class Stationary(Leaf):
             length = np.broadcast_to(self.length_scale, (X.shape[1],))[list(self.categories)]
             more = np.minimum(np.maximum(length, 1e-15) ** -2.0, 1e30).astype(np.float32)
             Xs = np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))])
-        with np.errstate(over="ignore"):  # a variance beyond single precision: of no use there
+        with np.errstate(over="ignore"):  # a variance beyond single precision is useless here
             scalars = [np.float32(value) for value in values]
         room = np.empty(X.shape[0] * max((len(Z) for Z in parts), default=0), dtype=np.float32)
         for Z in parts:
@@ -218,7 +219,7 @@ class Stationary(Leaf):
 
 @dataclass(frozen=True, eq=False)
 class Scaled(To):
-    """Row by row, with Z divided by length scales; Z itself is not kept."""
+    """x ↦ K(x, Z) row by row, with Z divided by length scales; Z itself is not kept."""
 
     origin: Array  # (d,)
     ZT: Array  # (d, n)
