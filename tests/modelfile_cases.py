@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import collegium
-from collegium import kernels, observation
+from collegium import kernels, likelihoods
 from fuzz.estimators import CASES, fitted, target
 from fuzz.tables import table
 
@@ -21,7 +21,7 @@ MORE = table(12, 2, 4, ("uniform", "smooth", "one"), [0, 0, 0], 1.0)
 
 
 @dataclass(frozen=True)
-class Bell(observation.Scalar):
+class Bell(likelihoods.Scalar):
     """A likelihood of a user: normal noise of standard deviation `width`."""
 
     support = "reals"

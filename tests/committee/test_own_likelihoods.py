@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma, gammaln
 
-from collegium import CommitteeRegressor, kernels, observation
+from collegium import CommitteeRegressor, kernels, likelihoods
 from collegium.committee.classes import LINKS
 from collegium.committee.latent_arguments import LIKELIHOODS
-from collegium.observation import Gaussian, Scalar, StudentT, check
+from collegium.likelihoods import Gaussian, Scalar, StudentT, check
 from collegium.rows.scaling import Scaling
 
 
@@ -74,7 +74,7 @@ def rate(f):
 
 
 for own in (Dispersed, Waiting):
-    observation.Observation.registry.remove(own)
+    likelihoods.Observation.registry.remove(own)
 
 
 def rows(n=300, seed=0):
@@ -177,8 +177,8 @@ def test_noise_is_measured_about_the_mean_of_y():
 
 def test_what_is_missing_is_named():
     X, _ = rows(30)
-    broken = type("Broken", (Dispersed,), {"derivatives": observation.Observation.derivatives})
-    observation.Observation.registry.remove(broken)
+    broken = type("Broken", (Dispersed,), {"derivatives": likelihoods.Observation.derivatives})
+    likelihoods.Observation.registry.remove(broken)
     with pytest.raises(ValueError, match="Broken has no derivatives"):
         CommitteeRegressor(likelihood=broken()).fit(X, np.ones(30))
     with pytest.raises(ValueError, match=r"give an instance, StudentT\(\)"):

@@ -1,12 +1,12 @@
-"""`observation.check`: likelihoods that keep what they promise pass; others hear what is wrong."""
+"""`likelihoods.check`: likelihoods that keep what they promise pass; others hear what is wrong."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from collegium import observation
-from collegium.observation import Scalar, check
+from collegium import likelihoods
+from collegium.likelihoods import Scalar, check
 from likelihood_cases import ALL, every
 
 
@@ -68,7 +68,7 @@ def rate(f):
 
 
 for own in (Counts, Times):
-    observation.Observation.registry.remove(own)
+    likelihoods.Observation.registry.remove(own)
 
 
 @pytest.mark.parametrize("own", [Counts(), Times(), Times(0.4), Times(7.0)], ids=repr)
@@ -89,7 +89,7 @@ BROKEN = {
     },
     "must be three arrays": {"derivatives": lambda s, y, f: (y[..., 0], f)},
     "not finite": {"log_density": lambda s, y, f: np.log(f)},
-    "has no derivatives": {"derivatives": observation.Observation.derivatives},
+    "has no derivatives": {"derivatives": likelihoods.Observation.derivatives},
     "no mean and no variance": {"mean": Scalar.mean, "variance": Scalar.variance},
     "mean of .* falls": {"mean": lambda s, f: rate(-f)},
     "variance of .* is negative": {"variance": lambda s, f: -rate(f)},
@@ -131,9 +131,9 @@ BROKEN = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("message", BROKEN)
 def test_what_is_wrong_is_said(message):
-    registry = list(observation.Observation.registry)
+    registry = list(likelihoods.Observation.registry)
     own = dataclass(frozen=True)(type("Own", (Counts,), BROKEN[message]))
-    observation.Observation.registry[:] = registry
+    likelihoods.Observation.registry[:] = registry
     with pytest.raises(ValueError, match=message):
         check(own())
 
@@ -145,14 +145,14 @@ def test_a_support_that_is_not_known_is_named():
 
 def test_integrals_that_fail_are_refused():
     """A mean of e^(3f) at a variance of 30: e^(6f) has its integral 33 deviations away."""
-    registry = list(observation.Observation.registry)
+    registry = list(likelihoods.Observation.registry)
     parts = {"mean": lambda s, f: np.exp(3.0 * f), "variance": lambda s, f: np.exp(6.0 * f)}
     parts["log_density"] = lambda s, y, f: Times.log_density(s, y, 3.0 * f)
     parts["derivatives"] = lambda s, y, f: tuple(
         3.0**k * one for k, one in enumerate(Times.derivatives(s, y, 3.0 * f), 1)
     )
     own = dataclass(frozen=True)(type("Own", (Times,), parts))
-    observation.Observation.registry[:] = registry
+    likelihoods.Observation.registry[:] = registry
     with pytest.raises(
         ValueError, match="predict of Own is by quadrature, which cannot be trusted"
     ):
@@ -160,21 +160,21 @@ def test_integrals_that_fail_are_refused():
 
 
 def test_parameters_need_defaults_and_a_density():
-    registry = list(observation.Observation.registry)
+    registry = list(likelihoods.Observation.registry)
 
     @dataclass(frozen=True, kw_only=True)
     class Own(Counts):
         size: float
 
-    observation.Observation.registry[:] = registry
+    likelihoods.Observation.registry[:] = registry
     with pytest.raises(ValueError, match="size of Own has no default"):
         check(Own(size=2.0))
     with pytest.raises(ValueError, match="noise=0 of Gaussian has no density"):
-        check(observation.Gaussian(0.0))
+        check(likelihoods.Gaussian(0.0))
 
 
 def test_what_is_no_likelihood_is_refused():
-    for given in (observation.Logit, "logit", None):
+    for given in (likelihoods.Logit, "logit", None):
         with pytest.raises(ValueError, match="no likelihood"):
             check(given)
     assert ALL
@@ -183,7 +183,7 @@ def test_what_is_no_likelihood_is_refused():
 def test_counts_have_whole_quantiles_and_draws():
     f, v = np.array([-3.0, 0.0, 2.0, 12.0]), np.array([0.1, 1.0, 0.0, 0.3])
     for level in (0.001, 0.025, 0.5, 0.975):
-        found, exact = Counts().quantile(level, f, v), observation.Poisson().quantile(level, f, v)
+        found, exact = Counts().quantile(level, f, v), likelihoods.Poisson().quantile(level, f, v)
         assert (found == np.floor(found)).all() and (found >= 0.0).all()
         np.testing.assert_allclose(found, exact, rtol=0.06, atol=0.0)
     drawn = Counts().draw(np.tile(f[:3], (4000, 1)), np.random.RandomState(0))
@@ -196,7 +196,7 @@ def test_positive_numbers_have_positive_quantiles_and_draws():
     """A gamma of shape one is the exponential distribution, whose quantiles are exact."""
     m, v = np.array([-3.0, 0.0, 2.0, 12.0]), np.array([0.1, 1.0, 0.0, 30.0])
     for level in (1e-4, 0.025, 0.5, 0.975):
-        found, exact = (one.quantile(level, m, v) for one in (Times(), observation.Exponential()))
+        found, exact = (one.quantile(level, m, v) for one in (Times(), likelihoods.Exponential()))
         np.testing.assert_allclose(found, exact, rtol=2e-3)
     f = np.tile(m[:3], (40_000, 1))
     drawn = Times(0.4).draw(f, np.random.RandomState(0))

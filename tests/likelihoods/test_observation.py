@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm, t
 
 import reference
-from collegium import likelihoods as observation
+from collegium import likelihoods as likelihoods
 from collegium.likelihoods import (
     Exponential,
     Gaussian,
@@ -308,11 +308,11 @@ def test_extreme_latents_give_finite_numbers(likelihood):
 
 def test_every_likelihood_is_public():
     names = {"Exponential", "Gaussian", "Logit", "Poisson", "Probit", "Softmax", "StudentT"}
-    assert names <= set(observation.__all__)
+    assert names <= set(likelihoods.__all__)
 
 
 def test_likelihoods_say_their_own_names():
-    assert {*observation.Observation.named()} >= {
+    assert {*likelihoods.Observation.named()} >= {
         "exponential", "gaussian", "logit", "poisson", "probit", "softmax", "student-t"
     }  # fmt: skip
     assert Scalar.named()["student-t"] is StudentT and "softmax" not in Scalar.named()
@@ -321,7 +321,7 @@ def test_likelihoods_say_their_own_names():
     assert derived.name == "" and Scalar.named()["own-name"] is named
     assert Scalar.named()["student-t"] is StudentT
     for own in (derived, named):
-        observation.Observation.registry.remove(own)
+        likelihoods.Observation.registry.remove(own)
 
 
 # --- single likelihoods ---------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def chosen_link(asked) -> Observation:
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     raise ValueError(
         f"likelihood={asked!r}: give one of {tuple(LINKS)}, or a likelihood of "
-        "collegium.observation that is of labels ±1 (support='signs')"
+        "collegium.likelihoods that is of labels ±1 (support='signs')"
     )
 
 

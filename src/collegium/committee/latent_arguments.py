@@ -56,7 +56,7 @@ def chosen(estimator: Any) -> Scalar | None:
     else:
         raise ValueError(
             f"likelihood={asked!r}: give one of {tuple(LIKELIHOODS)}, or a likelihood of "
-            "collegium.observation with one latent function"
+            "collegium.likelihoods with one latent function"
         )
     sweeps_asked(estimator.sweeps)
     if found is None and not (isinstance(estimator.sweeps, str) and estimator.sweeps == "auto"):

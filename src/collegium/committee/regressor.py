@@ -63,11 +63,11 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
         function is the log of their mean. "student-t": noise with heavy tails, so that outliers
-        count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others, of 2 or less
+        count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less
         with infinite standard deviations, where intervals still hold); y is centred and scaled by
-        medians. Objects are those of `collegium.observation`; one of your own, derived from
-        `observation.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
-        it is learnt: try it with `observation.check` first.
+        medians. Objects are those of `collegium.likelihoods`; one of your own, derived from
+        `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
+        it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).

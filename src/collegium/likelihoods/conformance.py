@@ -45,8 +45,8 @@ def check(likelihood: Observation) -> None:
 
     Examples
     --------
-    >>> from collegium import observation
-    >>> observation.check(observation.StudentT(dof=3.0))
+    >>> from collegium import likelihoods
+    >>> likelihoods.check(likelihoods.StudentT(dof=3.0))
     """
     check_methods(likelihood)
     y, f = examples(likelihood)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import ExpertsRegressor
-from collegium.combination import combine
+from collegium.combining import combine
 from estimator_cases import (
     GIVEN,
     KERNEL,

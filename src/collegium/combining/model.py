@@ -13,14 +13,14 @@ from scipy.spatial import cKDTree
 from ..interface.arguments import check_square
 from ..interface.model import Model
 from ..likelihoods.base import Scalar
-from ..likelihoods.gaussian import Gaussian as GaussianNoise
+from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units
 from ..numerics.records import record
 from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.rows import Prediction
 from ..rows.scaling import Scaling
-from .joint import Gaussian
+from .joint import JointGaussian
 from .members import JOINT, Member, combined, member, query_by_query
 
 Array = np.ndarray
@@ -40,7 +40,7 @@ class MembersModel(Model):
 
     @property
     def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
-        return tuple(GaussianNoise(float(noise)) for noise in self.noise)
+        return tuple(Gaussian(float(noise)) for noise in self.noise)
 
     @property
     def units(self) -> Units:  # type: ignore[override]
@@ -113,12 +113,12 @@ class MembersPredictor:
         parts = [query_by_query(self.combination, members) for members in self.members_at(Q)]
         return tuple(np.column_stack(each) for each in zip(*parts))
 
-    def _combined(self, Q: Array) -> list[Gaussian]:
-        """Joint prediction at distinct queries, one Gaussian an output."""
+    def _combined(self, Q: Array) -> list[JointGaussian]:
+        """Joint prediction at distinct queries, one per output."""
         points, where = partition.distinct(np.concatenate([Q, self._padding(Q)]))
         at = where[: Q.shape[0]]
         found = [combined(self.combination, members) for members in self.members_at(points)]
-        return [Gaussian(each.mean[at], each.covariance[np.ix_(at, at)]) for each in found]
+        return [JointGaussian(each.mean[at], each.covariance[np.ix_(at, at)]) for each in found]
 
     def _padding(self, Q: Array) -> Array:
         """Anchors nearest to the queries that fill the batch to `query_size`."""

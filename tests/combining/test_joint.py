@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
-from collegium.combining.joint import Gaussian, bayesian, correlated, independent
+from collegium.combining.joint import JointGaussian, bayesian, correlated, independent
 from collegium.kernels import RBF, Matern32
 from collegium.rows.chunk import Chunk
 
@@ -25,7 +25,7 @@ def modules(request):
     predictions = []
     for chunk in chunks:
         mean, covariance, _ = reference.gp(kernel, NOISE, *chunk.load(), Xq)
-        predictions.append(Gaussian(mean, covariance))
+        predictions.append(JointGaussian(mean, covariance))
     return kernel, chunks, Xq, predictions
 
 
@@ -50,7 +50,7 @@ def test_one_module_is_left_as_it_is(modules):
 def test_a_module_that_knows_nothing_changes_nothing(modules):
     kernel, _, Xq, predictions = modules
     prior = kernel.value(Xq)
-    nothing = Gaussian(np.zeros_like(predictions[0].mean), prior)
+    nothing = JointGaussian(np.zeros_like(predictions[0].mean), prior)
     with_it, without = bayesian([*predictions, nothing], prior), bayesian(predictions, prior)
     assert_allclose(with_it.mean, without.mean, rtol=1e-8, atol=1e-10)
     assert_allclose(with_it.covariance, without.covariance, rtol=1e-8, atol=1e-11)
@@ -59,7 +59,7 @@ def test_a_module_that_knows_nothing_changes_nothing(modules):
 def test_a_prior_mean_moves_everything_with_it(modules):
     kernel, _, Xq, predictions = modules
     prior, level = kernel.value(Xq), np.linspace(-3, 4, 16).reshape(8, 2)
-    moved = [Gaussian(g.mean + level, g.covariance) for g in predictions]
+    moved = [JointGaussian(g.mean + level, g.covariance) for g in predictions]
     found, plain = bayesian(moved, prior, level), bayesian(predictions, prior)
     assert_allclose(found.mean, plain.mean + level, rtol=1e-9, atol=1e-10)
 
@@ -119,7 +119,7 @@ def conditioned(kernel, level, chunk, Xq):
     X, y, w = chunk.load()
     mean, covariance, _ = reference.gp(kernel, NOISE, X, y - level, w, Xq)
     prior = reference.covariance(kernel, Xq)
-    return Gaussian(mean + level, covariance), Gaussian(np.full_like(mean, level), prior)
+    return JointGaussian(mean + level, covariance), JointGaussian(np.full_like(mean, level), prior)
 
 
 def test_every_module_may_start_from_a_prior_of_its_own(modules):
@@ -129,7 +129,7 @@ def test_every_module_may_start_from_a_prior_of_its_own(modules):
     made = [conditioned(k, l, c, Xq) for k, l, c in zip(kernels, levels, chunks)]
     predictions, priors = [m[0] for m in made], [m[1] for m in made]
     average = np.mean([own.covariance for own in priors], axis=0)
-    common = Gaussian(np.full_like(predictions[0].mean, 0.9), average)
+    common = JointGaussian(np.full_like(predictions[0].mean, 0.9), average)
     found = bayesian(predictions, common, priors=priors)
     mean, covariance = slow(predictions, priors, common)
     assert_allclose(found.mean, mean, rtol=1e-7, atol=1e-8)
@@ -138,7 +138,7 @@ def test_every_module_may_start_from_a_prior_of_its_own(modules):
 
 def test_equal_priors_of_their_own_are_the_common_prior(modules):
     kernel, _, Xq, predictions = modules
-    prior = Gaussian(np.full((8, 2), 0.4), kernel.value(Xq))
+    prior = JointGaussian(np.full((8, 2), 0.4), kernel.value(Xq))
     found = bayesian(predictions, prior, priors=[prior] * 3)
     expected = bayesian(predictions, prior.covariance, 0.4)
     assert_allclose(found.mean, expected.mean, rtol=1e-12, atol=1e-13)
@@ -157,8 +157,8 @@ def test_one_module_replaces_the_committees_prior_by_what_it_learnt(level):
             Phi, 0.09, y[:, None] - level, np.ones(30), np.zeros((4, 1)), scale * np.eye(4)
         )
         made[scale] = (
-            Gaussian(level + (Phiq @ mean)[:, 0], Phiq @ S @ Phiq.T),
-            Gaussian(np.full(4, level), scale * Phiq @ Phiq.T),
+            JointGaussian(level + (Phiq @ mean)[:, 0], Phiq @ S @ Phiq.T),
+            JointGaussian(np.full(4, level), scale * Phiq @ Phiq.T),
         )
     found = bayesian([made[50.0][0]], made[0.2][1], priors=[made[50.0][1]])
     assert_allclose(found.mean, made[0.2][0].mean, rtol=1e-8, atol=1e-9)
@@ -174,8 +174,11 @@ def test_a_smooth_module_that_learnt_nothing_does_not_speak_by_rounding(modules,
     rough, rough_prior = conditioned(Matern32(1.0, 0.7), 0.0, chunk, Xq)
     K = RBF(1.3, length).value(Xq)
     error = 1e-15 * rng.normal(size=K.shape)
-    smooth = Gaussian(np.zeros((40, 1)), K + error + error.T), Gaussian(np.zeros((40, 1)), K)
-    common = Gaussian(np.zeros((40, 1)), 0.5 * (rough_prior.covariance + K))
+    smooth = (
+        JointGaussian(np.zeros((40, 1)), K + error + error.T),
+        JointGaussian(np.zeros((40, 1)), K),
+    )
+    common = JointGaussian(np.zeros((40, 1)), 0.5 * (rough_prior.covariance + K))
     alone = bayesian([rough], common, priors=[rough_prior])
     both = bayesian([rough, smooth[0]], common, priors=[rough_prior, smooth[1]])
     assert_allclose(both.mean, alone.mean, atol=1e-4)
@@ -190,12 +193,12 @@ def test_rounding_of_smooth_modules_does_not_show_in_a_rough_committee(noise):
     for kernel in (Matern32(1.0, 0.7), RBF(1.3, 1.0), RBF(1.0, 2.0)):
         X = rng.uniform(-2, 2, size=(15, 1))
         mean, S, _ = reference.gp(kernel, noise, X, np.sin(2 * X), np.ones(15), Xq)
-        exact.append(Gaussian(mean, S))
-        rounded.append(Gaussian(mean, S + error + error.T))
-        priors.append(Gaussian(np.zeros_like(mean), kernel.value(Xq)))
+        exact.append(JointGaussian(mean, S))
+        rounded.append(JointGaussian(mean, S + error + error.T))
+        priors.append(JointGaussian(np.zeros_like(mean), kernel.value(Xq)))
     average = np.mean([own.covariance for own in priors], axis=0)
     one, other = (
-        bayesian(given, Gaussian(priors[0].mean, average), priors=priors)
+        bayesian(given, JointGaussian(priors[0].mean, average), priors=priors)
         for given in (exact, rounded)
     )
     sd = np.sqrt(one.covariance.diagonal())
@@ -210,8 +213,8 @@ def test_exact_knowledge_of_one_point_leaves_the_others_open(modules):
     P = kernel.value(Xq)
     gain = P[:, :1] / P[0, 0]
     given = P - gain @ P[:1]
-    own = Gaussian(np.zeros((8, 1)), 1e-9 * P)
-    told = Gaussian(0.3 * gain, 1e-9 * given)
+    own = JointGaussian(np.zeros((8, 1)), 1e-9 * P)
+    told = JointGaussian(0.3 * gain, 1e-9 * given)
     found = bayesian([told], P, priors=[own])
     assert_allclose(found.mean, 0.3 * gain, atol=1e-3)
     assert_allclose(found.covariance, given, atol=1e-3)
@@ -232,7 +235,7 @@ def test_duplicate_query_points_say_what_they_say_once(modules, unit):
     kernel, _, Xq, predictions = modules
     twice = np.r_[0:8, 2, 5, 5]
     again = [
-        Gaussian(unit * g.mean[twice], unit**2 * g.covariance[np.ix_(twice, twice)])
+        JointGaussian(unit * g.mean[twice], unit**2 * g.covariance[np.ix_(twice, twice)])
         for g in predictions
     ]
     prior = unit**2 * kernel.value(Xq[twice])
@@ -240,7 +243,7 @@ def test_duplicate_query_points_say_what_they_say_once(modules, unit):
         (bayesian(predictions, kernel.value(Xq)), bayesian(again, prior)),
         (independent(predictions), independent(again)),
     ]:
-        as_expected(Gaussian(found.mean / unit, found.covariance / unit**2))
+        as_expected(JointGaussian(found.mean / unit, found.covariance / unit**2))
         assert_allclose(found.mean / unit, once.mean[twice], rtol=1e-7, atol=1e-8)
         assert_allclose(
             found.covariance / unit**2, once.covariance[np.ix_(twice, twice)], rtol=1e-7, atol=1e-9
@@ -251,14 +254,14 @@ def test_where_the_prior_has_no_variance_its_mean_stays(modules):
     kernel, _, Xq, predictions = modules
     known = np.where(np.arange(8) == 3, 0.0, 1.0)
     prior = kernel.value(Xq) * np.outer(known, known)
-    fitting = [Gaussian(g.mean, g.covariance * np.outer(known, known)) for g in predictions]
+    fitting = [JointGaussian(g.mean, g.covariance * np.outer(known, known)) for g in predictions]
     found = bayesian(fitting, prior, 0.25)
     as_expected(found)
     assert_allclose(found.mean[3], 0.25, rtol=0)
     assert_allclose(found.covariance[3], 0.0, atol=0)
     rest = np.flatnonzero(known)
     without = bayesian(
-        [Gaussian(g.mean[rest], g.covariance[np.ix_(rest, rest)]) for g in predictions],
+        [JointGaussian(g.mean[rest], g.covariance[np.ix_(rest, rest)]) for g in predictions],
         kernel.value(Xq[rest]),
         0.25,
     )
@@ -273,13 +276,13 @@ def test_a_module_that_knows_exactly_is_believed(modules, combine):
     kernel, _, Xq, predictions = modules
     prior = kernel.value(Xq)
     truth = np.linalg.cholesky(prior) @ np.linspace(-1, 1, 16).reshape(8, 2)
-    exact = Gaussian(truth, np.zeros((8, 8)))
+    exact = JointGaussian(truth, np.zeros((8, 8)))
     if combine == "independent":
         found = independent([*predictions, exact, predictions[0]])
     elif combine == "bayesian":
         found = bayesian([*predictions, exact], prior)
     else:
-        own = [Gaussian(np.zeros((8, 2)), share * prior) for share in (1.0, 1.0, 1.0, 1e-9)]
+        own = [JointGaussian(np.zeros((8, 2)), share * prior) for share in (1.0, 1.0, 1.0, 1e-9)]
         found = bayesian([*predictions, exact], own[0], priors=own)
     as_expected(found)
     assert_allclose(found.mean, truth, atol=1e-4)
@@ -291,14 +294,14 @@ def test_below_rounding_no_module_is_surer_than_another():
     prior = np.array([[1.0, 1.0 - 1e-6], [1.0 - 1e-6, 1.0]])
     level, difference = np.ones((2, 2)), np.array([[1.0, -1.0], [-1.0, 1.0]])
     told = [
-        Gaussian(side * np.array([1e-4, -1e-4]), 0.1 * level + side * 1e-17 * difference)
+        JointGaussian(side * np.array([1e-4, -1e-4]), 0.1 * level + side * 1e-17 * difference)
         for side in (-1, 1)
     ]
     assert_allclose(bayesian(told, prior).mean, 0.0, atol=1e-7)
 
 
 def test_estimators_that_are_all_certain_are_averaged():
-    certain = [Gaussian(np.array([1.0, level]), np.zeros((2, 2))) for level in (2.0, 5.0)]
+    certain = [JointGaussian(np.array([1.0, level]), np.zeros((2, 2))) for level in (2.0, 5.0)]
     for found in (independent(certain), correlated([g.mean for g in certain], np.zeros((4, 4)))):
         assert_allclose(found.mean, [1.0, 3.5])
         assert_allclose(found.covariance, 0.0, atol=0)
@@ -325,16 +328,16 @@ def test_correlated_estimators_are_weighed_by_their_joint_covariance():
 
 
 def test_no_queries_are_answered_with_nothing():
-    nothing = Gaussian(np.empty(0), np.empty((0, 0)))
+    nothing = JointGaussian(np.empty(0), np.empty((0, 0)))
     for found in (bayesian([nothing], np.empty((0, 0))), independent([nothing])):
         assert found.mean.shape == (0,) and found.covariance.shape == (0, 0)
 
 
 # --- bad input ------------------------------------------------------------------------------------
 
-GOOD, SHORT = Gaussian(np.zeros(3), np.eye(3)), Gaussian(np.zeros(2), np.eye(2))
-NARROW = Gaussian(np.zeros(3), np.eye(2))
-LOPSIDED = Gaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
+GOOD, SHORT = JointGaussian(np.zeros(3), np.eye(3)), JointGaussian(np.zeros(2), np.eye(2))
+NARROW = JointGaussian(np.zeros(3), np.eye(2))
+LOPSIDED = JointGaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +347,7 @@ LOPSIDED = Gaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
         ("predictions is empty", lambda: independent([])),
         ("means is empty", lambda: correlated([], np.eye(3))),
         (r"predictions\[1\].mean has shape", lambda: independent([GOOD, SHORT])),
-        (r"mean has shape \(\)", lambda: bayesian([Gaussian(0.0, np.eye(1))], np.eye(1))),
+        (r"mean has shape \(\)", lambda: bayesian([JointGaussian(0.0, np.eye(1))], np.eye(1))),
         (r"predictions\[0\].covariance has shape", lambda: bayesian([NARROW], np.eye(3))),
         ("prior has shape", lambda: bayesian([GOOD], np.eye(4))),
         ("prior is not symmetric", lambda: bayesian([GOOD], LOPSIDED.covariance)),
@@ -354,7 +357,7 @@ LOPSIDED = Gaussian(np.zeros(3), np.eye(3) + np.diag([0.5, 0.0], 1))
         ("prior_mean is given twice", lambda: bayesian([GOOD], GOOD, 1.0)),
         ("priors has 2", lambda: bayesian([GOOD], GOOD, priors=[GOOD, GOOD])),
         (r"priors\[0\].covariance is not", lambda: bayesian([GOOD], GOOD, priors=[LOPSIDED])),
-        ("not finite", lambda: independent([Gaussian(np.full(3, np.inf), np.eye(3))])),
+        ("not finite", lambda: independent([JointGaussian(np.full(3, np.inf), np.eye(3))])),
         (r"means\[1\] has shape", lambda: correlated([np.zeros(3), np.zeros(2)], np.eye(6))),
     ],
 )  # fmt: skip
@@ -370,7 +373,7 @@ def test_many_who_are_certain_do_not_drown_what_they_do_not_know():
     f = np.linalg.cholesky(P + 1e-10 * np.eye(80)) @ rng.normal(size=80)
     G = np.linalg.solve(P[:half, :half] + 1e-13 * np.eye(half), P[:half]).T
     S = P - G @ P[:half]
-    found = bayesian([Gaussian(G @ f[:half], 0.5 * (S + S.T))] * 200, P)
+    found = bayesian([JointGaussian(G @ f[:half], 0.5 * (S + S.T))] * 200, P)
     unknown = np.arange(80) >= half
     sd = np.sqrt(np.diag(S)[unknown])
     assert np.abs((found.mean - G @ f[:half])[unknown] / sd).max() < 1e-3

@@ -19,7 +19,7 @@ from collegium.combining import pointwise
 from collegium.combining.members import member
 from collegium.rows.chunk import Chunk
 from collegium.rows.partition import deal
-from committee_of_cases import (
+from members_cases import (
     NOISE,
     OURS,
     Plane,

@@ -6,7 +6,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from collegium import kernels
-from collegium.combining.linearised import laplace
+from collegium.combining.jacobians import laplace
 from collegium.combining.regressor import CommitteeOf
 
 NOISE = 0.09

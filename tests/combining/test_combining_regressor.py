@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from collegium.combining.regressor import CommitteeOf
-from committee_of_cases import NOISE, Plane, committee, gp, queries, rows
+from members_cases import NOISE, Plane, committee, gp, queries, rows
 
 Q = queries()
 

@@ -11,12 +11,12 @@ import numpy as np
 from ..messages.basis import Basis
 from ..messages.message import Belief, Message, normalise
 from ..numerics import linalg
-from .joint import Gaussian
+from .joint import JointGaussian
 
 Array = np.ndarray
 
 
-def linearised(mean: Array, jacobian: Array, weight_covariance: Array) -> Gaussian:
+def linearised(mean: Array, jacobian: Array, weight_covariance: Array) -> JointGaussian:
     """N(mean, JSJᵀ): prediction at q points of weights with covariance S (k, k), J (q, k)."""
     J, S = np.asarray(jacobian, dtype=float), np.asarray(weight_covariance, dtype=float)
     if J.ndim != 2 or J.shape[0] != np.shape(mean)[0]:
@@ -24,7 +24,7 @@ def linearised(mean: Array, jacobian: Array, weight_covariance: Array) -> Gaussi
     if S.shape != (J.shape[1], J.shape[1]):
         raise ValueError(f"weight_covariance has shape {S.shape} for {J.shape[1]} weights")
     C = J @ S @ J.T
-    return Gaussian(np.asarray(mean, dtype=float), 0.5 * (C + C.T))
+    return JointGaussian(np.asarray(mean, dtype=float), 0.5 * (C + C.T))
 
 
 def laplace(
@@ -35,7 +35,7 @@ def laplace(
 ) -> Array:
     """(S₀⁻¹ + JᵀΨ⁻¹J)⁻¹: covariance of the weights (k, k), J (n, k) at the training rows.
 
-    Ψ = noise/weight, one variance or one a row. With S₀ = LLᵀ it is LΛ⁻¹Lᵀ, Λ = I + LᵀJᵀΨ⁻¹JL.
+    Ψ = noise/weight, one variance or one per row. With S₀ = LLᵀ it is LΛ⁻¹Lᵀ, Λ = I + LᵀJᵀΨ⁻¹JL.
     """
     J, S0 = np.asarray(jacobian, dtype=float), np.asarray(prior_covariance, dtype=float)
     if J.ndim != 2 or S0.shape != (J.shape[1], J.shape[1]):
@@ -43,7 +43,7 @@ def laplace(
     weight = np.ones(J.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
     psi = np.asarray(noise, dtype=float)
     if psi.shape not in ((), J.shape[:1]) or not (np.isfinite(psi).all() and (psi > 0).all()):
-        raise ValueError("noise must be positive: one variance, or one a row")
+        raise ValueError("noise must be positive: one variance, or one per row")
     if weight.shape != J.shape[:1] or not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError(f"sample_weight must be {J.shape[0]} numbers of at least 0")
     L, _ = linalg.cholesky(S0, float(S0.diagonal().max(initial=0.0)) or 1.0)
@@ -53,11 +53,13 @@ def laplace(
     return linalg.gram(belief.spread(np.ascontiguousarray(L.T)).T)
 
 
-def basis_gaussian(basis: Basis, belief: Belief, X: Array) -> Gaussian:
+def basis_gaussian(basis: Basis, belief: Belief, X: Array) -> JointGaussian:
     """N(offset + Vᵀμ, residual + VᵀΛ⁻¹V), V = design(X): f at X from a belief about v.
 
     Features leave no residual. With `normalise(basis.prior(p))` it is the prior of f.
     """
     V = basis.design(X)
     mean = basis.offset(X) + V.T @ belief.mean
-    return Gaussian(mean, linalg.mirror(basis.residual(X, V)) + linalg.gram(belief.spread(V).T))
+    return JointGaussian(
+        mean, linalg.mirror(basis.residual(X, V)) + linalg.gram(belief.spread(V).T)
+    )

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import reference
 from collegium import CommitteeRegressor
 from collegium.combining.members import member
-from committee_of_cases import (
+from members_cases import (
     MATERN,
     NOISE,
     OURS,
