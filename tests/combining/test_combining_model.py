@@ -3,6 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from members_cases import (
+    NOISE,
+    OURS,
+    Plane,
+    PlaneOfFunctions,
+    TanhNetwork,
+    committee,
+    gp,
+    queries,
+    rows,
+    slow_product,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -19,18 +31,6 @@ from collegium.combining import pointwise
 from collegium.combining.members import member
 from collegium.rows.chunk import Chunk
 from collegium.rows.partition import deal
-from members_cases import (
-    NOISE,
-    OURS,
-    Plane,
-    PlaneOfFunctions,
-    TanhNetwork,
-    committee,
-    gp,
-    queries,
-    rows,
-    slow_product,
-)
 
 Q = queries()
 RULES = ["bcm", "independent", "poe", "gpoe", "rbcm", "barycenter"]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from members_cases import NOISE, Plane, committee, gp, queries, rows
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
@@ -18,7 +19,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from collegium.combining.regressor import CommitteeOf
-from members_cases import NOISE, Plane, committee, gp, queries, rows
 
 Q = queries()
 

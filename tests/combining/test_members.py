@@ -2,15 +2,6 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
-from sklearn.linear_model import ARDRegression, BayesianRidge, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-
-import reference
-from collegium import CommitteeRegressor
-from collegium.combining.members import member
 from members_cases import (
     MATERN,
     NOISE,
@@ -22,6 +13,15 @@ from members_cases import (
     queries,
     rows,
 )
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+from sklearn.linear_model import ARDRegression, BayesianRidge, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import reference
+from collegium import CommitteeRegressor
+from collegium.combining.members import member
 
 Q = queries()
 
