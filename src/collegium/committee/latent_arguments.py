@@ -21,6 +21,7 @@ from ..interface.validation import check_exposure, check_rows, check_weights
 from ..kernels import as_kernel, split_white
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
+from ..likelihoods.support import SIGNS
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from .arguments import Settings
@@ -29,7 +30,7 @@ from .sweeping import MOST_SWEEPS, Sweeping
 Array = np.ndarray
 SCHEDULES = ("parallel", "sequence")
 #: Of a regressor's y, by name. Gaussian noise the committee knows in closed form.
-LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != "signs"}
+LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != SIGNS}
 GAUSSIAN = "gaussian"
 
 

@@ -394,7 +394,5 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         except ValueError:
             asked = None
         tags.target_tags.multi_output = asked is None
-        tags.target_tags.positive_only = asked is not None and asked.support in (
-            "counts", "positive",
-        )  # fmt: skip
+        tags.target_tags.positive_only = asked is not None and asked.support.low >= 0.0
         return tags

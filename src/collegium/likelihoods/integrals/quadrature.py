@@ -4,11 +4,11 @@ integrands that vanish at both ends, as soon as the step resolves them.
 `trapezoid` takes g to bend on a scale of one or more, to bend near zero only once |f| is large,
 and to grow no faster than a power. A narrow normal is integrated in z = (f − m)/√v. A wide one
 that reaches zero is integrated in u, f = sinh u, whose steps are short near zero and in proportion
-to |f| far from it. Gauss–Hermite rules fail on such: their nodes step over zero.
+to |f| far from it. Gauss–Hermite rules fail there: their nodes step over zero.
 
 `expect` takes none of this for granted. A g that grows like e^(af) has its integral around
 z = a√v: where g·N does not vanish beyond the ends, the range is moved to where it does. Where the
-rule with half of the nodes differs, steps are halved. What is then still in doubt is warned of.
+rule with half of the nodes differs, steps are halved. A warning is given where doubt remains.
 """
 
 from __future__ import annotations
@@ -18,26 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from .tuning import TUNING
+
 Array = np.ndarray
-#: Deviations on either side, beyond which the normal's weight is 1e-18.
-ENDS = 9.0
-#: Steps: in f or in deviations, whichever is shorter, and in u.
-STEP, LOG_STEP = 0.4, 0.06
-#: Deviation above which a normal that reaches zero is wide; the finest steps of one that does not.
-WIDE, FINEST = 16.0, 64.0
-#: Numbers that are held at a time.
-BLOCK = 1_000_000
-#: Deviations at which g·N should be nothing, and those among which the range of others is found:
-#: beyond 38 the normal's weight is not a float.
+#: Deviations at which g·N should be nothing.
 BEYOND = np.array([-37.0, -30.0, -24.0, -19.0, -15.0, -12.0, -10.0])
 BEYOND = np.concatenate([BEYOND, -BEYOND[::-1]])
-FARTHEST, APART = 38.0, 0.25
-#: Of E|g|: what is nothing at one point beyond the ends, and at the ends of a range that is found.
-NOTHING, NOTHING_AT_ALL = 1e-15, 1e-18
-#: Differences, relative to E|g|, between a rule and that with twice its step: from which on steps
-#: are halved (the error of a smooth integrand is about the square of it), how often at most, and
-#: from which on the result is not trusted.
-CLOSE, HALVINGS, TRUSTED = 1e-6, 6, 1e-4
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
@@ -57,7 +43,7 @@ def expect(function: Callable[..., Array], m: Array, v: Array, *given: Array) ->
     sums = _Sums(function, m, s, columns)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         total, size, gap = sums.plain()
-        doubtful = np.flatnonzero(~(gap <= CLOSE * size) | sums.goes_on(size))
+        doubtful = np.flatnonzero(~(gap <= TUNING.close * size) | sums.goes_on(size))
         if doubtful.size:
             total[doubtful], trusted = sums.at(doubtful).carefully()
             _warn(m[doubtful][~trusted], s[doubtful][~trusted], m.size)
@@ -85,7 +71,7 @@ def _warn(m: Array, s: Array, n: int) -> None:
 
 
 class _Sums:
-    """Sums over nodes, one a row: f ~ N(mᵢ, sᵢ²), g with the numbers that are given for row i."""
+    """Sums over nodes, one per row: f ~ N(mᵢ, sᵢ²), g with the numbers that are given for row i."""
 
     def __init__(self, function: Callable[..., Array], m: Array, s: Array, given: Sequence[Array]):
         self.function, self.m, self.s, self.given = function, m, s, given
@@ -97,27 +83,33 @@ class _Sums:
         return self.function(f, *(a[rows, None] for a in self.given))
 
     def plain(self) -> tuple[Array, Array, Array]:
-        """Σ, Σ|·| and how far Σ is from that with twice the step; ENDS deviations either way."""
+        """Σ, Σ|·|, and |Σ − that with twice the step|; `ends` deviations either way."""
         m, s, out = self.m, self.s, np.empty((3, self.m.size))
-        wide = (s > WIDE) & (np.abs(m) <= ENDS * s)
-        fine = np.where(s > WIDE, 1.0, 2.0 ** np.ceil(np.log2(np.maximum(s, 1.0))))
+        wide = (s > TUNING.wide) & (np.abs(m) <= TUNING.ends * s)
+        fine = np.where(s > TUNING.wide, 1.0, 2.0 ** np.ceil(np.log2(np.maximum(s, 1.0))))
         fine[wide] = 0.0
-        counts = np.where(wide, _wide_count(m, s, ENDS, ENDS), np.ceil(2.0 * ENDS / STEP * fine))
+        counts = np.where(
+            wide,
+            _wide_count(m, s, TUNING.ends, TUNING.ends),
+            np.ceil(2.0 * TUNING.ends / TUNING.step * fine),
+        )
         for level, count, rows in _alike(fine, counts):
             for part in _parts(rows, count):
                 if level:
                     f, weight = _narrow(m[part, None], s[part, None], count)
                 else:
-                    f, weight = _wide(m[part, None], s[part, None], -ENDS, ENDS, count)
+                    f, weight = _wide(
+                        m[part, None], s[part, None], -TUNING.ends, TUNING.ends, count
+                    )
                 out[:, part] = _sum(weight * self.g(f, part))
         return out[0], out[1], out[2]
 
     def goes_on(self, size: Array) -> Array:
-        """Whether g·N is more than nothing, relative to E|g|, or no number beyond the ends."""
-        return ~(self._weighed(BEYOND).max(axis=1) <= NOTHING * size)
+        """Whether g·N beyond the ends is no number, or not negligible relative to E|g|."""
+        return ~(self._weighed(BEYOND).max(axis=1) <= TUNING.nothing * size)
 
     def _weighed(self, z: Array) -> Array:
-        """|g|·N at so many deviations; NaN where g is not finite  (n, points)."""
+        """|g|·N at these deviations; NaN where g is not finite  (n, points)."""
         out, weight = np.empty((self.m.size, z.size)), np.exp(-0.5 * z * z) / _ROOT_2PI
         for part in _parts(np.arange(self.m.size), z.size):
             g = np.abs(self.g(self.m[part, None] + self.s[part, None] * z, part))
@@ -125,36 +117,38 @@ class _Sums:
         return out
 
     def carefully(self) -> tuple[Array, Array]:
-        """Σ over the range where g·N is, steps halved until they agree; whether to trust it.
+        """Σ over the range of g·N, steps halved until they agree; whether to trust it.
 
         A range that is cut off shows in the gap too, by the last node of it.
         """
         low, high = self._range()
         total, rows = np.empty(self.m.size), np.arange(self.m.size)
         size, gap = np.zeros((2, self.m.size))
-        for halving in range(HALVINGS + 1):
+        for halving in range(TUNING.halvings + 1):
             total[rows], size[rows], gap[rows] = self.at(rows)._between(
                 low[rows], high[rows], 0.5**halving
             )
-            rows = rows[~(gap[rows] <= CLOSE * size[rows])]
-        return total, np.isfinite(total) & (gap <= TRUSTED * size)
+            rows = rows[~(gap[rows] <= TUNING.close * size[rows])]
+        return total, np.isfinite(total) & (gap <= TUNING.trusted * size)
 
     def _range(self) -> tuple[Array, Array]:
-        """The deviations between which g·N is more than nothing."""
-        z = np.arange(-FARTHEST, FARTHEST + APART, APART)
+        """Deviations between which g·N is not negligible."""
+        z = np.arange(-TUNING.farthest, TUNING.farthest + TUNING.apart, TUNING.apart)
         found = np.nan_to_num(self._weighed(z), nan=0.0)
-        there = found > NOTHING_AT_ALL * found.max(axis=1, keepdims=True)
+        there = found > TUNING.nothing_at_all * found.max(axis=1, keepdims=True)
         there[:, z.size // 2] |= ~there.any(axis=1)
         first, last = there.argmax(axis=1), z.size - 1 - there[:, ::-1].argmax(axis=1)
-        return np.minimum(z[first] - APART, -ENDS), np.maximum(z[last] + APART, ENDS)
+        return np.minimum(z[first] - TUNING.apart, -TUNING.ends), np.maximum(
+            z[last] + TUNING.apart, TUNING.ends
+        )
 
     def _between(self, low: Array, high: Array, share: float) -> Array:
-        """As `plain`, between these deviations, by this share of its steps  (3, n)."""
+        """Sums like `plain`, between these deviations, by this share of its steps  (3, n)."""
         m, s, out = self.m, self.s, np.empty((3, self.m.size))
-        wide = (s > WIDE) & (m + low * s <= 0.0) & (m + high * s >= 0.0)
-        fine = 2.0 ** np.ceil(np.log2(np.clip(s, 1.0, FINEST)))
+        wide = (s > TUNING.wide) & (m + low * s <= 0.0) & (m + high * s >= 0.0)
+        fine = 2.0 ** np.ceil(np.log2(np.clip(s, 1.0, TUNING.finest)))
         fine[wide] = 0.0
-        narrow = _on_ladder(np.ceil((high - low) / STEP * fine / share))
+        narrow = _on_ladder(np.ceil((high - low) / TUNING.step * fine / share))
         counts = 1.0 + np.where(wide, _wide_count(m, s, -low, high) / share, narrow)
         for level, count, rows in _alike(fine, counts):
             for part in _parts(rows, count):
@@ -165,7 +159,7 @@ class _Sums:
 
 
 def _on_ladder(counts: Array) -> Array:
-    """The next of the powers of √2: few numbers of nodes, and a row's own whatever the others."""
+    """Round up to a power of √2: few numbers of nodes, and a row's own whatever the others."""
     return np.ceil(2.0 ** (0.5 * np.ceil(2.0 * np.log2(np.maximum(counts, 1.0)))))
 
 
@@ -177,7 +171,7 @@ def _alike(fine: Array, counts: Array) -> Iterator[tuple[float, int, Array]]:
 
 def _parts(rows: Array, count: int) -> Iterator[Array]:
     """Rows, a block of nodes at a time."""
-    yield from np.array_split(rows, max(1, -(-rows.size * count // BLOCK)))
+    yield from np.array_split(rows, max(1, -(-rows.size * count // TUNING.block)))
 
 
 def _sum(terms: Array) -> tuple[Array, Array, Array]:
@@ -187,12 +181,12 @@ def _sum(terms: Array) -> tuple[Array, Array, Array]:
 
 
 def _narrow(m: Array, s: Array, count: int) -> tuple[Array, Array]:
-    z, step = np.linspace(-ENDS, ENDS, count, retstep=True)
+    z, step = np.linspace(-TUNING.ends, TUNING.ends, count, retstep=True)
     return m + s * z, step / _ROOT_2PI * np.exp(-0.5 * z * z)
 
 
 def _shifted(m: Array, s: Array, low: Array, high: Array, count: int) -> tuple[Array, Array]:
-    """The same between low and high deviations, of each row its own."""
+    """Nodes and weights between low and high deviations, which differ by row."""
     z = low + (high - low) * np.linspace(0.0, 1.0, count)
     return m + s * z, (high - low) / (count - 1) / _ROOT_2PI * np.exp(-0.5 * z * z)
 
@@ -200,7 +194,7 @@ def _shifted(m: Array, s: Array, low: Array, high: Array, count: int) -> tuple[A
 def _wide_count(m: Array, s: Array, below: Array | float, above: Array | float) -> Array:
     """Nodes of each row, two or more."""
     low, high = np.arcsinh(m - below * s), np.arcsinh(m + above * s)
-    return np.maximum(_on_ladder((high - low) / LOG_STEP), 2.0)
+    return np.maximum(_on_ladder((high - low) / TUNING.log_step), 2.0)
 
 
 def _wide(

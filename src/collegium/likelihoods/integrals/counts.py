@@ -1,4 +1,4 @@
-"""Quantiles of counts whose log rate is uncertain: Y ~ Poisson(e^f), f ~ N(m, v).
+"""Distribution of counts whose log rate is uncertain: Y ~ Poisson(e^f), f ~ N(m, v).
 
 Y ≤ k says that the (k + 1)-st event comes after one unit of time: f < log G, G ~ Gamma(k + 1).
 Both f and log G are smooth and bell-shaped, with deviations √v and about 1/√(k + 1); so
@@ -6,21 +6,18 @@ Both f and log G are smooth and bell-shaped, with deviations √v and about 1/�
     P(Y ≤ k) = E_f[P(G > e^f)] = E_G[Φ((log G − m)/√v)]
 
 is an integral over the narrower of the two, in which the other's distribution function bends no
-faster: a trapezoidal rule is exact to rounding, for any v and k.
+faster: a trapezoidal rule is exact to rounding, for any v and k. k need not be whole: P(G > e^f) is
+defined for all k > −1.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri, pdtr
+from scipy.special import gammaincc, ndtr, ndtri
+
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Nodes of the rule; deviations of a normal that count; minus the log of weights that do not.
-NODES, ENDS, NOTHING = 160, 9.0, 40.0
-#: Numbers that are held at a time.
-BLOCK = 1_000_000
-#: Exponents of rates stay where the squares of rates are finite.
-LARGEST_EXPONENT = 300.0
 
 
 def count_distribution(k: Array, m: Array, v: Array) -> Array:
@@ -28,29 +25,33 @@ def count_distribution(k: Array, m: Array, v: Array) -> Array:
     k, m, v = np.broadcast_arrays(*np.atleast_1d(k, m, v))
     wide, out = v * (k + 1.0) > 1.0, np.empty(k.shape)
     for rows, rule in ((np.flatnonzero(wide), _over_times), (np.flatnonzero(~wide), _over_rates)):
-        for part in np.array_split(rows, 1 + rows.size * NODES // BLOCK):
+        for part in np.array_split(rows, 1 + rows.size * TUNING.count_nodes // TUNING.block):
             out[part] = rule(k[part, None], m[part, None], v[part, None])
     return out
 
 
 def _over_rates(k: Array, m: Array, v: Array) -> Array:
-    z = np.linspace(-ENDS, ENDS, NODES)
+    """E_f[P(G > e^f)]."""
+    z = np.linspace(-TUNING.ends, TUNING.ends, TUNING.count_nodes)
     weights = np.exp(-0.5 * z * z)
-    f = np.minimum(m + np.sqrt(np.maximum(v, 0.0)) * z, LARGEST_EXPONENT)
-    return pdtr(k, np.exp(f)) @ (weights / weights.sum())
+    f = np.minimum(m + np.sqrt(np.maximum(v, 0.0)) * z, TUNING.largest_exponent)
+    return gammaincc(k + 1.0, np.exp(f)) @ (weights / weights.sum())
 
 
 def _over_times(k: Array, m: Array, v: Array) -> Array:
-    """With a = k + 1 and δ = log G − log a, the density of δ is ∝ exp(−a(e^δ − 1 − δ))."""
+    """E_G[Φ((log G − m)/√v)].
+
+    With a = k + 1 and δ = log G − log a, the density of δ is ∝ exp(−a(e^δ − 1 − δ)).
+    """
     a = k + 1.0
-    c = NOTHING / a
+    c = TUNING.count_nothing / a
     low, high = -(c + np.sqrt(2.0 * c)), np.log1p(c + np.sqrt(2.0 * c))
-    d = low + (high - low) * np.linspace(0.0, 1.0, NODES)
-    weights = np.exp(-a * _beyond_line(d))
+    d = low + (high - low) * np.linspace(0.0, 1.0, TUNING.count_nodes)
+    weights = np.exp(-a * beyond_line(d))
     return (weights * ndtr((np.log(a) + d - m) / np.sqrt(v))).sum(axis=1) / weights.sum(axis=1)
 
 
-def _beyond_line(d: Array) -> Array:
+def beyond_line(d: Array) -> Array:
     """e^d − 1 − d."""
     series = 1.0 / 6.0 + d * (1.0 / 24.0 + d * (1.0 / 120.0 + d / 720.0))
     return np.where(np.abs(d) < 0.03, d * d * (0.5 + d * series), np.expm1(d) - d)
@@ -60,9 +61,9 @@ def count_quantile(level: float, m: Array, v: Array) -> Array:
     """The smallest count whose distribution function reaches `level`  (n,)."""
     m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
     s = np.sqrt(np.maximum(v, 0.0))
-    few = np.exp(np.minimum(m + s * ndtri(0.5 * level), LARGEST_EXPONENT))
-    many = np.exp(np.minimum(m - s * ndtri(0.5 - 0.5 * level), LARGEST_EXPONENT))
-    # by either f or Y given f, half of what lies beyond each
+    few = np.exp(np.minimum(m + s * ndtri(0.5 * level), TUNING.largest_exponent))
+    many = np.exp(np.minimum(m - s * ndtri(0.5 - 0.5 * level), TUNING.largest_exponent))
+    # f and Y given f each exceed their bound with half of the probability
     away = np.sqrt(2.0 * np.log(2.0 / min(level, 1.0 - level)))
     low = np.maximum(np.floor(few - away * np.sqrt(few)) - 1.0, -1.0)
     high = np.ceil(many + away * np.sqrt(many) + away**2)
