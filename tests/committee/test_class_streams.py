@@ -185,7 +185,7 @@ def test_a_stream_keeps_its_likelihood(size):
 class OwnLogit(likelihoods.Scalar):
     """As `Logit`, by no closed form."""
 
-    support = "signs"
+    support = likelihoods.SIGNS
 
     def log_density(self, y, f):
         return -np.logaddexp(0.0, -y[..., 0] * f)

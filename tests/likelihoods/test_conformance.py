@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from likelihood_cases import ALL, every
+from own_likelihoods import Angles, Counts, Debts, Scores, Shares, Times, Visits, rate
 
 from collegium import likelihoods
 from collegium.likelihoods import Scalar, check
-from likelihood_cases import ALL, every
 
 
 @every
@@ -15,63 +16,11 @@ def test_likelihoods_of_the_package_pass(likelihood):
     check(likelihood)
 
 
-@dataclass(frozen=True)
-class Counts(Scalar):
-    """Poisson's, written by a user."""
-
-    scale: float = 1.0
-
-    support = "counts"
-
-    def log_density(self, y, f):
-        from scipy.special import gammaln
-
-        return y[..., 0] * f - rate(f) - gammaln(y[..., 0] + 1.0)
-
-    def derivatives(self, y, f):
-        return y[..., 0] - rate(f), -rate(f), -rate(f)
-
-    def mean(self, f):
-        return rate(f)
-
-    def variance(self, f):
-        return rate(f)
-
-
-@dataclass(frozen=True)
-class Times(Scalar):
-    """Gamma times of mean e^f and shape k, written by a user."""
-
-    k: float = 1.0
-
-    support = "positive"
-
-    def log_density(self, y, f):
-        from scipy.special import gammaln
-
-        log_x = np.log(self.k * y[..., 0]) - f
-        return self.k * log_x - rate(log_x) - gammaln(self.k) - np.log(y[..., 0])
-
-    def derivatives(self, y, f):
-        x = rate(np.log(self.k * y[..., 0]) - f)
-        return x - self.k, -x, x
-
-    def mean(self, f):
-        return rate(f)
-
-    def variance(self, f):
-        return rate(f) ** 2 / self.k
-
-
-def rate(f):
-    return np.exp(np.minimum(f, 300.0))
-
-
-for own in (Counts, Times):
-    likelihoods.Observation.registry.remove(own)
-
-
-@pytest.mark.parametrize("own", [Counts(), Times(), Times(0.4), Times(7.0)], ids=repr)
+@pytest.mark.parametrize(
+    "own",
+    [Counts(), Times(), Times(0.4), Times(7.0), Angles(), Debts(3.0), Scores(), Shares(), Visits()],
+    ids=repr,
+)
 def test_likelihoods_of_users_pass(own):
     check(own)
 
@@ -139,7 +88,7 @@ def test_what_is_wrong_is_said(message):
 
 
 def test_a_support_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match="support='angles' of Own: give one of .*'positive'"):
+    with pytest.raises(ValueError, match="support='angles' of Own is no Support: give .*POSITIVE"):
         type("Own", (Counts,), {"support": "angles"})
 
 
@@ -178,30 +127,3 @@ def test_what_is_no_likelihood_is_refused():
         with pytest.raises(ValueError, match="no likelihood"):
             check(given)
     assert ALL
-
-
-def test_counts_have_whole_quantiles_and_draws():
-    f, v = np.array([-3.0, 0.0, 2.0, 12.0]), np.array([0.1, 1.0, 0.0, 0.3])
-    for level in (0.001, 0.025, 0.5, 0.975):
-        found, exact = Counts().quantile(level, f, v), likelihoods.Poisson().quantile(level, f, v)
-        assert (found == np.floor(found)).all() and (found >= 0.0).all()
-        np.testing.assert_allclose(found, exact, rtol=0.06, atol=0.0)
-    drawn = Counts().draw(np.tile(f[:3], (4000, 1)), np.random.RandomState(0))
-    assert (drawn == np.floor(drawn)).all()
-    np.testing.assert_allclose(drawn.mean(axis=0), np.exp(f[:3]), rtol=0.15)
-    np.testing.assert_allclose(drawn.var(axis=0), np.exp(f[:3]), rtol=0.2)
-
-
-def test_positive_numbers_have_positive_quantiles_and_draws():
-    """A gamma of shape one is the exponential distribution, whose quantiles are exact."""
-    m, v = np.array([-3.0, 0.0, 2.0, 12.0]), np.array([0.1, 1.0, 0.0, 30.0])
-    for level in (1e-4, 0.025, 0.5, 0.975):
-        found, exact = (one.quantile(level, m, v) for one in (Times(), likelihoods.Exponential()))
-        np.testing.assert_allclose(found, exact, rtol=2e-3)
-    f = np.tile(m[:3], (40_000, 1))
-    drawn = Times(0.4).draw(f, np.random.RandomState(0))
-    assert (drawn > 0.0).all() and (found > 0.0).all()
-    np.testing.assert_allclose(drawn.mean(axis=0), np.exp(m[:3]), rtol=0.03)
-    np.testing.assert_allclose(drawn.var(axis=0), np.exp(2.0 * m[:3]) / 0.4, rtol=0.08)
-    extreme = Times(300.0).quantile(0.5, np.array([-290.0, 290.0]), np.zeros(2))
-    np.testing.assert_allclose(np.log(extreme), [-290.0, 290.0], atol=0.01)

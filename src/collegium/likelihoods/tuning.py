@@ -14,9 +14,7 @@ class LikelihoodsTuning:
     mixture_step: float = 0.3  # of StudentT: step of the rule in log τ, for ν ≤ 2
     block: int = 1_000_000  # of StudentT: numbers held at a time
     series: float = 100.0  # of StudentT: degrees of freedom over 2 from which on a series is used
-    narrow_peak: float = (
-        2.5e-3  # of Beta: variance of logit y below which p(y | f) is narrow
-    )
+    narrow_peak: float = 2.5e-3  # of Beta: variance of logit y below which p(y | f) is narrow
     peak_ends: float = 12.0  # of Beta: deviations of nodes about that peak
     peak_nodes: int = 121  # of Beta: their number
     impossible: float = -760.0  # of Softmax: logs of probabilities that count as zero

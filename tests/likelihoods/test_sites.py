@@ -8,7 +8,12 @@ from scipy.integrate import quad
 from scipy.stats import norm, poisson
 
 import reference
-from collegium.likelihoods import Exponential, Gaussian, Poisson, Probit
+from collegium.likelihoods import (
+    Exponential,
+    Gaussian,
+    Poisson,
+    Probit,
+)
 from collegium.likelihoods.sites import lambert
 
 LIKELIHOODS = [(Gaussian(0.3), 1.7), (Probit(), -1.0), (Poisson(), 3.0)]
@@ -127,32 +132,6 @@ def test_predictions_are_moments_of_y():
     assert_allclose(mean, p[1] - p[0], rtol=1e-12)
     assert_allclose(variance, 1.0 - mean**2, rtol=1e-12)
     assert_allclose(Gaussian(0.3).predict(m, v), (m, v + 0.3))
-
-
-def test_the_covariance_of_rates_is_that_of_a_log_normal():
-    m, C = np.array([0.3, -0.2]), np.array([[0.5, 0.2], [0.2, 0.4]])
-    rng = np.random.default_rng(0)
-    rates = np.exp(rng.multivariate_normal(m, C, size=2_000_000))
-    for likelihood in (Poisson(), Exponential()):
-        covariance = likelihood.covariance(m, np.diag(C), C)
-        assert_allclose(covariance, np.cov(rates.T), rtol=0.02)
-        assert_allclose(np.diag(covariance), likelihood.function(m, np.diag(C))[1])
-
-
-@pytest.mark.parametrize("level", [0.025, 0.5, 0.975])
-def test_quantiles_of_counts_are_the_smallest_that_reach_the_level(level):
-    m, v = np.array([1.3, -2.0, 4.0]), np.array([0.3, 0.2, 0.1])
-    found = Poisson().quantile(level, m, v)
-    for i in range(3):
-        p = np.exp(Poisson().site(np.arange(found[i] + 1.0), m[i], v[i])[2])
-        assert p.sum() >= level - 1e-9
-        assert p[:-1].sum() < level
-
-
-def test_rates_beyond_floats_stay_finite():
-    m, v = np.array([800.0, -800.0, 0.0]), np.array([1.0, 1.0, 2000.0])
-    for values in (*Poisson().predict(m, v), *Poisson().site(3.0, m, v)):
-        assert np.isfinite(values).all()
 
 
 def test_lambert_solves_its_equation():
