@@ -42,7 +42,7 @@ def best_linear(cross: Array, joint: Array, prior: Array) -> Array:
     return a
 
 
-def expert_weights(kernel: Kernel, noise: float, chunk: Chunk, Xs: Array) -> Array:
+def kriging_weights(kernel: Kernel, noise: float, chunk: Chunk, Xs: Array) -> Array:
     """(K + Ψ)⁻¹K(X, X*) of one expert  (n, q)."""
     X, _, w = chunk.load()
     C = kernel.value(X)

@@ -115,7 +115,7 @@ class NestedKriging(Predictor):
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
         """Prediction, and its weights on the rows of each chunk  (n, q)."""
-        own = partial(nested.expert_weights, self.kernel, self.noise, Xs=Xs)
+        own = partial(nested.kriging_weights, self.kernel, self.noise, Xs=Xs)
         W = engine.map(own, self.chunks)
         cross, joint = nested.covariances(self.kernel, self.chunks, W, Xs, engine)
         a = nested.best_linear(cross, joint, self.kernel.diag(Xs))

@@ -59,10 +59,12 @@ class CommitteeRegressor(Fitted, InTime, FromRows, Regressor):
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them);
         `collegium.Transductive(query_size, screening)` says of how many, and how exactly.
-    likelihood : {"gaussian", "poisson", "student-t", "exponential"} or object
+    likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
-        function is the log of their mean. "student-t": noise with heavy tails, so that outliers
+        function is the log of their mean. "gamma": y > 0 with a constant relative spread, which
+        is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is the logit of
+        the mean. "student-t": noise with heavy tails, so that outliers
         count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less
         with infinite standard deviations, where intervals still hold); y is centred and scaled by
         medians. Objects are those of `collegium.likelihoods`; one of your own, derived from

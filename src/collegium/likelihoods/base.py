@@ -79,11 +79,11 @@ class Observation:
         raise TypeError("abstract likelihood")
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
-        """∂, ∂², ∂³ of log p(y | f) in f, each as f."""
+        """∂, ∂², ∂³ of log p(y | f) in f, each shaped like f."""
         raise TypeError("abstract likelihood")
 
     def curvature(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """W = max(−∂² log p, 0) and ∂W/∂f, each as f.
+        """W = max(−∂² log p, 0) and ∂W/∂f, each shaped like f.
 
         Where p is not log-concave, a row with −∂² < 0 keeps its slope and has no curvature: the
         posterior precision is never below the prior's.
@@ -96,7 +96,7 @@ class Observation:
         return self.curvature(y, f)[0]
 
     def curvature_vjp(self, y: Array, f: Array, W_bar: Array) -> Array:
-        """∂ℒ/∂f from ∂ℒ/∂W, each as f."""
+        """∂ℒ/∂f from ∂ℒ/∂W, each shaped like f."""
         return W_bar * self.curvature(y, f)[1]
 
     def check(self, y: Array) -> None:

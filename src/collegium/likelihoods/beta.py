@@ -77,7 +77,7 @@ class Beta(Scalar):
         return expit(f) * expit(-f) / (1.0 + self.precision)
 
     def log_predictive(self, y, m, v):
-        """By quadrature over f, where p(y | f) is narrow by nodes about its peak."""
+        """log E[p(y | f)] by quadrature; where p(y | f) is narrow, by nodes about its peak."""
         y, m, v = np.broadcast_arrays(y[..., 0], m, v)
         narrow = self.precision * y * (1.0 - y) > 1.0 / TUNING.narrow_peak
         out = np.empty(m.shape)

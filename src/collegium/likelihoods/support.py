@@ -85,7 +85,7 @@ class Support:
         return (y > self.low) & (y < self.high)
 
     def check(self, y: Array, owner: str) -> None:
-        """ValueError where some y is not among the values."""
+        """Raise ValueError where some y is not among the values."""
         wrong = ~self.contains(y)
         if wrong.any():
             raise ValueError(f"y of {owner} must be {self}; got {y[wrong][:5]}")
@@ -116,7 +116,7 @@ class Support:
 
     @property
     def family(self) -> Family:
-        """Distributions on these values that a mean and a variance determine."""
+        """Family of distributions on these values, determined by mean and variance."""
         if self.values == (-1.0, 1.0):
             return SignMoments()
         if self.all_values:

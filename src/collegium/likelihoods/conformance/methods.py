@@ -47,7 +47,7 @@ def check_methods(likelihood: Observation) -> None:
 
 
 def examples(likelihood: Observation) -> tuple[Array, Array]:
-    """y (n, 1) that can be observed, and f, (n,) or (n, K)."""
+    """y (n, 1) that can be observed, with f, (n,) or (n, K)."""
     K = likelihood.latents
     values = range(K) if likelihood.support == CLASSES else likelihood.support.examples
     tried = [float(value) for value in values if possible(likelihood, value)]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc
 
 from .base import Given
-from .mixture import SHARES, by_rows, nodes
+from .mixture import SHARES, in_blocks, nodes
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -22,7 +22,7 @@ class CountMoments:
     low: float = 0.0  # the smallest y
 
     def quantile(self, given: Given, level: float, m: Array, v: Array) -> Array:
-        return self.low + by_rows(lambda f: _search(level, *self._shapes(given, f)), m, v)
+        return self.low + in_blocks(lambda f: _search(level, *self._shapes(given, f)), m, v)
 
     def distribution(self, given: Given, y: Array, m: Array, v: Array) -> Array:
         k = y - self.low

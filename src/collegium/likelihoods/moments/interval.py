@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc, expit
 
 from .base import Given
-from .mixture import NODES, SHARES, by_rows, halving, nodes
+from .mixture import NODES, SHARES, halving, in_blocks, nodes
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -23,7 +23,7 @@ class IntervalMoments:
     high: float
 
     def quantile(self, given: Given, level: float, m: Array, v: Array) -> Array:
-        return self._inside(by_rows(lambda f: _search(level, *self._shapes(given, f)), m, v))
+        return self._inside(in_blocks(lambda f: _search(level, *self._shapes(given, f)), m, v))
 
     def distribution(self, given: Given, y: Array, m: Array, v: Array) -> Array:
         u = np.clip((y - self.low) / (self.high - self.low), 0.0, 1.0)

@@ -19,7 +19,7 @@ def nodes(m: Array, v: Array) -> Array:
     return m[:, None] + np.sqrt(np.maximum(v, 0.0))[:, None] * NODES
 
 
-def by_rows(search: Callable[[Array], Array], m: Array, v: Array) -> Array:
+def in_blocks(search: Callable[[Array], Array], m: Array, v: Array) -> Array:
     """Search with the nodes of f of a block of rows at a time; shaped like m."""
     m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
     out, flat, spread = np.empty(m.size), m.ravel(), v.ravel()

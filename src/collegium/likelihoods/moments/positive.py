@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammainc, gammaincc
 
 from .base import Given
-from .mixture import NODES, SHARES, by_rows, halving, nodes
+from .mixture import NODES, SHARES, halving, in_blocks, nodes
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -24,7 +24,7 @@ class PositiveMoments:
 
     def quantile(self, given: Given, level: float, m: Array, v: Array) -> Array:
         tail = level if self.sign > 0.0 else 1.0 - level
-        return self._inside(by_rows(lambda f: _search(tail, *self._shapes(given, f)), m, v))
+        return self._inside(in_blocks(lambda f: _search(tail, *self._shapes(given, f)), m, v))
 
     def distribution(self, given: Given, y: Array, m: Array, v: Array) -> Array:
         k, scale = self._shapes(given, nodes(m, v))
