@@ -26,7 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class JointGaussian:
-    """A joint prediction of f, noise left out, at q points: N(mean, covariance)."""
+    """A joint prediction of f, without noise, at q points: N(mean, covariance)."""
 
     mean: Array  # (q,) or (q, p)
     covariance: Array  # (q, q)
@@ -42,7 +42,7 @@ def bayesian(
     """p(f) Π p(f | Dᵢ)/pᵢ(f): multiply posteriors, count the prior once.
 
     prior: covariance (q, q), with `prior_mean`, or a JointGaussian.
-    priors: the prior of each predictor; left out, all have `prior`, and
+    priors: the prior of each predictor; by default all have `prior`, and
     this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹. Where priors differ, directions
     that a predictor's own prior all but excludes are left to the others.
     """

@@ -141,7 +141,7 @@ def combine(
         For "grbcm" the first expert is the communication set alone, the others are trained on
         their own rows and that set.
     means, variances : arrays of shape (M, q)
-        Of the function, less its prior mean, noise left out.
+        The function less its prior mean, without noise.
     prior : array of shape (q,)
         Prior variance.
     own_means, own_priors : arrays of shape (M, q), default=None

@@ -98,7 +98,7 @@ class OnlineCommittee:
         )
 
     def predict(self, Xs: Array) -> tuple[Array, Array]:
-        """Mean (q, p) and variance (q,) of f, noise left out, at any points (sec. 7.2, eq. 17)."""
+        """Mean (q, p) and variance (q,) of f, without noise, at any points (sec. 7.2, eq. 17)."""
         Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         known = np.einsum("mq,mq->q", Vs, self.covariance @ Vs)

@@ -14,10 +14,9 @@ from .moments.interval import IntervalMoments
 from .moments.normal import NormalMoments
 from .moments.positive import PositiveMoments
 from .moments.signs import SignMoments
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Nodes of integrals over y, counts that are summed, and deviations of y that count.
-NODES, MOST_COUNTS, FAR = 4001, 200_000, 60.0
 
 
 @dataclass(frozen=True)
@@ -163,12 +162,14 @@ class Support:
         if self.all_values:
             return np.array(self.all_values), np.ones(len(self.all_values)), []
         if self.whole:
-            y = self.low + np.arange(min(mean - self.low + FAR * (sd + 1.0), MOST_COUNTS))
+            y = self.low + np.arange(
+                min(mean - self.low + TUNING.far * (sd + 1.0), TUNING.most_counts)
+            )
             return y, np.ones(y.size), [-1]
         centre = self.to_line(np.asarray(mean))  # t = centre + c sinh u, dy = dy/dt c cosh u du
         c = sd / float(self.slope(centre))
         far = np.arcsinh(1e10) if self.low == -self.high == -np.inf else np.arcsinh(300.0 / c)
-        u, step = np.linspace(-1.0, 1.0, NODES, retstep=True)
+        u, step = np.linspace(-1.0, 1.0, TUNING.y_nodes, retstep=True)
         t = centre + c * np.sinh(far * u)
         y, weight = self.from_line(t), self.slope(t) * c * np.cosh(far * u) * far * step
         inside = self.contains(y)  # beyond, numbers end before the mass may

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LikelihoodsTuning:
-    """Rules and limits of single likelihoods."""
+    """Sums over y, and rules and limits of single likelihoods."""
 
+    y_nodes: int = 4001  # of integrals over y
+    most_counts: int = 200_000  # that are summed
+    far: float = 60.0  # deviations of counts that are summed
     stirling: float = 16.0  # numbers from which on log y! is a series
     largest_count: float = 1e15  # of Poisson: larger rates are drawn from as this
     half_a_count: float = 0.5  # of Poisson: stands for no counts at all in the log of their mean

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..base import Observation
 from .methods import ORDINALS
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Step of five-point differences; errors that are forgiven, relative to a value and to the largest.
-STEP, RELATIVE, ABSOLUTE = 1e-3, 1e-5, 1e-7
 
 
 def check_derivatives(likelihood: Observation, y: Array, f: Array) -> None:
@@ -68,13 +67,13 @@ def check_parameters(likelihood: Observation, y: Array, f: Array) -> None:
 
 def _slope(of: Callable[[float], Array]) -> Array:
     """Slope of a function of one number at zero, by five points."""
-    near, far = of(STEP) - of(-STEP), of(2 * STEP) - of(-2 * STEP)
-    return (8.0 * near - far) / (12.0 * STEP)
+    near, far = of(TUNING.step) - of(-TUNING.step), of(2 * TUNING.step) - of(-2 * TUNING.step)
+    return (8.0 * near - far) / (12.0 * TUNING.step)
 
 
 def _compare(what: str, likelihood: Observation, found: Array, numeric: Array, y: Array, f: Array):
-    error = np.abs(found - numeric) - RELATIVE * np.abs(numeric)
-    wrong = error > ABSOLUTE * max(float(np.abs(numeric).max()), 1.0)
+    error = np.abs(found - numeric) - TUNING.relative * np.abs(numeric)
+    wrong = error > TUNING.absolute * max(float(np.abs(numeric).max()), 1.0)
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0])
         raise ValueError(

@@ -11,10 +11,11 @@ import numpy as np
 from ..base import Scalar
 from ..integrals.quadrature import QuadratureWarning
 from .methods import LATENT, possible
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Means and variances of f at which answers are tried, and their relative error.
-MEANS, VARIANCES, CLOSE = (-2.3, 0.2, 1.9), (0.0, 0.3, 4.0, 30.0), 1e-6
+#: Means and variances of f at which answers are tried.
+MEANS, VARIANCES = (-2.3, 0.2, 1.9), (0.0, 0.3, 4.0, 30.0)
 
 
 def check_moments(likelihood: Scalar) -> None:
@@ -51,7 +52,7 @@ def check_integrals(likelihood: Scalar) -> None:
             found, size = float(terms.sum()), float(np.abs(terms).sum())
             if not (np.isfinite(expected) and (np.abs(terms[ends]) <= 1e-10 * size).all()):
                 continue  # no moment, or a tail too long to sum
-            if abs(found - expected) > CLOSE * (10.0 * size + 1e-9 * mean**2):
+            if abs(found - expected) > TUNING.close * (10.0 * size + 1e-9 * mean**2):
                 raise ValueError(
                     f"{what} of {name} at f = {f:g} should be {expected:.6g}, and its density "
                     f"gives {found:.6g}"
@@ -81,7 +82,7 @@ def check_answers(likelihood: Scalar) -> None:
             )
         slow = _trusted(partial(getattr(Scalar, what), likelihood), m, v)
         for moment, one, other in zip(("mean", "variance"), found, slow or ()):  # type: ignore
-            wrong = np.isfinite(other) & ~np.isclose(one, other, rtol=CLOSE, atol=1e-12)
+            wrong = np.isfinite(other) & ~np.isclose(one, other, rtol=TUNING.close, atol=1e-12)
             if wrong.any():
                 i = int(np.argmax(wrong))
                 raise ValueError(
@@ -103,7 +104,7 @@ def check_predictive(likelihood: Scalar, y: Array) -> None:
                 f"of f of {v:g}: write one of its own"
             )
         slow = _trusted(partial(Scalar.log_predictive, likelihood), *given)
-        if slow is not None and not np.allclose(np.exp(found), np.exp(slow), CLOSE, 1e-9):  # type: ignore
+        if slow is not None and not np.allclose(np.exp(found), np.exp(slow), TUNING.close, 1e-9):  # type: ignore
             raise ValueError(
                 f"log_predictive of {name} is not the log of E[p(y | f)], f ~ N(m, {v:g})"
             )
