@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import collegium
-from collegium import kernels, observation
+from collegium import kernels, likelihoods
 from fuzz.estimators import CASES, fitted, target
 from fuzz.tables import table
 
@@ -21,10 +21,10 @@ MORE = table(12, 2, 4, ("uniform", "smooth", "one"), [0, 0, 0], 1.0)
 
 
 @dataclass(frozen=True)
-class Bell(observation.Scalar):
+class Bell(likelihoods.Scalar):
     """A likelihood of a user: normal noise of standard deviation `width`."""
 
-    support = "reals"
+    support = likelihoods.REALS
     width: float = 0.5
 
     def log_density(self, y, f):
@@ -164,7 +164,7 @@ def told(model, learns=True) -> list[str]:
 def _targets(model):
     if hasattr(model, "classes_"):
         return model.classes_[np.arange(MORE.y.size) % model.classes_.size]
-    y = MORE.counts if model.model_.likelihoods[0].support in ("counts", "positive") else MORE.y
+    y = MORE.counts if model.model_.likelihoods[0].support.low == 0.0 else MORE.y
     return y if model.y_ndim_ == 1 else np.column_stack([y, -y])
 
 

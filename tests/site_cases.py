@@ -28,11 +28,11 @@ LIKELIHOODS = {
 def targets(likelihood, f, rng):
     """y (n, c) drawn given f; three outliers where y is a number."""
     n = f.shape[0]
-    if likelihood.support == "signs":
+    if likelihood.support.name == "signs":
         return np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * f)), 1.0, -1.0)[:, None]
-    if likelihood.support == "classes":
+    if likelihood.support.name == "classes":
         return rng.integers(0, likelihood.latents, n)[:, None].astype(float)
-    if likelihood.support == "counts":
+    if likelihood.support.name == "counts":
         exposure = rng.uniform(0.3, 4.0, n)
         return np.stack([rng.poisson(exposure * np.exp(f)).astype(float), exposure], axis=1)
     y = f + 0.3 * rng.normal(size=n)

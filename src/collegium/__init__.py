@@ -18,7 +18,7 @@ from .numerics.version import __version__ as __version__
 from .rows.chunk import Chunk
 
 if TYPE_CHECKING:
-    from . import bases, combination, densities, dof, observation, plots, priors, selection
+    from . import bases, combining, densities, dof, likelihoods, plots, priors, selection
     from .combining.regressor import CommitteeOf
     from .committee.classifier import CommitteeClassifier
     from .committee.experts import ExpertsRegressor
@@ -64,13 +64,13 @@ __all__ = [
     "Sweeps",
     "Transductive",
     "bases",
-    "combination",
+    "combining",
     "densities",
     "dof",
     "kernels",
+    "likelihoods",
     "load",
     "normalise",
-    "observation",
     "plots",
     "priors",
     "selection",
@@ -104,7 +104,7 @@ ESTIMATORS = {
 }
 #: Modules that are imported when first asked for.
 MODULES = (
-    "bases", "combination", "datasets", "densities", "dof", "engines", "metrics", "observation",
+    "bases", "combining", "datasets", "densities", "dof", "engines", "likelihoods", "metrics",
     "plots", "priors", "selection",
 )  # fmt: skip
 

@@ -207,7 +207,7 @@ def _average(values, sample_weight, multioutput):
     return raw if multioutput == "raw_values" else float(_mean(raw, None))
 
 
-class Gaussian:
+class GaussianForecast:
     """N(μ, σ²) by ``predict(X, return_std=True)``: of a model that has no density of its own."""
 
     def __init__(self, model, X, y, **exposure):
@@ -260,7 +260,7 @@ def _forecast(estimator, X, y, **exposure):
         last, Xt = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     if hasattr(last, "log_density") and hasattr(last, "quantile"):
         return Own(last, Xt, y, **exposure)
-    return Gaussian(estimator, X, y, **exposure)
+    return GaussianForecast(estimator, X, y, **exposure)
 
 
 def _nlpd_loss(forecast, weight, _):

@@ -1,11 +1,14 @@
 """Experts combined query by query, and nested kriging, against slow code of each paper."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import reference
 from collegium.combining import nested_kriging as nested
+from collegium.combining import predictors
 from collegium.combining.pointwise import RULES, combine
 from collegium.combining.predictors import ExpertsPredictor, NestedKriging
 from collegium.engines import Serial, Threads
@@ -124,7 +127,7 @@ def test_a_rule_or_a_shape_that_is_wrong_is_named():
 @pytest.mark.parametrize("kept", [2**30, 0])
 @pytest.mark.parametrize("rule", ALL)
 def test_experts_are_exact_gps_on_the_chunks(problem, rule, kept, monkeypatch):
-    monkeypatch.setattr("collegium.combining.predictors.KEPT_BYTES", kept)
+    monkeypatch.setattr(predictors, "TUNING", replace(predictors.TUNING, kept_bytes=kept))
     found = ExpertsPredictor.of(committee(problem), rule).predict(problem.Xs, Serial())
     chunks = list(problem.chunks)
     if rule == "grbcm":  # experts on D_c and their own rows

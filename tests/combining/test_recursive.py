@@ -10,7 +10,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import reference
 from collegium.answers import local
-from collegium.combining.joint import Gaussian, bayesian
+from collegium.combining.joint import JointGaussian, bayesian
 from collegium.combining.recursive import OnlineCommittee, OnlineMoments
 from collegium.kernels import RBF, Matern12, Matern32
 from collegium.messages.basis import Anchors
@@ -22,7 +22,7 @@ from collegium.rows.chunk import Chunk
 def by_moments(problem):
     """Eqs 4-5."""
     found = reference.modules(problem.kernel, problem.noise, problem.chunks, problem.Xs)
-    return bayesian([Gaussian(*module) for module in found], problem.kernel.value(problem.Xs))
+    return bayesian([JointGaussian(*module) for module in found], problem.kernel.value(problem.Xs))
 
 
 def by_messages(problem):
@@ -32,14 +32,14 @@ def by_messages(problem):
     messages = [Block(problem.noise).send(basis, chunk) for chunk in problem.chunks]
     belief = normalise(sum(messages, start=basis.prior(p)))
     mean = local.predict_global(basis, belief, problem.Xs).mean
-    return Gaussian(mean, local.covariance_global(basis, belief, problem.Xs))
+    return JointGaussian(mean, local.covariance_global(basis, belief, problem.Xs))
 
 
 def by_online_moments(problem):
     """Sec. 7.1."""
     state = OnlineMoments.start(problem.kernel.value(problem.Xs), problem.chunks[0].y.shape[1])
     for module in reference.modules(problem.kernel, problem.noise, problem.chunks, problem.Xs):
-        state = state.add(Gaussian(*module))
+        state = state.add(JointGaussian(*module))
     return state.posterior()
 
 
@@ -206,7 +206,7 @@ def test_modules_that_know_nothing_leave_the_prior_to_rounding():
     P = RBF(1.0, 0.7).value(np.random.default_rng(0).normal(size=(12, 2)))
     state = OnlineMoments.start(P)
     for i in range(30):
-        state = state.add(Gaussian(np.zeros(12), (1.0 + 1e-14 * (-1) ** i) * P))
+        state = state.add(JointGaussian(np.zeros(12), (1.0 + 1e-14 * (-1) ** i) * P))
     found = state.posterior().covariance
     assert np.linalg.eigvalsh(P - found).min() > -1e-9
     assert_allclose(found, P, atol=1e-6)

@@ -9,10 +9,10 @@ from scipy.special import expit
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
-from collegium import CommitteeClassifier, CommitteeRegressor, kernels, observation
-from collegium.pipeline.swept import system as latent_fitting as latent
+from collegium import CommitteeClassifier, CommitteeRegressor, kernels, likelihoods
 from collegium.interface.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
+from collegium.pipeline.swept import system as latent
 
 
 def banana(n=900, seed=0, share=1.0):
@@ -173,7 +173,7 @@ def test_a_stream_keeps_its_likelihood(size):
         model.set_params(likelihood="probit").partial_fit(X, y)
     given = {"kernel": kernels.RBF(), "learn": False, "random_state": 0, **size}
     counts = CommitteeRegressor(likelihood="poisson", **given).partial_fit(X, y == "elm")
-    for other in ("student-t", "gaussian", observation.Gaussian(0.1)):
+    for other in ("student-t", "gaussian", likelihoods.Gaussian(0.1)):
         noise = 0.1 if isinstance(other, str) else "constant"
         with pytest.raises(ValueError, match="is not that of earlier calls"):
             counts.set_params(likelihood=other, noise=noise).partial_fit(X, y == "elm")
@@ -182,10 +182,10 @@ def test_a_stream_keeps_its_likelihood(size):
         normal.set_params(likelihood="student-t").partial_fit(X, X[:, 0])
 
 
-class OwnLogit(observation.Scalar):
+class OwnLogit(likelihoods.Scalar):
     """As `Logit`, by no closed form."""
 
-    support = "signs"
+    support = likelihoods.SIGNS
 
     def log_density(self, y, f):
         return -np.logaddexp(0.0, -y[..., 0] * f)
@@ -201,7 +201,7 @@ class OwnLogit(observation.Scalar):
         return 1.0 - self.mean(f) ** 2
 
 
-observation.Observation.registry.remove(OwnLogit)
+likelihoods.Observation.registry.remove(OwnLogit)
 
 
 @pytest.mark.diagonal
@@ -209,10 +209,10 @@ observation.Observation.registry.remove(OwnLogit)
 def test_likelihoods_of_labels_may_be_objects_and_your_own(K):
     X, y = labelled(60, K=K)
     plain = classifier().fit(X, y)
-    for link in (observation.Logit(), OwnLogit()):
+    for link in (likelihoods.Logit(), OwnLogit()):
         model = classifier(likelihood=link).fit(X, y)
         assert_same_answers(model, plain, queries(), rtol=1e-6)
-    soft = classifier(likelihood=observation.Softmax()).fit(X, y)
+    soft = classifier(likelihood=likelihoods.Softmax()).fit(X, y)
     assert_same_answers(soft, classifier(likelihood="softmax").fit(X, y), queries(), rtol=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -221,11 +221,11 @@ def test_likelihoods_of_labels_may_be_objects_and_your_own(K):
 
 def test_likelihoods_that_are_not_of_labels_are_refused():
     X, y = labelled(40)
-    for given in (observation.Poisson(), observation.StudentT(), 3, observation.Scalar()):
+    for given in (likelihoods.Poisson(), likelihoods.StudentT(), 3, likelihoods.Scalar()):
         with pytest.raises(ValueError, match="labels ±1"):
             classifier(likelihood=given).fit(X, y)
     with pytest.raises(ValueError, match=r"give an instance, Logit\(\)"):
-        classifier(likelihood=observation.Logit).fit(X, y)
+        classifier(likelihood=likelihoods.Logit).fit(X, y)
 
 
 # --- what is said and checked ---------------------------------------------------------------------

@@ -10,7 +10,7 @@ from scipy.stats import nbinom, poisson
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from collegium import CommitteeRegressor, Sweeps, kernels, observation
+from collegium import CommitteeRegressor, Sweeps, kernels, likelihoods
 from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_rows, state, truth
 
 pytestmark = pytest.mark.filterwarnings("ignore:the rows came with exposures")
@@ -102,7 +102,7 @@ def test_gaussian_noise_as_a_likelihood_is_the_gaussian_committee(variant):
     if variant == "exact":
         chosen["partition"] = np.zeros(60)
     plain = CommitteeRegressor(noise=0.07, **chosen).fit(X, y)
-    own = CommitteeRegressor(likelihood=observation.Gaussian(0.07), **chosen).fit(X, y)
+    own = CommitteeRegressor(likelihood=likelihoods.Gaussian(0.07), **chosen).fit(X, y)
     assert own.n_chunks_ == plain.n_chunks_ == (1 if variant == "exact" else 4)
     Xs = queries()
     assert_allclose(answers(own, Xs), answers(plain, Xs), rtol=1e-8)
@@ -110,7 +110,7 @@ def test_gaussian_noise_as_a_likelihood_is_the_gaussian_committee(variant):
         a, b = (m.predict(Xs, return_cov=True, level=level)[1] for m in (own, plain))
         assert_allclose(a, b, rtol=1e-6, atol=1e-10)
     assert_allclose(own.log_evidence_, plain.log_evidence_, rtol=1e-9)
-    assert own.noise_ == 0.07 and own.likelihood_ == observation.Gaussian(0.07)
+    assert own.noise_ == 0.07 and own.likelihood_ == likelihoods.Gaussian(0.07)
     assert own.n_sweeps_ <= 2 and plain.n_sweeps_ == 1 and plain.change_ == 0.0
 
 
@@ -119,9 +119,9 @@ def test_many_degrees_of_freedom_are_gaussian_noise():
     y = y - np.median(y)
     chosen = {"kernel": KERNEL, "learn": False, "partition": np.arange(60) % 4, "random_state": 0}
     chosen |= {"anchors": queries(10, seed=9), "sweeps": Sweeps(30, 1e-10)}
-    light = observation.StudentT(dof=1e7, noise=0.07)
+    light = likelihoods.StudentT(dof=1e7, noise=0.07)
     one = CommitteeRegressor(likelihood=light, **chosen).fit(X, y)
-    other = CommitteeRegressor(likelihood=observation.Gaussian(0.07), **chosen).fit(X, y)
+    other = CommitteeRegressor(likelihood=likelihoods.Gaussian(0.07), **chosen).fit(X, y)
     assert_allclose(answers(one, queries()), answers(other, queries()), rtol=1e-5)
     assert_allclose(one.log_evidence_, other.log_evidence_, rtol=1e-5)
 
@@ -195,7 +195,7 @@ def test_intervals_of_counts_are_whole_numbers_with_enough_between_them():
 
 def test_bars_of_heavy_tails_at_both_levels():
     X, y = heavy(80)
-    model = CommitteeRegressor(**{**HEAVY, "likelihood": observation.StudentT(dof=3.5)}).fit(X, y)
+    model = CommitteeRegressor(**{**HEAVY, "likelihood": likelihoods.StudentT(dof=3.5)}).fit(X, y)
     Xs = queries()
     mean, std = model.predict(Xs, return_std=True, level="function")
     _, noisy = model.predict(Xs, return_std=True)
@@ -213,7 +213,7 @@ def test_bars_of_heavy_tails_at_both_levels():
     functions = model.sample_y(Xs, 40_000, 2, level="function")
     assert_allclose(np.cov(functions), C, atol=0.05 * C.max())
     assert np.isinf(
-        CommitteeRegressor(**{**HEAVY, "likelihood": observation.StudentT(dof=1.5)})
+        CommitteeRegressor(**{**HEAVY, "likelihood": likelihoods.StudentT(dof=1.5)})
         .fit(X, y).predict(Xs, return_std=True)[1]
     ).all()  # fmt: skip
 
@@ -271,7 +271,7 @@ def test_learning_does_not_depend_on_units():
     assert_allclose(other.kernel_.length_scale, one.kernel_.length_scale, rtol=1e-3)
     assert_allclose(other.predict(queries()), 1e3 * one.predict(queries()) - 50.0, rtol=1e-4)
     own = [
-        CommitteeRegressor(likelihood=observation.Gaussian(a * a), random_state=0).fit(X, a * y)
+        CommitteeRegressor(likelihood=likelihoods.Gaussian(a * a), random_state=0).fit(X, a * y)
         for a in (1.0, 1e4)
     ]
     assert_allclose(own[1].noise_, 1e8 * own[0].noise_, rtol=1e-2)
@@ -295,7 +295,7 @@ def test_intervals_cover_what_they_promise(learnt):
 def test_intervals_cover_functions_and_observations_from_the_prior(given):
     """Over functions drawn from the prior; of counts at least what is asked."""
     rng, inside = np.random.default_rng(8), []
-    likelihood = observation.Poisson() if given is COUNTS else observation.StudentT(4.0, 0.05)
+    likelihood = likelihoods.Poisson() if given is COUNTS else likelihoods.StudentT(4.0, 0.05)
     centre = np.log(3.0) if given is COUNTS else 0.0
     for _ in range(20):
         X = rng.uniform(-2.0, 2.0, (100, 2))
@@ -599,7 +599,7 @@ def test_what_fails_changes_nothing(given, monkeypatch):
 def test_labels_are_a_likelihood_too():
     X, _, _ = counts(80)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    model = CommitteeRegressor(kernels.RBF(4.0, 1.0), likelihood=observation.Logit(), learn=False)
+    model = CommitteeRegressor(kernels.RBF(4.0, 1.0), likelihood=likelihoods.Logit(), learn=False)
     model.fit(X, y)
     mean, std = model.predict([[1.5, 0.0], [-1.5, 0.0]], return_std=True)
     assert mean[0] > 0.6 and mean[1] < -0.6
@@ -615,7 +615,7 @@ X, Y = counts(30)[:2]
 
 @pytest.mark.parametrize("arguments, message", [
     ({"likelihood": "poisson", "noise": 0.1}, "noise means nothing with likelihood='poisson'"),
-    ({"likelihood": observation.Gaussian(), "noise": 0.1}, "noise means nothing"),
+    ({"likelihood": likelihoods.Gaussian(), "noise": 0.1}, "noise means nothing"),
     ({"likelihood": "poisson", "kernel": KERNEL + kernels.White(), }, "White"),
     ({"likelihood": "student-t", "refine": "cg"}, "refine='cg' needs likelihood='gaussian'"),
     ({"likelihood": "student-t", "learn": "anchored"}, "learn='anchored' needs"),
@@ -625,12 +625,12 @@ X, Y = counts(30)[:2]
     ({"likelihood": "student-t", "learn": False, "kernel": KERNEL}, "learn=False needs both"),
     ({"likelihood": "student-t", "learn": False, "noise": 1.0}, "learn=False needs a kernel"),
     ({"likelihood": "poisson", "learn": False}, "learn=False needs a kernel"),
-    ({"likelihood": observation.StudentT(fixed=("noise",)), "noise": 1.0}, "given twice"),
+    ({"likelihood": likelihoods.StudentT(fixed=("noise",)), "noise": 1.0}, "given twice"),
     ({"likelihood": "poisson", "sweeps": 0}, "sweeps=0"),
     ({"likelihood": "poisson", "sweeps": Sweeps(schedule="all")}, "schedule of .*'all'"),
     ({"likelihood": "poisson", "sweeps": Sweeps(tol=-1.0)}, "tol of .*-1.0"),
     ({"likelihood": "gaussian", "sweeps": 4}, "sweeps means nothing"),
-    ({"likelihood": observation.Scalar()}, "likelihood=Scalar"),
+    ({"likelihood": likelihoods.Scalar()}, "likelihood=Scalar"),
 ])  # fmt: skip
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_arguments_that_mean_nothing_are_named(arguments, message, method):

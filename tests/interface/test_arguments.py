@@ -14,7 +14,7 @@ from collegium import (
     Sweeps,
     Transductive,
     kernels,
-    observation,
+    likelihoods,
 )
 from collegium.engines import Serial
 from estimator_cases import GIVEN, KERNEL, NOISE, committee, queries, rows
@@ -28,7 +28,7 @@ BAD = {
         *(Transductive(size) for size in ("five", 0, None)),
         *(Transductive(screening=s) for s in (-1e-3, 1.0, np.nan, None, "auto", True, [0.1])),
     ],
-    "likelihood": ["normal", None, 1, ["poisson"], observation.Softmax(), observation.Poisson],
+    "likelihood": ["normal", None, 1, ["poisson"], likelihoods.Softmax(), likelihoods.Poisson],
     "partition": [
         "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
         np.array([1, "a", None] * 10, dtype=object),

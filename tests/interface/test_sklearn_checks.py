@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from collegium import CommitteeRegressor, ExpertsRegressor, Transductive, kernels, observation
+from collegium import CommitteeRegressor, ExpertsRegressor, Transductive, kernels, likelihoods
 
 COMMITTEE = {"chunk_size": 5, "anchors": 5, "random_state": 0}
 GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
@@ -22,7 +22,7 @@ OTHERS = [
     CommitteeRegressor(likelihood="student-t", random_state=0),
     CommitteeRegressor(likelihood="student-t", noise=0.5, learn=False, **GIVEN, **COMMITTEE),
     CommitteeRegressor(likelihood="student-t", noise=0.5, inference="transductive", **COMMITTEE),
-    CommitteeRegressor(likelihood=observation.Gaussian(0.3), n_local=0, **COMMITTEE),
+    CommitteeRegressor(likelihood=likelihoods.Gaussian(0.3), n_local=0, **COMMITTEE),
     ExpertsRegressor(combination="grbcm", chunk_size=5, communication=5, random_state=0),
     ExpertsRegressor(combination="rbcm", chunk_size=5, random_state=0),
     ExpertsRegressor(combination="npae", chunk_size=5, random_state=0),

@@ -12,7 +12,7 @@ from collegium import (
     Select,
     SparseGPRegressor,
     kernels,
-    observation,
+    likelihoods,
 )
 from estimator_cases import VARIANTS, assert_plain, committee, queries, rows
 
@@ -65,7 +65,7 @@ def test_the_walk_finds_what_does_not_belong():
     NystromRegressor(anchors=30, noise=0.5, random_state=0),
     *(
         CommitteeRegressor(**{"likelihood": one, "chunk_size": 20, "anchors": 9, **way})
-        for one in ("poisson", "student-t", observation.Gaussian())
+        for one in ("poisson", "student-t", likelihoods.Gaussian())
         for way in ({}, {"n_local": 0}, {"inference": "transductive"}, {"chunk_size": 80})
     ),
     ExpertsRegressor(combination="grbcm", chunk_size=10, random_state=0),

@@ -449,7 +449,7 @@ def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     found = start(likelihood, Z, kernel=kernel, expert=expert).join(chunks)
     found = converged(found, max_sweeps=6)
     assert np.isfinite(found.log_evidence) and found.modes_found
-    size = {"reals": np.abs(y).max(), "counts": np.log1p(y.max())}.get(likelihood.support, 0.0)
+    size = {"reals": np.abs(y).max(), "counts": np.log1p(y.max())}.get(likelihood.support.name, 0.0)
     most = 3.0 * size + 10.0 * np.sqrt(variance)  # latent means overshoot between rows
     Xs = np.concatenate([X[:5], [[0.0, 0.0], [50.0, -50.0]]])
     for k, answer in enumerate(predictors(found, 8)):

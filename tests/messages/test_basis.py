@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 import reference
 from collegium import kernels
-from collegium.combining.joint import Gaussian, bayesian
-from collegium.combining.linearised import basis_gaussian, laplace, linearised
+from collegium.combining.jacobians import basis_gaussian, laplace, linearised
+from collegium.combining.joint import JointGaussian, bayesian
 from collegium.messages.basis import Anchors, Features
 from collegium.messages.experts import Block, Projected
 from collegium.messages.message import normalise
@@ -197,7 +197,7 @@ def test_a_gaussian_of_the_prior_has_the_prior_moments(problem):
     basis, _ = problem
     Xq = asked(6)
     prior = basis_gaussian(basis, normalise(basis.prior(2)), Xq)
-    assert isinstance(prior, Gaussian)
+    assert isinstance(prior, JointGaussian)
     S0 = basis.factor @ basis.factor.T
     assert_allclose(prior.mean, bumps(Xq) @ basis.mean, rtol=1e-12)
     assert_allclose(prior.covariance, bumps(Xq) @ S0 @ bumps(Xq).T, rtol=1e-11, atol=1e-12)

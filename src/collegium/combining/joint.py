@@ -19,61 +19,55 @@ import numpy as np
 
 from ..messages.message import Belief, Message, normalise
 from ..numerics import linalg
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Directions with a smaller share of the prior's variance are excluded by it.
-NEGLIGIBLE = 1e-12
-#: The same for a member with a prior of its own: where the committee's prior is wider, rounding
-#: of its covariance is multiplied by the square of the inverse share.
-OWN_NEGLIGIBLE = 1e-8
-#: Rounding of a covariance, relative to the prior variances: smaller variances count as this.
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
-    """A joint prediction of f, noise left out, at q points: N(mean, covariance)."""
+class JointGaussian:
+    """A joint prediction of f, without noise, at q points: N(mean, covariance)."""
 
     mean: Array  # (q,) or (q, p)
     covariance: Array  # (q, q)
 
 
 def bayesian(
-    predictions: Sequence[Gaussian],
-    prior: Array | Gaussian,
+    predictions: Sequence[JointGaussian],
+    prior: Array | JointGaussian,
     prior_mean: float | Array = 0.0,
     *,
-    priors: Sequence[Gaussian] | None = None,
-) -> Gaussian:
+    priors: Sequence[JointGaussian] | None = None,
+) -> JointGaussian:
     """p(f) Π p(f | Dᵢ)/pᵢ(f): multiply posteriors, count the prior once.
 
-    prior: covariance (q, q), with `prior_mean`, or a Gaussian.
-    priors: the prior of each predictor; left out, all have `prior`, and
+    prior: covariance (q, q), with `prior_mean`, or a JointGaussian.
+    priors: the prior of each predictor; by default all have `prior`, and
     this is Tresp (2000), eqs 4–5: cov⁻¹ = Σ covᵢ⁻¹ − (M−1)P⁻¹. Where priors differ, directions
     that a predictor's own prior all but excludes are left to the others.
     """
     q, p = _shape(predictions)
-    if isinstance(prior, Gaussian):
+    if isinstance(prior, JointGaussian):
         if np.any(np.asarray(prior_mean) != 0.0):
-            raise ValueError("prior_mean is given twice: `prior` is a Gaussian and has a mean")
+            raise ValueError("prior_mean is given twice: `prior` is a JointGaussian and has a mean")
         prior_mean, prior = prior.mean, prior.covariance
-    common = Gaussian(_columns(prior_mean, q, p, "prior_mean"), _covariance(prior, q, "prior"))
+    common = JointGaussian(_columns(prior_mean, q, p, "prior_mean"), _covariance(prior, q, "prior"))
     given = _checked_all(predictions, common.covariance)
     if priors is not None and len(priors) != len(given):
         raise ValueError(f"priors has {len(priors)} Gaussians for {len(given)} predictions")
-    coordinates = _Coordinates.of(common.covariance, NEGLIGIBLE)
+    coordinates = _Coordinates.of(common.covariance, TUNING.negligible)
     r = coordinates.root.shape[1]
     rows = np.eye(r, r + p)  # the prior's rows: v = 0, each to a deviation of one
     for i, prediction in enumerate(given):
         start = common if priors is None else _checked(priors[i], f"priors[{i}]", q, p)
         same = np.array_equal(start.covariance, common.covariance)
-        own = coordinates if same else _Coordinates.of(start.covariance, OWN_NEGLIGIBLE)
+        own = coordinates if same else _Coordinates.of(start.covariance, TUNING.own_negligible)
         T = None if same else own.inverse @ coordinates.root
         rows = _reduced(rows, own.message(prediction, start.mean, common.mean, T))
     return _answer(coordinates, common.mean, rows, np.ndim(predictions[0].mean))
 
 
-def independent(predictions: Sequence[Gaussian]) -> Gaussian:
+def independent(predictions: Sequence[JointGaussian]) -> JointGaussian:
     """(Σ covᵢ⁻¹)⁻¹ Σ covᵢ⁻¹ fᵢ: unbiased, independent estimators; `bayesian` without a prior.
 
     Where all are certain, their means are averaged.
@@ -81,14 +75,14 @@ def independent(predictions: Sequence[Gaussian]) -> Gaussian:
     given = _checked_all(predictions, *[g.covariance for g in predictions])
     centre = np.mean([g.mean for g in given], axis=0)
     # Every covariance lies below their sum, which takes the prior's place as a scale.
-    coordinates = _Coordinates.of(np.sum([g.covariance for g in given], axis=0), NEGLIGIBLE)
+    coordinates = _Coordinates.of(np.sum([g.covariance for g in given], axis=0), TUNING.negligible)
     rows = np.empty((0, coordinates.root.shape[1] + centre.shape[1]))
     for each in given:
         rows = _reduced(rows, coordinates.message(each, None, centre))
     return _answer(coordinates, centre, rows, np.ndim(predictions[0].mean))
 
 
-def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
+def correlated(means: Sequence[Array], covariance: Array) -> JointGaussian:
     """Best linear unbiased combination of M estimators with a joint covariance Ω (Mq, Mq).
 
     A = (IᵀΩ⁻¹I)⁻¹IᵀΩ⁻¹, I the identity of the q points stacked M times.
@@ -116,7 +110,7 @@ def correlated(means: Sequence[Array], covariance: Array) -> Gaussian:
     belief = _normalised(linalg.gram(A.T), A.T @ b)
     mean = unit[:q, None] * belief.mean
     spread = belief.spread(np.diag(sd))  # points that all are certain of stay certain
-    return Gaussian(mean.reshape(shape), linalg.gram(spread.T))
+    return JointGaussian(mean.reshape(shape), linalg.gram(spread.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +123,7 @@ class _Coordinates:
 
     root: Array  # B  (q, r)
     inverse: Array  # A  (r, q)
-    rounding: Array  # variance in v that may be rounding: ROUNDING/E  (r,)
+    rounding: Array  # variance in v that may be rounding, rounding/E  (r,)
 
     @classmethod
     def of(cls, covariance: Array, negligible: float) -> _Coordinates:
@@ -138,10 +132,10 @@ class _Coordinates:
         E, Q = np.linalg.eigh(covariance / unit / unit[:, None])
         kept = E > max(negligible, E.size * np.finfo(float).eps)
         E, Q = E[kept], Q[:, kept]
-        return cls(sd[:, None] * Q * np.sqrt(E), (Q / np.sqrt(E)).T / unit, ROUNDING / E)
+        return cls(sd[:, None] * Q * np.sqrt(E), (Q / np.sqrt(E)).T / unit, TUNING.rounding / E)
 
     def message(
-        self, given: Gaussian, prior_mean: Array | None, centre: Array, T: Array | None = None
+        self, given: JointGaussian, prior_mean: Array | None, centre: Array, T: Array | None = None
     ) -> Array:
         """Message of N(m, S) about v as rows [A, b]: Av = b, each to a deviation of one.
 
@@ -158,8 +152,8 @@ class _Coordinates:
         precision = 1.0 / s
         if prior_mean is not None:
             precision = np.where(s < 1.0 - rounding, precision - 1.0, 0.0)
-        # Precision beyond 1/ROUNDING is no information.
-        share = 1.0 / np.maximum(ROUNDING * precision * (W**2).sum(axis=1), 1.0)
+        # Precision beyond 1/rounding is no information.
+        share = 1.0 / np.maximum(TUNING.rounding * precision * (W**2).sum(axis=1), 1.0)
         shift = U.T @ (self.inverse @ (given.mean - origin)) / s[:, None]
         shift = shift - precision[:, None] * (U.T @ (self.inverse @ (centre - origin)))
         some = precision > 0.0
@@ -175,13 +169,13 @@ def _reduced(rows: Array, more: Array) -> Array:
     return np.asarray(np.linalg.qr(np.vstack([rows, more]), mode="r"))
 
 
-def _answer(coordinates: _Coordinates, centre: Array, rows: Array, ndim: int) -> Gaussian:
+def _answer(coordinates: _Coordinates, centre: Array, rows: Array, ndim: int) -> JointGaussian:
     """f = centre + Bv, Rv = c to a deviation of one: mean centre + BR⁻¹c, covariance BR⁻¹R⁻ᵀBᵀ."""
     r = coordinates.root.shape[1]
     L = np.ascontiguousarray(rows[:r, :r].T)
     mean = centre + coordinates.root @ linalg.solve_upper(L, rows[:r, r:])
     spread = linalg.solve_lower(L, np.ascontiguousarray(coordinates.root.T))
-    return Gaussian(mean[:, 0] if ndim == 1 else mean, linalg.gram(spread.T))
+    return JointGaussian(mean[:, 0] if ndim == 1 else mean, linalg.gram(spread.T))
 
 
 def _normalised(precision: Array, shift: Array) -> Belief:
@@ -196,12 +190,12 @@ def _symmetric(A: Array) -> Array:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
-    """Number of points and outputs, the same for all predictions."""
+def _shape(predictions: Sequence[JointGaussian]) -> tuple[int, int]:
+    """Number of points and outputs, equal in all predictions."""
     if len(predictions) == 0:
         raise ValueError("predictions is empty: give at least one")
-    if not all(isinstance(given, Gaussian) for given in predictions):
-        raise ValueError("predictions must be a list of Gaussian(mean, covariance)")
+    if not all(isinstance(given, JointGaussian) for given in predictions):
+        raise ValueError("predictions must be a list of JointGaussian(mean, covariance)")
     shape = np.shape(predictions[0].mean)
     if len(shape) not in (1, 2):
         raise ValueError(f"predictions[0].mean has shape {shape}, not (q,) or (q, p)")
@@ -214,22 +208,22 @@ def _shape(predictions: Sequence[Gaussian]) -> tuple[int, int]:
     return shape[0], shape[1] if len(shape) == 2 else 1
 
 
-def _checked_all(predictions: Sequence[Gaussian], *sizes: Array) -> list[Gaussian]:
+def _checked_all(predictions: Sequence[JointGaussian], *sizes: Array) -> list[JointGaussian]:
     """Check means (q, p) and covariances; rounding errors are relative to `sizes`."""
     q, p = _shape(predictions)
     size = max(float(np.abs(each).max(initial=0.0)) for each in sizes)
     return [_checked(given, f"predictions[{i}]", q, p, size) for i, given in enumerate(predictions)]
 
 
-def _checked(given: Gaussian, name: str, q: int, p: int, size: float = 0.0) -> Gaussian:
-    return Gaussian(
+def _checked(given: JointGaussian, name: str, q: int, p: int, size: float = 0.0) -> JointGaussian:
+    return JointGaussian(
         _columns(given.mean, q, p, f"{name}.mean"),
         _covariance(given.covariance, q, f"{name}.covariance", size),
     )
 
 
 def _columns(mean: float | Array, q: int, p: int, name: str) -> Array:
-    """A mean as (q, p); one value, or one a point, counts for all outputs."""
+    """Return a mean as (q, p); one value, or one per point, serves all outputs."""
     values = np.asarray(mean, dtype=float)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has values that are not finite")

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..transforms.warping import Warping
 from . import pointwise
-from .joint import Gaussian, bayesian, independent
-from .linearised import linearised
+from .jacobians import linearised
+from .joint import JointGaussian, bayesian, independent
+from .tuning import TUNING
 
 Array = np.ndarray
 #: Combinations of all queries together, and query by query.
@@ -28,13 +29,13 @@ POINTWISE = tuple(rule for rule in pointwise.RULES if rule not in ("bcm", "grbcm
 class Member:
     """One output of one estimator at q points, in the units of y."""
 
-    posterior: Gaussian  # of the function: without noise
-    prior: Gaussian  # of the function, before any row
+    posterior: JointGaussian  # of the function: without noise
+    prior: JointGaussian  # of the function, before any row
     noise: float  # variance of an observation about the function
 
 
 def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
-    """Posterior, prior and noise of a fitted estimator at X: one `Member` an output.
+    """Posterior, prior and noise of a fitted estimator at X: one `Member` per output.
 
     weight: the number of its training rows, or the sum of their weights. A linear model does not
     store it; without it the level of the model counts as exact.
@@ -93,7 +94,7 @@ def check_members(pairs) -> list[tuple]:
 
 
 def weight_name(name: str, estimator, weight: Array | None) -> str:
-    """The argument of a member's `fit` that takes weights: of a pipeline, that of its last step."""
+    """Name the argument of a member's `fit` that takes weights; a pipeline's is its last step's."""
     prefix, last = "", estimator
     while _is(last, "Pipeline"):
         step, last = last.steps[-1]
@@ -116,17 +117,17 @@ def _refusal(estimator) -> str:
     )
 
 
-def combined(rule: str, members: Sequence[Member]) -> Gaussian:
+def combined(rule: str, members: Sequence[Member]) -> JointGaussian:
     """Combine the members of one output jointly; the prior is the average of theirs."""
     posteriors, priors = [m.posterior for m in members], [m.prior for m in members]
     if rule == "independent":
         return independent(posteriors)
-    return bayesian(posteriors, average(priors), priors=priors)
+    return bayesian(posteriors, average_prior(priors), priors=priors)
 
 
 def query_by_query(rule: str, members: Sequence[Member]) -> tuple[Array, Array]:
     """Means and variances (q,) of one output by a rule of `pointwise`."""
-    prior = average([m.prior for m in members])
+    prior = average_prior([m.prior for m in members])
     means = np.array([m.posterior.mean for m in members]) - prior.mean
     variances = np.array([np.maximum(m.posterior.covariance.diagonal(), 0.0) for m in members])
     mean, variance = pointwise.combine(
@@ -137,20 +138,20 @@ def query_by_query(rule: str, members: Sequence[Member]) -> tuple[Array, Array]:
     return prior.mean + mean, variance
 
 
-def average(priors: Sequence[Gaussian]) -> Gaussian:
+def average_prior(priors: Sequence[JointGaussian]) -> JointGaussian:
     """Average means and covariances; equal covariances are kept to the last bit."""
     first = priors[0]
     mean = np.mean([prior.mean for prior in priors], axis=0)
     if all(np.array_equal(prior.covariance, first.covariance) for prior in priors):
-        return Gaussian(mean, first.covariance)
-    return Gaussian(mean, np.mean([prior.covariance for prior in priors], axis=0))
+        return JointGaussian(mean, first.covariance)
+    return JointGaussian(mean, np.mean([prior.covariance for prior in priors], axis=0))
 
 
 # --- kinds of estimators --------------------------------------------------------------------------
 
 
 def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
-    """The last step's prediction at the transformed queries."""
+    """Ask the last step at the transformed queries."""
     if not _is(estimator, "Pipeline"):
         return None
     for _, step in estimator.steps[:-1]:
@@ -160,7 +161,7 @@ def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
 
 
 def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
-    """scikit-learn's GP: its covariance has the kernel's white noise on the diagonal.
+    """Take the kernel's white noise off the diagonal of scikit-learn's GP.
 
     K(X, X') of two sets of rows has none of it. `alpha` is noise of the training rows alone.
     """
@@ -176,8 +177,8 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
     mean, covariances = _outputs(mean, covariance)
     return [
         Member(
-            Gaussian(mean[:, j], covariances[j] - np.diag(white * scale2[j])),
-            Gaussian(np.full(X.shape[0], centre[j]), K * scale2[j]),
+            JointGaussian(mean[:, j], covariances[j] - np.diag(white * scale2[j])),
+            JointGaussian(np.full(X.shape[0], centre[j]), K * scale2[j]),
             float(noise * scale2[j]),
         )
         for j in range(mean.shape[1])
@@ -185,7 +186,7 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
 
 
 def own(estimator, X: Array, weight: float) -> list[Member] | None:
-    """Regressors of this library that have a kernel; outputs differ in the size of their prior."""
+    """Accept our regressors that have a kernel; outputs differ in the size of their prior."""
     if not (_ours(estimator) and hasattr(estimator, "kernel_")):
         return None
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, level="function"))
@@ -197,8 +198,8 @@ def own(estimator, X: Array, weight: float) -> list[Member] | None:
     noise = np.broadcast_to(estimator.noise_, centre.shape)
     return [
         Member(
-            Gaussian(mean[:, j], covariances[j]),
-            Gaussian(np.full(X.shape[0], centre[j]), K * (scale[j] / scale[0]) ** 2),
+            JointGaussian(mean[:, j], covariances[j]),
+            JointGaussian(np.full(X.shape[0], centre[j]), K * (scale[j] / scale[0]) ** 2),
             float(noise[j]),
         )
         for j in range(centre.size)
@@ -208,8 +209,10 @@ def own(estimator, X: Array, weight: float) -> list[Member] | None:
 def _transformed(
     estimator, X: Array, mean: Array, covariances: Sequence[Array], warping: Warping
 ) -> list[Member]:
-    """The same where X or y are transformed: priors are taken back as answers are, and the noise
-    is what an observation varies more than the function, on average over the queries."""
+    """Return the members where X or y are transformed: priors are transformed back like answers.
+
+    The noise is the variance of an observation less that of the function, averaged over queries.
+    """
     scaling = estimator.scaling_
     K = estimator.kernel_.value(warping.places(np.asarray(X, dtype=float)))
     sd = np.sqrt(K.diagonal())[:, None] * (scaling.scale / scaling.scale[0])
@@ -220,8 +223,8 @@ def _transformed(
     noise = np.maximum(y_sd**2 - f_sd**2, 0.0).mean(axis=0)
     return [
         Member(
-            Gaussian(mean[:, j], covariances[j]),
-            Gaussian(before[:, j], K * np.outer(ratio[:, j], ratio[:, j])),
+            JointGaussian(mean[:, j], covariances[j]),
+            JointGaussian(before[:, j], K * np.outer(ratio[:, j], ratio[:, j])),
             float(noise[j]),
         )
         for j in range(mean.shape[1])
@@ -248,8 +251,8 @@ def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
     before = linearised(np.full(X.shape[0], level), J, np.diag(1.0 / precision[kept]))
     if estimator.fit_intercept and np.isfinite(weight):
         noise = 1.0 / estimator.alpha_
-        after = Gaussian(after.mean, after.covariance + noise / weight)
-        before = Gaussian(before.mean, before.covariance + 1e4 * noise)
+        after = JointGaussian(after.mean, after.covariance + noise / weight)
+        before = JointGaussian(before.mean, before.covariance + TUNING.flat_prior * noise)
     return [Member(after, before, float(1.0 / estimator.alpha_))]
 
 
@@ -282,7 +285,7 @@ def with_jacobian(estimator, X: Array, weight: float) -> list[Member] | None:
 
 
 def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
-    """Any estimator with joint predictions and a `prior` method; a committee too."""
+    """Accept any estimator with joint predictions and a `prior` method; a committee too."""
     if not callable(getattr(estimator, "prior", None)):
         return None
     level = {"level": "function"} if _ours(estimator) else {}
@@ -291,8 +294,8 @@ def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
     noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])
     return [
         Member(
-            Gaussian(mean[:, j], covariances[j]),
-            Gaussian(prior_mean[:, j], prior_covariances[j]),
+            JointGaussian(mean[:, j], covariances[j]),
+            JointGaussian(prior_mean[:, j], prior_covariances[j]),
             float(noise[j]),
         )
         for j in range(mean.shape[1])

@@ -5,7 +5,7 @@ Expert i predicts Mᵢ = wᵢᵀyᵢ, wᵢ = (K + Ψ)⁻¹k(Xᵢ, x*). Under the
     cov(Mᵢ, f*) = wᵢᵀk(Xᵢ, x*)      cov(Mᵢ, Mⱼ) = wᵢᵀ(K(Xᵢ, Xⱼ) + Ψ where rows are the same)wⱼ
 
 so a = cov(M, M)⁻¹cov(M, f*) gives E[f* | M] = aᵀM and var[f* | M] = k** − aᵀcov(M, f*).
-All pairs of rows count: O(n²) a query.
+All pairs of rows count: O(n²) per query.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def best_linear(cross: Array, joint: Array, prior: Array) -> Array:
     return a
 
 
-def weights(kernel: Kernel, noise: float, chunk: Chunk, Xs: Array) -> Array:
+def kriging_weights(kernel: Kernel, noise: float, chunk: Chunk, Xs: Array) -> Array:
     """(K + Ψ)⁻¹K(X, X*) of one expert  (n, q)."""
     X, _, w = chunk.load()
     C = kernel.value(X)

@@ -42,7 +42,7 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Rule:
+class VotingRule:
     """Turn expert i into a vote, and the sum of M votes into mean and variance."""
 
     # i, mean (q, p), s² (q,); prior mean and s₀² of the expert itself
@@ -50,7 +50,7 @@ class Rule:
     read: Callable[[int, Vote, Array], tuple[Array, Array]]  # M, Σ, s₀² -> mean, variance
 
 
-def gain(i: int, variance: Array, prior: Array) -> Array:
+def entropy_gain(i: int, variance: Array, prior: Array) -> Array:
     """½ log(s₀²/s²): entropy of the prior minus that of the expert."""
     return 0.5 * np.log(prior / variance)
 
@@ -60,10 +60,10 @@ def sure(i: int, variance: Array, prior: Array) -> Array:
 
 
 def first_sure(i: int, variance: Array, prior: Array) -> Array:
-    return sure(i, variance, prior) if i == 0 else gain(i, variance, prior)
+    return sure(i, variance, prior) if i == 0 else entropy_gain(i, variance, prior)
 
 
-def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> Rule:
+def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> VotingRule:
     """1/s₀² + Σ β(1/s² − 1/s₀²): no term is negative, so no variance can be."""
 
     def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
@@ -76,10 +76,10 @@ def _beyond_the_prior(beta_of: Callable[[int, Array, Array], Array]) -> Rule:
         variance = 1.0 / (1.0 / prior + total.precision)
         return variance[:, None] * total.shift, variance
 
-    return Rule(vote, read)
+    return VotingRule(vote, read)
 
 
-def _product(share: Callable[[int], float]) -> Rule:
+def _product(share: Callable[[int], float]) -> VotingRule:
     """Σ β/s², β the same for every expert."""
 
     def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
@@ -88,27 +88,27 @@ def _product(share: Callable[[int], float]) -> Rule:
     def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
         return total.shift / total.precision[:, None], 1.0 / (share(experts) * total.precision)
 
-    return Rule(vote, read)
+    return VotingRule(vote, read)
 
 
-def _average() -> Rule:
+def _average() -> VotingRule:
     """Average means and deviations with weights β; equally where all experts are at the prior."""
 
     def vote(i: int, mean: Array, variance: Array, start: Array | float, prior: Array) -> Vote:
-        beta = np.maximum(gain(i, variance, prior), 1e-12)
+        beta = np.maximum(entropy_gain(i, variance, prior), 1e-12)
         return Vote(beta * np.sqrt(variance), beta[:, None] * mean, beta)
 
     def read(experts: int, total: Vote, prior: Array) -> tuple[Array, Array]:
         return total.shift / total.weight[:, None], (total.precision / total.weight) ** 2
 
-    return Rule(vote, read)
+    return VotingRule(vote, read)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, VotingRule] = {
     "poe": _product(lambda experts: 1.0),
     "gpoe": _product(lambda experts: 1.0 / experts),
     "bcm": _beyond_the_prior(sure),
-    "rbcm": _beyond_the_prior(gain),
+    "rbcm": _beyond_the_prior(entropy_gain),
     "grbcm": _beyond_the_prior(first_sure),
     "barycenter": _average(),
 }
@@ -141,7 +141,7 @@ def combine(
         For "grbcm" the first expert is the communication set alone, the others are trained on
         their own rows and that set.
     means, variances : arrays of shape (M, q)
-        Of the function, less its prior mean, noise left out.
+        The function less its prior mean, without noise.
     prior : array of shape (q,)
         Prior variance.
     own_means, own_priors : arrays of shape (M, q), default=None
@@ -154,7 +154,7 @@ def combine(
 
     Examples
     --------
-    >>> from collegium.combination import combine
+    >>> from collegium.combining import combine
     >>> mean, variance = combine("rbcm", [[1.0], [0.2]], [[0.1], [0.9]], [1.0])
     >>> mean.round(3), variance.round(3)
     (array([1.014]), array([0.088]))

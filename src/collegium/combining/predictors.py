@@ -19,14 +19,13 @@ from ..rows.partition import blocks
 from ..rows.rows import Prediction, Rows
 from . import nested_kriging as nested
 from .pointwise import RULES, Vote, positive, within
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Most bytes of experts' factors kept between calls; if they take more, none is kept.
-KEPT_BYTES = 2**30
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class ChunkExpert:
     """One expert: its number, its rows, and its factor where that is kept."""
 
     id: int
@@ -46,8 +45,8 @@ class ExpertsPredictor(Predictor):
     basis: Anchors  # no anchors: experts are independent
     belief: Belief
     noise: float
-    base: Member | None  # the communication set alone
-    members: Sequence[Member]
+    base: ChunkExpert | None  # the communication set alone
+    members: Sequence[ChunkExpert]
 
     @classmethod
     def of(cls, committee: Committee, rule: str) -> ExpertsPredictor:
@@ -57,10 +56,10 @@ class ExpertsPredictor(Predictor):
         if rule == "grbcm":
             base, own = shared[0], shared[1:]
             shared = [base, *(base + rows for rows in own)]
-        fits = 8 * sum(rows.X.shape[0] ** 2 for rows in shared) <= KEPT_BYTES
+        fits = 8 * sum(rows.X.shape[0] ** 2 for rows in shared) <= TUNING.kept_bytes
         basis, noise = committee.basis, committee.noise
         members = [
-            Member(i, rows, Shared.of(basis, noise, rows) if fits else None)
+            ChunkExpert(i, rows, Shared.of(basis, noise, rows) if fits else None)
             for i, rows in enumerate(shared)
         ]
         belief = normalise(basis.prior(committee.belief.mean.shape[1]))
@@ -74,14 +73,16 @@ class ExpertsPredictor(Predictor):
 
     def _batch(self, Xs: Array, engine: Any) -> Prediction:
         rule, p = RULES[self.rule], self.belief.mean.shape[1]
-        ask = partial(Member.answer, basis=self.basis, belief=self.belief, noise=self.noise, Xs=Xs)
+        ask = partial(
+            ChunkExpert.answer, basis=self.basis, belief=self.belief, noise=self.noise, Xs=Xs
+        )
         prior = positive(self.basis.kernel.diag(Xs))
         base_mean, first = np.zeros((Xs.shape[0], p)), 0
         if self.base is not None:
             found = ask(self.base)
             base_mean, prior, first = found.mean, within(found.variance, prior), 1
 
-        def vote(member: Member) -> Vote:
+        def vote(member: ChunkExpert) -> Vote:
             found = ask(member)
             variance = within(found.variance, prior)
             return rule.vote(member.id - first, found.mean - base_mean, variance, 0.0, prior)
@@ -114,7 +115,7 @@ class NestedKriging(Predictor):
 
     def _batch(self, Xs: Array, engine: Any) -> tuple[Prediction, list[Array]]:
         """Prediction, and its weights on the rows of each chunk  (n, q)."""
-        own = partial(nested.weights, self.kernel, self.noise, Xs=Xs)
+        own = partial(nested.kriging_weights, self.kernel, self.noise, Xs=Xs)
         W = engine.map(own, self.chunks)
         cross, joint = nested.covariances(self.kernel, self.chunks, W, Xs, engine)
         a = nested.best_linear(cross, joint, self.kernel.diag(Xs))

@@ -15,11 +15,10 @@ from ..kernels import Kernel, as_kernel
 from ..messages.basis import Anchors
 from ..numerics import linalg
 from ..numerics.threads import single_threaded
-from .joint import Gaussian
+from .joint import JointGaussian
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Noise variance, relative to the prior's, that a recursion needs to stay positive definite.
-LEAST_NOISE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +32,14 @@ class OnlineCommittee:
     Examples
     --------
     >>> import numpy as np
-    >>> from collegium.combination import OnlineCommittee
+    >>> from collegium.combining import OnlineCommittee
     >>> from collegium.kernels import RBF
     >>> committee = OnlineCommittee.start(RBF(1.0, 0.5), 0.01, np.linspace(-2, 2, 20)[:, None])
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(50):
     ...     X = rng.uniform(-2, 2, size=(30, 1))
     ...     committee = committee.add(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=30))
-    >>> mean, variance = committee.predict([[0.3]])  # anywhere, not at the query points alone
+    >>> mean, variance = committee.predict([[0.3]])  # anywhere, not only at the query points
     >>> bool(abs(mean[0, 0] - np.sin(0.6)) < 0.05), committee.n_rows
     (True, 1500)
     """
@@ -89,7 +88,7 @@ class OnlineCommittee:
         innovation = linalg.mirror(self.basis.residual(X, V)) + V.T @ SV
         scale = self.basis.scale(X) or 1.0
         # With less noise rounding errors of the subtraction below would grow.
-        linalg.add_diagonal(innovation, np.maximum(self.noise / w, LEAST_NOISE * scale))
+        linalg.add_diagonal(innovation, np.maximum(self.noise / w, TUNING.least_noise * scale))
         L, _ = linalg.cholesky(innovation, scale, overwrite=True)
         G = linalg.solve_lower(L, SV.T)  # (n, m): SV(…)⁻¹VᵀS = GᵀG
         a = linalg.solve_lower(L, y - V.T @ self.mean)
@@ -99,7 +98,7 @@ class OnlineCommittee:
         )
 
     def predict(self, Xs: Array) -> tuple[Array, Array]:
-        """Mean (q, p) and variance (q,) of f, noise left out, at any points (sec. 7.2, eq. 17)."""
+        """Mean (q, p) and variance (q,) of f, without noise, at any points (sec. 7.2, eq. 17)."""
         Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         known = np.einsum("mq,mq->q", Vs, self.covariance @ Vs)
@@ -111,12 +110,12 @@ class OnlineCommittee:
             raise ValueError(f"Xs has shape {Xs.shape}: give finite points of shape (q, {d})")
         return Xs
 
-    def joint(self, Xs: Array) -> Gaussian:
+    def joint(self, Xs: Array) -> JointGaussian:
         """Joint prediction of f at any points."""
         Xs = self._points(Xs)
         Vs = self.basis.design(Xs)
         left = linalg.mirror(self.basis.residual(Xs, Vs))
-        return Gaussian(Vs.T @ self.mean, left + Vs.T @ self.covariance @ Vs)
+        return JointGaussian(Vs.T @ self.mean, left + Vs.T @ self.covariance @ Vs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +135,11 @@ class OnlineMoments:
     def start(cls, prior: Array, p: int = 1) -> OnlineMoments:
         """Start before any module: the prior covariance (q, q)."""
         scale = float(np.diagonal(prior).max(initial=0.0)) or 1.0
-        L, jitter = linalg.cholesky(prior, scale, nugget=1e-12)
+        L, jitter = linalg.cholesky(prior, scale, nugget=TUNING.moments_nugget)
         q = L.shape[0]
         return cls(L, jitter * scale, np.zeros((q, p)), np.eye(q), 0)
 
-    def add(self, given: Gaussian) -> OnlineMoments:
+    def add(self, given: JointGaussian) -> OnlineMoments:
         """K = S(S + cov)⁻¹;  A += K(E − A);  S −= K(S + cov)Kᵀ."""
         L, q = self.factor, self.factor.shape[0]
         own = given.covariance + self.jitter * np.eye(q)
@@ -155,10 +154,10 @@ class OnlineMoments:
             count=self.count + 1,
         )
 
-    def posterior(self) -> Gaussian:
+    def posterior(self) -> JointGaussian:
         """E = (1/k)Σ((1/k)Σ − S)⁻¹A, cov = (S⁻¹ − kΣ⁻¹)⁻¹; both along the eigenvectors of S."""
         s, U = np.linalg.eigh(self.covariance)
         precision = np.maximum(1.0 / np.maximum(s, 1e-300) - self.count, 1.0)
         E = U @ ((U.T @ self.mean) / (np.maximum(s, 1e-300) * precision)[:, None])
         LU = self.factor @ U
-        return Gaussian(self.factor @ E, (LU / precision) @ LU.T)
+        return JointGaussian(self.factor @ E, (LU / precision) @ LU.T)

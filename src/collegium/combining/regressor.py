@@ -25,8 +25,8 @@ from ..rows import partition
 from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric, column_scales
 from ..rows.rows import Rows
-from .members import JOINT, POINTWISE, average, check_members, weight_name
-from .members_model import MembersModel, MembersPredictor
+from .members import JOINT, POINTWISE, average_prior, check_members, weight_name
+from .model import MembersModel, MembersPredictor
 
 Array = np.ndarray
 
@@ -242,7 +242,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         check_is_fitted(self)
         X = check_queries(self, X)
         priors = [
-            average([m.prior for m in members])
+            average_prior([m.prior for m in members])
             for members in self._members_predictor().members_at(X)
         ]
         mean = np.stack([each.mean for each in priors], axis=-1)

@@ -11,6 +11,7 @@ from ..likelihoods.conformance import check_methods
 from ..likelihoods.logit import Logit
 from ..likelihoods.probit import Probit
 from ..likelihoods.softmax import Softmax
+from ..likelihoods.support import SIGNS
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
 
@@ -18,7 +19,7 @@ Array = np.ndarray
 LINKS = {
     name: own
     for name, own in Observation.named().items()
-    if own.support == "signs" or issubclass(own, Softmax)
+    if own.support == SIGNS or issubclass(own, Softmax)
 }
 #: Of a probability that has no digits left.
 LEAST_LOG = float(np.log(np.finfo(float).tiny))
@@ -36,14 +37,14 @@ def chosen_link(asked) -> Observation:
         return LINKS[asked]()
     if isinstance(asked, Softmax):
         return asked
-    if isinstance(asked, Scalar) and asked.support == "signs":
+    if isinstance(asked, Scalar) and asked.support == SIGNS:
         check_methods(asked)
         return asked
     if isinstance(asked, type) and issubclass(asked, Observation):
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     raise ValueError(
         f"likelihood={asked!r}: give one of {tuple(LINKS)}, or a likelihood of "
-        "collegium.observation that is of labels ±1 (support='signs')"
+        "collegium.likelihoods that is of labels ±1 (support = SIGNS)"
     )
 
 

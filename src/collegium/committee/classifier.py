@@ -52,7 +52,7 @@ class CommitteeClassifier(Classifier):
     kernel : kernel of collegium or scikit-learn, default=None
         Of the latent functions: family and starting point, in the units of X. None: a Matérn or
         squared exponential, chosen by evidence.
-    likelihood : {"logit", "probit", "softmax"} or a likelihood of `collegium.observation`
+    likelihood : {"logit", "probit", "softmax"} or a likelihood of `collegium.likelihoods`
         Of a label given the latent function. With more than two classes "logit" and "probit" are
         one class against the rest, "softmax" is all classes at once: slower, and where classes
         overlap better. One of your own is of labels ±1, the second of two classes being 1.

@@ -49,15 +49,17 @@ class CommitteeRegressor(Regressor):
         Shared anchors with local correction, or the joint Bayesian committee machine over the
         queries of each call (better with many queries, and dependent on them);
         `collegium.Transductive(query_size, screening)` says of how many, and how exactly.
-    likelihood : {"gaussian", "poisson", "student-t", "exponential"} or object
+    likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
-        function is the log of their mean. "student-t": noise with heavy tails, so that outliers
-        count little (4 degrees of freedom; `observation.StudentT(dof=…)` for others, of 2 or less
+        function is the log of their mean. "gamma": y > 0 with a constant relative spread, which
+        is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is the logit of
+        the mean. "student-t": noise with heavy tails, so that outliers
+        count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less
         with infinite standard deviations, where intervals still hold); y is centred and scaled by
-        medians. Objects are those of `collegium.observation`; one of your own, derived from
-        `observation.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
-        it is learnt: try it with `observation.check` first.
+        medians. Objects are those of `collegium.likelihoods`; one of your own, derived from
+        `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
+        it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).

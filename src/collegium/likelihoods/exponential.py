@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from . import lognormal
 from .base import Scalar
-from .count_quantiles import LARGEST_EXPONENT, count_distribution
+from .integrals import lognormal
+from .integrals.counts import count_distribution
 from .sites import POISSON, sites
+from .support import POSITIVE
+from .tuning import TUNING
 from .units import log_exposure, log_link_units
-
-#: Halvings of a bracket, to rounding.
-HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Exponential(Scalar):
     exposure one; add log e to m for others.
     """
 
-    support = "positive"
+    support = POSITIVE
     name = "exponential"
     takes_exposure = True
 
@@ -57,16 +56,16 @@ class Exponential(Scalar):
         return lognormal.moments(m, v)
 
     def covariance(self, m, v, C):
-        return lognormal.covariance(m, v, C)
+        return lognormal.rate_covariance(m, v, C)
 
     def quantile(self, level, m, v):
         """log y = m + t, P(Y > y) = E[exp(−e^(t − z√v))] = 1 − level, solved for t by halving."""
         m, v = np.broadcast_arrays(*np.atleast_1d(m, v))
         s, tail = np.sqrt(np.maximum(v, 0.0)), 1.0 - level
-        # by either f or Y given f, half of what lies beyond each
+        # f and Y given f each exceed their bound with half of the probability
         low = s * ndtri(0.5 * level) + np.log(-np.log1p(-0.5 * level))
         high = -s * ndtri(0.5 * tail) + np.log(-np.log(0.5 * tail))
-        for _ in range(HALVINGS):
+        for _ in range(TUNING.halvings):
             middle = 0.5 * (low + high)
             beyond = count_distribution(np.zeros(m.shape), middle, v) > tail
             low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
@@ -91,4 +90,4 @@ class Exponential(Scalar):
 
 def _relative(y, f):
     """y e^−f/e."""
-    return np.exp(np.minimum(np.log(y[..., 0]) - f - log_exposure(y), LARGEST_EXPONENT))
+    return lognormal.rate(np.log(y[..., 0]) - f - log_exposure(y))

@@ -8,6 +8,7 @@ from scipy.special import ndtri
 from ..numerics.linalg import LOG_2PI
 from .base import Scalar
 from .sites import GAUSSIAN
+from .support import REALS
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Gaussian(Scalar):
 
     noise: float = 1.0  # σ²
 
-    support = "reals"
+    support = REALS
     name = "gaussian"
     free = ("noise",)
     may_be_zero = ("noise",)

@@ -6,14 +6,15 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from .base import Scalar
-from .quadrature import trapezoid
+from .integrals.quadrature import trapezoid
+from .support import SIGNS
 
 
 @dataclass(frozen=True)
 class Logit(Scalar):
     """p(y | f) = 1/(1 + e^−yf), y = ±1."""
 
-    support = "signs"
+    support = SIGNS
     name = "logit"
 
     def log_density(self, y, f):

@@ -6,18 +6,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..numerics.linalg import LOG_2PI
-from . import lognormal
 from .base import Scalar
-from .count_quantiles import LARGEST_EXPONENT, count_distribution, count_quantile
+from .integrals import lognormal
+from .integrals.counts import count_distribution, count_quantile
+from .integrals.tuning import TUNING as INTEGRALS
 from .sites import POISSON
+from .support import COUNTS
+from .tuning import TUNING
 from .units import log_exposure, log_link_units
-
-#: Counts above this are large.
-STIRLING = 16.0
-#: Rates beyond are drawn from as if they were this.
-LARGEST_COUNT = 1e15
-#: Stands for no counts at all in the log of their mean.
-HALF_A_COUNT = 0.5
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class Poisson(Scalar):
     Moments are those of exposure one; add log e to m for others.
     """
 
-    support = "counts"
+    support = COUNTS
     name = "poisson"
     takes_exposure = True
     code = POISSON
@@ -38,19 +34,20 @@ class Poisson(Scalar):
             raise ValueError("y of Poisson has counts and, in a second column, exposures > 0")
 
     def accept(self, y):
-        """Numbers between counts too, for which the density is defined as well."""
-        if not ((y >= 0) & (y <= LARGEST_COUNT)).all():
+        """Accept numbers between counts too: the density is defined for them."""
+        if not ((y >= 0) & (y <= TUNING.largest_count)).all():
             raise ValueError(
-                f"y must be counts between 0 and {LARGEST_COUNT:.0e} with likelihood='poisson'"
+                f"y must be counts between 0 and {TUNING.largest_count:.0e} with "
+                "likelihood='poisson'"
             )
 
     def log_density(self, y, f):
         """For a large count y, with δ = log rate − log y, −y(e^δ − 1 − δ) − log y! + y log y − y:
         nothing of the size of y cancels."""
         y, log_rate = y[..., 0], f + log_exposure(y)
-        many = y > STIRLING
-        count = np.where(many, y, STIRLING)
-        gap = np.minimum(log_rate - np.log(count), LARGEST_EXPONENT)
+        many = y > TUNING.stirling
+        count = np.where(many, y, TUNING.stirling)
+        gap = np.minimum(log_rate - np.log(count), INTEGRALS.largest_exponent)
         far = -count * (np.expm1(gap) - gap) - log_stirling(count)
         return np.where(many, far, y * log_rate - lognormal.rate(log_rate) - gammaln(y + 1.0))
 
@@ -70,11 +67,11 @@ class Poisson(Scalar):
         return mean, mean + variance
 
     def function(self, m, v):
-        """Of the rate."""
+        """Mean and variance of the rate."""
         return lognormal.moments(m, v)
 
     def covariance(self, m, v, C):
-        return lognormal.covariance(m, v, C)
+        return lognormal.rate_covariance(m, v, C)
 
     def quantile(self, level, m, v):
         return count_quantile(level, m, v)
@@ -83,14 +80,14 @@ class Poisson(Scalar):
         return np.where(y < 0.0, 0.0, count_distribution(np.maximum(np.floor(y), 0.0), m, v))
 
     def draw(self, f, rng):
-        return rng.poisson(np.minimum(self.mean(f), LARGEST_COUNT)).astype(float)
+        return rng.poisson(np.minimum(self.mean(f), TUNING.largest_count)).astype(float)
 
     def log_predictive(self, y, m, v):
         return self.site(y[..., 0], m + log_exposure(y), v)[2]
 
     def units(self, y, w):
         """Rates relative to their mean."""
-        return log_link_units(y, w, HALF_A_COUNT)
+        return log_link_units(y, w, TUNING.half_a_count)
 
 
 def log_stirling(y):

@@ -7,13 +7,14 @@ from scipy.special import log_ndtr, ndtr
 
 from .base import Scalar
 from .sites import PROBIT
+from .support import SIGNS
 
 
 @dataclass(frozen=True)
 class Probit(Scalar):
     """p(y | f) = Φ(yf), y = ±1."""
 
-    support = "signs"
+    support = SIGNS
     name = "probit"
     code = PROBIT
 

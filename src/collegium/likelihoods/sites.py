@@ -109,7 +109,7 @@ def poisson_site(y, m, v):
 
 @exact_leaf
 def _log_poisson(y, log_rate, rate):
-    """log p(y); of a large count by Stirling's series, where nothing of its size cancels."""
+    """log p(y); for a large count by Stirling's series, where nothing of its size cancels."""
     if y < 16.0:
         return y * log_rate - rate - math.lgamma(y + 1.0)
     gap, x = log_rate - math.log(y), 1.0 / (y * y)
@@ -152,7 +152,7 @@ def site(code, parameter, y, m, v):
 
 @exact_leaf
 def shifted_site(code, parameter, shift, y, m, v):
-    """The same, f ~ N(m + shift, v)."""
+    """q, r, log Z of one row, f ~ N(m + shift, v)."""
     return site(code, parameter, y, m + shift, v)
 
 

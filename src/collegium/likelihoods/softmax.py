@@ -7,6 +7,8 @@ from scipy.special import softmax
 
 from ..numerics.compiling import compiled
 from .base import Observation
+from .support import CLASSES
+from .tuning import TUNING
 
 #: Steps of the trapezoidal rule: Gumbel's density is analytic in a strip of half-width π/2, so
 #: that its error is e^(−π²/step).
@@ -16,10 +18,6 @@ FIRST, LAST = -10, 64
 #: Deviations of a normal that count, and all that numbers can tell from nothing; the deviation up
 #: to which Gauss–Hermite nodes are used.
 ENDS, FARTHEST, NARROW = 9.0, 39.0, 0.5
-#: Logs of probabilities below are those of nothing.
-NOTHING = -760.0
-#: Variances beyond are taken to be this: the lattice has a point every STEP.
-LARGEST = 1e10
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
@@ -29,12 +27,17 @@ class Softmax(Observation):
 
     classes: int = 3  # K
 
-    support = "classes"
+    support = CLASSES
     name = "softmax"
 
     @property
     def latents(self):
         return self.classes
+
+    def check(self, y):
+        super().check(y)
+        if (y[:, 0] >= self.classes).any():
+            raise ValueError(f"y of Softmax must be classes below {self.classes}")
 
     def log_density(self, y, f):
         """−log(1 + Σ_{j≠y} e^(fⱼ − f_y)): with digits left where y is all but sure."""
@@ -72,7 +75,7 @@ class Softmax(Observation):
         p_k = ∫ F_k′(t) Π_{j≠k} Fⱼ(t) dt: integrals in one dimension only, and good to their
         last digits down to the smallest of numbers.
         """
-        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.clip(v, 0.0, LARGEST))
+        m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.clip(v, 0.0, TUNING.widest))
         if not (np.isfinite(m).all() and np.isfinite(v).all()):
             raise ValueError("means and variances of latent functions must be finite")
         m, p = _within_reach(m, v), np.empty(m.shape)
@@ -90,7 +93,7 @@ class Softmax(Observation):
 
 
 def _within_reach(m, v):
-    """Means relative to the largest, −∞ of classes whose chance against some other is nothing.
+    """Means relative to the largest; −∞ for classes with no chance against some other.
 
     With d ~ N(−g, v) the difference of two, E[1/(1 + e^−d)] ≤ E[e^λd] for all 0 ≤ λ ≤ 1.
     """
@@ -102,7 +105,7 @@ def _within_reach(m, v):
         g, both = np.maximum(m[:, j : j + 1] - m, 0.0), v[:, j : j + 1] + v
         power = np.minimum(g / np.maximum(both, 1e-300), 1.0)
         log_chance = np.minimum(log_chance, power * (0.5 * power * both - g))
-    return np.where(log_chance < NOTHING, -np.inf, m)
+    return np.where(log_chance < TUNING.impossible, -np.inf, m)
 
 
 def _codes(y):
@@ -146,8 +149,8 @@ def _probabilities(m, v, table, slope, first, nodes, weights, out):
 
 @compiled()
 def _reach(v, gap):
-    """How far from its mean a normal counts, where means are so far apart: tails that fall as e^−t
-    meet e^(−t²/2v) where t = v."""
+    """Distance from its mean within which a normal counts, where means are `gap` apart: tails that
+    fall as e^−t meet e^(−t²/2v) where t = v."""
     s = np.sqrt(v)
     return min(ENDS * s + min(v, gap), FARTHEST * s)
 
@@ -167,7 +170,7 @@ def _by_nodes(f, weights, low, F, D):
 
 @compiled()
 def _on_lattice(m, s, far, low, table, slope, first, F, D):
-    """The same of a wide one, by a trapezoidal rule with nodes on the lattice of t. Beyond the
+    """F(t) and F′(t) of a wide normal, by a trapezoidal rule on the lattice of t. Beyond the
     table Gumbel's density is e^−x: its sum there, `rest`, falls by e^−STEP from one t to the next.
     """
     start = int(np.floor((m - far - low) / STEP))

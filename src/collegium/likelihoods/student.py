@@ -8,13 +8,10 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtrit
 from ..numerics.linalg import LOG_2PI
 from ..rows.scaling import Scaling
 from .base import Scalar
-from .poisson import STIRLING, log_stirling
+from .poisson import log_stirling
+from .support import REALS
+from .tuning import TUNING
 from .units import Units
-
-#: Step of the rule in log τ, for ν ≤ 2; numbers that are held at a time.
-STEP, BLOCK = 0.3, 1_000_000
-#: Halvings of a bracket, to rounding.
-HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -22,14 +19,14 @@ class StudentT(Scalar):
     """y − f over σ is Student's t with ν degrees of freedom: robust regression.
 
     Not log-concave: with r = y − f and s = νσ², rows with r² > s have −∂² < 0, and W is zero
-    there (see `curvature`): an outlier pulls, but does not make the answer surer. With ν ≤ 2 the
-    variance of y is infinite; intervals are by quantiles, and hold.
+    there (see `curvature`): an outlier moves the answer, but does not narrow its error bars. With
+    ν ≤ 2 the variance of y is infinite; intervals come from quantiles and still hold.
     """
 
     dof: float = 4.0  # ν
     noise: float = 1.0  # σ²
 
-    support = "reals"
+    support = REALS
     name = "student-t"
     free = ("noise",)
     identity = True
@@ -83,14 +80,14 @@ class StudentT(Scalar):
 
     def _mixture(self, ratio):
         """Student's t is N(f, σ²/τ), τ ~ Gamma(ν/2, ν/2): nodes of x = log τ, and logs of their
-        weights, enough for squared errors up to ratio·σ², which speak for a small τ."""
+        weights, wide enough for squared errors up to ratio·σ², where τ is small."""
         a = 0.5 * self.dof
-        step = STEP * min(1.0, np.sqrt(1.0 / a))
+        step = TUNING.mixture_step * min(1.0, np.sqrt(1.0 / a))
         high = min(np.sqrt(45.0 / a), np.log1p(45.0 / a)) + 1.0
         low = 45.0 / a + np.log1p(ratio) + 1.0
         near = 2.0 * np.sqrt(90.0 / a) + 2.0 * ratio / a  # −a(expm1(x) − x) ≤ −a x²/3, |x| < 1
         x = np.arange(-min(low, near) if near < 1.0 else -low, high if near >= 1.0 else near, step)
-        if a > STIRLING:
+        if a > TUNING.stirling:
             constant = np.log(a) - log_stirling(a)
         else:
             constant = a * (np.log(a) - 1.0) - gammaln(a)
@@ -107,22 +104,21 @@ class StudentT(Scalar):
         """P(Y ≤ y) = E_τ[Φ((y − m)/√(v + σ²/τ))]."""
         noises, weights = self._noises()
         v, out = np.broadcast_to(v, np.shape(m)), np.empty(np.shape(m))
-        for part in np.array_split(np.arange(out.size), 1 + out.size * noises.size // BLOCK):
+        for part in np.array_split(np.arange(out.size), 1 + out.size * noises.size // TUNING.block):
             s = np.sqrt(v[part, None] + noises)
             out[part] = ndtr((y - m)[part, None] / s) @ weights
         return out
 
     def quantile(self, level, m, v):
-        """Of the normal and Student's t added up: P(y > m + q) = E_τ[Φ(−q/√(v + σ²/τ))], which
-        is solved for q ≥ 0 by halving; elsewhere by symmetry."""
+        """P(y > m + q) = E_τ[Φ(−q/√(v + σ²/τ))] solved for q ≥ 0 by halving; else by symmetry."""
         m, v = np.broadcast_arrays(np.asarray(m, dtype=float), np.asarray(v, dtype=float))
         tail, (noises, weights) = min(level, 1.0 - level), self._noises()
         # each of the two exceeds its part with half that probability
         far = -np.sqrt(self.noise) * stdtrit(self.dof, 0.5 * tail)
         high, low = far - np.sqrt(v) * ndtri(0.5 * tail), np.zeros(m.shape)
-        for part in np.array_split(np.arange(m.size), 1 + m.size * noises.size // BLOCK):
+        for part in np.array_split(np.arange(m.size), 1 + m.size * noises.size // TUNING.block):
             s = np.sqrt(v[part, None] + noises)
-            for _ in range(HALVINGS):
+            for _ in range(TUNING.halvings):
                 middle = 0.5 * (low[part] + high[part])
                 beyond = ndtr(-middle[:, None] / s) @ weights > tail
                 low[part] = np.where(beyond, middle, low[part])
@@ -134,10 +130,10 @@ class StudentT(Scalar):
         return f + np.sqrt(self.noise) * rng.standard_t(self.dof, size=f.shape)
 
     def log_predictive(self, y, m, v):
-        """log E_τ[N(y; m, v + σ²/τ)], by a trapezoidal rule in log τ, as good for any v and ν."""
+        """log E_τ[N(y; m, v + σ²/τ)], by a trapezoidal rule in log τ, for any v and ν."""
         out, r2 = np.empty(np.shape(m)), (y[..., 0] - m) ** 2
         x, prior = self._mixture(r2.max(initial=0.0) / self.noise)
-        for part in np.array_split(np.arange(out.size), 1 + out.size * x.size // BLOCK):
+        for part in np.array_split(np.arange(out.size), 1 + out.size * x.size // TUNING.block):
             total = np.broadcast_to(v, m.shape)[part, None] + self.noise * np.exp(-x)
             terms = prior - 0.5 * (r2[part, None] / total + np.log(total) + LOG_2PI)
             out[part] = logsumexp(terms, axis=1)
@@ -150,6 +146,6 @@ class StudentT(Scalar):
 
 def _half_step(x):
     """log Γ(x + ½) − log Γ(x), by its series where the two would cancel."""
-    if x < 100.0:
+    if x < TUNING.series:
         return gammaln(x + 0.5) - gammaln(x)
     return 0.5 * np.log(x) - (1.0 / 8.0 - (1.0 / 192.0 - 1.0 / (640.0 * x * x)) / (x * x)) / x

@@ -1,4 +1,4 @@
-"""How a likelihood sees y: centred and scaled, or relative to a typical rate."""
+"""Units in which a likelihood sees y: centred and scaled, or relative to a typical rate."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class Units:
     exposed: bool = False  # whether some exposure was not one
 
     def forward(self, y: Array) -> Array:
-        """y in the user's units -> as the likelihood sees it  (n, c)."""
+        """Convert y from the user's units to those of the likelihood  (n, c)."""
         if y.shape[1] > 1:
             return np.column_stack([y[:, 0], y[:, 1] * np.exp(self.shift)])
         return self.scaling.forward(y)
 
     def backward(self, y: Array) -> Array:
-        """The inverse of `forward`."""
+        """Convert y back: the inverse of `forward`."""
         if y.shape[1] > 1:
             return np.column_stack([y[:, 0], y[:, 1] / np.exp(self.shift)])
         return self.scaling.mean(y)
 
     @property
     def square(self) -> float:
-        """scale²: what one squared unit of the seen y is in the user's units."""
+        """scale²: one squared unit of the likelihood in squared units of the user."""
         return float(self.scaling.scale[0] ** 2)
 
 
 def exposed(y: Array) -> bool:
-    """Whether some row has another exposure than one."""
+    """Whether some exposure is not one."""
     return y.shape[1] > 1 and bool((y[:, 1] != 1.0).any())
 
 

@@ -20,6 +20,7 @@ from ..interface.validation import check_exposure, check_noise_variance, check_r
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
 from ..likelihoods.gaussian import Gaussian
+from ..likelihoods.support import SIGNS
 from ..likelihoods.units import exposed
 from ..numerics.fingerprint import fingerprint
 from ..rows.rows import Rows
@@ -39,7 +40,7 @@ from .swept.system import fit_regression
 
 Array = np.ndarray
 #: Likelihoods of a regressor's y, by name.
-LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != "signs"}
+LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support != SIGNS}
 GAUSSIAN = "gaussian"
 
 
@@ -109,7 +110,7 @@ class Swept:
 
     @property
     def positive(self) -> bool:
-        return self.likelihood.support in ("counts", "positive")
+        return self.likelihood.support.low >= 0.0
 
     def settings(self, estimator: Any, *, known: bool = False) -> Settings:
         if answer_time_allowed(estimator.answer_time) is not None:
@@ -185,7 +186,7 @@ def system_for(estimator: Any) -> Exact | Swept:
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     raise ValueError(
         f"likelihood={asked!r}: give one of {tuple(LIKELIHOODS)}, or a likelihood of "
-        "collegium.observation with one latent function"
+        "collegium.likelihoods with one latent function"
     )
 
 

@@ -1,0 +1,1 @@
+"""Integrals over f ~ N(m, v): by quadrature, and of counts and rates in closed form."""
