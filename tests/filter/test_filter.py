@@ -14,7 +14,7 @@ from collegium.filter.bases import (
     Place,
     RandomFourier,
 )
-from collegium.filter.densities import Empirical, Normal, UniformBox, typical
+from collegium.filter.densities import Empirical, NormalInputs, UniformBox, typical
 from collegium.filter.evidence import Evidence, relearnt
 from collegium.filter.kalman import Drifting
 from collegium.filter.model import FilterModel, Linear, Posterior
@@ -143,7 +143,7 @@ def test_bases_and_densities_take_lists_and_refuse_nonsense():
     assert Cosines(0.0, 1.0, [0, 1, 2]).m == 3
     for wrong in (
         lambda: UniformBox([4.0], [-4.0]), lambda: UniformBox([0.0], [1.0, 2.0]),
-        lambda: Normal([0.0], [0.0]), lambda: Empirical([1.0]), lambda: Empirical([[np.nan]]),
+        lambda: NormalInputs([0.0], [0.0]), lambda: Empirical([1.0]), lambda: Empirical([[np.nan]]),
         lambda: LinearSplines([1.0, 0.0]), lambda: LinearSplines([[1.0]]),
         lambda: GaussianBumps([[0.0]], [-1.0]), lambda: GaussianBumps([0.0], [1.0]),
         lambda: Cosines([1.0], [0.0], [[1]]), lambda: RandomFourier([1.0]),
@@ -228,7 +228,7 @@ def test_panels_integrate_a_kink_where_arguments_meet(kernel):
     RandomFourier(np.random.default_rng(2).normal(size=(4, 2))),
 ], ids=["bumps", "waves"])  # fmt: skip
 def test_closed_forms_are_the_integrals(basis):
-    density = Normal(np.array([0.3, -0.5]), np.array([1.2, 0.7]))
+    density = NormalInputs(np.array([0.3, -0.5]), np.array([1.2, 0.7]))
     kernel = RBF(1.4, np.array([0.9, 1.6]))
     rule, fine = rule_for(basis, density, kernel), Nodes.of(basis, density, 4_900)
     assert isinstance(rule, Closed)
@@ -269,7 +269,7 @@ def test_nodes_have_the_moments_of_their_density(d):
     low, high = np.arange(d) - 1.0, np.arange(d) + 2.0 * np.arange(1, d + 1)
     for density, mean, variance in (
         (UniformBox(low, high), 0.5 * (low + high), (high - low) ** 2 / 12.0),
-        (Normal(low, high - low), low, (high - low) ** 2),
+        (NormalInputs(low, high - low), low, (high - low) ** 2),
     ):
         points, weights = density.nodes(2_000)
         assert_allclose(weights.sum(), 1.0)
@@ -297,7 +297,7 @@ def test_no_kernel_leaves_less_than_nothing_open(kernel):
 
 def test_the_error_of_integrals_is_seen():
     bumps = GaussianBumps(np.linspace(-2, 3, 8)[:, None], np.array([0.7]))
-    assert error(bumps, Normal(np.zeros(1), np.ones(1)), RBF(1.0, 0.5)) == 0.0
+    assert error(bumps, NormalInputs(np.zeros(1), np.ones(1)), RBF(1.0, 0.5)) == 0.0
     smooth = error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, RBF(1.0, 0.5))
     kinked = error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, Hat(1.0, 0.77))
     assert smooth < 1e-9 < kinked < 1e-2
@@ -535,8 +535,8 @@ def test_the_gradient_of_a_sum_on_panels():
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize(("basis", "density"), [
     (LinearSplines((np.linspace(-2, 3, 12),)), BOX),
-    (BUMPS, Normal(np.zeros(1), np.ones(1))),
-    (RandomFourier(np.array([[0.3], [0.9], [1.6], [2.4]])), Normal(np.full(1, 0.2), np.ones(1))),
+    (BUMPS, NormalInputs(np.zeros(1), np.ones(1))),
+    (RandomFourier(np.array([[0.3], [0.9], [1.6], [2.4]])), NormalInputs([0.2], [1.0])),
     (BUMPS, Empirical(data(70)[0])),
 ], ids=["panels", "closed", "waves", "nodes"])  # fmt: skip
 def test_evidence_and_its_gradient(basis, density, linear):

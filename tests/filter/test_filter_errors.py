@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 import collegium
 from collegium import RegressionFilter, kernels
-from collegium.densities import UniformBox
 from collegium.errors.checked import FIRST
+from collegium.filter import UniformBox
 from collegium.filter.arguments import Making
 from collegium.filter.errors_fitting import left_out
 from collegium.filter.model import FilterModel, Linear, Posterior

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium import RegressionFilter, kernels
-from collegium.densities import UniformBox
+from collegium.filter import UniformBox
 from collegium.filter import stream as streams
 from collegium.filter.arguments import Making
 from collegium.filter.densities import Empirical

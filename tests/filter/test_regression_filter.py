@@ -10,8 +10,15 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import RegressionFilter, kernels
-from collegium.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
-from collegium.densities import Empirical, Normal, UniformBox
+from collegium.filter import (
+    Cosines,
+    Empirical,
+    GaussianBumps,
+    LinearSplines,
+    NormalInputs,
+    RandomFourier,
+    UniformBox,
+)
 from collegium.filter.bases import BASES
 from collegium.filter.densities import DENSITIES
 from collegium.filter.regressor import OutsideWarning
@@ -30,7 +37,7 @@ SPLINES = LinearSplines((np.linspace(-2, 2, 12),))
 BUMPS = GaussianBumps(np.random.default_rng(0).uniform(-2, 2, (20, 2)), np.array([1.0, 1.5]))
 ONE = {"kernel": kernels.Matern32(30.0, 0.8), "noise": 0.4, "learn": False}
 TWO = {"kernel": kernels.RBF(30.0, [1.0, 1.5]), "noise": 0.4, "learn": False, "basis": BUMPS,
-       "density": Normal(np.zeros(2), np.ones(2))}  # fmt: skip
+       "density": NormalInputs(np.zeros(2), np.ones(2))}  # fmt: skip
 USUAL = [
     RegressionFilter(random_state=0, n_basis=30),
     RegressionFilter(random_state=0, n_basis=20, basis="fourier", learn=False),

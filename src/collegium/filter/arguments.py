@@ -33,7 +33,7 @@ from .bases import (
     Place,
     RandomFourier,
 )
-from .densities import DENSITIES, Density, Empirical, Normal, UniformBox
+from .densities import DENSITIES, Density, Empirical, NormalInputs, UniformBox
 
 Array = np.ndarray
 OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
@@ -113,7 +113,7 @@ class FilterOptions:
             basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
             n_basis=n_basis,
             density=_known(
-                e.density, "density", ("auto", *DENSITIES), (UniformBox, Normal, Empirical)
+                e.density, "density", ("auto", *DENSITIES), (UniformBox, NormalInputs, Empirical)
             ),
             prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
             c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),

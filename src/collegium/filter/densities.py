@@ -76,7 +76,7 @@ class UniformBox:
 
 @record("density.normal/1")
 @dataclass(frozen=True, eq=False)
-class Normal:
+class NormalInputs:
     """Independent normal columns."""
 
     mean: Array  # (d,)
@@ -85,10 +85,10 @@ class Normal:
     def __post_init__(self) -> None:
         vectors(self, mean=self.mean, sd=self.sd)
         if self.mean.shape != self.sd.shape or not (self.sd > 0.0).all():
-            raise ValueError("mean and sd of Normal: one number a column, sd above 0")
+            raise ValueError("mean and sd of NormalInputs: one number a column, sd above 0")
 
     @classmethod
-    def around(cls, X: Array) -> Normal:
+    def around(cls, X: Array) -> NormalInputs:
         return cls(X.mean(axis=0), column_scales(X))
 
     def nodes(self, q: int) -> tuple[Array, Array]:
@@ -189,6 +189,6 @@ def _spread(q: int, d: int) -> Array:
 
 DENSITIES: dict[str, Callable[[Array], Density]] = {
     "uniform": UniformBox.around,
-    "gaussian": Normal.around,
+    "gaussian": NormalInputs.around,
     "empirical": Empirical,
 }

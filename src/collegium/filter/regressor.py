@@ -53,12 +53,12 @@ class RegressionFilter(Regressor):
         "splines": continuous piecewise-linear functions (up to three columns), the default with
         one column. "bumps": Gaussians with centres from the inputs, the default with more.
         "harmonics": cosines of the box. "fourier": random Fourier features. Or one of
-        `collegium.bases`, or any function that maps X (n, d) to values (n, m).
+        `collegium.filter`, or any function that maps X (n, d) to values (n, m).
     n_basis : int or "auto"
         Functions of the basis. A row costs O(n_basis²).
     density : {"auto", "uniform", "gaussian", "empirical"} or object, default="auto"
         Where inputs are expected, which the projection weighs by: "auto" is a box for splines
-        and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
+        and harmonics, the inputs themselves otherwise. Or one of `collegium.filter`.
     noise : {"constant", "auto", "varying"}, float or array of p, default="constant"
         Noise variance in the units of y squared, kept as given; "constant": learnt, the same
         everywhere. "auto": the noise is learnt, and errors of y are Student's t with a scale that
@@ -267,7 +267,7 @@ class RegressionFilter(Regressor):
             warnings.warn(
                 f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the density "
                 "and were left out: say where inputs will come with "
-                "density=collegium.densities.UniformBox(low, high), leave density, basis and drift "
+                "density=collegium.filter.UniformBox(low, high), leave density, basis and drift "
                 "at their defaults to follow the rows, or call fit again",
                 OutsideWarning,
                 stacklevel=4,

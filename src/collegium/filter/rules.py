@@ -22,7 +22,7 @@ from ..kernels.stationary import Stationary
 from ..numerics.records import record
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals
-from .densities import Density, Normal, UniformBox, legendre, tensor
+from .densities import Density, NormalInputs, UniformBox, legendre, tensor
 
 Array = np.ndarray
 #: Nodes of a quadrature, by default and at most; Gauss–Legendre points on a panel.
@@ -309,7 +309,7 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
         ends = np.array([[k[0], k[-1]] for k in basis.knots])
         if np.allclose(ends.T, [density.low, density.high]):
             return _of_splines(basis, kernel)
-    if isinstance(density, Normal) and isinstance(kernel, RBF):
+    if isinstance(density, NormalInputs) and isinstance(kernel, RBF):
         if isinstance(basis, GaussianBumps):
             return Closed(BumpIntegrals(density.mean, density.sd, basis.centres, basis.widths))
         if isinstance(basis, RandomFourier):
