@@ -15,10 +15,10 @@ from collegium.filter.bases import (
     RandomFourier,
 )
 from collegium.filter.densities import Empirical, NormalInputs, UniformBox, typical
-from collegium.filter.evidence import Evidence, relearnt
+from collegium.filter.evidence import FilterEvidence, relearnt
 from collegium.filter.kalman import Drifting
-from collegium.filter.model import FilterModel, Linear, Posterior
-from collegium.filter.projection import Projection, error
+from collegium.filter.model import FilterModel, LinearPart, Posterior
+from collegium.filter.projection import Projection, projection_error
 from collegium.filter.rules import Closed, Kronecker, Nodes, Panels, rule_for
 from collegium.filter.sums import Sums
 from collegium.kernels import (
@@ -297,12 +297,14 @@ def test_no_kernel_leaves_less_than_nothing_open(kernel):
 
 def test_the_error_of_integrals_is_seen():
     bumps = GaussianBumps(np.linspace(-2, 3, 8)[:, None], np.array([0.7]))
-    assert error(bumps, NormalInputs(np.zeros(1), np.ones(1)), RBF(1.0, 0.5)) == 0.0
-    smooth = error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, RBF(1.0, 0.5))
-    kinked = error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, Hat(1.0, 0.77))
+    assert projection_error(bumps, NormalInputs(np.zeros(1), np.ones(1)), RBF(1.0, 0.5)) == 0.0
+    smooth = projection_error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, RBF(1.0, 0.5))
+    kinked = projection_error(LinearSplines((np.linspace(-2, 3, 8),)), BOX, Hat(1.0, 0.77))
     assert smooth < 1e-9 < kinked < 1e-2
     few, many = (
-        error(bumps, Empirical(np.random.default_rng(0).normal(size=(q, 1))), RBF(1.0, 0.5))
+        projection_error(
+            bumps, Empirical(np.random.default_rng(0).normal(size=(q, 1))), RBF(1.0, 0.5)
+        )
         for q in (20, 900)
     )
     assert 0.0 < many < few
@@ -364,7 +366,7 @@ def test_a_kernel_within_the_span_is_exact(linear):
     X, Y = data(40, 2, p=2)
     kernel = Constant(0.7) + LinearKernel(np.array([1.5, 0.4]))
     basis = Functions(lambda X: np.column_stack([np.ones(len(X)), X, X**2, X[:, 0] * X[:, 1]]), 6)
-    lines = Linear(X.mean(axis=0), X.std(axis=0), sd=0.6) if linear else None
+    lines = LinearPart(X.mean(axis=0), X.std(axis=0), sd=0.6) if linear else None
     model = model_of(kernel, 0.1, basis, Empirical(X), lines, cut=1e-12)
     Xs = np.vstack([data(9, 2, seed=4)[0], [[20.0, -30.0]]])
     found = posterior_after(model, X, Y)
@@ -437,7 +439,7 @@ def test_more_functions_do_not_over_fit():
 def test_outside_the_box_bars_widen_to_the_prior_and_rows_are_not_heard():
     X, Y = data(80)
     kernel = RBF(1.3, 0.7)
-    for linear in (None, Linear(np.zeros(1), np.ones(1))):
+    for linear in (None, LinearPart(np.zeros(1), np.ones(1))):
         model = model_of(kernel, 0.04, LinearSplines((np.linspace(-2, 3, 40),)), BOX, linear)
         found = posterior_after(model, X, Y)
         inside, near, far = found.of_function(model, column(0.5, 3.5, 20.0)).variance
@@ -523,7 +525,7 @@ def test_the_gradient_of_a_sum_on_panels():
     X, Y = data(50)
     kernel = RBF(1.3, np.array([0.8])) + Matern12(0.4, np.array([1.7]))
     model = model_of(kernel, 0.15, LinearSplines((np.linspace(-2, 3, 12),)), BOX)
-    evidence = Evidence(model, model.add(Sums.start(model.k), X, Y, np.ones(50)))
+    evidence = FilterEvidence(model, model.add(Sums.start(model.k), X, Y, np.ones(50)))
     assert isinstance(model.projection.rule, Panels)
     _, gradient = evidence(kernel, 0.15)
     for i in range(4):
@@ -548,11 +550,11 @@ def test_evidence_and_its_gradient(basis, density, linear):
     derivative that was seen to be 6e4) is 2e-7.
     """
     X, Y = data(50, p=2)
-    lines = Linear(X.mean(axis=0), X.std(axis=0), sd=0.8) if linear else None
+    lines = LinearPart(X.mean(axis=0), X.std(axis=0), sd=0.8) if linear else None
     kernel, noise, cut, h = RBF(1.3, np.array([0.8])), 0.15, 1e-5, 3e-3
     model = FilterModel.of(kernel, noise, basis, density, lines, cut)
     sums = model.add(Sums.start(model.k, 2), X, Y, np.ones(50))
-    evidence = Evidence(model, sums)
+    evidence = FilterEvidence(model, sums)
     value, gradient = evidence(kernel, noise)
     assert_allclose(value, Posterior.of(model, sums).log_evidence.sum(), rtol=1e-7)
     point = np.append(kernel.theta, np.log(noise))

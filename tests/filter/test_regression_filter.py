@@ -22,7 +22,7 @@ from collegium.filter import (
 from collegium.filter.bases import BASES
 from collegium.filter.densities import DENSITIES
 from collegium.filter.regressor import OutsideWarning
-from collegium.filter.stream import SAMPLE
+from collegium.filter.tuning import TUNING
 from estimator_cases import (
     assert_same_answers,
     assert_same_state,
@@ -93,7 +93,7 @@ def test_memory_does_not_grow_with_the_rows():
         X, y = rows(250, d=1, seed=seed)
         model.partial_fit(X, y)
         sizes.append(len(pickle.dumps(model)))
-    full = sizes[SAMPLE // 250 :]
+    full = sizes[TUNING.sample // 250 :]
     assert max(full) - min(full) < 100
 
 

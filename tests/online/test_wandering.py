@@ -11,7 +11,8 @@ from collegium.kernels import Matern32
 from collegium.likelihoods import Gaussian
 from collegium.likelihoods.probit import Probit
 from collegium.online.gp import OnlineGP, Rules
-from collegium.online.watch import WINDOW, Latest, Watch
+from collegium.online.tuning import TUNING
+from collegium.online.watch import Latest, Watch
 from collegium.rows.rows import Rows
 
 NOISE = 0.04
@@ -197,7 +198,7 @@ def test_memory_is_flat():
     model = OnlineGPRegressor(budget=20, learn_rows=100, random_state=0)
     size = len(pickle.dumps(fed(model, X[:1_000], y[:1_000])))
     assert len(pickle.dumps(fed(model, X[1_000:], y[1_000:]))) < 1.1 * size
-    assert model.n_seen_ % WINDOW == 0
+    assert model.n_seen_ % TUNING.window == 0
 
 
 def test_bars_that_are_too_wide_are_learnt_again_too():

@@ -20,12 +20,12 @@ def batch_problem(d, local):
     """One expert's rows, its prior, and a posterior that is nobody's optimum."""
     rng, assumed = np.random.default_rng(d), assumptions(d, local)
     used = batch.ExpertRows.of(*rows(d), 0.2 * np.ones(d), assumed)
-    prior = batch.Prior.of(assumed, rng.standard_normal(d + 1))
+    prior = batch.ExpertPrior.of(assumed, rng.standard_normal(d + 1))
     root = rng.uniform(0.1, 0.5, d + 1)
     if local:
         root = np.diag(root) + np.triu(0.2 * rng.standard_normal((d + 1, d + 1)), 1)
     a, b = rng.uniform(2, 5, d + 1), rng.uniform(0.05, 0.5, d + 1)
-    return used, prior, batch.Posterior(rng.standard_normal(d + 1), root, a, b, 3.1, 0.3)
+    return used, prior, batch.ExpertPosterior(rng.standard_normal(d + 1), root, a, b, 3.1, 0.3)
 
 
 # -- experts as published, all rows --------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_published_updates_are_maxima_of_the_bound(d):
     assert_a_maximum(lambda nu, G: F(nu, G, p), [z.nu, Gs], rng, 1e-4)
 
     nu, Gs = z.nu + 0.1 * rng.standard_normal(z.nu.shape), 1.3 * Gs  # no longer optimal
-    z = batch.Coefficients(nu, np.einsum("nii->ni", Gs), 1.3 * z.spread)
+    z = batch.RowCoefficients(nu, np.einsum("nii->ni", Gs), 1.3 * z.spread)
     p = of_posterior(batch.published_lines(used, prior, q, z))
     assert_a_maximum(lambda mu, S: F(nu, Gs, dict(p, mu=mu, S=S)), [p["mu"], p["S"]], rng)
 
@@ -88,12 +88,12 @@ def test_local_bound_is_the_slow_one_and_its_updates_maxima(d):
         return slow.local_bound(used.x, used.y, used.weight, gains, Gs, p, prior_)
 
     z = of_coefficients(used, p := of_posterior(q))
-    assert_allclose(batch.bound(used, prior, q), F(p, *z), rtol=1e-10)
+    assert_allclose(batch.local_bound(used, prior, q), F(p, *z), rtol=1e-10)
     assert_a_maximum(lambda k, G: F(p, k, G), [*z], rng, 1e-4)
-    found = of_posterior(batch.variances(used, prior, q))
+    found = of_posterior(batch.local_variances(used, prior, q))
     blocks = [found[key] for key in "abcd"]
     assert_a_maximum(lambda a, b, c, d: F(dict(p, a=a, b=b, c=c, d=d), *z), blocks, rng, 1e-4)
-    found = of_posterior(batch.lines(used, prior, q))
+    found = of_posterior(batch.local_lines(used, prior, q))
     assert_a_maximum(lambda mu, S: F(dict(p, mu=mu, S=S), *z), [found["mu"], found["S"]], rng)
 
 
@@ -104,20 +104,20 @@ def test_local_bound_with_the_best_line_is_the_evidence(d, whole):
     used, prior, q = batch_problem(d, local=True)
     if whole:
         used = replace(used, weight=np.ones(used.y.size))
-    q = batch.lines(used, prior, q)
+    q = batch.local_lines(used, prior, q)
     p, prior_ = of_posterior(q), of_prior(prior)
     cost = slow.of_parameters(dict(p, mu=prior_["mu"], S=prior_["S"]), prior_)
     open_ = np.log(q.noise) - np.log(q.d) + digamma(q.c)
     open_ += (digamma(q.a) - np.log(q.b) + np.log(q.misfit)).sum()
     evidence = slow.log_evidence(used.x, used.y, used.weight, p, prior_)
     expected = evidence + 0.5 * used.weight.sum() * open_ + cost
-    assert_allclose(batch.bound(used, prior, q), expected, rtol=1e-10)
+    assert_allclose(batch.local_bound(used, prior, q), expected, rtol=1e-10)
 
 
 @DIMENSIONS
 def test_local_fit_climbs_to_where_no_gradient_is_left(d):
     used, prior, q = batch_problem(d, local=True)
-    found, trace = batch.fitted(used, prior, q, 20000, 0.0)
+    found, trace = batch.local_fit(used, prior, q, 20000, 0.0)
     assert np.diff(trace).min() > -1e-9
     for name in ("mu", "root", "a", "b", "c", "d"):
         value = np.asarray(getattr(found, name), dtype=float)
@@ -127,7 +127,7 @@ def test_local_fit_climbs_to_where_no_gradient_is_left(d):
             step = np.zeros_like(value)
             step[at] = 1e-4 * np.abs(value).max()
             moved = [replace(found, **{name: value + t * step}) for t in (1, -1)]
-            up, down = (batch.bound(used, prior, q) for q in moved)
+            up, down = (batch.local_bound(used, prior, q) for q in moved)
             assert abs(up - down) / 2e-4 < 1e-4, (name, at)  # per unit of the log of a parameter
 
 
@@ -140,8 +140,8 @@ def test_local_lines_keep_what_rows_cannot_tell(weight):
     """
     assumed, (X, y, _) = assumptions(2, True, slope_variance=1e6), rows(1)
     used = batch.ExpertRows.of(X[:, [0, 0]], y, np.full(y.size, weight), np.full(2, 0.2), assumed)
-    prior = batch.Prior.of(assumed, np.zeros(3))
-    q = batch.lines(used, prior, prior.posterior(True))
+    prior = batch.ExpertPrior.of(assumed, np.zeros(3))
+    q = batch.local_lines(used, prior, prior.posterior(True))
     apart, together = (((q.root[0] + t * q.root[1]) ** 2).sum() / 2 for t in (-1, 1))
     assert_allclose(apart, prior.variance[0], rtol=1e-6)
     assert together < 1e-4 * apart
@@ -161,8 +161,8 @@ def test_a_row_of_weight_two_is_the_row_twice(local):
         assert_allclose(a, b, rtol=1e-9)
     # what is kept is what was fitted
     used = batch.ExpertRows.of(X, y, ws[0], experts.centres[1], assumed)
-    prior = batch.Prior.of(assumed, experts.start[1])
-    fit = batch.fitted if local else batch.published_fit
+    prior = batch.ExpertPrior.of(assumed, experts.start[1])
+    fit = batch.local_fit if local else batch.published_fit
     q, trace = fit(used, prior, prior.posterior(local), 7, 0.0)
     assert trace == traces[1]
     assert_allclose(one.covariance()[1], of_posterior(q)["S"], rtol=1e-9, atol=1e-12)
@@ -206,7 +206,7 @@ def test_published_batch_of_one_row_is_the_row(d):
     committee = one_expert(d, False)
     X, y, w = rows(d, 1)
     used = batch.ExpertRows.of(X, y, w, committee.experts.centres[0], committee.assumed)
-    prior = batch.Prior.of(committee.assumed, committee.experts.start[0])
+    prior = batch.ExpertPrior.of(committee.assumed, committee.experts.start[0])
     q, _ = batch.published_fit(used, prior, prior.posterior(False), 1, 0.0)
     found = of_expert(committee.add(X, y, w)[0].experts, 0)
     for key in FIELDS:

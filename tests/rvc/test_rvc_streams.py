@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
 from collegium import RVCRegressor
-from collegium.rvc import width_selection
-from collegium.rvc.choosing import Choice, begin
+from collegium.rvc.choosing import Choice, begin_selection
 from collegium.rvc.committee import StreamRules
 from collegium.rvc.experts import Experts
 from collegium.rvc.merging import merged_committees
+from collegium.rvc.tuning import TUNING
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
 from rvc_cases import GRID, MODES, assert_alike, assert_sound, model, wave
 
@@ -231,11 +231,11 @@ def test_the_best_width_answers_and_wider_ones_are_dropped():
     X, y = rows(2_000)
     y, w = (y - y.mean()) / y.std(), np.random.default_rng(0).uniform(0.5, 1.5, 2_000)
     choice = Choice(True, StreamRules(max_experts=15), None, None, None, 3, 1e-4)
-    selection, start, kept = begin(choice, X, y, w, 60), 0, []
+    selection, start, kept = begin_selection(choice, X, y, w, 60), 0, []
     assert len(selection.committees) == 9 and selection.best_index == 4
     while selection.rounds:
         part = slice(start, start + selection.round_length)
-        first_round = selection.rounds == width_selection.ROUNDS
+        first_round = selection.rounds == TUNING.rounds
         half = 0 if first_round else selection.round_length // 2  # new committees need some rows
         gains = []
         for committee in selection.committees:
@@ -248,11 +248,11 @@ def test_the_best_width_answers_and_wider_ones_are_dropped():
         late = selection.add(X[most], y[most], w[most])
         assert late.best_index == np.argmax(late.gains) and len(late.committees) == len(gains)
         after, best = selection.add(X[part], y[part], w[part]), int(np.argmax(gains))
-        first = max(best - width_selection.NARROWER, 0) if selection.rounds > 1 else best
+        first = max(best - TUNING.narrower, 0) if selection.rounds > 1 else best
         units = [committee.assumed.unit for committee in selection.committees]
         assert units == sorted(units)
         expected = units[first : best + 1]
-        while selection.rounds > 1 and len(expected) <= width_selection.NARROWER:  # added
+        while selection.rounds > 1 and len(expected) <= TUNING.narrower:  # added
             expected.insert(0, expected[0] / np.sqrt(2))
         assert_allclose([c.assumed.unit for c in after.committees], expected, rtol=1e-12)
         assert after.best.assumed.unit == units[best]
