@@ -1,4 +1,4 @@
-"""RegressionFilter with a scale of the error that varies."""
+"""RegressionFilter whose errors have a varying scale."""
 
 import pickle
 
@@ -107,7 +107,7 @@ def test_rows_are_checked_as_predicted_before_any_of_a_call_is_learnt_from():
 
 
 @pytest.mark.parametrize("linear", [True, False])
-def test_rows_left_out_are_answered_for_by_all_others(linear):
+def test_held_out_rows_are_predicted_from_all_others(linear):
     rng = np.random.default_rng(0)
     X, n = rng.uniform(-2.0, 2.0, (60, 2)), 60
     rows = Rows(X, rng.normal(size=(n, 2)), rng.integers(1, 4, n).astype(float))

@@ -103,7 +103,7 @@ def test_a_basis_that_contains_the_old_one_keeps_what_rows_said():
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_rows_of_the_sample_stand_for_as_many_as_there_were(times):
-    """For what they said and for their scatter: here each row came so many times."""
+    """Both their information and their scatter count: here each row came `times` times."""
     rows = some()
     model, sums = filtered(replace(rows, w=np.full(400, float(times))))
     moved = carried_sums(model, sums, model, rows)
@@ -132,10 +132,10 @@ def test_nothing_is_carried_by_no_rows():
     assert moved.weight == 0.0 and not moved.triangle.any()
 
 
-# -- when a basis is made anew ---------------------------------------------------------------------
+# -- when a basis is remade ---------------------------------------------------------------------
 
 
-def test_rows_out_of_sight_are_told_from_others():
+def test_rows_out_of_sight_are_distinguished():
     model, _ = filtered(some())
     assert out_of_sight(model, some(300, seed=1).X) < 0.2
     assert out_of_sight(model, some(300, low=2.5, high=5, seed=1).X) > 0.8
@@ -207,7 +207,7 @@ def test_a_basis_is_kept_where_nothing_moves():
     assert model.n_reprojected_ == 0
 
 
-def test_while_the_sample_holds_all_rows_they_are_heard_exactly():
+def test_while_the_sample_holds_all_rows_the_sums_are_exact():
     """After a new basis the sums are those over all rows."""
     X, y = wandering(900)
     model = fed(RegressionFilter(n_basis=50, start_rows=300, **GIVEN), X, y, 300)

@@ -236,7 +236,7 @@ def harmonics(place: Place, m: int) -> Cosines:
     """Choose the m products of lowest frequency, in units of the kernel's length scales."""
     d = place.low.size
     unit = lengths(place.kernel, place.X) / (place.high - place.low)
-    unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # none is left out
+    unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # no column is dropped
     each = np.minimum(np.ceil(2.0 * m ** (1.0 / d) / unit) + 1.0, m).astype(int)
     if np.prod(each, dtype=float) > TUNING.largest_grid:
         raise ValueError(f"basis='harmonics' is too large for {d} columns: give basis='fourier'")

@@ -1,4 +1,4 @@
-"""The shell of a stream: first rows wait until they are enough to learn from, later ones add."""
+"""Shell of a stream: validate rows, keep the first until they are enough, add later ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sparse online GP of Csató & Opper (2002): one row at a time, a basis of bounded size.
+"""Sparse online GP of Csató & Opper (2002): one row at a time, a basis of bounded size.
 
 The belief about f is its mean μ and covariance S at the basis points Z. For a row (x, y), with
 k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (the part of f(x) outside the basis),

@@ -90,7 +90,7 @@ class OnlineModel(Model):
     waiting: Waiting | None
     n_seen: int
     total_weight: float
-    watch: Watch | None  # None: hyperparameters stay as they are
+    watch: Watch | None  # None: hyperparameters stay
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     checked: Checked | None = None  # errors that their scale is learnt from; None: constant
     always: bool = False  # whether to have a scale even where it does not help

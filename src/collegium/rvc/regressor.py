@@ -291,7 +291,7 @@ class RVCRegressor(Regressor):
     def merge(self, *others, common=None) -> Self:
         """Merge models, as if the rows of the others had come here too.
 
-        Messages of experts with the same centre are added; other experts are kept as they are.
+        Messages of experts with the same centre are added; other experts are kept unchanged.
         The models must be copies of one that has settled: give it as `common`, to count it once.
 
         Parameters
@@ -377,7 +377,7 @@ class RVCRegressor(Regressor):
 
     @property
     def bound_(self):
-        """The sum of the experts' variational bounds after `fit`, y scaled."""
+        """Sum of the experts' variational bounds after `fit`, y scaled."""
         check_is_fitted(self)
         if not self.model_.bounds:
             raise AttributeError("bound_ is known after fit only")

@@ -110,7 +110,7 @@ class RVCOptions:
         )
 
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
-        """What is given, and what is left to the data; X scaled."""
+        """Settings given by the user, with centres scaled; X scaled."""
         return Choice(
             self.local, self.rules, self.width, self.b, self._centres(X, inputs), self.max_iter,
             self.tol,
@@ -142,7 +142,7 @@ def _each_once(centres: Array) -> Array:
 
 
 def _numbers(values) -> Array:
-    """An array of real numbers; an array without dimensions if they are not."""
+    """Convert to an array of real numbers; an array without dimensions where that fails."""
     try:
         return np.array(values, dtype=float) if not np.iscomplexobj(values) else np.empty(())
     except (TypeError, ValueError):
@@ -152,18 +152,18 @@ def _numbers(values) -> Array:
 @record("rvc.stream/1")
 @dataclass(frozen=True, eq=False)
 class RVCStream(Model):
-    """Fitted experts of every output, and the scales of X and y."""
+    """Fitted experts of each output, and the scales of X and y."""
 
     for_streams = ("waiting", "sample")
 
     inputs: InputScaling
     units: Units
-    widths: tuple[WidthSelection, ...]  # one an output
-    bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one an output
+    widths: tuple[WidthSelection, ...]  # one per output
+    bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one per output
     n_iter: int  # sweeps of `fit`
     waiting: Waiting | None
     n_seen: int
-    sample: Reservoir | None  # rows by which bars are checked; None: not where the past fades
+    sample: Reservoir | None  # rows to check error bars by; None where the past fades
     looked_at: int  # rows when they were last checked
 
     def with_rows(self, rows: Rows) -> RVCStream:

@@ -136,7 +136,7 @@ def test_forgetting_is_a_weight_and_drift_follows_the_world():
     assert errors["drift"] < 0.25 * errors["still"] and errors["fade"] < 0.25 * errors["still"]
 
 
-def test_a_stream_that_leaves_a_given_density_is_told_so_and_spoils_nothing():
+def test_a_stream_that_leaves_a_given_density_warns_and_spoils_nothing():
     rng = np.random.default_rng(0)
     model = RegressionFilter(density=UniformBox(-0.05, 1.05), random_state=0)
     X = rng.uniform(0, 1, (600, 1))
@@ -171,7 +171,7 @@ def test_one_glitch_among_the_first_rows_does_no_harm():
 
 
 def test_small_bases_have_honest_bars():
-    """Powers of x, few waves: 95 % intervals of y hold about so many."""
+    """Powers of x, few waves: 95 % intervals of y cover about that share."""
     rng = np.random.default_rng(0)
     X, Xs = rng.uniform(-3, 3, (400, 1)), rng.uniform(-3, 3, (2_000, 1))
 

@@ -1,4 +1,4 @@
-"""The online GP is the exact one while nothing is dropped; what dropping and fading keep."""
+"""The online GP is exact until points are dropped; dropping and fading keep the other moments."""
 
 import pickle
 from dataclasses import replace
@@ -22,7 +22,7 @@ ALL_NOVEL = Rules(budget=500, novelty=0.0)
 
 
 def white(kernel=KERNEL, variance=1.7):
-    """The kernel with its nugget: variance that a point shares with no other."""
+    """Add the nugget to the kernel: variance that no two points share."""
     return kernel + kernels.White(NUGGET * variance)
 
 
@@ -41,7 +41,7 @@ def start(rules=ALL_NOVEL, p=2, likelihood=None, kernel=KERNEL, shift=0.0):
 
 
 def assert_same(a, b, rtol=1e-8):
-    """Two states that answer alike."""
+    """Assert that two states answer alike."""
     found, expected, Xs = a.predict(queries()), b.predict(queries()), queries()
     assert_allclose(found.mean, expected.mean, rtol=rtol, atol=rtol)
     assert_allclose(found.variance, expected.variance, rtol=rtol)
@@ -70,7 +70,7 @@ def test_without_removal_it_is_the_exact_gp(n):
     assert gp.Z.shape == (n, 2) and gp.n_rows == n
 
 
-def test_a_weight_is_so_many_equal_rows():
+def test_a_weight_is_that_many_equal_rows():
     X, y = rows(25)
     w = np.random.default_rng(1).integers(1, 5, size=25)
     gp, _ = start().add(X, y, w.astype(float))
@@ -101,7 +101,7 @@ def test_a_stream_may_be_cut_anywhere(rules):
 
 
 @pytest.mark.parametrize("rules", [ALL_NOVEL, Rules(budget=7)])
-def test_rows_are_predicted_before_they_are_heard(rules):
+def test_rows_are_predicted_before_they_are_added(rules):
     X, y = rows(30)
     _, before = start(rules).add(X, y)
     total, nugget = 0.0, NUGGET * KERNEL.variance
@@ -250,7 +250,7 @@ def test_a_drifting_function_wants_forgetting():
 
 
 def slow_matching(density, X, y):
-    """Moment matching over all of f(X) at once, one row after the other, integrals by quad."""
+    """Match moments over all of f(X) at once, row by row, with integrals by quad."""
     mean, S = np.zeros(len(X)), reference.covariance(white(), X)
     log_evidence = 0.0
     for i in range(len(X)):
@@ -272,7 +272,7 @@ def slow_matching(density, X, y):
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("name", ["probit", "poisson"])
-def test_other_likelihoods_are_heard_by_matching_moments(name):
+def test_other_likelihoods_match_moments(name):
     X, y = rows(14, p=1)
     if name == "probit":
         likelihood, shift, y = Probit(), -0.3, np.sign(y)
