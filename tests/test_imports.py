@@ -81,6 +81,7 @@ def test_lapack_is_called_in_one_place():
 STATEMENTS = {
     "package": "import sys, collegium",
     "sources": "collegium.open",
+    "filter": "collegium.filter.UniformBox",
     "plots": "collegium.plots.plot_prior",
     "estimator": "from collegium import CommitteeRegressor",
 }
@@ -121,8 +122,16 @@ def test_pyarrow_is_imported_when_a_file_needs_it_and_not_before(modules_after):
     assert not modules & {"pyarrow", "pandas", "polars", "sklearn"}
 
 
-def test_importing_all_names_leaves_the_open_of_python_alone():
-    assert "open" not in collegium.__all__ and "open" in dir(collegium)
+def test_bases_and_densities_of_a_filter_need_no_estimator(modules_after):
+    modules = modules_after["filter"]
+    assert "collegium.filter.bases" not in modules_after["sources"]
+    assert "collegium.filter.densities" in modules
+    assert not modules & {"sklearn", "collegium.filter.regressor"}
+
+
+@pytest.mark.parametrize("name", ["open", "filter"])
+def test_importing_all_names_leaves_those_of_python_alone(name):
+    assert name not in collegium.__all__ and name in dir(collegium)
 
 
 def test_every_public_name_is_there():

@@ -14,9 +14,8 @@ import numpy as np
 from benchmarks.harness.meter import Meter, least
 from benchmarks.harness.tables import table
 from collegium import RegressionFilter, kernels
-from collegium.bases import GaussianBumps
-from collegium.densities import Empirical
 from collegium.engines import single_threaded
+from collegium.filter import Empirical, GaussianBumps
 from collegium.filter.model import FilterModel, Posterior
 from collegium.filter.sums import Sums
 

@@ -18,7 +18,8 @@ from .numerics.version import __version__ as __version__
 from .rows.chunk import Chunk
 
 if TYPE_CHECKING:
-    from . import bases, combining, densities, dof, likelihoods, plots, priors, selection
+    from . import combining, dof, likelihoods, plots, priors, selection
+    from . import filter as filter
     from .combining.regressor import CommitteeOf
     from .committee.classifier import CommitteeClassifier
     from .committee.experts import ExpertsRegressor
@@ -63,9 +64,7 @@ __all__ = [
     "StreamWarning",
     "Sweeps",
     "Transductive",
-    "bases",
     "combining",
-    "densities",
     "dof",
     "kernels",
     "likelihoods",
@@ -77,8 +76,8 @@ __all__ = [
     "warm_up",
 ]
 #: Where estimators and their options live. They are imported when first asked for: scikit-learn
-#: takes longer to import than everything else. `open` is not in `__all__`: an import of all names
-#: would hide the `open` of Python.
+#: takes longer to import than everything else. `open` and `filter` are not in `__all__`: an import
+#: of all names would hide those of Python.
 ESTIMATORS = {
     "CG": "interface.options",
     "AnswerTime": "interface.options",
@@ -104,8 +103,8 @@ ESTIMATORS = {
 }
 #: Modules that are imported when first asked for.
 MODULES = (
-    "bases", "combining", "datasets", "densities", "dof", "engines", "likelihoods", "metrics",
-    "plots", "priors", "selection",
+    "combining", "datasets", "dof", "engines", "filter", "likelihoods", "metrics", "plots",
+    "priors", "selection",
 )  # fmt: skip
 
 
@@ -119,4 +118,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *ESTIMATORS})
+    return sorted({*globals(), *__all__, *ESTIMATORS, *MODULES})

@@ -59,7 +59,7 @@ def plot_basis(basis, low, high, ax=None):
     Parameters
     ----------
     basis : callable
-        X (n, 1) -> Φ (n, m), such as the objects of `collegium.bases`.
+        X (n, 1) -> Φ (n, m), such as the objects of `collegium.filter`.
     low, high : float
     ax : matplotlib Axes, default=None
 

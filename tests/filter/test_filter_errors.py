@@ -1,4 +1,4 @@
-"""RegressionFilter with a scale of the error that varies."""
+"""RegressionFilter whose errors have a varying scale."""
 
 import pickle
 
@@ -9,11 +9,11 @@ from scipy.stats import norm
 
 import collegium
 from collegium import RegressionFilter, kernels
-from collegium.densities import UniformBox
 from collegium.errors.checked import FIRST
+from collegium.filter import UniformBox
 from collegium.filter.arguments import Making
-from collegium.filter.errors_fitting import left_out
-from collegium.filter.model import FilterModel, Linear, Posterior
+from collegium.filter.errors import held_out_predictions
+from collegium.filter.model import FilterModel, LinearPart, Posterior
 from collegium.filter.sums import Sums
 from collegium.rows.rows import Rows
 
@@ -107,16 +107,16 @@ def test_rows_are_checked_as_predicted_before_any_of_a_call_is_learnt_from():
 
 
 @pytest.mark.parametrize("linear", [True, False])
-def test_rows_left_out_are_answered_for_by_all_others(linear):
+def test_held_out_rows_are_predicted_from_all_others(linear):
     rng = np.random.default_rng(0)
     X, n = rng.uniform(-2.0, 2.0, (60, 2)), 60
     rows = Rows(X, rng.normal(size=(n, 2)), rng.integers(1, 4, n).astype(float))
     density = UniformBox(np.array([-1.9, -3.0]), np.array([1.9, 3.0]))  # some rows are outside
     basis = Making("bumps", "uniform", 20).basis_of(KERNEL, X, density, rng)
-    line = Linear(X.mean(axis=0), X.std(axis=0)) if linear else None
+    line = LinearPart(X.mean(axis=0), X.std(axis=0)) if linear else None
     model = FilterModel.of(KERNEL, 0.2, basis, density, line, 1e-9, misfit=True)
     start = Sums.start(model.k, 2)
-    found = left_out(model, Posterior.of(model, model.add(start, *rows.fields())), rows)
+    found = held_out_predictions(model, Posterior.of(model, model.add(start, *rows.fields())), rows)
     for i in range(0, n, 7):
         others = rows.take(np.delete(np.arange(n), i))
         posterior = Posterior.of(model, model.add(start, *others.fields()))

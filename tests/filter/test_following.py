@@ -9,21 +9,21 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium import RegressionFilter, kernels
-from collegium.densities import UniformBox
+from collegium.filter import UniformBox
 from collegium.filter import stream as streams
 from collegium.filter.arguments import Making
 from collegium.filter.densities import Empirical
 from collegium.filter.following import (
-    MOST_HELD,
     Inputs,
-    Made,
-    carried,
-    made_anew,
+    MadeFrom,
+    carried_sums,
     out_of_sight,
+    remade,
 )
-from collegium.filter.model import FilterModel, Linear, Posterior
+from collegium.filter.model import FilterModel, LinearPart, Posterior
 from collegium.filter.regressor import OutsideWarning
 from collegium.filter.sums import Sums
+from collegium.filter.tuning import TUNING
 from collegium.rows.rows import Rows
 from estimator_cases import rmse
 
@@ -58,7 +58,7 @@ def filtered(rows, linear=True, making=MAKING):
     X = rows.X
     density = making.density_of(X, rng)
     basis = making.basis_of(KERNEL, X, density, rng)
-    line = Linear(X.mean(axis=0), X.std(axis=0)) if linear else None
+    line = LinearPart(X.mean(axis=0), X.std(axis=0)) if linear else None
     model = FilterModel.of(KERNEL, NOISE, basis, density, line, 1e-9, misfit=True)
     return model, model.add(Sums.start(model.k, rows.y.shape[1]), *rows.fields())
 
@@ -73,13 +73,13 @@ def test_the_same_basis_and_prior_change_nothing(linear):
     model, sums = filtered(rows, linear)
     before = Posterior.of(model, sums).of_function(model, rows.X)
     for sample in (rows, rows.take(np.arange(0, 400, 3))):
-        moved = carried(model, sums, model, sample)
+        moved = carried_sums(model, sums, model, sample)
         assert moved.weight == sums.weight and moved.count == sums.count
         after = Posterior.of(model, moved).of_function(model, rows.X)
         assert_allclose(after.mean, before.mean, atol=1e-8)
-    whole = Posterior.of(model, carried(model, sums, model, rows))
+    whole = Posterior.of(model, carried_sums(model, sums, model, rows))
     assert_allclose(whole.of_function(model, rows.X).variance, before.variance, rtol=1e-7)
-    third = Posterior.of(model, carried(model, sums, model, sample)).of_function(model, rows.X)
+    third = Posterior.of(model, carried_sums(model, sums, model, sample)).of_function(model, rows.X)
     assert 0.5 < np.median(third.variance / before.variance) < 2.0
 
 
@@ -87,12 +87,12 @@ def test_a_basis_that_contains_the_old_one_keeps_what_rows_said():
     """All rows in the sample: the new sums are those over the rows themselves."""
     rows = some()
     model, sums = filtered(rows)
-    wider = made_anew(
+    wider = remade(
         model, Making("bumps", "empirical", 60), KERNEL, NOISE,
         Inputs(rows.X, np.empty((0, 2)), 1 / 3), np.random.default_rng(0),
     )  # fmt: skip
     assert wider.basis.m == 60
-    moved = Posterior.of(wider, carried(model, sums, wider, rows))
+    moved = Posterior.of(wider, carried_sums(model, sums, wider, rows))
     direct = Posterior.of(wider, wider.add(Sums.start(wider.k, 2), *rows.fields()))
     for name in ("of_model", "of_function"):
         found, expected = (getattr(one, name)(wider, rows.X) for one in (moved, direct))
@@ -103,10 +103,10 @@ def test_a_basis_that_contains_the_old_one_keeps_what_rows_said():
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_rows_of_the_sample_stand_for_as_many_as_there_were(times):
-    """For what they said and for their scatter: here each row came so many times."""
+    """Both their information and their scatter count: here each row came `times` times."""
     rows = some()
     model, sums = filtered(replace(rows, w=np.full(400, float(times))))
-    moved = carried(model, sums, model, rows)
+    moved = carried_sums(model, sums, model, rows)
     for one in (slice(0, model.k), slice(model.k, None)):
         size, expected = ((s.triangle[one, model.k :] ** 2).sum(axis=0) for s in (moved, sums))
         assert_allclose(size, expected, rtol=0.05 if times > 1 else 1e-6)
@@ -118,7 +118,7 @@ def test_another_basis_says_nearly_the_same():
     other, direct = filtered(
         rows.take(np.arange(1, 3_000, 2)), making=Making("bumps", "empirical", 60)
     )
-    moved = carried(model, sums, other, rows.take(np.arange(0, 3_000, 3)))
+    moved = carried_sums(model, sums, other, rows.take(np.arange(0, 3_000, 3)))
     direct = other.add(Sums.start(other.k, 2), *rows.fields())
     found, expected = (Posterior.of(other, s).of_function(other, rows.X) for s in (moved, direct))
     assert rmse(found.mean, expected.mean) < 0.02
@@ -128,26 +128,26 @@ def test_another_basis_says_nearly_the_same():
 def test_nothing_is_carried_by_no_rows():
     rows = some(60)
     model, sums = filtered(rows)
-    moved = carried(model, sums, model, rows.take(slice(0)))
+    moved = carried_sums(model, sums, model, rows.take(slice(0)))
     assert moved.weight == 0.0 and not moved.triangle.any()
 
 
-# -- when a basis is made anew ---------------------------------------------------------------------
+# -- when a basis is remade ---------------------------------------------------------------------
 
 
-def test_rows_out_of_sight_are_told_from_others():
+def test_rows_out_of_sight_are_distinguished():
     model, _ = filtered(some())
     assert out_of_sight(model, some(300, seed=1).X) < 0.2
     assert out_of_sight(model, some(300, low=2.5, high=5, seed=1).X) > 0.8
 
 
 def test_a_sample_with_another_mean_or_scale_is_another_one():
-    made = Made.of(some().X, 400)
+    made = MadeFrom.of(some().X, 400)
     assert not made.differs(some(1_000, seed=5).X, 5_000)
     moved, wider = some(1_000, seed=5).X + [0.5, 0.0], some(1_000, seed=5).X * [1.0, 1.5]
     for X in (moved, wider):
         assert made.differs(X, 500) and not made.differs(X, 499)
-    few = Made.of(some(9).X, 9)
+    few = MadeFrom.of(some(9).X, 9)
     assert not few.differs(moved, 5_000)  # by chance
 
 
@@ -156,7 +156,7 @@ def test_bumps_that_stay_are_the_old_ones():
     model, _ = filtered(rows)
     further = some(100, low=2, high=3, seed=2).X
     inputs = Inputs(rows.X, further, 0.25)
-    found = made_anew(model, MAKING, KERNEL, NOISE, inputs, np.random.default_rng(0)).basis
+    found = remade(model, MAKING, KERNEL, NOISE, inputs, np.random.default_rng(0)).basis
     kept = (found.centres[:, None] == model.basis.centres[None]).all(axis=2).any(axis=1)
     assert found.m == 40 and kept.sum() == 30
     assert isinstance(model.density, Empirical)
@@ -190,13 +190,13 @@ def test_a_shorter_one_is_followed_without_a_warning():
 
 @pytest.mark.parametrize("basis", ["splines", "bumps", "harmonics", "fourier"])
 def test_every_basis_follows_in_one_column(basis, monkeypatch):
-    monkeypatch.setattr(streams, "SAMPLE", 300)
+    monkeypatch.setattr(streams, "TUNING", replace(TUNING, sample=300))
     X = wandering(2_000)[0][:, :1]
     y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=2_000)
     model = fed(RegressionFilter(basis=basis, n_basis=60, start_rows=200, **GIVEN), X, y, 300)
     assert rmse(model.predict(X[-400:]), np.sin(X[-400:, 0])) < 0.1
     assert rmse(model.predict(X[:400]), np.sin(X[:400, 0])) < 0.1
-    assert model.n_reprojected_ > 0 and model.n_outside_ <= MOST_HELD
+    assert model.n_reprojected_ > 0 and model.n_outside_ <= TUNING.most_held
 
 
 def test_a_basis_is_kept_where_nothing_moves():
@@ -207,7 +207,7 @@ def test_a_basis_is_kept_where_nothing_moves():
     assert model.n_reprojected_ == 0
 
 
-def test_while_the_sample_holds_all_rows_they_are_heard_exactly():
+def test_while_the_sample_holds_all_rows_the_sums_are_exact():
     """After a new basis the sums are those over all rows."""
     X, y = wandering(900)
     model = fed(RegressionFilter(n_basis=50, start_rows=300, **GIVEN), X, y, 300)
@@ -252,7 +252,7 @@ def test_what_is_given_stays():
 
 
 def test_forgetting_follows_too(monkeypatch):
-    monkeypatch.setattr(streams, "SAMPLE", 300)
+    monkeypatch.setattr(streams, "TUNING", replace(TUNING, sample=300))
     X, y = wandering(2_000)
     model = RegressionFilter(n_basis=80, start_rows=200, forgetting=0.998, **GIVEN)
     fed(model, X, y, 400)
@@ -260,7 +260,7 @@ def test_forgetting_follows_too(monkeypatch):
 
 
 def test_several_outputs_wander_together(monkeypatch):
-    monkeypatch.setattr(streams, "SAMPLE", 300)
+    monkeypatch.setattr(streams, "TUNING", replace(TUNING, sample=300))
     X, y = wandering(900)
     Y = np.column_stack([y, 5 + 3 * X[:, 1]])
     model = fed(RegressionFilter(n_basis=60, start_rows=300, **GIVEN), X, Y, 300)

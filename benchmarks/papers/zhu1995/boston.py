@@ -15,8 +15,7 @@ from benchmarks.harness import data
 from benchmarks.harness.data import Array, centre_and_scale
 from benchmarks.papers.experiments import mean_and_error, save
 from collegium import CommitteeRegressor, RegressionFilter, kernels
-from collegium.bases import GaussianBumps
-from collegium.densities import Empirical
+from collegium.filter import Empirical, GaussianBumps
 from collegium.numerics import linalg
 
 C0S, C2S = np.array([0.75, 1.5, 3.0, 6.0, 12.0]), np.array([0.025, 0.05, 0.1, 0.2, 0.4])

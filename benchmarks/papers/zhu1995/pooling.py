@@ -18,8 +18,7 @@ from benchmarks.harness.data import Array
 from benchmarks.papers.experiments import save
 from benchmarks.papers.zhu1995.boston import CUT, Task
 from benchmarks.tasks.regression.sets import one_hot_sex
-from collegium.bases import GaussianBumps
-from collegium.densities import Empirical
+from collegium.filter import Empirical, GaussianBumps
 from collegium.filter.model import FilterModel, Posterior
 from collegium.filter.sums import Sums
 

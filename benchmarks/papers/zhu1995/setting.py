@@ -6,8 +6,7 @@ import numpy as np
 
 from benchmarks.harness.data import Array
 from collegium import RegressionFilter, kernels
-from collegium.bases import LinearSplines
-from collegium.densities import UniformBox
+from collegium.filter import LinearSplines, UniformBox
 from collegium.priors import sample_prior
 
 #: Sec. 4: x uniform on [−4, 4], Laplace prior, noise standard deviation.

@@ -1,4 +1,4 @@
-"""The arguments of a regression filter, checked; basis and density made from rows."""
+"""Check the arguments of a regression filter; make basis and density from rows."""
 
 from __future__ import annotations
 
@@ -33,33 +33,29 @@ from .bases import (
     Place,
     RandomFourier,
 )
-from .densities import DENSITIES, Density, Empirical, Normal, UniformBox
+from .densities import DENSITIES, Density, Empirical, NormalInputs, UniformBox
+from .tuning import TUNING
 
 Array = np.ndarray
 OWN_BASES = (LinearSplines, GaussianBumps, Cosines, RandomFourier)
-#: Functions of a basis by default, by the number of columns for products of splines.
+#: Default number of functions of a basis; of products of splines by the number of columns.
 SIZES = {"bumps": 200, "harmonics": 200, "fourier": 200}
 SPLINES = {1: 100, 2: 400, 3: 343}
-#: Square matrices of all functions that are held at once, and as many again as the values at the
-#: nodes of splines in one column take.
-SQUARES, PANELS = 12.0, 50.0
-#: Most inputs of an empirical density.
-LARGEST_SAMPLE = 1_000
 
 
 @record("filter.making/1")
 @dataclass(frozen=True)
 class Making:
-    """The names by which basis and density are made from rows, and made anew."""
+    """Names by which basis and density are made from rows, and remade."""
 
     basis: str
     density: str
     m: int  # functions of the basis
-    c0: float | None = None  # the start of the kernel's lengths; None: a kernel was given
+    c0: float | None = None  # start of the kernel's lengths; None: a kernel was given
 
     def density_of(self, X: Array, rng: np.random.Generator) -> Density:
-        if self.density == "empirical" and X.shape[0] > LARGEST_SAMPLE:
-            X = X[np.sort(rng.choice(X.shape[0], LARGEST_SAMPLE, replace=False))]
+        if self.density == "empirical" and X.shape[0] > TUNING.largest_sample:
+            X = X[np.sort(rng.choice(X.shape[0], TUNING.largest_sample, replace=False))]
         return DENSITIES[self.density](X)
 
     def basis_of(
@@ -70,12 +66,12 @@ class Making:
 
 @dataclass(frozen=True, eq=False)
 class FilterOptions:
-    """The arguments of a RegressionFilter, checked."""
+    """Checked arguments of a RegressionFilter."""
 
     kernel: Kernel | None  # white noise taken out
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None
-    errors: str | None  # "auto" or "varying": the scale of errors is learnt; else it is constant
+    errors: str | None  # "auto" or "varying": learn the scale of errors; None: constant
     learn: bool
     basis: Any
     n_basis: int | None
@@ -113,7 +109,7 @@ class FilterOptions:
             basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
             n_basis=n_basis,
             density=_known(
-                e.density, "density", ("auto", *DENSITIES), (UniformBox, Normal, Empirical)
+                e.density, "density", ("auto", *DENSITIES), (UniformBox, NormalInputs, Empirical)
             ),
             prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
             c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
@@ -138,7 +134,7 @@ class FilterOptions:
         if found is not None and found.embeddings(d):
             raise ValueError(
                 f"kernel={found!r} has categories, groups or a sphere: a filter integrates over "
-                "numbers alone. Take CommitteeRegressor or SparseGPRegressor"
+                "numbers alone. Use CommitteeRegressor or SparseGPRegressor"
             )
         return found
 
@@ -161,23 +157,24 @@ class FilterOptions:
         return ("splines" if d == 1 else "bumps") if self.basis == "auto" else self.basis
 
     def functions(self, n: int, d: int) -> int:
-        """How many functions a basis made from n rows of d columns will have; 0: not known."""
+        """Number of functions of a basis made from n rows of d columns; 0: unknown."""
         name = self.basis_name(d)
         if name is None:
             return getattr(self.basis, "m", 0)
         m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
-        return min(m, n) if name == "bumps" and d > 1 else m  # whose centres are rows
+        return min(m, n) if name == "bumps" and d > 1 else m  # centres are rows
 
     def check_memory(self, n: int, d: int) -> None:
         """Refuse a basis whose square matrices this machine could not hold."""
         m, linear = self.functions(n, d), 1 + d if self.linear else 0
         remedy = "give a smaller n_basis" + (", or linear=False" if linear > m else "")
         what = f"n_basis: {m} functions" + (f" and {linear} of the linear part" if linear else "")
-        squares = SQUARES + (PANELS if self.basis_name(d) == "splines" and d == 1 else 0.0)
+        panels = self.basis_name(d) == "splines" and d == 1
+        squares = TUNING.squares + (TUNING.panel_squares if panels else 0.0)
         memory.refuse_beyond_machine(squares * 8.0 * float(m + linear) ** 2, what, remedy)
 
     def density_for(self, X: Array, rng: np.random.Generator) -> Density:
-        """The density given, or one made from inputs."""
+        """Return the given density, or make one from inputs."""
         d = X.shape[1]
         if not isinstance(self.density, str):
             own = self.density.box()[0].size
@@ -198,7 +195,7 @@ class FilterOptions:
         return "uniform" if self.basis_name(d) in ("splines", "harmonics") else "empirical"
 
     def making(self, d: int) -> Making | None:
-        """How basis and density are made anew; None where one of them is given and stays."""
+        """How to remake basis and density; None where one of them was given and stays."""
         name = self.basis_name(d)
         if name is None or not isinstance(self.density, str):
             return None
@@ -249,7 +246,7 @@ def _mean_function(value):
 
 
 def residual_rows(rows: Rows, options: FilterOptions) -> Rows:
-    """y without the prior mean."""
+    """Subtract the prior mean from y."""
     mean = options.mean(rows.X)
     if isinstance(mean, np.ndarray) and mean.shape[1] not in (1, rows.y.shape[1]):
         raise ValueError(f"prior_mean gives {mean.shape[1]} outputs, but y has {rows.y.shape[1]}")

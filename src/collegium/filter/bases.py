@@ -20,18 +20,13 @@ from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import distinct
 from .densities import vectors
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Inputs farther from a box than this many times its width are moved to that distance.
-REACH = 1.0
-#: Width of bumps, in standard deviations of a column times m^(−1/d): C₀ of the paper.
-OVERLAP = 5.0
-#: Most products of harmonics that are compared.
-LARGEST_GRID = 1e6
 
 
 class FilterBasis(Protocol):
-    """The interface of a basis."""
+    """Interface of a basis."""
 
     @property
     def m(self) -> int: ...
@@ -54,7 +49,9 @@ class LinearSplines:
         one = not isinstance(self.knots, (tuple, list)) or np.ndim(self.knots[0]) == 0
         knots = tuple(np.array(k, dtype=float) for k in ([self.knots] if one else self.knots))
         if not all(k.ndim == 1 and k.size > 1 and (np.diff(k) > 0).all() for k in knots):
-            raise ValueError("knots of LinearSplines: one increasing array a column, two or more")
+            raise ValueError(
+                "knots of LinearSplines: one increasing array per column, of two or more knots"
+            )
         object.__setattr__(self, "knots", knots)
 
     @property
@@ -69,9 +66,9 @@ class LinearSplines:
 
 
 def hats(knots: Array, x: Array) -> Array:
-    """Hats of one column at x  (n, k)."""
+    """Values of the hats of one column at x  (n, k)."""
     width = knots[-1] - knots[0]
-    x = np.clip(x, knots[0] - REACH * width, knots[-1] + REACH * width)
+    x = np.clip(x, knots[0] - TUNING.reach * width, knots[-1] + TUNING.reach * width)
     left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, knots.size - 2)
     t = (x - knots[left]) / (knots[left + 1] - knots[left])
     Phi = np.zeros((x.size, knots.size))
@@ -93,7 +90,7 @@ class GaussianBumps:
         centres = np.array(self.centres, dtype=float)
         d = centres.shape[1] if centres.ndim == 2 else 0
         if not d or self.widths.size not in (1, d) or not (self.widths > 0.0).all():
-            raise ValueError("centres of GaussianBumps (m, d), widths above 0, one a column")
+            raise ValueError("centres of GaussianBumps (m, d), widths above 0, one per column")
         object.__setattr__(self, "centres", centres)
         object.__setattr__(self, "widths", np.broadcast_to(self.widths, (d,)).copy())
 
@@ -120,7 +117,7 @@ class Cosines:
         if orders.ndim == 1:
             orders = orders[:, None]
         if orders.shape[1:] != self.low.shape or not (self.low < self.high).all():
-            raise ValueError("low below high of Cosines, one a column; orders (m, d)")
+            raise ValueError("low below high of Cosines, one per column; orders (m, d)")
         object.__setattr__(self, "orders", orders)
 
     @property
@@ -129,7 +126,7 @@ class Cosines:
 
     def __call__(self, X: Array) -> Array:
         width = self.high - self.low
-        t = np.clip((X - self.low) / width, -REACH, 1.0 + REACH)
+        t = np.clip((X - self.low) / width, -TUNING.reach, 1.0 + TUNING.reach)
         Phi = np.ones((X.shape[0], self.m))
         for k in range(X.shape[1]):
             Phi *= np.cos(np.pi * t[:, k, None] * self.orders[:, k])
@@ -161,7 +158,7 @@ class RandomFourier:
 @record("basis.functions/1")
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """A user's basis: any function X -> Φ.
+    """Any function X -> Φ of the user.
 
     To pickle the model, make `function` an object of a module's class with `__call__`.
     """
@@ -217,8 +214,8 @@ def splines(place: Place, m: int) -> LinearSplines:
 def bumps(place: Place, m: int) -> GaussianBumps:
     """Draw centres from the inputs; space them equally where there is one column.
 
-    Widths are the kernel's length scales. In the d columns where these are below `OVERLAP`
-    standard deviations they are at most `OVERLAP` m^(−1/d) of them: neighbours overlap, and
+    Widths are the kernel's length scales. In the d columns where these are below `overlap`
+    standard deviations they are at most `overlap` m^(−1/d) of them: neighbours overlap, and
     more bumps resolve finer detail.
     """
     d = place.low.size
@@ -229,19 +226,19 @@ def bumps(place: Place, m: int) -> GaussianBumps:
         centres = X[np.sort(place.rng.permutation(X.shape[0])[:m])]
     widths, scales = lengths(place.kernel, place.X), column_scales(place.X)
     size = max(float(place.kernel.diag(place.X[:1])[0]), 1.0)  # y has variance one
-    seen = widths < OVERLAP * size**0.25 * scales  # bends, √size (scale/length)², are seen
+    seen = widths < TUNING.overlap * size**0.25 * scales  # bends, √size (scale/length)², are seen
     among = max(int(seen.sum()), min(d, 2))  # centres at random leave gaps
-    fine = OVERLAP * centres.shape[0] ** (-1.0 / among) * scales
+    fine = TUNING.overlap * centres.shape[0] ** (-1.0 / among) * scales
     return GaussianBumps(centres, np.where(seen, np.minimum(widths, fine), widths))
 
 
 def harmonics(place: Place, m: int) -> Cosines:
-    """Take the m products of lowest frequency, in units of the kernel's length scales."""
+    """Choose the m products of lowest frequency, in units of the kernel's length scales."""
     d = place.low.size
     unit = lengths(place.kernel, place.X) / (place.high - place.low)
-    unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # none is left out
+    unit = np.clip(unit / np.exp(np.log(unit).mean()), 0.5, 2.0)  # no column is dropped
     each = np.minimum(np.ceil(2.0 * m ** (1.0 / d) / unit) + 1.0, m).astype(int)
-    if np.prod(each, dtype=float) > LARGEST_GRID:
+    if np.prod(each, dtype=float) > TUNING.largest_grid:
         raise ValueError(f"basis='harmonics' is too large for {d} columns: give basis='fourier'")
     grid = np.stack(np.meshgrid(*map(np.arange, each), indexing="ij"), axis=-1).reshape(-1, d)
     lowest = np.argsort(((grid * unit) ** 2).sum(axis=1), kind="stable")[:m]
@@ -260,7 +257,7 @@ def fourier(place: Place, m: int) -> RandomFourier:
 
 
 def lengths(kernel: Kernel, X: Array) -> Array:
-    """Length scale of each column; the inputs' standard deviation where the kernel has none."""
+    """Length scale of each column; the column's scale where the kernel has none."""
     d = X.shape[1]
     with np.errstate(divide="ignore", over="ignore"):
         variance = max(float(kernel.diag(X[:1])[0]), 1e-300)

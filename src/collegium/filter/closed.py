@@ -100,7 +100,7 @@ class WaveIntegrals:
         return variance * _parts(plus, minus)
 
     def _correlated(self, lengths: Array) -> tuple[Array, Array]:
-        """The integrals of e^(i(ωξ₁ + ω′ξ₂)) and of e^(i(ωξ₁ − ω′ξ₂)), σ₁² = 1  (k, k)."""
+        """Integrals of e^(i(ωξ₁ + ω′ξ₂)) and of e^(i(ωξ₁ − ω′ξ₂)), σ₁² = 1  (k, k)."""
         w, s2 = self.frequencies, self.sd**2
         ratio = (self.sd / lengths) ** 2
         own, mixed = s2 * (1.0 + ratio) / (1.0 + 2.0 * ratio), s2 * ratio / (1.0 + 2.0 * ratio)

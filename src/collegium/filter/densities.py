@@ -1,4 +1,4 @@
-"""The density p(x) of inputs, which weighs the projection onto a basis."""
+"""Densities p(x) of inputs, which weigh the projection onto a basis."""
 
 from __future__ import annotations
 
@@ -11,22 +11,13 @@ from scipy.special import ndtri
 
 from ..numerics.records import record
 from ..rows.metric import column_scales
+from .tuning import TUNING
 
 Array = np.ndarray
-#: A normal density covers inputs within this many standard deviations of the mean.
-COVERED = 4.0
-#: A sample covers inputs up to this share of its range beyond it.
-LIKE = 0.25
-#: Inputs more than this many interquartile ranges from the quartiles are glitches.
-FENCE = 100.0
-#: Quadrature of a normal density ends at this many standard deviations.
-WHOLE = 6.0
-#: Margin of a box on each side, relative to the range of the inputs.
-MARGIN = 0.05
 
 
 class Density(Protocol):
-    """The interface of a density p."""
+    """Interface of a density p."""
 
     def nodes(self, q: int) -> tuple[Array, Array]:
         """About q points (·, d) and weights ω that sum to one: ∫ g p ≈ Σ ω g."""
@@ -49,14 +40,15 @@ class UniformBox:
     def __post_init__(self) -> None:
         vectors(self, low=self.low, high=self.high)
         if self.low.shape != self.high.shape or not (self.low < self.high).all():
-            raise ValueError("low must be below high of UniformBox, one number a column")
+            raise ValueError("low must be below high of UniformBox, one number per column")
 
     @classmethod
     def around(cls, X: Array) -> UniformBox:
         low, high = X.min(axis=0), X.max(axis=0)
         width = high - low
         width = np.where(width > 0.0, width, 2.0 * column_scales(X))
-        return cls(low - MARGIN * width, np.maximum(high + MARGIN * width, low + 0.5 * width))
+        margin = TUNING.margin * width
+        return cls(low - margin, np.maximum(high + margin, low + 0.5 * width))
 
     def nodes(self, q: int) -> tuple[Array, Array]:
         d = self.low.size
@@ -76,7 +68,7 @@ class UniformBox:
 
 @record("density.normal/1")
 @dataclass(frozen=True, eq=False)
-class Normal:
+class NormalInputs:
     """Independent normal columns."""
 
     mean: Array  # (d,)
@@ -85,10 +77,10 @@ class Normal:
     def __post_init__(self) -> None:
         vectors(self, mean=self.mean, sd=self.sd)
         if self.mean.shape != self.sd.shape or not (self.sd > 0.0).all():
-            raise ValueError("mean and sd of Normal: one number a column, sd above 0")
+            raise ValueError("mean and sd of NormalInputs: one number per column, sd above 0")
 
     @classmethod
-    def around(cls, X: Array) -> Normal:
+    def around(cls, X: Array) -> NormalInputs:
         return cls(X.mean(axis=0), column_scales(X))
 
     def nodes(self, q: int) -> tuple[Array, Array]:
@@ -96,23 +88,23 @@ class Normal:
         if d > 2:
             return self.mean + self.sd * ndtri(_spread(q, d)), np.full(q, 1.0 / q)
         each = max(1, round(q ** (1.0 / d) / 8))  # panels: functions may have kinks
-        z, weight = legendre(np.linspace(-WHOLE, WHOLE, each + 1), 8)
+        z, weight = legendre(np.linspace(-TUNING.whole, TUNING.whole, each + 1), 8)
         weight = weight * np.exp(-0.5 * z * z)
         grids = [(mean + sd * z, weight) for mean, sd in zip(self.mean, self.sd)]
         points, weights = tensor(grids)
         return points, weights / weights.sum()
 
     def covers(self, X: Array) -> Array:
-        return np.all(np.abs(X - self.mean) <= COVERED * self.sd, axis=1)
+        return np.all(np.abs(X - self.mean) <= TUNING.covered * self.sd, axis=1)
 
     def box(self) -> tuple[Array, Array]:
-        return self.mean - COVERED * self.sd, self.mean + COVERED * self.sd
+        return self.mean - TUNING.covered * self.sd, self.mean + TUNING.covered * self.sd
 
 
 @record("density.empirical/1")
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """The empirical distribution of given inputs."""
+    """Empirical distribution of given inputs."""
 
     points: Array  # (q, d)
 
@@ -124,13 +116,13 @@ class Empirical:
 
     def nodes(self, q: int) -> tuple[Array, Array]:
         points = self.points
-        if points.shape[0] > q:  # at equal distances in their order
+        if points.shape[0] > q:  # evenly spaced in their order
             points = points[np.linspace(0, points.shape[0] - 1, q).astype(int)]
         return points, np.full(points.shape[0], 1.0 / points.shape[0])
 
     def covers(self, X: Array) -> Array:
         low, high = self.points.min(axis=0), self.points.max(axis=0)
-        margin = LIKE * (high - low)
+        margin = TUNING.beyond_sample * (high - low)
         low, high = low - margin, high + margin
         return np.all((X >= low) & (X <= high), axis=1)
 
@@ -145,15 +137,15 @@ def vectors(record, **given) -> None:
         array = np.atleast_1d(np.array(value, dtype=float))
         if array.ndim != 1 or not np.isfinite(array).all():
             raise ValueError(
-                f"{name} of {type(record).__name__} must be finite numbers, one a column"
+                f"{name} of {type(record).__name__} must be finite numbers, one per column"
             )
         object.__setattr__(record, name, array)
 
 
 def typical(X: Array) -> Array:
-    """Whether rows are no glitches in any column; all, if half would be glitches  (n,)."""
+    """Whether rows are free of glitches in every column; all, if half would be glitches  (n,)."""
     low, high = np.quantile(X, [0.25, 0.75], axis=0)
-    reach = np.where(high > low, FENCE * (high - low), np.inf)
+    reach = np.where(high > low, TUNING.fence * (high - low), np.inf)
     found = np.all((X >= low - reach) & (X <= high + reach), axis=1)
     return found if 2 * found.sum() > X.shape[0] else np.ones(X.shape[0], dtype=bool)
 
@@ -167,7 +159,7 @@ def legendre(edges: Array, order: int) -> tuple[Array, Array]:
 
 
 def tensor(grids: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """The tensor product of one-dimensional rules: points (q, d) and weights (q,)."""
+    """Tensor product of one-dimensional rules: points (q, d) and weights (q,)."""
     points = np.stack(np.meshgrid(*[g[0] for g in grids], indexing="ij"), axis=-1)
     weights = grids[0][1]
     for _, weight in grids[1:]:
@@ -176,7 +168,7 @@ def tensor(grids: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 
 def _spread(q: int, d: int) -> Array:
-    """q points spread evenly over the unit cube, none on its border  (q, d).
+    """Spread q points evenly over the unit cube, none on its border  (q, d).
 
     Multiples of 1/g, 1/g², … modulo one, where g^(d+1) = g + 1 (Roberts 2018).
     """
@@ -189,6 +181,6 @@ def _spread(q: int, d: int) -> Array:
 
 DENSITIES: dict[str, Callable[[Array], Density]] = {
     "uniform": UniformBox.around,
-    "gaussian": Normal.around,
+    "gaussian": NormalInputs.around,
     "empirical": Empirical,
 }

@@ -1,4 +1,4 @@
-"""The evidence of a filter as a function of its hyperparameters, from the sums over rows.
+"""Evidence of a filter as a function of its hyperparameters, from the sums over rows.
 
     y ~ N(0, FSFᵀ + σ²I),  F = [linear, φ]·[sd·I, E],  S = [I, EᵀCE(θ)]
 
@@ -6,7 +6,7 @@ With M = FᵀF/σ², h = Fᵀy/σ², Σ = (S⁻¹ + M)⁻¹ and ŵ = Σh,
 
     ∂/∂S = ½(ggᵀ − M + MΣM), g = h − Mŵ        ∂/∂σ² = ½|y − Fŵ|²/σ⁴ − ½(n − tr ΣM)/σ²
 
-σ² is the noise of a row: σ₂², and the misfit where it counts.
+σ² is the noise of a row: σ₂², plus the misfit where that counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .sums import Sums
 Array = np.ndarray
 
 
-class Evidence:
+class FilterEvidence:
     """Log evidence and its gradient in θ and log σ², for a basis and its sums."""
 
     def __init__(self, model: FilterModel, sums: Sums):
@@ -80,7 +80,7 @@ def relearnt(
     triangle[:, k:] /= np.sqrt(unit)
     kernel = model.kernel.scaled(1.0 / unit)
     found = maximise(
-        Evidence(model, replace(sums, triangle=triangle)), kernel, model.row_noise / unit,
+        FilterEvidence(model, replace(sums, triangle=triangle)), kernel, model.row_noise / unit,
         scales.prior(kernel), max(sums.weight, 1.0), noise_fixed=noise_fixed, max_iter=max_iter,
     )  # fmt: skip
     best = found.kernel.scaled(unit)

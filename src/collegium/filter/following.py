@@ -1,18 +1,18 @@
-"""Basis and density that follow a stream whose inputs wander.
+"""Let basis and density follow a stream whose inputs wander.
 
-A new basis is made where the rows are now, and what the old sums say is handed to it. They say how
-well the old features fit all n rows; with F and Φ the old and the new features of a sample of q
-rows, F = USVᵀ, and t the least-squares fit that the old posterior v̂ stands for, they say so again
-as rows of the new basis:
+A new basis is made where the rows are now, and the old sums are carried over to it. They record how
+well the old features fit all n rows. With F and Φ the old and the new features of a sample of q
+rows, F = USVᵀ, and t the least-squares fit that the old posterior v̂ stands for, the same
+information as rows of the new basis is
 
     UᵀΦ, with targets Uᵀt, n/q times        Uᵀt = SVᵀv̂ + (σ²q/n) S⁻¹Vᵀv̂
 
-so that old rows tell about the new weights u what their projection onto the old basis does, UUᵀΦu.
-The second term undoes the shrinkage of v̂, which the new prior will exert again: with the same
-basis and prior, v̂ comes out as it went in. What the old basis could not show is told by the rows
-of the sample themselves, each counted once; their scatter about the new fit stands for that of all
-rows. It is an approximation: the inputs of all rows are those of the sample. So that its errors do
-not pile up from basis to basis, n counts for MOST_TIMES q at most.
+so old rows inform the new weights u through their projection onto the old basis, UUᵀΦu. The second
+term undoes the shrinkage of v̂, which the new prior will exert again: with the same basis and prior
+v̂ is unchanged. The part that the old basis could not show is estimated from the sampled rows, each
+counted once; their scatter about the new fit stands for that of all rows. This is an approximation:
+the inputs of all rows are taken to be those of the sample. To keep its errors from piling up from
+basis to basis, n counts as `most_times` q at most.
 """
 
 from __future__ import annotations
@@ -29,32 +29,16 @@ from ..rows.rows import Rows
 from .arguments import Making
 from .bases import GaussianBumps
 from .densities import Density, UniformBox
-from .model import FilterModel, Linear, Posterior
+from .model import FilterModel, LinearPart, Posterior
 from .sums import Sums
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that the basis does not reach wait until they are so many, or this share of a call.
-MOST_HELD, LARGE_SHARE = 50, 0.05
-#: Basis and density are made anew where rows have grown by the factor GROWN and the mean of a
-#: column has moved by MOVED of its scale, or the scale by a factor e^MOVED.
-GROWN, MOVED = 1.25, 0.2
-#: Widths of bumps that differ by less than this factor stay.
-ALIKE = 1.3
-#: A box grows by this share of its width on the sides where rows were outside.
-AHEAD = 0.25
-#: Directions of the old features below this share of the largest are not carried over, nor those
-#: where the old posterior mean is by this factor larger than the sample can explain.
-LEAST_DIRECTION, MISLED = 1e-7, 25.0
-#: Rows of the sample stand for so many at most: errors of old bases must not outweigh rows.
-MOST_TIMES = 5.0
-#: A row is out of sight where the mean square of f − P_M f exceeds UNSEEN times the noise and LOST
-#: times its usual size; at most SEEN rows of a call are asked, and MANY_UNSEEN is a large share.
-UNSEEN, LOST, SEEN, MANY_UNSEEN = 3.0, 2.0, 50, 0.3
 
 
 @record("filter.made/1")
 @dataclass(frozen=True, eq=False)
-class Made:
+class MadeFrom:
     """Mean and scale of the q inputs that basis and density were made from, after n rows."""
 
     centre: Array  # (d,)
@@ -63,17 +47,17 @@ class Made:
     n: int
 
     @classmethod
-    def of(cls, X: Array, n: int) -> Made:
+    def of(cls, X: Array, n: int) -> MadeFrom:
         return cls(X.mean(axis=0), column_scales(X), X.shape[0], n)
 
     def differs(self, X: Array, n: int) -> bool:
-        """Whether a sample after n rows, of which a fifth are new, has another mean or scale."""
-        if n < GROWN * self.n:
+        """Whether the sample after n rows, a fifth of them new, has another mean or scale."""
+        if n < TUNING.grown * self.n:
             return False
         chance = 5.0 * np.sqrt(1.0 / max(self.q, 1) + 1.0 / X.shape[0])  # standard errors
         shift = np.abs(X.mean(axis=0) - self.centre) / self.scale
         ratio = np.abs(np.log(column_scales(X) / self.scale))
-        return bool(np.maximum(shift, ratio).max() > max(MOVED, chance))
+        return bool(np.maximum(shift, ratio).max() > max(TUNING.moved, chance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +66,7 @@ class Inputs:
 
     known: Array  # a sample of the stream, in order of arrival  (q, d)
     waiting: Array  # inputs of rows that are not in the sums yet
-    share: float  # of the stream that came after the old basis was made
+    share: float  # share of the stream that came after the old basis was made
 
     @property
     def all(self) -> Array:
@@ -90,18 +74,18 @@ class Inputs:
 
     @property
     def further(self) -> Array:
-        """Those that came after the old basis was made."""
+        """Inputs that came after the old basis was made."""
         q = self.known.shape[0]
         return np.concatenate([self.known[round((1.0 - self.share) * q) :], self.waiting])
 
 
-def made_anew(
+def remade(
     old: FilterModel, making: Making, kernel: Kernel, noise: float, inputs: Inputs,
     rng: np.random.Generator,
 ) -> FilterModel:  # fmt: skip
-    """A filter with basis and density from inputs where the rows are now."""
+    """Make a filter whose basis and density are where the rows are now."""
     X = inputs.all
-    linear = Linear(X.mean(axis=0), column_scales(X)) if old.linear else None
+    linear = LinearPart(X.mean(axis=0), column_scales(X)) if old.linear else None
     density = _ahead(making.density_of(X, rng), X[~old.density.covers(X)], old.density)
     basis = making.basis_of(kernel, X, density, rng)
     if isinstance(basis, GaussianBumps) and isinstance(old.basis, GaussianBumps) and X.shape[1] > 1:
@@ -113,40 +97,40 @@ def made_anew(
 def _kept(
     old: GaussianBumps, new: GaussianBumps, inputs: Inputs, rng: np.random.Generator
 ) -> GaussianBumps:
-    """The old bumps, of which a share gives way to ones at further inputs: what is kept of the
-    basis is carried over as it is."""
+    """Replace a share of the old bumps by ones at further inputs; the others are kept as is."""
     places = np.unique(inputs.further, axis=0)
     n = min(max(1, round(inputs.share * new.m)), places.shape[0], new.m)
     stay = np.sort(rng.permutation(old.m)[: new.m - n])
     centres = np.concatenate([old.centres[stay], places[rng.permutation(places.shape[0])[:n]]])
-    alike = np.abs(np.log(old.widths / new.widths)).max() < np.log(ALIKE)
+    alike = np.abs(np.log(old.widths / new.widths)).max() < np.log(TUNING.alike)
     return GaussianBumps(centres, old.widths if alike else new.widths)
 
 
 def _ahead(density: Density, outside: Array, old: Density) -> Density:
-    """A box with room on the sides where rows came from outside."""
+    """Widen a box on the sides where rows came from outside."""
     if not isinstance(density, UniformBox) or not outside.size:
         return density
     low, high = old.box()
-    room = AHEAD * (density.high - density.low)
+    room = TUNING.ahead * (density.high - density.low)
     return UniformBox(
         density.low - room * (outside < low).any(axis=0),
         density.high + room * (outside > high).any(axis=0),
     )
 
 
-def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
-    """The sums over rows in the new basis, by a sample of these rows (y scaled)."""
+def carried_sums(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
+    """Carry the sums over rows to the new basis by a sample of these rows (y scaled)."""
     if not rows.w.size:
         return Sums.start(new.k, rows.y.shape[1])
     root = np.sqrt(rows.w)[:, None]
     F, Phi = root * (old.columns(rows.X) @ old.weights), root * new.columns(rows.X)
     total = float(rows.w.sum())
-    times = min(max(sums.weight / total, 1.0), MOST_TIMES)  # what each row of the sample stands for
+    times = min(max(sums.weight / total, 1.0), TUNING.most_times)  # rows that each one stands for
     U, size, VT = np.linalg.svd(F, full_matrices=False)
     mean = VT @ Posterior.of(old, sums).mean
     told = times * size**2 / old.row_noise  # |v̂|² is about told/(1 + told), or the sample misleads
-    sure = (size > LEAST_DIRECTION * size[0]) & ((mean**2).max(axis=1) < MISLED * told)
+    sure = size > TUNING.least_direction * size[0]
+    sure &= (mean**2).max(axis=1) < TUNING.misled * told
     U, size, mean = U[:, sure], size[sure, None], mean[sure]
     target = size * mean + old.row_noise / times * mean / size  # Uᵀt
     rest = root * rows.y - U @ (U.T @ (root * rows.y))
@@ -160,11 +144,12 @@ def carried(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> Sums:
 
 
 def out_of_sight(model: FilterModel, X: Array) -> float:
-    """Share of rows at which P_M f is not f, by a few of them."""
-    few = X[evenly_spaced(X.shape[0], SEEN)]
-    points, weights = model.density.nodes(SEEN)
+    """Share of rows at which P_M f differs from f, estimated from a few of them."""
+    few = X[evenly_spaced(X.shape[0], TUNING.asked)]
+    points, weights = model.density.nodes(TUNING.asked)
     usual = float(weights @ _unlike(model, points))
-    return float((_unlike(model, few) > UNSEEN * model.row_noise + LOST * usual).mean())
+    limit = TUNING.unseen * model.row_noise + TUNING.lost * usual
+    return float((_unlike(model, few) > limit).mean())
 
 
 def _unlike(model: FilterModel, X: Array) -> Array:

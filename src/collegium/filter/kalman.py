@@ -1,4 +1,4 @@
-"""A filter whose weights drift: the covariance form, one row after the other.
+"""Filter whose weights drift: the covariance form, one row at a time.
 
 Between two rows v ← v + N(0, q I), q a share of the prior's covariance. Then, with V = V(x),
 
@@ -59,7 +59,7 @@ def _add_rows(V, Y, noise, drift, mean, S, log_evidence):
     for t in range(V.shape[0]):
         for i in range(r):
             S[i, i] += drift
-        if not np.isfinite(noise[t]):  # left out
+        if not np.isfinite(noise[t]):  # outside the density
             continue
         SV = S @ V[t]
         total = max(V[t] @ SV, 0.0) + noise[t]

@@ -1,4 +1,4 @@
-"""A regression filter: its prior, and its posterior given the sums over rows."""
+"""Regression filter: its prior, and its posterior given the sums over rows."""
 
 from __future__ import annotations
 
@@ -15,25 +15,20 @@ from .bases import FilterBasis
 from .densities import Density
 from .projection import Projection
 from .rules import rule_for
-from .sums import BLOCK, Sums
+from .sums import Sums
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Prior standard deviation of the linear part's weights, in units of y and of each column.
-LINEAR_SD = 3.0
-#: Inputs at which the misfit is averaged.
-FEWER_NODES = 400
-#: Least noise variance, relative to the prior's.
-LEAST_NOISE = 1e-10
 
 
 @record("filter.linear/1")
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearPart:
     """1 and (x − centre)/scale with weights N(0, sd²): the linear part of f."""
 
     centre: Array  # (d,)
     scale: Array  # (d,)
-    sd: float = LINEAR_SD
+    sd: float = TUNING.linear_sd
 
     @property
     def m(self) -> int:
@@ -56,7 +51,7 @@ class FilterModel:
 
     basis: FilterBasis
     density: Density
-    linear: Linear | None
+    linear: LinearPart | None
     projection: Projection
     noise: float  # σ₂²
     misfit: float | None  # E_p var[f | v], where it counts as noise of the rows
@@ -65,12 +60,12 @@ class FilterModel:
     @classmethod
     def of(
         cls, kernel: Kernel, noise: float, basis: FilterBasis, density: Density,
-        linear: Linear | None, cut: float, *, misfit: bool = False,
+        linear: LinearPart | None, cut: float, *, misfit: bool = False,
     ) -> FilterModel:  # fmt: skip
         projection = Projection.of(rule_for(basis, density, kernel), kernel, cut)
-        points, weights = density.nodes(FEWER_NODES)
+        points, weights = density.nodes(TUNING.misfit_nodes)
         lost = float(weights @ projection.left(points, projection.conditional(points)))
-        least = LEAST_NOISE * float(weights @ kernel.diag(points))
+        least = TUNING.least_noise * float(weights @ kernel.diag(points))
         noise = max(noise, least, 1e-300)
         return cls(basis, density, linear, projection, noise, lost if misfit else None, cut)
 
@@ -119,20 +114,20 @@ class FilterModel:
     def covered(self, X: Array) -> Array:
         """1 where the density covers inputs, 0 elsewhere  (n,).
 
-        Rows outside are left out: the basis is not fitted there, and its errors are alike.
+        Rows outside are ignored: the basis is not fitted there, and its errors are correlated.
         """
         return self.density.covers(X).astype(float)
 
     def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
         """Add rows to the sums, each w times."""
-        for start in range(0, X.shape[0], BLOCK):
-            part = slice(start, start + BLOCK)
+        for start in range(0, X.shape[0], TUNING.block):
+            part = slice(start, start + TUNING.block)
             columns = self.columns(X[part])
             sums = sums.add(columns, Y[part], w[part] * self.covered(X[part]))
         return sums
 
 
-def with_linear(linear: Linear | None, features: Array) -> Array:
+def with_linear(linear: LinearPart | None, features: Array) -> Array:
     """[sd·I 0; 0 features]."""
     if linear is None:
         return features
@@ -149,7 +144,7 @@ class Posterior:
 
     mean: Array  # (r, p)
     root: Array  # (r, r)
-    log_evidence: Array  # of each output  (p,)
+    log_evidence: Array  # per output  (p,)
 
     @classmethod
     def of(cls, model: FilterModel, sums: Sums) -> Posterior:

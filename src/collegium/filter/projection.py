@@ -1,4 +1,4 @@
-"""The prior of f, projected onto a basis (Zhu & Rohwer 1995, sec. 2).
+"""Project the prior of f onto a basis (Zhu & Rohwer 1995, sec. 2).
 
     P_M f(x) = φ(x)ᵀw,  w = H⁻¹∫φpf ~ N(0, S₀),  S₀ = H⁻¹CH⁻¹        (eqs 2.6–2.9)
 
@@ -20,11 +20,9 @@ from ..numerics.records import record
 from .bases import FilterBasis
 from .densities import Density, Empirical
 from .rules import Nodes, Rule, rule_for
+from .tuning import TUNING
 
 Array = np.ndarray
-#: a(x) is zero along directions whose prior variance is below this share of the largest: it would
-#: be a ratio of rounding errors.
-LEAST_VARIANCE = 1e-11
 ROUNDING = 2.0**-52
 
 
@@ -45,7 +43,7 @@ class Projection:
         largest = max(float(variances[-1:].sum()), 1e-300)
         keep = variances > variances.size * ROUNDING * largest
         root, EQ = np.sqrt(variances[keep]), E @ Q[:, keep]
-        sure = variances[keep] > LEAST_VARIANCE * largest
+        sure = variances[keep] > TUNING.least_variance * largest  # a(x) is zero along the others
         return cls(rule, kernel, EQ * root, EQ * np.where(sure, 1.0 / root, 0.0))
 
     @property
@@ -65,7 +63,7 @@ def _symmetric(A: Array) -> Array:
     return 0.5 * (A + A.T)
 
 
-def error(basis: FilterBasis, density: Density, kernel: Kernel) -> float:
+def projection_error(basis: FilterBasis, density: Density, kernel: Kernel) -> float:
     """Largest difference of C from that of a finer rule, relative to its largest entry.
 
     Closed forms: 0. Averages over inputs: half the difference between two halves of them.

@@ -1,4 +1,4 @@
-"""RegressionFilter: a prior over functions, projected onto a basis, on a stream."""
+"""RegressionFilter: a prior over functions, projected onto a basis, for streams."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from ..interface.answers import LEVELS
 from ..interface.arguments import check_draws, check_square
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
-from ..interface.stream import grow, waiting
+from ..interface.stream import arriving_rows, condensed, lengthened
 from ..interface.tables import reads_sources
-from ..interface.validation import check_outputs, check_queries, check_rows, generator
+from ..interface.validation import check_queries, check_rows, generator
 from ..interface.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from ..rows.scaling import merged
 from .arguments import FilterOptions, residual_rows
-from .errors_fitting import checked_before, checked_in_fit, with_errors
-from .stream import MODEL, FilterStream, begin, ordered, settled
+from .errors import checked_before, with_learnt_errors
+from .stream import MODEL, FilterStream, fitted_filter, ordered
+from .tuning import TUNING
 
 Array = np.ndarray
-#: A larger share of rows outside gives a warning.
-MANY = 0.05
 
 
 class OutsideWarning(UserWarning):
@@ -35,64 +33,64 @@ class OutsideWarning(UserWarning):
 
 
 class RegressionFilter(Regressor):
-    """Bayesian regression filter: a Kalman filter over the weights of a basis whose prior is
-    one over functions (Zhu & Rohwer 1995).
+    """Bayesian regression filter: a Kalman filter over the weights of a basis, whose prior comes
+    from a prior over functions (Zhu & Rohwer 1995).
 
-    The prior of f, any kernel, is projected onto the basis; so more basis functions never
-    over-fit, and with enough of them the answer is that of the exact Gaussian process. The state
-    is one triangle of (m + d + 2)² numbers, and a sample of 2,000 rows by which basis and density
-    follow a stream, for any number of rows.
+    The prior of f, any kernel, is projected onto the basis: more basis functions never over-fit,
+    and with enough of them the answer is that of the exact Gaussian process. For any number of
+    rows the state is one triangle of (m + d + 2)² numbers, and a sample of 2,000 rows by which
+    basis and density follow a stream.
 
     Parameters
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
-        Prior covariance of what the linear part leaves, in the units of X and y; a filter is one
-        too, `collegium.kernels.Filtered`. None: a squared exponential. White noise added to the
-        kernel is taken as the noise.
+        Prior covariance of f without its linear part, in the units of X and y; it may be given
+        by a filter, `collegium.kernels.Filtered`. None: a squared exponential. White noise added
+        to the kernel is used as the noise.
     basis : {"auto", "splines", "bumps", "harmonics", "fourier"}, object or function, default="auto"
         "splines": continuous piecewise-linear functions (up to three columns), the default with
         one column. "bumps": Gaussians with centres from the inputs, the default with more.
-        "harmonics": cosines of the box. "fourier": random Fourier features. Or one of
-        `collegium.bases`, or any function that maps X (n, d) to values (n, m).
+        "harmonics": cosines of the box. "fourier": random Fourier features. Or a basis of
+        `collegium.filter`, or any function that maps X (n, d) to values (n, m).
     n_basis : int or "auto"
         Functions of the basis. A row costs O(n_basis²).
     density : {"auto", "uniform", "gaussian", "empirical"} or object, default="auto"
-        Where inputs are expected, which the projection weighs by: "auto" is a box for splines
-        and harmonics, the inputs themselves otherwise. Or one of `collegium.densities`.
+        Where inputs are expected; weighs the projection. "auto": a box for splines and
+        harmonics, otherwise the inputs themselves. Or a density of `collegium.filter`.
     noise : {"constant", "auto", "varying"}, float or array of p, default="constant"
         Noise variance in the units of y squared, kept as given; "constant": learnt, the same
         everywhere. "auto": the noise is learnt, and errors of y are Student's t with a scale that
         depends on x and on the predicted mean and deviation, learnt from the last 1,000 rows of a
-        stream, which were predicted before they were learnt from, or from rows of `fit` left out;
-        where these gain by it, and given up where later ones lose. "varying": the scale, whatever
-        they gain.
+        stream, each predicted before it was learnt from, or from held-out rows of `fit`; used
+        where it improves their density, and given up where later rows are worse for it.
+        "varying": always used.
     prior_mean : number or function, default=None
         Prior mean of f. None: the mean of y.
     linear : bool, default=True
-        Whether f has a linear part with a vague prior of its own beside the filtered one.
+        Whether f has a linear part with its own vague prior in addition to the kernel.
     learn : bool, default=True
-        Learn hyperparameters by evidence. False: take `kernel` and `noise` as they are, or,
-        where they are not given, by `c0` and `c2`.
+        Learn hyperparameters by evidence. False: keep `kernel` and `noise` as given; where they
+        are not given, `c0` and `c2` set them.
     c0, c2 : float, default=5.0, 0.2
         Rules of thumb for data of unknown origin (sec. 5 of the paper): a length scale of
         c0·n^(−1/d) standard deviations of each column, and a noise of c2 times the standard
-        deviation of what the linear part leaves.
+        deviation of the residuals of a linear fit.
     cut : float, default=1e-9
-        Directions of the basis whose mean square is below this share of the largest are left
-        out: a bound on its condition.
+        Directions of the basis whose mean square is below this share of the largest are dropped:
+        a bound on its condition.
     misfit : bool, default=True
         Whether var[f | w], averaged under the density, is part of the noise of a row. False: the
-        update as published (eqs 2.10–2.11), whose learnt noise has it too, so that it is counted
-        twice in the bars of y.
+        update as published (eqs 2.10–2.11), whose learnt noise includes it too, so that the error
+        bars of y count it twice.
     forgetting : float, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that change over time.
     drift : float, default=0.0
-        Variance that every row adds to each weight, relative to the prior's: a random walk,
-        for functions that change over time. Hyperparameters are then learnt from the first rows
-        only.
+        Variance that every row adds to each weight, relative to the prior variance: a random
+        walk, for functions that change over time. Hyperparameters are then learnt from the first
+        rows only.
     start_rows : int, default=500
         The first rows of a stream set the scale of y, the basis and its density. They are kept
-        until this number is reached, then dropped but for the sample.
+        until this number is reached; then only the sample is kept.
     random_state : int, RandomState or None
         Seed of the choice of centres or frequencies.
     verbose : int, default=0
@@ -104,32 +102,32 @@ class RegressionFilter(Regressor):
     basis_, density_ : as used.
     n_basis_ : int, functions of the basis.
     n_seen_ : int, rows seen.
-    n_outside_ : int, those of them outside the density, which are left out or wait.
-    n_reprojected_ : int, how often basis and density were made anew.
+    n_outside_ : int, rows outside the density, which are ignored or wait.
+    n_reprojected_ : int, how often basis and density were remade.
     log_evidence_ : float, log p(y | X) of the filter.
-    projection_error_ : float, how far the integrals of the projection are from those of a finer
+    projection_error_ : float, difference of the projection's integrals from those of a finer
         rule, relative to the largest.
 
     Notes
     -----
-    There are three error bars: `level="model"` is that of the projection of f onto the basis,
-    φ(x)ᵀSφ(x); "function" is that of f, with what the basis cannot show; "observation" that of
+    There are three error bars: `level="model"` is for the projection of f onto the basis,
+    φ(x)ᵀSφ(x); "function" is for f, including the part outside the basis; "observation" is for
     a new y. For "function" and "observation" mean and variance are those of f given the weights,
     E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
     their covariance. Outside the region where inputs were expected bars widen to the prior's.
     Glitches (inputs a hundred interquartile ranges from the quartiles) do not set the region.
 
-    Basis and density follow a stream whose inputs wander. They are made anew where more than 5 %
-    of the rows of a call, or 50 rows in all, are outside (until then those wait), where the basis
-    cannot show f at many rows, or where the mean or the scale of a column has moved. Kernel and
-    noise are then learnt from a uniform sample of the rows, and what the sums say is carried over
-    to the new basis through that sample: an approximation once the sample does not hold all
-    rows; `n_reprojected_` counts it. A basis or density that is given as an object stays, and so
-    do both with `drift`: rows outside are then left out, with a warning where they are many, as
-    errors of the basis there are alike from row to row.
+    Basis and density follow a stream whose inputs wander. They are remade where more than 5 % of
+    the rows of a call, or 50 rows in all, are outside (until then these wait), where the basis
+    cannot represent f at many rows, or where the mean or the scale of a column has moved. Kernel
+    and noise are then relearnt from a uniform sample of the rows, and the sums are carried over to
+    the new basis through that sample: an approximation once the sample does not hold all rows;
+    `n_reprojected_` counts these events. A basis or density given as an object stays, and so do
+    both with `drift`: rows outside are then ignored, with a warning where they are many, because
+    errors of the basis there are correlated from row to row.
 
-    Hyperparameters are learnt from the sums alone, whenever the rows have doubled in number:
-    no row is needed twice for that. Noise below 1e-10 of the prior variance counts as that.
+    Hyperparameters are relearnt from the sums alone whenever the number of rows has doubled: no
+    row is needed twice. Noise below 1e-10 of the prior variance is raised to that.
 
     Examples
     --------
@@ -209,9 +207,7 @@ class RegressionFilter(Regressor):
         rows = residual_rows(ordered(rows, options), options)
         rng, say = generator(self.random_state), self._say()
         with single_threaded():
-            stream = settled(begin(rows, options, rng, say), rows, options, say)
-            stream = checked_in_fit(stream, rows, in_order=options.in_order)
-            stream = with_errors(stream, say)
+            stream = with_learnt_errors(fitted_filter(rows, options, rng, say), say)
         return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
@@ -220,8 +216,8 @@ class RegressionFilter(Regressor):
     ) -> Self:
         """Learn from more rows.
 
-        The first `start_rows` rows of a stream set the scale of y, the basis and its density;
-        until then the model is fitted again whenever the rows have doubled in number. Later
+        The first `start_rows` rows of a stream set the scale of y, the basis and its density:
+        until these have come the model is refitted whenever their number has doubled. Later
         basis and density follow the stream: see Notes.
 
         Parameters
@@ -233,41 +229,30 @@ class RegressionFilter(Regressor):
         self
         """
         model, options = getattr(self, "model_", None), FilterOptions.of(self)
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=model is None)
-        if model is None:
-            self.y_ndim_ = y_ndim
-        else:
-            check_outputs(rows, model.scaling)
-        check = self._check_of(rows.w.size, self._arrived(rows))
-        n, seen = int((rows.w > 0).sum()), 0 if model is None else model.n_seen
-        rows = rows.take(rows.w > 0)
-        rows = rows if options.in_order else merged(rows, None, in_order=True)[0]
-        rows, say = residual_rows(rows, options), self._say()
+        rows, say = arriving_rows(self, X, y, sample_weight), self._say()
+        check, n = self._check_of(rows.w.size, self._arrived(rows)), int((rows.w > 0).sum())
+        rows = residual_rows(condensed(rows, in_order=options.in_order), options)
 
-        def start(rows: Rows, earlier: FilterStream | None) -> FilterStream:
-            stream = begin(rows, options, generator(self.random_state), say)
-            stream = settled(stream, rows, options, say)
-            stream = checked_in_fit(stream, rows, in_order=options.in_order)
-            return replace(stream, waiting=waiting(rows, options.start_rows))
+        def begin(rows: Rows) -> FilterStream:
+            return fitted_filter(rows, options, generator(self.random_state), say)
 
         with single_threaded():
             if model is not None:
                 model = checked_before(model, rows, self._predictor())
-            stream = grow(model, rows, start, FilterStream.with_rows)
-            stream = replace(stream, n_seen=seen + n)
+            stream = lengthened(model, rows, n, begin, options.start_rows)
             if stream.waiting is None and stream.due:
                 stream = stream.relearnt(say)
-            stream = with_errors(stream, say)
+            stream = with_learnt_errors(stream, say)
         return self._after(stream, 0.0 if model is None else model.outside, check)
 
     def _after(self, stream: FilterStream, before: float, check: StreamCheck | None = None):
-        """Keep the stream; warn once the share of rows outside exceeds MANY."""
+        """Keep the stream; warn once the share of rows outside is large."""
         self._keep(stream, check)
-        if stream.waiting is None and stream.outside > MANY >= before:
+        if stream.waiting is None and stream.outside > TUNING.many_outside >= before:
             warnings.warn(
                 f"{stream.n_outside} of {stream.n_seen} rows lie outside the region of the density "
-                "and were left out: say where inputs will come with "
-                "density=collegium.densities.UniformBox(low, high), leave density, basis and drift "
+                "and were ignored: give the region of all inputs by "
+                "density=collegium.filter.UniformBox(low, high), leave density, basis and drift "
                 "at their defaults to follow the rows, or call fit again",
                 OutsideWarning,
                 stacklevel=4,
@@ -276,7 +261,7 @@ class RegressionFilter(Regressor):
 
     @all_or_nothing
     def relearn(self) -> Self:
-        """Learn hyperparameters again, from the sums over all rows so far.
+        """Relearn hyperparameters from the sums over all rows so far.
 
         Returns
         -------
@@ -287,7 +272,7 @@ class RegressionFilter(Regressor):
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
             say = self._say()
-            self._keep(with_errors(self.model_.relearnt(say), say))
+            self._keep(with_learnt_errors(self.model_.relearnt(say), say))
         return self
 
     def sample_prior(self, X: ArrayLike, n_samples: int = 5, random_state: Any = 0) -> Array:
@@ -315,8 +300,8 @@ class RegressionFilter(Regressor):
     density_ = fitted("model.density", "The density of inputs used.")
     n_basis_ = fitted("model.basis.m", "Functions of the basis.")
     n_seen_ = fitted("n_seen", "Rows seen.")
-    n_outside_ = fitted("n_outside", "Rows outside the density, which are left out or wait.")
-    n_reprojected_ = fitted("n_reprojected", "How often basis and density were made anew.")
+    n_outside_ = fitted("n_outside", "Rows outside the density, which are ignored or wait.")
+    n_reprojected_ = fitted("n_reprojected", "How often basis and density were remade.")
     projection_error_ = fitted("projection_error", "Error of the projection's integrals.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

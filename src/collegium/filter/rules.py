@@ -1,4 +1,4 @@
-"""The integrals of a projection: H = ∫φpφᵀ, C = ∬φ p V₀ p φᵀ, c(x) = ∫V₀(x, ξ)p(ξ)φ(ξ)dξ.
+"""Integrals of a projection: H = ∫φpφᵀ, C = ∬φ p V₀ p φᵀ, c(x) = ∫V₀(x, ξ)p(ξ)φ(ξ)dξ.
 
 A rule computes them for a basis and a density. E (m, r) makes the basis orthonormal, EᵀHE = I,
 without the directions whose mean square under p is below `cut` of the largest.
@@ -22,17 +22,15 @@ from ..kernels.stationary.rbf import RBF
 from ..numerics.records import record
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals
-from .densities import Density, Normal, UniformBox, legendre, tensor
+from .densities import Density, NormalInputs, UniformBox, legendre, tensor
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Nodes of a quadrature, by default and at most; Gauss–Legendre points on a panel.
-NODES, MOST_NODES, ORDER = 1_000, 3_000, 6
 ROUNDING = 2.0**-52
-STEP = 1e-3  # of a five-point derivative with respect to θ
 
 
 class Rule(Protocol):
-    """The interface of a rule."""
+    """Interface of a rule."""
 
     def orthonormal(self, cut: float) -> Array:
         """E  (m, r)."""
@@ -47,7 +45,7 @@ class Rule(Protocol):
         """c(x)  (n, m)."""
 
     def finer(self) -> Rule | None:
-        """The same rule with more nodes; None where it is exact or has no more."""
+        """Refine the rule by more nodes; None where it is exact or has no more."""
 
 
 @record("filter.nodes/1")
@@ -89,7 +87,7 @@ class Nodes:
 
 
 class Raw:
-    """Rules with a cheap C: derivatives with respect to θ by differences."""
+    """Base of rules with a cheap C: derivatives with respect to θ by differences."""
 
     def raw(self, kernel: Kernel) -> Array:
         """C  (m, m)."""
@@ -103,8 +101,8 @@ class Raw:
 
 
 def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) -> Array:
-    """Σ C̄ ∂C/∂θ with errors of order STEP⁴; exact for the variance of a stationary kernel."""
-    theta, found = kernel.theta, []
+    """Σ C̄ ∂C/∂θ with errors of order step⁴; exact for the variance of a stationary kernel."""
+    theta, step, found = kernel.theta, TUNING.step, []
 
     def along(i: int, t: float) -> float:
         return float((C_bar * raw(kernel.with_theta(theta + t * np.eye(theta.size)[i]))).sum())
@@ -113,9 +111,9 @@ def five_points(raw: Callable[[Kernel], Array], kernel: Kernel, C_bar: Array) ->
         if kind == "variance" and isinstance(kernel, Stationary):
             found.append(along(i, 0.0))
             continue
-        near = along(i, STEP) - along(i, -STEP)
-        far = along(i, 2.0 * STEP) - along(i, -2.0 * STEP)
-        found.append((8.0 * near - far) / (12.0 * STEP))
+        near = along(i, step) - along(i, -step)
+        far = along(i, 2.0 * step) - along(i, -2.0 * step)
+        found.append((8.0 * near - far) / (12.0 * step))
     return np.array(found)
 
 
@@ -137,7 +135,7 @@ class Panels(Raw):
         return np.append((k[:-1, None] + np.diff(k)[:, None] * t).ravel(), k[-1])
 
     def _nodes(self) -> Nodes:
-        x, weights = legendre(self.edges, ORDER)
+        x, weights = legendre(self.edges, TUNING.order)
         return Nodes(x[:, None], weights / self.width, LinearSplines((self.knots,))(x[:, None]))
 
     def gram(self) -> Array:
@@ -166,13 +164,13 @@ class Panels(Raw):
 
     def _same_panel(self) -> tuple[Array, Array]:
         """Index pairs of nodes on the same panel."""
-        within = np.indices((ORDER, ORDER)).reshape(2, 1, -1)
-        start = ORDER * np.arange(self.edges.size - 1)[:, None]
+        within = np.indices((TUNING.order, TUNING.order)).reshape(2, 1, -1)
+        start = TUNING.order * np.arange(self.edges.size - 1)[:, None]
         return (within[0] + start).ravel(), (within[1] + start).ravel()
 
     def _diagonal(self, kernel: Kernel) -> Array:
         """Σ over panels of ∬φVφ on [a, b]²: ξ₁ = a + hs, ξ₂ = a + hst, and the mirrored half."""
-        s, weight = legendre(np.array([0.0, 1.0]), ORDER + 2)
+        s, weight = legendre(np.array([0.0, 1.0]), TUNING.order + 2)
         a, h = self.edges[:-1], np.diff(self.edges)
         st = np.stack([np.repeat(s, s.size), np.multiply.outer(s, s).ravel()])
         one, two = (a[:, None] + h[:, None] * part for part in st)  # (panels, nodes)
@@ -186,7 +184,7 @@ class Panels(Raw):
         return (D + D.T) / self.width**2
 
     def _two_hats(self, at: Array, x: Array) -> tuple[Array, Array]:
-        """The two hats that are not zero between knots `at` and `at` + 1."""
+        """Values of the two hats that are not zero between knots `at` and `at` + 1."""
         t = (x - self.knots[at, None]) / (self.knots[at + 1] - self.knots[at])[:, None]
         return 1.0 - t, t
 
@@ -200,7 +198,7 @@ class Panels(Raw):
         x, edges = X[inside, 0], self.edges
         panel = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, edges.size - 2)
         at = panel // self.cuts
-        t, weight = legendre(np.array([0.0, 1.0]), ORDER)
+        t, weight = legendre(np.array([0.0, 1.0]), TUNING.order)
         whole = edges[panel], edges[panel + 1]
         for a, b, sign in ((whole[0], x, 1.0), (x, whole[1], 1.0), (*whole, -1.0)):
             xi = a[:, None] + (b - a)[:, None] * t
@@ -242,7 +240,7 @@ class Kronecker(Raw):
 
 
 def _columns(kernel: Kernel) -> list[Kernel]:
-    """One kernel a column; the first carries the variance."""
+    """One kernel per column; the first carries the variance."""
     assert isinstance(kernel, RBF | Hat)
     scales = np.atleast_1d(kernel.length_scale)
     return [
@@ -265,8 +263,10 @@ class Closed(Raw):
         return self.integrals.covariance(kernel.variance, _lengths(kernel, self))
 
     def covariance_vjp(self, kernel: Kernel, E: Array, S_bar: Array) -> Array:
-        """θ̄ by the derivatives of the integrals: E would multiply the rounding errors of
-        differences by up to 1/cut."""
+        """θ̄ by the derivatives of the integrals.
+
+        E would multiply the rounding errors of differences by up to 1/cut.
+        """
         assert isinstance(kernel, RBF)
         C_bar, lengths = E @ S_bar @ E.T, _lengths(kernel, self)
         return kernel.gradient(
@@ -309,7 +309,7 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
         ends = np.array([[k[0], k[-1]] for k in basis.knots])
         if np.allclose(ends.T, [density.low, density.high]):
             return _of_splines(basis, kernel)
-    if isinstance(density, Normal) and isinstance(kernel, RBF):
+    if isinstance(density, NormalInputs) and isinstance(kernel, RBF):
         if isinstance(basis, GaussianBumps):
             return Closed(BumpIntegrals(density.mean, density.sd, basis.centres, basis.widths))
         if isinstance(basis, RandomFourier):
@@ -320,7 +320,7 @@ def rule_for(basis: FilterBasis, density: Density, kernel: Kernel) -> Rule:
 def _of_splines(basis: LinearSplines, kernel: Kernel) -> Rule:
     """Choose panels where they resolve the kernel, else Gauss–Legendre nodes between the knots.
 
-    The same nodes for C and c(x) keep var[f | v] from falling below zero.
+    Using the same nodes for C and c(x) keeps var[f | v] from falling below zero.
     """
     if isinstance(kernel, RBF | Hat) and len(basis.knots) > 1:
         columns = [_panels(k, part) for k, part in zip(basis.knots, _columns(kernel))]
@@ -331,19 +331,21 @@ def _of_splines(basis: LinearSplines, kernel: Kernel) -> Rule:
         if panels is not None:
             return panels
     d, gaps = len(basis.knots), np.prod([k.size - 1 for k in basis.knots], dtype=float)
-    order = int(np.clip((MOST_NODES / gaps) ** (1.0 / d), 2, 2 * ORDER))
+    order = int(np.clip((TUNING.most_nodes / gaps) ** (1.0 / d), 2, 2 * TUNING.order))
     points, weights = tensor([legendre(k, order) for k in basis.knots])
     return Nodes(points, weights / weights.sum(), basis(points))
 
 
 def _panels(knots: Array, kernel: Kernel) -> Panels | None:
-    """Panels no longer than the shortest length scale; None where these are too many, or the
-    kernel is not stationary."""
+    """Make panels no longer than the shortest length scale.
+
+    None where these are too many, or the kernel is not stationary.
+    """
     shortest = _shortest(kernel)
     if shortest is None:
         return None
     cuts = np.ceil(np.diff(knots).max() / shortest)
-    most = max(1, 2 * NODES // (ORDER * (knots.size - 1)))
+    most = max(1, 2 * TUNING.nodes // (TUNING.order * (knots.size - 1)))
     return Panels(knots, int(max(cuts, 1))) if cuts <= most else None
 
 
@@ -359,8 +361,8 @@ def _shortest(kernel: Kernel) -> float | None:
 
 
 def _enough(basis: FilterBasis) -> int:
-    """Number of nodes that resolves the functions: some for each, and for each wave."""
-    q = max(NODES, 4 * basis.m)
+    """Number of nodes that resolves the functions: some per function, and per wave."""
+    q = max(TUNING.nodes, 4 * basis.m)
     if isinstance(basis, Cosines):
-        q = max(q, int(min(np.prod(3.0 * basis.orders.max(axis=0) + 8.0), MOST_NODES)))
+        q = max(q, int(min(np.prod(3.0 * basis.orders.max(axis=0) + 8.0), TUNING.most_nodes)))
     return q

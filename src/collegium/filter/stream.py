@@ -1,4 +1,4 @@
-"""The fitted state of a regression filter: start it, add rows, predict."""
+"""Fitted state of a regression filter: start it, add rows, predict."""
 
 from __future__ import annotations
 
@@ -30,42 +30,30 @@ from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
 from .arguments import FilterOptions, Making
 from .densities import typical
-from .errors_fitting import with_deviations
+from .errors import checked_in_fit, with_deviations
 from .evidence import relearnt
 from .following import (
-    LARGE_SHARE,
-    MANY_UNSEEN,
-    MOST_HELD,
     Inputs,
-    Made,
-    carried,
-    made_anew,
+    MadeFrom,
+    carried_sums,
     out_of_sight,
+    remade,
 )
 from .kalman import Drifting
-from .model import FilterModel, Linear, Posterior
-from .projection import error
+from .model import FilterModel, LinearPart, Posterior
+from .projection import projection_error
 from .sums import Sums
+from .tuning import TUNING
 
 Array = np.ndarray
-#: The level of the projection of f onto the basis.
+#: Level of the projection of f onto the basis.
 MODEL = "model"
-#: With forgetting, hyperparameters are learnt again after this many times its memory.
-LONG = 10.0
-#: Rows that a first guess of hyperparameters is made from.
-GUESS_ROWS = 500
-#: Rows of a stream that are kept, where basis and density follow it.
-SAMPLE = 2_000
-#: Rows after which a stream that wanders is looked at, in one call.
-FOLLOWED = 2_048
-#: Least number of rows between two looks at how well the basis shows f at them.
-LOOK = 100
 
 
 @record("filter.stream/1")
 @dataclass(frozen=True, eq=False)
 class FilterStream(Model):
-    """A fitted filter, and the settings with which it takes more rows."""
+    """Fitted filter, and the settings with which it takes more rows."""
 
     model: FilterModel
     sums: Sums
@@ -78,22 +66,22 @@ class FilterStream(Model):
     units: Units
     waiting: Waiting | None
     n_seen: int
-    n_left_out: int  # rows outside the density that no basis can reach, or that stays
+    n_left_out: int  # rows outside a density that stays, which are ignored
     learnt_at: int  # rows used when hyperparameters were last learnt
     making: Making | None  # None: basis and density stay
     sample: Reservoir  # of the rows, y without the prior mean
     held: Rows  # rows outside the density that wait for a new basis
-    looked_at: int  # rows when it was last asked whether the basis shows f at them
-    made: Made  # from which inputs basis and density were made
+    looked_at: int  # rows when it was last checked whether the basis shows f at them
+    made: MadeFrom  # the inputs that basis and density were made from
     n_reprojected: int
     balance: Balance  # the weights to learn by
     learning: Sums | None = None  # sums by these weights; None while all weights are one
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
-    checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
-    always: bool = False  # whether there is a scale whatever rows gain by it
+    checked: Checked | None = None  # errors that their scale is learnt from; None: constant
+    always: bool = False  # whether to have a scale even where it does not help
 
     def without_rows(self) -> FilterStream:
-        """The same answers, from a stream whose basis and density stay."""
+        """Drop all rows; answers are unchanged, but basis and density no longer follow."""
         none = self.held.take(slice(0))
         d, p = none.X.shape[1], none.y.shape[1]
         return replace(
@@ -105,12 +93,12 @@ class FilterStream(Model):
         """Add rows; y without the prior mean, in the user's units.
 
         Where basis and density follow the stream, rows outside wait until they are many or a
-        large share of a call; then both are made anew, and those rows are added.
+        large share of a call; then both are remade, and those rows are added.
         """
         if self.making is None or self.waiting is not None or self.drifting is not None:
             return replace(self.absorbed(rows), sample=self.sample.add(rows))
         stream = self
-        for part in blocks(rows.w.size, FOLLOWED):
+        for part in blocks(rows.w.size, TUNING.followed):
             stream = stream._followed(rows.take(part))
         return stream
 
@@ -118,9 +106,10 @@ class FilterStream(Model):
         stream, n = self, self.n_seen + rows.w.size
         inside = self.model.density.covers(rows.X)
         out = rows.take(~inside)
-        lost = self.held.w.size + out.w.size > MOST_HELD or (~inside).mean() > LARGE_SHARE
-        if not lost and n >= self.looked_at + LOOK:
-            lost = out_of_sight(self.model, rows.X) > MANY_UNSEEN
+        lost = self.held.w.size + out.w.size > TUNING.most_held
+        lost = lost or (~inside).mean() > TUNING.large_share
+        if not lost and n >= self.looked_at + TUNING.look_rows:
+            lost = out_of_sight(self.model, rows.X) > TUNING.many_unseen
             lost = lost or self.made.differs(self.sample.rows.X, n)
             stream = replace(stream, looked_at=n)
         if lost:
@@ -129,7 +118,7 @@ class FilterStream(Model):
         return replace(stream, held=self.held + out, n_seen=n, sample=self.sample.add(rows))
 
     def reprojected(self, rows: Rows) -> FilterStream:
-        """Make basis and density anew for further rows, carry the sums over, add those rows."""
+        """Remake basis and density for further rows, carry the sums over, add those rows."""
         assert self.making is not None
         old, waiting, sample = self.model, self.held + rows, self.sample.add(rows)
         n = self.n_seen + rows.w.size
@@ -137,10 +126,10 @@ class FilterStream(Model):
         known, others = np.split(usual, [sample.rows.w.size])
         inputs = Inputs(sample.rows.X[known], waiting.X[others], 1.0 - self.made.n / n)
         kernel, noise = self._guess(sample.rows.take(known))
-        model = made_anew(old, self.making, kernel, noise, inputs, np.random.default_rng(0))
+        model = remade(old, self.making, kernel, noise, inputs, np.random.default_rng(0))
         stream = replace(
             self, model=model, sample=sample, held=waiting.take(slice(0)), looked_at=n,
-            made=Made.of(inputs.known, n), n_reprojected=self.n_reprojected + 1,
+            made=MadeFrom.of(inputs.known, n), n_reprojected=self.n_reprojected + 1,
         )  # fmt: skip
         if sample.seen <= sample.size and self.forgetting == 1.0:  # all rows are there
             sums = Sums.start(model.k, rows.y.shape[1])
@@ -152,28 +141,28 @@ class FilterStream(Model):
             learning = self.learning
             if learning is not None:
                 own = replace(aged, w=aged.w * self.balance(inside.w) / inside.w)
-                learning = carried(old, learning, model, own)
-            sums = carried(old, self.sums, model, aged)
+                learning = carried_sums(old, learning, model, own)
+            sums = carried_sums(old, self.sums, model, aged)
             stream = replace(stream, sums=sums, learning=learning, n_seen=before)
             stream = stream.absorbed(waiting)
         return stream.relearnt(Progress(0)) if self.learns else with_deviations(stream)
 
     def _aged(self, rows: Rows) -> Rows:
-        """Rows of the sample, in order, y scaled, as much as each still counts."""
+        """Weigh rows of the sample, in order, by how much each still counts; y scaled."""
         age = np.linspace(self.n_seen, 0.0, rows.w.size)
         return Rows(rows.X, self.scaling.forward(rows.y), rows.w * self.forgetting**age)
 
     def _guess(self, rows: Rows) -> tuple[Kernel, float]:
-        """Kernel and noise for some rows, beginning with those of now."""
+        """Learn kernel and noise from some rows, starting from the present ones."""
         kernel, noise = self.model.kernel, self.model.noise
         scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
         if self.model.linear is not None:
-            linear = Linear(rows.X.mean(axis=0), column_scales(rows.X))
+            linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X))
             scaled = replace(scaled, y=_residuals(linear, scaled))
         unit = float((rows.w[:, None] * scaled.y**2).sum() / (rows.w.sum() * rows.y.shape[1]))
         if not (self.learns and np.isfinite(unit) and unit > 0.0):
             return kernel, noise
-        few = evenly_spaced(rows.w.size, GUESS_ROWS)
+        few = evenly_spaced(rows.w.size, TUNING.guess_rows)
         rest, kernel = replace(scaled, y=scaled.y / np.sqrt(unit)), kernel.scaled(1.0 / unit)
         if self.making is not None and self.making.c0 is not None:
             kernel = _by_c0(rest, self.making.c0)
@@ -184,7 +173,7 @@ class FilterStream(Model):
         return found.kernel.scaled(unit), found.noise * unit
 
     def absorbed(self, rows: Rows) -> FilterStream:
-        """Add rows with the basis of now; those outside the density are left out."""
+        """Add rows in the present basis; rows outside the density are ignored."""
         Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
         outside = n - int(self.model.covered(rows.X).sum())
         self = replace(self, n_seen=self.n_seen + n, n_left_out=self.n_left_out + outside)
@@ -210,14 +199,14 @@ class FilterStream(Model):
 
     @property
     def due(self) -> bool:
-        """Whether to learn again: rows have doubled since, or most are forgotten."""
+        """Whether to relearn: rows have doubled since, or most are forgotten."""
         since = self.n_seen - self.n_outside - self.learnt_at
-        memory = LONG / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
+        memory = TUNING.memories / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
         return self.learns and self.drifting is None and since >= min(self.learnt_at, memory)
 
     @property
     def outside(self) -> float:
-        """Share of rows that were left out."""
+        """Share of rows outside the density."""
         return self.n_outside / max(self.n_seen, 1)
 
     @property
@@ -225,7 +214,7 @@ class FilterStream(Model):
         return self.sums.weight if self.drifting is None else self.drifting.weight
 
     def relearnt(self, say: Progress) -> FilterStream:
-        """Learn hyperparameters from the sums; no row is needed again."""
+        """Relearn hyperparameters from the sums; no row is needed again."""
         sums = self.learning or self.sums
         model = relearnt(self.model, sums, self.scales, noise_fixed=self.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
@@ -243,7 +232,7 @@ class FilterStream(Model):
     @property
     def projection_error(self) -> float:
         """Difference of the projection's integrals from those of a finer rule."""
-        return error(self.model.basis, self.model.density, self.model.kernel)
+        return projection_error(self.model.basis, self.model.density, self.model.kernel)
 
     def posterior(self) -> Posterior:
         if self.drifting is not None:
@@ -260,7 +249,7 @@ class FilterStream(Model):
         return ErrorPredictor.of(own, self.errors, None, self.model.noise)
 
 
-def begin(
+def begin_filter(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
@@ -273,7 +262,7 @@ def begin(
     rows, (d, p) = rows.take(typical(rows.X)), (rows.X.shape[1], rows.y.shape[1])
     making = options.making(d) if options.drift == 0.0 else None
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    linear = Linear(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
+    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
     density = options.density_for(rows.X, rng)
     basis = options.basis_for(kernel, rows.X, density, rng)
@@ -286,12 +275,20 @@ def begin(
         forgetting=options.forgetting, scales=Scales.of(rows.X),
         keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
         waiting=None, n_seen=0, n_left_out=0, learnt_at=0, making=making,
-        sample=Reservoir.start(SAMPLE if making else 0, d, p),
+        sample=Reservoir.start(TUNING.sample if making else 0, d, p),
         held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
-        made=Made.of(rows.X, 0), n_reprojected=0, balance=balance,
+        made=MadeFrom.of(rows.X, 0), n_reprojected=0, balance=balance,
         checked=None if options.errors is None else Checked.start(d, p),
         always=options.errors == "varying",
     )  # fmt: skip
+
+
+def fitted_filter(
+    rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
+) -> FilterStream:
+    """Make a filter from its first rows: start it, learn from them, keep held-out errors."""
+    stream = settled(begin_filter(rows, options, rng, say), rows, options, say)
+    return checked_in_fit(stream, rows, in_order=options.in_order)
 
 
 def settled(
@@ -313,7 +310,7 @@ def settled(
 
 
 def _hyperparameters(
-    scaled: Rows, scaling: Scaling, linear: Linear | None, options: FilterOptions,
+    scaled: Rows, scaling: Scaling, linear: LinearPart | None, options: FilterOptions,
     rng: np.random.Generator, say: Progress,
 ) -> tuple[Kernel, float]:  # fmt: skip
     """Kernel and noise: given, learnt from residuals of a linear fit, or by C₀, C₂ (sec. 5)."""
@@ -325,7 +322,7 @@ def _hyperparameters(
     scaled = for_learning(scaled) if options.learn else scaled
     rest = scaled if linear is None else replace(scaled, y=_residuals(linear, scaled))
     if options.learn:
-        chosen = np.sort(rng.permutation(n)[:GUESS_ROWS])
+        chosen = np.sort(rng.permutation(n)[: TUNING.guess_rows])
         start = None if options.noise_start is None else options.noise_start * unit
         found = learn(
             rest.take(chosen), kernel or _by_c0(rest, options.c0), noise, rng, engine_for(None),
@@ -346,7 +343,7 @@ def _by_c0(rest: Rows, c0: float) -> Kernel:
     return RBF(max(variance, 1e-12), lengths)
 
 
-def _residuals(linear: Linear, scaled: Rows) -> Array:
+def _residuals(linear: LinearPart, scaled: Rows) -> Array:
     """y minus its least-squares fit, with a ridge of 1e-12."""
     root = np.sqrt(scaled.w)[:, None]
     F = linear(scaled.X)
@@ -378,7 +375,7 @@ class FilterPredictor:
 
 
 def ordered(rows: Rows, options: FilterOptions) -> Rows:
-    """Rows of one `fit`; where order does not matter, sorted and equal ones merged."""
+    """Prepare rows of one `fit`: sort and merge equal ones where order does not matter."""
     if options.in_order:
         return rows.take(rows.w > 0)
     return merged(rows, None, in_order=False)[0]

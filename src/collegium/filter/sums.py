@@ -1,4 +1,4 @@
-"""The sums over rows that a filter keeps, as one triangle.
+"""Sums over rows that a filter keeps, as one triangle.
 
     [Φ Y] = QT,   TᵀT = Σ w [φ y]ᵀ[φ y]
 
@@ -16,11 +16,9 @@ import numpy as np
 from ..numerics import linalg
 from ..numerics.compiling import compiled
 from ..numerics.records import record
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows of a block, which is reduced to a triangle before it is added; up to FEW rows are added
-#: one by one.
-BLOCK, FEW = 8_192, 192
 TINY = 1e-150  # its square is zero
 
 
@@ -40,12 +38,12 @@ class Sums:
     def add(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
         """Add rows Φ (n, k), Y (n, p), each w times."""
         T = self.triangle.copy()
-        for start in range(0, Phi.shape[0], BLOCK):
-            part = slice(start, start + BLOCK)
+        for start in range(0, Phi.shape[0], TUNING.block):
+            part = slice(start, start + TUNING.block)
             rows = np.hstack([Phi[part], Y[part]])
             if w is not None:
                 rows *= np.sqrt(w[part])[:, None]
-            _rotate(T, rows if rows.shape[0] <= FEW else linalg.root(rows))
+            _rotate(T, rows if rows.shape[0] <= TUNING.few else linalg.root(rows))
         return self._with(T, Phi.shape[0], w)
 
     def add_rows(self, Phi: Array, Y: Array, w: Array | None = None) -> Sums:
@@ -63,7 +61,7 @@ class Sums:
         return Sums(T, self.weight + total, self.count + used)
 
     def __add__(self, other: Sums) -> Sums:
-        """Sums over the rows of both; the basis is the same."""
+        """Add the sums over other rows in the same basis."""
         T = self.triangle.copy()
         _rotate(T, other.triangle.copy())
         return Sums(T, self.weight + other.weight, self.count + other.count)

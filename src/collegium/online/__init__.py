@@ -1,1 +1,1 @@
-"""The sparse online Gaussian process of Csató & Opper (2002)."""
+"""Sparse online Gaussian process of Csató & Opper (2002)."""

@@ -1,4 +1,4 @@
-"""What the online estimators share: their arguments, and a stream that begins by learning."""
+"""Arguments that the online estimators share, and the rows they begin with."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged
 from .gp import REMOVALS, Rules
+from .tuning import TUNING
 from .watch import Watch
 
 Array = np.ndarray
-#: Rows that weights may ask to repeat in one call.
-LARGEST_TOTAL = 1e7
 
 
 @dataclass(frozen=True, eq=False)
-class Options:
-    """The arguments of an online estimator, checked."""
+class OnlineOptions:
+    """Checked arguments of an online estimator."""
 
     rules: Rules
     n_sweeps: int
@@ -40,7 +39,7 @@ class Options:
     levels: tuple[int, ...] = field(default=(), kw_only=True)  # columns of codes
 
     @classmethod
-    def of(cls, estimator) -> Options:
+    def of(cls, estimator) -> OnlineOptions:
         e = estimator
         learn = yes_or_no(e.learn, "learn")
         budget = whole_number(e.budget, "budget")
@@ -61,23 +60,23 @@ class Options:
         )
 
     def for_columns(self, seen: Columns) -> Self:
-        """With columns of the kernel found by name, and columns of levels known as such."""
+        """Find columns of the kernel by name, and note which columns hold levels."""
         kernel = None if self.kernel is None else seen.known_to(self.kernel)
         return replace(self, kernel=kernel, levels=tuple(seen.levels))
 
     @property
     def in_order(self) -> bool:
-        """Whether the order of the rows of one `fit` means something: the early ones fade."""
+        """Whether the order of rows in one `fit` matters: early ones fade."""
         return self.rules.forgetting < 1.0
 
     def watch(self, d: int, p: int, *, labels: bool = False) -> Watch | None:
-        """What watches a stream that learns; None where nothing is learnt."""
+        """Start the watch of a stream that learns; None where nothing is learnt."""
         if not self.learn:
             return None
         return Watch.start(self.learn_rows, d, p, self.rules.forgetting, labels=labels)
 
     def kernel_for(self, d: int) -> Kernel | None:
-        """The kernel given, with one length a column."""
+        """Given kernel, with one length per column."""
         if self.one_column and d > 1:
             raise ValueError(
                 f"kernel has an ExpSineSquared, which is no covariance on {d} columns: give "
@@ -87,11 +86,11 @@ class Options:
 
 
 def shuffled(
-    rows: Rows, options: Options, rng: np.random.Generator, estimator, *, repeat: bool
+    rows: Rows, options: OnlineOptions, rng: np.random.Generator, estimator, *, repeat: bool
 ) -> Rows:
-    """The rows of one `fit` in an order that depends on their values and the seed alone.
+    """Shuffle the rows of one `fit` into an order that depends on their values and the seed alone.
 
-    Where the past fades they stay in theirs. Copies are made before the order is drawn: a long
+    Where the past fades they keep their order. Copies are made before the order is drawn: a long
     run of equal labels would pull a site that is not Gaussian along.
     """
     if options.in_order:
@@ -103,23 +102,24 @@ def shuffled(
 
 
 def repeated(rows: Rows, estimator) -> Rows:
-    """A row of weight w as w rows: only a Gaussian site has a power that is one of its own."""
+    """Repeat a row of weight w as w rows: only powers of Gaussian sites are Gaussian sites."""
     if (rows.w != np.floor(rows.w)).any():
         raise ValueError(
             f"sample_weight of {type(estimator).__name__} must be whole numbers here (rows are "
             "repeated): leave it out, or round it"
         )
-    if rows.w.sum() > LARGEST_TOTAL:
+    most = TUNING.largest_total
+    if rows.w.sum() > most:
         raise ValueError(
-            f"sample_weight asks for {rows.w.sum():.3g} repeated rows, beyond {LARGEST_TOTAL:.0e}: "
+            f"sample_weight asks for {rows.w.sum():.3g} repeated rows, beyond {most:.0e}: "
             "give smaller weights, or fewer rows at a time"
         )
     again = np.repeat(np.arange(rows.X.shape[0]), rows.w.astype(int))
     return Rows(rows.X[again], rows.y[again], np.ones(again.size))
 
 
-def first_rows(rows: Rows, options: Options, rng: np.random.Generator) -> Rows:
-    """The rows of one `fit` that hyperparameters are learnt from, in their order."""
+def first_rows(rows: Rows, options: OnlineOptions, rng: np.random.Generator) -> Rows:
+    """Choose the rows of one `fit` that hyperparameters are learnt from, in their order."""
     n, count = rows.X.shape[0], options.learn_rows
     if n <= count:
         return rows

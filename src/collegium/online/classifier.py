@@ -14,7 +14,7 @@ from ..interface.classifier import Classifier
 from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.progress import Progress
-from ..interface.stream import Waiting, grow, waiting
+from ..interface.stream import Waiting, lengthened
 from ..interface.tables import reads_sources
 from ..interface.validation import check_queries, generator
 from ..kernels import Kernel
@@ -23,9 +23,9 @@ from ..likelihoods.units import signs
 from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
-from .arguments import Options, first_rows, repeated, shuffled
+from .arguments import OnlineOptions, first_rows, repeated, shuffled
 from .gp import OnlineGP
-from .learning import default_kernel, search
+from .learning import default_kernel, search_kernel
 from .watch import Watch, follow
 
 Array = np.ndarray
@@ -34,7 +34,7 @@ Array = np.ndarray
 @record("online.labels/1")
 @dataclass(frozen=True, eq=False)
 class LabelModel:
-    """One online GP of two classes, or one a class against the rest."""
+    """One online GP for two classes, or one per class against the rest."""
 
     for_streams: ClassVar[tuple[str, ...]] = ("waiting", "watch")
 
@@ -52,11 +52,11 @@ class LabelModel:
         return 0 if self.watch is None else self.watch.n_relearnt
 
     def with_rows(self, rows: Rows) -> LabelModel:
-        """After rows of a stream, one by one in their order; y are positions among the classes."""
+        """Add rows of a stream, one by one in order; y are positions among the classes."""
         return self.absorbed(rows) if self.watch is None else follow(self, rows)
 
     def fitted(self, rows: Rows, n_sweeps: int) -> LabelModel:
-        """After all rows of one `fit`, which the kernel was learnt from."""
+        """Add all rows of one `fit`, from which the kernel was learnt."""
         gps = tuple(gp.sweep(rows.X, sign, times=n_sweeps) for gp, sign in self._signs(rows))
         watch = self.watch
         if watch is not None:
@@ -64,7 +64,7 @@ class LabelModel:
         return replace(self, gps=gps, watch=watch)
 
     def absorbed(self, rows: Rows) -> LabelModel:
-        """After rows, with the kernel of now."""
+        """Add rows with the present kernel."""
         gps, shortfall = [], np.zeros(rows.w.size)
         for gp, sign in self._signs(rows):
             after, before = gp.add(rows.X, sign)
@@ -74,18 +74,18 @@ class LabelModel:
         return replace(self, gps=tuple(gps), watch=watch)
 
     def gain(self) -> float:
-        """Labels are learnt from again where they surprise, and there alone."""
+        """Return 0: labels are relearnt from only where they surprise."""
         return 0.0
 
     def relearnt(self) -> LabelModel:
-        """Learn the kernel from the sample, and carry over what is known of f."""
+        """Relearn the kernel from the sample; carry over the belief about f."""
         assert self.watch is not None
         gps, kernel = self.gps, self.learnt(self.watch.sample.rows)
         gps = tuple(gp.with_prior(kernel, gp.likelihood) for gp in gps)
         return replace(self, gps=gps, watch=self.watch.relearnt(self.n_rows))
 
     def learnt(self, rows: Rows) -> Kernel:
-        """The kernel by the evidence of rows, beginning with that of now."""
+        """Learn the kernel by the evidence of rows, starting from the present one."""
         if np.ptp(rows.y) == 0:  # one class alone says nothing about lengths
             return self.kernel
         gp, d = self.gps[0], rows.X.shape[1]
@@ -94,7 +94,7 @@ class LabelModel:
             start = (OnlineGP.start(tried, gp.likelihood, d, 1, gp.rules),) * len(self.gps)
             return replace(self, gps=start, watch=None).with_rows(rows).log_evidence
 
-        return search(log_evidence, self.kernel, rows.X)
+        return search_kernel(log_evidence, self.kernel, rows.X)
 
     def _signs(self, rows: Rows):
         return zip(self.gps, signs(rows.y, len(self.gps)), strict=True)
@@ -114,14 +114,14 @@ class LabelModel:
 
 
 def _shortfall(sign: Array, before: Prediction) -> Array:
-    """E log p − log p of labels ±1, by what was expected of f  (n,)."""
+    """E log p − log p of labels ±1, given the prediction of f  (n,)."""
     m, v, probit = before.mean[:, 0], before.variance, Probit()
     one, other = probit.log_probability(m, v), probit.log_probability(-m, v)
     return np.exp(one) * one + np.exp(other) * other - np.where(sign > 0, one, other)
 
 
-def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -> LabelModel:
-    """Before any row: one kernel for all classes, learnt from the first rows."""
+def begin_labels(first: Rows, n_classes: int, options: OnlineOptions, say: Progress) -> LabelModel:
+    """Start before any row: one kernel for all classes, learnt from the first rows."""
     n_gps, d = n_classes if n_classes > 2 else 1, first.X.shape[1]
     given = options.kernel_for(d)
     kernel = default_kernel(first.X, options.levels) if given is None else given
@@ -138,59 +138,59 @@ def begin_labels(first: Rows, n_classes: int, options: Options, say: Progress) -
 class OnlineGPClassifier(Classifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
-    A latent function decides by a probit, p(y = 1) = Φ(f); rows are used one after the other,
-    each by matching moments, and forgotten. More than two classes are told apart one against
-    the rest, with probabilities normalised.
+    The probability of a class is a probit of a latent function, p(y = 1) = Φ(f). Rows are used
+    one after the other, by matching moments, and then dropped. More than two classes are handled
+    one against the rest, with probabilities normalised.
 
     Parameters
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
-        Of the latent function, shared by all classes; family and starting point. None: a Matérn
-        5/2 with lengths from the columns' scales.
+        Kernel of the latent functions, shared by all classes: family and starting point. None: a
+        Matérn 5/2 with lengths from the columns' scales.
     budget : int, default=200
-        Points of each basis. A row costs O(budget²).
+        Most points of each basis. A row costs O(budget²).
     novelty : float, default=1e-4
-        A row joins the basis where that leaves open more than this share of the prior variance;
-        the others are projected onto it.
+        A row joins the basis where the basis leaves more than this share of the prior variance
+        unexplained; other rows are projected onto it.
     removal : {"posterior", "mean"}
-        The point to drop when a basis is full: where the mean would change least in units of
-        the posterior spread, α²/(Q + C), or least at all, |α|/Q.
+        Which point to drop when a basis is full: the one whose loss changes the mean least, in
+        units of the posterior spread, α²/(Q + C), or absolutely, |α|/Q.
     forgetting : float, default=1.0
-        With λ < 1 a row that came t rows ago counts λᵗ times: for classes that drift. (It is
-        done in steps of some rows, together 2 % at most.)
+        With λ < 1 a row that came t rows ago counts λᵗ times: for classes that drift. (Applied
+        in steps of at most 2 %.)
     learn : bool, default=True
-        Learn one factor of the kernel's variances and one of its length scales from the first
-        rows, by their evidence; again from a sample of a stream where its labels surprise.
-        False: take `kernel` as it is.
+        Learn one factor of the kernel's variances and one of its length scales by the evidence
+        of the first rows, and relearn them from a sample of the stream where labels surprise.
+        False: keep `kernel` as given.
     n_sweeps : int, default=1
-        How often `fit` goes through the rows. The second and later times start from the basis
-        found before, and the last one holds it fixed.
+        Passes of `fit` through the rows. Later passes start from the basis found before, and the
+        last one keeps it fixed.
     learn_rows : int, default=500
         Rows to learn from: the first ones, and later a uniform sample of the stream, which is
-        kept. (With `forgetting` it is from the last rows, of which up to four times as many are
-        kept.)
+        kept. (With `forgetting` the sample is from the last rows, of which up to four times as
+        many are kept.)
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
-        Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
-        others are given by name or position. None: none, and words are refused.
+        Columns whose values are levels. "from_dtype": words and categorical types; others are
+        given by name or position. None: no such columns, and words are refused.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: say what is learnt.
+        1: report what is learnt.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
     kernel_ : the kernel used, in the units of X.
-    basis_ : array of shape (b, d), the points kept; of several classes a list of such.
+    basis_ : array of shape (b, d), the points kept; with several classes a list of arrays.
     n_seen_ : int, rows seen.
-    n_relearnt_ : int, how often the kernel was learnt again.
+    n_relearnt_ : int, how often the kernel was relearnt.
     log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
 
     Notes
     -----
-    `partial_fit` takes rows in their order. `fit` shuffles them first, unless `forgetting` gives
-    the order a meaning: sorted rows make a poor basis. Arguments are read when a stream begins.
-    Weights must be whole numbers: rows are repeated.
+    `partial_fit` uses rows in their order. `fit` shuffles them first, since sorted rows make a
+    poor basis, unless `forgetting` gives the order a meaning. Arguments are read when a stream
+    begins. Weights must be whole numbers: rows are repeated.
 
     Examples
     --------
@@ -238,12 +238,12 @@ class OnlineGPClassifier(Classifier):
     @all_or_nothing
     @reads_sources
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, and learn from rows.
+        """Learn from rows; earlier ones are forgotten.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or a `Source` of `collegium.open`, which has y inside
-        y : array-like of shape (n,), or the name of a column of the frame X, labels
+        y : array-like of shape (n,), labels, or the name of a column of the frame X
         sample_weight : array-like of shape (n,), default=None
             Whole numbers: a weight w means w equal rows.
 
@@ -274,14 +274,14 @@ class OnlineGPClassifier(Classifier):
     ) -> Self:
         """Learn from more rows, in their order.
 
-        The kernel is learnt from the first `learn_rows` rows of a stream, and anew whenever the
-        rows have doubled in number until then; later where labels surprise.
+        The kernel is learnt from the first `learn_rows` rows of a stream: until these have come
+        it is relearnt whenever their number has doubled; later where labels surprise.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
         classes : array-like of shape (n_classes,), default=None
-            All labels that may ever come; needed in the first call.
+            All labels that may ever come; required in the first call.
 
         Returns
         -------
@@ -292,22 +292,18 @@ class OnlineGPClassifier(Classifier):
         options = options.for_columns(columns_of(self))
         known = self._known(classes, model is None)
         rows, self.classes_ = self._coded(X, y, known, sample_weight)
-        check = self._check_of(rows.w.size, self._arrived(rows))
-        n, seen = rows.X.shape[0], 0 if model is None else model.n_seen
-        rows, enough = repeated(rows, self), options.learn_rows if options.learn else 0
+        check, n = self._check_of(rows.w.size, self._arrived(rows)), rows.w.size
+        enough = options.learn_rows if options.learn else 0
 
-        def start(rows: Rows, earlier: LabelModel | None) -> LabelModel:
+        def begin(rows: Rows) -> LabelModel:
             first = rows.take(slice(options.learn_rows))
-            model = begin_labels(first, self.classes_.size, options, self._say())
-            return replace(model.with_rows(rows), waiting=waiting(rows, enough))
+            return begin_labels(first, self.classes_.size, options, self._say()).with_rows(rows)
 
-        with single_threaded():
-            model = grow(model, rows, start, LabelModel.with_rows)
-        self._keep(replace(model, n_seen=seen + n), check)
+        self._keep(lengthened(model, repeated(rows, self), n, begin, enough), check)
         return self
 
-    def _options(self) -> Options:
-        options = Options.of(self)
+    def _options(self) -> OnlineOptions:
+        options = OnlineOptions.of(self)
         if not options.learn and options.kernel is None:
             raise ValueError("learn=False needs a kernel")
         return options
@@ -340,7 +336,7 @@ class OnlineGPClassifier(Classifier):
         return table / table.sum(axis=1, keepdims=True)
 
     kernel_ = fitted("kernel", "The kernel of the latent functions, in the units of X.")
-    basis_ = fitted("basis", "The points kept; of several classes a list of such.")
+    basis_ = fitted("basis", "The points kept; with several classes a list of arrays.")
     n_seen_ = fitted("n_seen", "Rows seen.")
-    n_relearnt_ = fitted("n_relearnt", "How often the kernel was learnt again.")
+    n_relearnt_ = fitted("n_relearnt", "How often the kernel was relearnt.")
     log_evidence_ = fitted("log_evidence", "Σ log p(label | the rows before it).")

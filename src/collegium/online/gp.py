@@ -1,15 +1,16 @@
-"""The sparse online GP of Csató & Opper (2002): one row after the other, a basis of bounded size.
+"""Sparse online GP of Csató & Opper (2002): one row at a time, a basis of bounded size.
 
-What is known of f is its mean μ and covariance S at the basis points Z. A row (x, y) meets, with
-k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (what the basis cannot say about f(x)),
+The belief about f is its mean μ and covariance S at the basis points Z. For a row (x, y), with
+k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (the part of f(x) outside the basis),
 
     m = eᵀμ      v = γ + eᵀSe      c = Se = cov(f(Z), f(x))
     μ += q c     S += r ccᵀ        (q, r: see `likelihoods.sites`)
 
 A novel row joins the basis: (μ, m) and (S c; cᵀ v) take the same step. Over budget a point is
 dropped by deleting its row from μ and its row and column from S: mean and covariance at the
-others stay what they were. A row that is not novel is one that joined and was dropped at once.
-Csató & Opper's α and C are Qμ and QSQ − Q; kept as moments they survive smooth streams.
+other points are unchanged. A row that is not novel is treated as one that joined and was dropped
+at once. Csató & Opper's α and C are Qμ and QSQ − Q; moments are numerically safer on smooth
+streams.
 """
 
 from __future__ import annotations
@@ -29,33 +30,28 @@ from ..numerics.threads import single_threaded
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .loop import NUGGET, Basis, Block, Expected, Limits, absorb
+from .loop import NUGGET, Basis, Expected, Limits, RowBlock, absorb
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Of the prior variance, the least noise of a row: S keeps its last digits.
-LEAST_NOISE = 1e-9
-#: Rows whose kernel values are computed at once.
-BLOCK = 256
-#: The sum of messages is scaled in steps that forget at most this share.
-FORGET_STEP = 0.02
-#: How the point to drop is scored: by the change of the mean there in units of its spread (Csató
-#: & Opper 2002), or by the change of the mean alone.
+#: Scores of the point to drop: the change of the mean there in units of its spread (Csató & Opper
+#: 2002), or the change of the mean alone.
 REMOVALS = ("posterior", "mean")
 
 
 @record("online.rules/1")
 @dataclass(frozen=True)
 class Rules:
-    """Which points make the basis, and how fast the past fades."""
+    """Rules for the points of the basis, and for how fast the past fades."""
 
     budget: int = 200
-    novelty: float = 1e-4  # of the prior variance: what the basis must leave open of f(x)
+    novelty: float = 1e-4  # share of the prior variance that the basis must leave unexplained
     removal: str = "posterior"
     forgetting: float = 1.0  # λ: each row scales the sum of the messages before it
 
     @property
     def refresh_every(self) -> int:
-        """Rows between two computations of Q afresh; on the way it takes rank-one updates."""
+        """Rows between two recomputations of Q, which otherwise takes rank-one updates."""
         return max(self.budget, 50)
 
     @property
@@ -63,7 +59,7 @@ class Rules:
         """Rows between two steps of forgetting, each by λ to this power."""
         if self.forgetting == 1.0:
             return 0
-        return max(1, int(np.log1p(-FORGET_STEP) / np.log(self.forgetting)))
+        return max(1, int(np.log1p(-TUNING.forget_step) / np.log(self.forgetting)))
 
 
 @record("online.gp/1")
@@ -103,7 +99,7 @@ class OnlineGP:
         cls, kernel: Kernel, likelihood: Scalar, d: int, p: int = 1, rules: Rules | None = None,
         shift: float = 0.0,
     ) -> OnlineGP:  # fmt: skip
-        """Before any row: an empty basis, for d columns and p outputs (one, if not Gaussian)."""
+        """Start with an empty basis, for d columns and p outputs (one, if not Gaussian)."""
         if likelihood.code is None:
             raise ValueError(
                 f"{likelihood!r} has no `code`: the online GP takes likelihoods with a branch in "
@@ -118,10 +114,10 @@ class OnlineGP:
     def add(
         self, X: Array, y: Array, w: Array | None = None, extra: Array | None = None
     ) -> tuple[OnlineGP, Prediction]:
-        """The state after these rows, X (n, d), y (n, p), in their order.
+        """Add rows X (n, d), y (n, p), in their order.
 
-        Also what was expected of f at each row before it came. A weight w is w equal rows
-        of a Gaussian likelihood, `extra` the noise variance of each beside that.
+        Also returns the prediction of f at each row before it was added. A weight w means w equal
+        rows of a Gaussian likelihood; `extra` is the noise variance of each row on top of its own.
         """
         weighted = extra is not None or (w is not None and not (w == 1.0).all())
         if weighted and self.likelihood.code != GAUSSIAN:
@@ -130,8 +126,8 @@ class OnlineGP:
         v = np.zeros(X.shape[0]) if extra is None else extra
         with single_threaded():
             work = _Work(self, X.shape[0])
-            parts = blocks(X.shape[0], BLOCK)
-            found = [work.hear(X[part], y[part], w[part], v[part]) for part in parts]
+            parts = blocks(X.shape[0], TUNING.block)
+            found = [work.add(X[part], y[part], w[part], v[part]) for part in parts]
             state = work.state()
         mean = [one.mean for one in found] or [np.empty((0, y.shape[1]))]
         variance = [one.variance for one in found] or [np.empty(0)]
@@ -141,10 +137,10 @@ class OnlineGP:
         self, X: Array, y: Array, w: Array | None = None, times: int = 1,
         extra: Array | None = None,
     ) -> OnlineGP:  # fmt: skip
-        """All rows, several times over, each counted once; they must be all rows so far.
+        """Go through all rows several times, each counted once; they must be all rows so far.
 
-        A sweep starts from the prior at the basis that the one before it left; the last of
-        several holds the basis fixed. With a Gaussian likelihood that is FITC, in any order.
+        A sweep starts from the prior at the basis of the previous one; the last of several keeps
+        the basis fixed. With a Gaussian likelihood that is FITC, in any order of the rows.
         """
         if times > 1 and self.n_rows:
             raise ValueError("several sweeps start from an empty basis: earlier rows would be lost")
@@ -155,7 +151,7 @@ class OnlineGP:
         return replace(state, rules=self.rules)
 
     def forgotten(self) -> OnlineGP:
-        """The prior at the same basis: no rows."""
+        """Return to the prior at the same basis, without rows."""
         K = _prior(self.kernel, self.Z)
         empty = replace(
             self, mean=np.zeros_like(self.mean), covariance=K, n_rows=0,
@@ -167,7 +163,7 @@ class OnlineGP:
             return work.state()
 
     def with_prior(self, kernel: Kernel, likelihood: Scalar, known: float = 0.0) -> OnlineGP:
-        """What the rows said about f(Z), N(μ, S) without the old prior, under a new one.
+        """Replace the prior, keeping the message of the rows: N(μ, S) without the old prior.
 
         Λ = S⁻¹ − K⁻¹ and the shift S⁻¹μ are kept, so S becomes (K₊⁻¹ + Λ)⁻¹. An approximation:
         rows were projected onto Z by the old kernel. Where a Gaussian noise has grown to σ₊² they
@@ -187,7 +183,7 @@ class OnlineGP:
         return Expansion(self.kernel, self.Z, self.Q @ self.mean).at(Xs)
 
     def predict(self, Xs: Array) -> Prediction:
-        """Moments of f: kᵀα, and k(x, x) − kᵀQk + kᵀQSQk in two parts that are not negative."""
+        """Moments of f: kᵀα, and k(x, x) − kᵀQk + kᵀQSQk as a sum of two non-negative parts."""
 
         def answer(tile: Array) -> tuple[Array]:
             k = self.kernel.value(tile, self.Z)
@@ -199,7 +195,7 @@ class OnlineGP:
         return Prediction(self.means(Xs), by_tiles(answer, Xs)[0])
 
     def joint(self, Xs: Array) -> Array:
-        """The covariance of f(X*)  (q, q)."""
+        """Covariance of f(X*)  (q, q)."""
         k = self.kernel.value(Xs, self.Z)
         e = k @ self.Q
         total = self.kernel.value(Xs) - k @ e.T + e @ self.covariance @ e.T
@@ -214,7 +210,7 @@ def _prior(kernel: Kernel, Z: Array) -> Array:
 
 
 class _Work:
-    """The arrays of a state with room for n more points (budget + 1 at most), changed in place."""
+    """Arrays of a state with room for n more points (budget + 1 at most), changed in place."""
 
     def __init__(self, owner: OnlineGP, n: int = 0):
         self.owner, self.Z, self.size = owner, owner.Z, owner.Z.shape[0]
@@ -235,8 +231,8 @@ class _Work:
             n_rows=self.n_rows, log_evidence=self.log_evidence,
         )  # fmt: skip
 
-    def hear(self, X: Array, y: Array, w: Array, v: Array) -> Prediction:
-        """One block of rows, with stops where Q is due afresh or the past is due to fade."""
+    def add(self, X: Array, y: Array, w: Array, v: Array) -> Prediction:
+        """Add one block of rows, stopping where Q is recomputed or the past fades."""
         kernel, likelihood, rules = self.owner.kernel, self.owner.likelihood, self.owner.rules
         n, every = X.shape[0], rules.forget_every
         points = np.vstack([self.Z, X])
@@ -246,9 +242,10 @@ class _Work:
         prior = (1.0 + NUGGET) * kernel.diag(X)
         parameter = np.full(n, likelihood.parameter)
         if likelihood.code == GAUSSIAN:
-            parameter = (np.maximum(parameter, np.maximum(LEAST_NOISE * prior, 1e-150)) + v) / w
+            least = np.maximum(TUNING.least_noise * prior, 1e-150)
+            parameter = (np.maximum(parameter, least) + v) / w
         assert likelihood.code is not None  # see `start`
-        rows = Block(K, prior, y, parameter, likelihood.code, self.owner.shift)
+        rows = RowBlock(K, prior, y, parameter, likelihood.code, self.owner.shift)
         basis = Basis(column, self.mean, self.S, self.Q, self.alpha, self.spread)
         limits = Limits(rules.budget, rules.novelty, rules.removal == "posterior")
         expected = Expected(np.empty(y.shape), np.empty(n), np.empty(y.shape))
@@ -271,7 +268,7 @@ class _Work:
         return Prediction(expected.mean, expected.variance)
 
     def refresh(self) -> None:
-        """Q, α and the diagonal of QSQ without the rounding of their updates."""
+        """Recompute Q, α and the diagonal of QSQ without the rounding of their updates."""
         b = self.size
         L = self._root(_prior(self.owner.kernel, self.Z))
         self.Q[:b, :b] = linalg.mirror(linalg.inverse_posdef(L))
@@ -300,7 +297,7 @@ class _Work:
             return
         L, new = self._root(self.S[:b, :b]), self._root(_prior(self.owner.kernel, self.Z))
         A, B = linalg.solve_lower(self._root(old), L), linalg.solve_lower(new, L)
-        told, directions = np.linalg.eigh(np.eye(b) - A.T @ A)  # of LᵀΛL: no less than zero
+        told, directions = np.linalg.eigh(np.eye(b) - A.T @ A)  # of LᵀΛL, which are not negative
         N = (directions * np.maximum(told, 0.0)) @ directions.T
         M = B.T @ B + power * N
         LM, _ = linalg.cholesky(M, float(M.diagonal().max()), overwrite=True)
@@ -309,13 +306,13 @@ class _Work:
         self._moments(mean, linalg.solve_lower(LM, L.T).T)
 
     def _root(self, A: Array) -> Array:
-        """Lower L, LLᵀ = A, factorised where every point has unit prior variance."""
+        """Lower L, LLᵀ = A, factorised in units of each point's prior deviation."""
         sd = np.sqrt(self.owner.kernel.diag(self.Z))
         L, _ = linalg.cholesky(A / sd[:, None] / sd, 1.0, overwrite=True)
         return sd[:, None] * L
 
     def _moments(self, mean: Array, root: Array) -> None:
-        """μ, S = root·rootᵀ, and what follows from them."""
+        """Set μ, S = root·rootᵀ, and what follows from them."""
         b = self.size
         Q = self.Q[:b, :b]
         self.mean[:b], self.S[:b, :b], self.alpha[:b] = mean, linalg.gram(root), Q @ mean

@@ -1,7 +1,7 @@
-"""Kernels for streams that are not Gaussian: by the evidence of some rows, each given those before.
+"""Learn kernels for streams that are not Gaussian, by the evidence of some rows.
 
-There is no gradient of it to follow: two numbers are searched, a factor of all variances and one
-of all length scales.
+Each row is predicted from those before it. The evidence has no gradient here: two numbers are
+searched, a factor of all variances and one of all length scales.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Array = np.ndarray
 
 
 def default_kernel(X: Array, levels: tuple[int, ...] = ()) -> Kernel:
-    """A Matérn 5/2 of unit variance, lengths the columns' scales times √d."""
+    """Matérn 5/2 of unit variance, lengths the columns' scales times √d."""
     return Scales.of(X, levels).kernel("Matern52")
 
 
-def search(
+def search_kernel(
     log_evidence: Callable[[Kernel], float], kernel: Kernel, X: Array, *, evaluations: int = 40
 ) -> Kernel:
-    """The kernel times e^a, its lengths times e^b, where log evidence + log prior is largest.
+    """Scale the kernel by e^a and its lengths by e^b to maximise log evidence + log prior.
 
-    Nelder & Mead (1965) from the kernel given, within the bounds that the data set (`Scales`);
-    parameters that are neither variances nor lengths, or fixed, stay.
+    Nelder & Mead (1965) from the given kernel, within the bounds that the data set (`Scales`).
+    Parameters that are fixed, or neither variances nor lengths, stay.
     """
     kinds = np.array([kind for kind, _ in kernel.labels])
     moves = np.array(
@@ -52,7 +52,7 @@ def search(
     q = len(moves)
     simplex = np.vstack([np.zeros(q), np.eye(q)])
     if q == 2:
-        simplex[2, 1] = -0.7  # of two directions, shorter lengths: the start is a smooth function
+        simplex[2, 1] = -0.7  # towards shorter lengths: the start is a smooth function
     found = minimize(
         negative, np.zeros(q), method="Nelder-Mead",
         options={

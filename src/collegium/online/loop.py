@@ -1,4 +1,4 @@
-"""The inner loop of the online GP, compiled: see `gp` for the letters and the steps."""
+"""Inner loop of the online GP, compiled; `gp` explains the letters and the steps."""
 
 from typing import Any, NamedTuple
 
@@ -7,25 +7,26 @@ import numpy as np
 from ..likelihoods.sites import shifted_site
 from ..numerics.compiling import compiled
 
-#: Relative variance of f that no other point shares: it bounds the condition of K(Z, Z).
+#: Relative variance of f that no two points share. It bounds the condition of K(Z, Z).
+#: (Compiled into the loops: a constant, not a tuning record.)
 NUGGET = 1e-6
 
 _leaf: Any = compiled(fastmath={"contract", "nsz", "reassoc"})
 
 
-class Block(NamedTuple):
-    """Rows to absorb, and their likelihood."""
+class RowBlock(NamedTuple):
+    """Block of rows to absorb, and their likelihood."""
 
     K: np.ndarray  # K(X, points), the n rows themselves the last of the points  (n, …)
     prior: np.ndarray  # k(x, x), nugget included  (n,)
     y: np.ndarray  # (n, p)
-    parameter: np.ndarray  # of the likelihood, row by row: the noise of a Gaussian one  (n,)
+    parameter: np.ndarray  # of the likelihood, per row: the noise of a Gaussian one  (n,)
     code: int  # of the likelihood
     shift: float  # added to f before the likelihood sees it
 
 
 class Basis(NamedTuple):
-    """The state at the basis points, with room for more; arrays change in place."""
+    """State at the basis points, with room for more; arrays change in place."""
 
     column: np.ndarray  # of K, for each point  (room,)
     mean: np.ndarray  # μ  (room, p)
@@ -36,7 +37,7 @@ class Basis(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Which points stay in the basis."""
+    """Limits that decide which points stay in the basis."""
 
     budget: int
     novelty: float
@@ -44,7 +45,7 @@ class Limits(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What was expected of each row before it was absorbed; filled in place."""
+    """Predictions of each row before it was absorbed; filled in place."""
 
     mean: np.ndarray  # of f  (n, p)
     variance: np.ndarray  # of f  (n,)
@@ -53,7 +54,7 @@ class Expected(NamedTuple):
 
 @_leaf
 def absorb(rows, basis, limits, expected, start, stop, size):
-    """Rows start … stop − 1; the size of the basis after them. Arrays change in place."""
+    """Absorb rows start … stop − 1 in place; return the new size of the basis."""
     K, prior, Y = rows.K, rows.prior, rows.y
     column, mean, S, Q = basis.column, basis.mean, basis.S, basis.Q
     alpha, spread = basis.alpha, basis.spread
@@ -116,7 +117,7 @@ def absorb(rows, basis, limits, expected, start, stop, size):
 
 @_leaf
 def _worst(alpha, spread, Q, size, by_posterior):
-    """Smallest α²/(QSQ)ᵢᵢ, or |α|/Qᵢᵢ; QSQ = Q + C in the letters of Csató & Opper."""
+    """Find the smallest α²/(QSQ)ᵢᵢ, or |α|/Qᵢᵢ; Csató & Opper write QSQ as Q + C."""
     worst, least = size - 1, np.inf
     for i in range(size):
         square = 0.0

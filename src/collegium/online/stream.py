@@ -1,4 +1,4 @@
-"""A stream of regression: how it begins, and what it is after some rows."""
+"""Fitted state of online regression: start it, add rows, relearn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..interface.arguments import given_hyperparameters, noise_word
 from ..interface.model import Model
 from ..interface.progress import Progress
 from ..interface.stream import Waiting
-from ..interface.watching import CHECKED
 from ..kernels import Kernel
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Scalar
@@ -28,9 +27,10 @@ from ..pipeline.stream.following import gain
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling, for_learning
-from .arguments import Options
+from .arguments import OnlineOptions
 from .gp import OnlineGP
-from .learning import default_kernel, search
+from .learning import default_kernel, search_kernel
+from .tuning import TUNING
 from .watch import Watch, follow
 
 Array = np.ndarray
@@ -38,17 +38,17 @@ LIKELIHOODS, NOISES = ("gaussian", "poisson"), ("constant", "auto", "varying")
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionOptions(Options):
-    """With what regression adds."""
+class RegressionOptions(OnlineOptions):
+    """Options of regression: counts, noise and errors as well."""
 
     counts: bool
     noise: Array | None  # kept as given  (1,) or (p,)
     noise_start: float | None  # from white noise in the kernel
-    errors: str | None  # "auto" or "varying": the scale of errors is learnt; else it is constant
+    errors: str | None  # "auto" or "varying": learn the scale of errors; None: constant
 
     @classmethod
     def of(cls, estimator) -> RegressionOptions:
-        e, plain = estimator, Options.of(estimator)
+        e, plain = estimator, OnlineOptions.of(estimator)
         if not isinstance(e.likelihood, str) or e.likelihood not in LIKELIHOODS:
             raise ValueError(f"likelihood={e.likelihood!r}: give one of {LIKELIHOODS}")
         counts, noise, start, kernel = e.likelihood == "poisson", None, None, plain.kernel
@@ -64,7 +64,7 @@ class RegressionOptions(Options):
         return cls(**given, counts=counts, noise=noise, noise_start=start, errors=errors)
 
     def with_known_noise(self) -> RegressionOptions:
-        """For rows with noise variances: noise beside them is constant."""
+        """Adapt to rows with known noise variances: noise on top of them is constant."""
         asked = {
             "likelihood='poisson'": self.counts,
             "noise='varying'": self.errors == "varying",
@@ -79,7 +79,7 @@ class RegressionOptions(Options):
 @record("online.model/1")
 @dataclass(frozen=True, eq=False)
 class OnlineModel(Model):
-    """An online GP of targets scaled, or of counts, and what it needs to go on."""
+    """Online GP of scaled targets or of counts, with the state that more rows need."""
 
     for_streams = ("waiting", "watch", "checked")
 
@@ -90,11 +90,11 @@ class OnlineModel(Model):
     waiting: Waiting | None
     n_seen: int
     total_weight: float
-    watch: Watch | None  # None: hyperparameters stay as they are
+    watch: Watch | None  # None: hyperparameters stay
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
-    checked: Checked | None = None  # rows that their scale is learnt from; None: it is constant
-    always: bool = False  # whether there is a scale whatever rows gain by it
-    known_noise: bool = False  # whether rows came with noise variances of their own
+    checked: Checked | None = None  # errors that their scale is learnt from; None: constant
+    always: bool = False  # whether to have a scale even where it does not help
+    known_noise: bool = False  # whether rows come with noise variances
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -135,13 +135,13 @@ class OnlineModel(Model):
         return 0 if self.watch is None else self.watch.n_relearnt
 
     def with_rows(self, rows: Rows) -> OnlineModel:
-        """After rows of a stream, one by one in their order, in the units of the user."""
+        """Add rows of a stream, one by one in order, in the user's units."""
         model = self._looked_at(rows)
         model = model.absorbed(rows) if self.watch is None else follow(model, rows)
         return model if model.checked is None else model.with_errors()
 
     def fitted(self, rows: Rows, n_sweeps: int) -> OnlineModel:
-        """After all rows of one `fit`, which hyperparameters were learnt from."""
+        """Add all rows of one `fit`, from which hyperparameters were learnt."""
         scaled = self.targets.rows(rows)
         y, watch = scaled.y, self.watch
         gp = self.gp.sweep(rows.X, y, rows.w, n_sweeps, scaled.extra)
@@ -155,7 +155,7 @@ class OnlineModel(Model):
         return replace(model, checked=checked).with_errors()
 
     def absorbed(self, rows: Rows) -> OnlineModel:
-        """After rows, with the hyperparameters of now."""
+        """Add rows with the present hyperparameters."""
         scaled = self.targets.rows(rows)
         gp, before = self.gp.add(rows.X, scaled.y, rows.w, scaled.extra)
         watch = self.watch
@@ -166,16 +166,18 @@ class OnlineModel(Model):
         return replace(self, gp=gp, total_weight=weight, watch=watch)
 
     def _looked_at(self, rows: Rows) -> OnlineModel:
-        """With some of the rows checked, as they are predicted before any of them is learnt from:
-        so far ahead as a user asks who learns after every call."""
+        """Predict some arriving rows before any of them is learnt from, and keep their errors.
+
+        They are predicted as far ahead as by a user who predicts a call's rows before learning.
+        """
         if self.checked is None or not self.n_rows:
             return self
-        some = rows.take(evenly_spaced(rows.w.size, CHECKED))
+        some = rows.take(evenly_spaced(rows.w.size, TUNING.checked))
         scaled = self.targets.rows(some)
         return replace(self, checked=self._checked(scaled, self.gp.predict(some.X)))
 
     def _checked(self, scaled: Rows, before: Prediction) -> Checked:
-        """With rows that were predicted before they were learnt from."""
+        """Keep the errors of rows that were predicted before they were learnt from."""
         assert self.checked is not None
         mean, variance = self._expected(before, scaled)
         place = scaled.X if self.errors is None else self.errors.metric.forward(scaled.X)
@@ -183,11 +185,11 @@ class OnlineModel(Model):
         return self.checked.add(scaled, at, self.errors)
 
     def with_errors(self) -> OnlineModel:
-        """With a scale of the errors of the last rows, where it is time to learn it."""
+        """Learn the scale of the last rows' errors, where that is due."""
         return with_checked_errors(self, always=self.always, say=lambda text: None)
 
     def _expected(self, before: Prediction, scaled: Rows) -> tuple[Array, Array]:
-        """Mean and variance of y, by what was expected of f; y is the mean of w rows."""
+        """Mean and variance of y given the prediction of f; y is the mean of w rows."""
         likelihood, v = self.gp.likelihood, before.variance[:, None]
         if isinstance(likelihood, Gaussian):
             return before.mean, np.maximum(v + scaled.psi(likelihood.noise)[:, None], 1e-300)
@@ -195,7 +197,7 @@ class OnlineModel(Model):
         return mean, np.maximum(variance, 1e-300)
 
     def relearnt(self) -> OnlineModel:
-        """Learn hyperparameters from the sample, and carry over what is known of f."""
+        """Relearn hyperparameters from the sample; carry over the belief about f."""
         assert self.watch is not None
         rows = self.watch.sample.rows
         kernel, likelihood = self._learnt(rows)
@@ -210,7 +212,7 @@ class OnlineModel(Model):
         return replace(model, checked=checked.answered(found, likelihood.noise))
 
     def gain(self) -> float:
-        """What a few steps of learning would gain, in log evidence per row of the sample."""
+        """Estimate the gain of a few learning steps, in log evidence per row of the sample."""
         assert self.watch is not None
         likelihood = self.gp.likelihood
         if not isinstance(likelihood, Gaussian):
@@ -220,7 +222,7 @@ class OnlineModel(Model):
         return gain(kernel, noise, rows, noise_fixed=self.keep_noise)
 
     def _standard(self, rows: Rows) -> tuple[Rows, float]:
-        """Rows with targets of mean square one, and what that was."""
+        """Scale targets to mean square one; return the old mean square too."""
         rows = self.targets.rows(rows)
         y = rows.y
         unit = float((rows.w[:, None] * y**2).sum() / (rows.w.sum() * y.shape[1]))
@@ -230,7 +232,7 @@ class OnlineModel(Model):
         return Rows(rows.X, y / np.sqrt(unit), rows.w, extra), unit
 
     def _learnt(self, rows: Rows) -> tuple[Kernel, Scalar]:
-        """Kernel and likelihood from rows, beginning with those of now."""
+        """Learn kernel and likelihood from rows, starting from the present ones."""
         gp = self.gp
         if not isinstance(gp.likelihood, Gaussian):
             return _kernel_by_evidence(rows, gp, gp.kernel), gp.likelihood
@@ -248,7 +250,7 @@ class OnlineModel(Model):
 
 @dataclass(frozen=True, eq=False)
 class OnlinePredictor:
-    """The answers of an online GP; an engine has nothing to do in them."""
+    """Predictions of an online GP; the engine is not used."""
 
     gp: OnlineGP
 
@@ -262,11 +264,11 @@ class OnlinePredictor:
         return self.gp.predict(X), self.gp.joint(X)
 
 
-def begin(
+def begin_regression(
     first: Rows, scaled_by: Rows, options: RegressionOptions, rng: np.random.Generator,
     say: Progress,
 ) -> OnlineModel:  # fmt: skip
-    """Before any row: y scaled by some rows, hyperparameters learnt from the first."""
+    """Start before any row: scale y by some rows, learn hyperparameters from the first."""
     d, p = first.X.shape[1], first.y.shape[1]
     kernel = options.kernel_for(d)
     if options.counts:
@@ -307,9 +309,9 @@ def begin(
 
 
 def novelty_for(given: float, kernel: Kernel, likelihood: Scalar, X: Array) -> float:
-    """The novelty given; less where that leaves open more than the noise.
+    """Lower the given novelty where it would leave more than the noise unexplained.
 
-    What the basis leaves open of a row counts as noise of its own, though neighbours share it.
+    The unexplained part of a row counts as independent noise, though neighbours share it.
     """
     if not isinstance(likelihood, Gaussian):
         return given
@@ -326,4 +328,4 @@ def _kernel_by_evidence(first: Rows, gp: OnlineGP, kernel: Kernel) -> Kernel:
         )  # fmt: skip
         return float(start.add(first.X, first.y)[0].log_evidence[0])
 
-    return search(log_evidence, kernel, first.X)
+    return search_kernel(log_evidence, kernel, first.X)

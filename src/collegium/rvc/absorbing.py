@@ -1,28 +1,29 @@
-"""Absorb rows one by one, compiled: predict, add an expert, learn, prune. Answer queries."""
+"""Compiled loops: absorb rows one by one (predict, add an expert, learn, prune); answer queries."""
 
 import numpy as np
 
 from .loops import (
     _leaf,
+    expert_variance,
     learn_local,
     learn_published,
     memory,
-    predict_each,
-    variance_of,
+    predict_experts,
 )
 
-#: Normal quantile of the error bars that are checked, and the share of rows that may lie outside.
+#: Normal quantile of the error bars that are checked, and the expected share of rows outside.
 QUANTILE, OUTSIDE = 1.959963984540054, 0.05
 #: Step of the log scale of the error bars after n rows: FIRST_STEP/(1 + n/FALLING), or LAST_STEP.
 FIRST_STEP, FALLING, LAST_STEP = 0.5, 10.0, 0.02
 #: Least log scale, so that bars recover after many rows that were predicted exactly.
 NARROWEST_BARS = -3.0
 #: An expert is idle, and may be replaced, after this many times its mean gap between near rows
-#: and this many rows an expert (fewer where the new row is far from all experts).
+#: and this many rows per expert; the last number where the new row is far from all experts.
 IDLE_GAPS, IDLE_ROWS, HURRIED_ROWS = 20.0, 10.0, 1.0
 #: A row is far from an expert where xᵀx exceeds this: K = 0.01.
 FAR = 10.2
-#: Pairs of experts are compared after this many rows an expert.
+#: Pairs of experts are compared after this many rows per expert.
+#: (Constants, because compiled loops read them.)
 PRUNE_EVERY = 4
 
 
@@ -37,7 +38,7 @@ def absorb_rows(X, y, w, size, settings, experts, scale, mean, variance):
     slope, rho = np.empty(X.shape[1]), each.rho
     for i in range(X.shape[0]):
         row = X[i]
-        total = predict_each(row, size, settings, experts, each, work)
+        total = predict_experts(row, size, settings, experts, each, work)
         mean[i], variance[i] = _combined(row, size, settings, total)
         e = y[i] - mean[i]
         z2 = e * e / variance[i]
@@ -67,7 +68,7 @@ def absorb_rows(X, y, w, size, settings, experts, scale, mean, variance):
 
 @_leaf
 def _combined(row, size, settings, total):
-    """Mean and variance of the committee; the prior line and 1 where there is no expert."""
+    """Mean and variance of the committee; without experts the prior line and 1."""
     if size == 0:
         mean = 0.0
         for j in range(row.size):
@@ -80,7 +81,7 @@ def _combined(row, size, settings, total):
 
 @_leaf
 def _place(size, log_density, settings, times, rho, now):
-    """Where to put a new expert; −1 where none is needed, or there is no room."""
+    """Place of a new expert; −1 where none is needed, or there is no room."""
     if not settings.local:
         needed = size == 0 or log_density < settings.add_below
         return size if needed and size < settings.room else -1
@@ -155,7 +156,7 @@ def _rescale(z2, weight, scale):
 
 @_leaf
 def _prune(size, settings, experts, work):
-    """Of two experts with like variances at both centres, drop the one that has seen less.
+    """Drop the less experienced of two experts with similar variances at both centres.
 
     Returns the new number of experts.
     """
@@ -192,8 +193,8 @@ def _alike(k, o, settings, experts, work):
     """Whether the variances of two experts differ little at both centres."""
     for one, other in ((k, o), (o, k)):
         centre = experts.centres[one]
-        own = variance_of(one, centre, settings.unit, experts, work)
-        theirs = variance_of(other, centre, settings.unit, experts, work)
+        own = expert_variance(one, centre, settings.unit, experts, work)
+        theirs = expert_variance(other, centre, settings.unit, experts, work)
         if abs(theirs - own) > settings.alike * own:
             return False
     return True
@@ -211,7 +212,7 @@ def answer_queries(X, size, settings, experts, spread, answer):
     weight = each.weight
     mean, variance, noise, slopes, slope_variance = answer
     for i in range(X.shape[0]):
-        total = predict_each(X[i], size, settings, experts, each, work)
+        total = predict_experts(X[i], size, settings, experts, each, work)
         mean[i], variance[i] = _combined(X[i], size, settings, total)
         noise[i] = variance[i] * min(total.noise / total.weight, 1.0)
         for j in range(d):
@@ -231,6 +232,6 @@ def expert_weights(X, size, settings, experts, found):
     each, work = memory(size, X.shape[1] + 1)
     weight = each.weight
     for i in range(X.shape[0]):
-        total = predict_each(X[i], size, settings, experts, each, work)
+        total = predict_experts(X[i], size, settings, experts, each, work)
         for k in range(size):
             found[i, k] = weight[k] / total.weight

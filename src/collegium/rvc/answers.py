@@ -20,7 +20,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class RVCAnswers:
-    """The methods of `interface.answers.Answers`, for noise that varies over X."""
+    """Methods of `interface.answers.Answers`, for noise that varies over X."""
 
     X: Array  # (n, d)
     stream: RVCStream
@@ -64,7 +64,7 @@ class RVCAnswers:
         return ndtr((y - mean) / np.maximum(std, 1e-150))
 
     def arrived(self, y: Array) -> Arrived:
-        """What observations y (n, p), in the units of the user, say of these answers."""
+        """Compare observations y (n, p), in the user's units, with these answers."""
         answers, scaling = self.stream.answers(self.X), self.stream.scaling
         variance = np.column_stack([answer.variance for answer in answers])
         mean = np.column_stack([answer.mean for answer in answers])
@@ -99,7 +99,7 @@ def _variance(answer: Answer, level: str) -> Array:
 
 
 def _draw(rng: Any, mean: Array, covariance: Array, n_samples: int) -> Array:
-    """Columns: draws from a Gaussian whose covariance may be singular."""
+    """Draw columns from a Gaussian whose covariance may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     return mean[:, None] + root @ rng.standard_normal((mean.size, n_samples))

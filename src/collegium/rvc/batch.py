@@ -20,14 +20,13 @@ from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from .experts import Assumptions, Experts, factored
 from .loops import FAINT
+from .tuning import TUNING
 
 Array = np.ndarray
-#: A precision I + … with a larger entry than this is not formed: QR finds its square root.
-SQUARABLE = 1e10
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class ExpertPosterior:
     """q(β) = N(μ, S), q(h_j) = Gamma(a_j, b_j), q(σ²) = InvGamma(c, d) of one expert."""
 
     mu: Array  # (D,)
@@ -50,7 +49,7 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class ExpertRows:
-    """The rows that one expert uses, in its own coordinates."""
+    """Rows that one expert uses, in its own coordinates."""
 
     x: Array  # (n, D)
     y: Array  # (n,)
@@ -69,7 +68,7 @@ class ExpertRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class ExpertPrior:
     """N(μ0, diag S0), Gamma(a0, b0), InvGamma(c0, d0)."""
 
     mu: Array  # (D,)
@@ -80,35 +79,37 @@ class Prior:
     d: float
 
     @classmethod
-    def of(cls, assumed: Assumptions, start: Array) -> Prior:
+    def of(cls, assumed: Assumptions, start: Array) -> ExpertPrior:
         D = start.size
         a, b = np.full(D, assumed.a0), np.full(D, assumed.b0)
         return cls(start, assumed.prior_variance(), a, b, assumed.c0, assumed.d0)
 
-    def posterior(self, local: bool) -> Posterior:
+    def posterior(self, local: bool) -> ExpertPosterior:
         """q before any row."""
         sd = np.sqrt(self.variance)
-        return Posterior(self.mu, np.diag(sd) if local else sd, self.a, self.b, self.c, self.d)
+        return ExpertPosterior(
+            self.mu, np.diag(sd) if local else sd, self.a, self.b, self.c, self.d
+        )
 
 
 # -- local experts ----------------------------------------------------------------------------
 
 
-def _spread(rows: ExpertRows, q: Posterior) -> tuple[Array, Array]:
+def _spread(rows: ExpertRows, q: ExpertPosterior) -> tuple[Array, Array]:
     """γ_i and E(y_i − βᵀx_i)²  (n,)."""
     gamma = rows.rho * (rows.x**2 @ q.misfit)
     left = rows.y - rows.x @ q.mu
     return gamma, left**2 + ((rows.x @ q.root) ** 2).sum(axis=1)
 
 
-def lines(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
+def local_lines(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> ExpertPosterior:
     """Update q(β): a weighted linear regression."""
     sd = np.sqrt(prior.variance)
     weight = rows.weight / (q.noise + rows.rho * (rows.x**2 @ q.misfit))
     scaled = rows.x * sd  # β = μ0 + sd·t, t ~ N(0, I)
     left = rows.y - rows.x @ prior.mu
     precision = np.eye(sd.size) + (scaled * weight[:, None]).T @ scaled
-    if precision.diagonal().max() < SQUARABLE:
+    if precision.diagonal().max() < TUNING.squarable:
         L, _ = linalg.cholesky(precision, 1.0)
         t = linalg.solve_posdef(L, (scaled.T @ (weight * left))[:, None])[:, 0]
     else:
@@ -120,7 +121,7 @@ def lines(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
     return replace(q, mu=prior.mu + sd * t, root=root)
 
 
-def variances(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
+def local_variances(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> ExpertPosterior:
     """Update q(h) and q(σ²), with the optimal q(β_i | β)."""
     gamma, square = _spread(rows, q)
     s, total, half = q.noise, rows.weight.sum(), 0.5 * rows.weight
@@ -134,7 +135,7 @@ def variances(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
     )  # fmt: skip
 
 
-def bound(rows: ExpertRows, prior: Prior, q: Posterior) -> float:
+def local_bound(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> float:
     """F of a local expert."""
     gamma, square = _spread(rows, q)
     v = q.noise + gamma
@@ -150,23 +151,25 @@ def bound(rows: ExpertRows, prior: Prior, q: Posterior) -> float:
     return fit - of_lines - _divergence(q, prior)
 
 
-def fitted(
-    rows: ExpertRows, prior: Prior, q: Posterior, max_iter: int, tol: float
-) -> tuple[Posterior, list[float]]:
-    """Run EM until F gains less than tol a row; return F after every iteration too."""
-    q = lines(rows, prior, q)
-    trace = [bound(rows, prior, q)]
+def local_fit(
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, max_iter: int, tol: float
+) -> tuple[ExpertPosterior, list[float]]:
+    """Run EM until F gains less than tol per row; return F after every iteration too."""
+    q = local_lines(rows, prior, q)
+    trace = [local_bound(rows, prior, q)]
     total = max(float(rows.weight.sum()), 1.0)
     for _ in range(max_iter):
-        q = lines(rows, prior, variances(rows, prior, q))
-        trace.append(bound(rows, prior, q))
+        q = local_lines(rows, prior, local_variances(rows, prior, q))
+        trace.append(local_bound(rows, prior, q))
         if trace[-1] - trace[-2] <= tol * total:
             break
     return q, trace
 
 
-def with_observed_counts(rows: ExpertRows, prior: Prior, q: Posterior) -> Posterior:
-    """The same ⟨h⟩ and s with smaller counts: each row counts by its share of v_i.
+def with_observed_counts(
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior
+) -> ExpertPosterior:
+    """Reduce the counts behind ⟨h⟩ and s: each row counts by its share of v_i.
 
     EM counts every row in full for each h_j and for σ², as if β_i were observed; with such counts
     later rows of a stream would hardly change them.
@@ -183,7 +186,7 @@ def with_observed_counts(rows: ExpertRows, prior: Prior, q: Posterior) -> Poster
 
 
 @dataclass(frozen=True, eq=False)
-class Coefficients:
+class RowCoefficients:
     """q(β_i) = N(ν_i, G_i); only the diagonal of G_i and x_iᵀG_ix_i are needed."""
 
     nu: Array  # (n, D)
@@ -191,7 +194,7 @@ class Coefficients:
     spread: Array  # xᵀGx  (n,)
 
 
-def coefficients(rows: ExpertRows, q: Posterior) -> Coefficients:
+def coefficients(rows: ExpertRows, q: ExpertPosterior) -> RowCoefficients:
     """Update q(β_i): eqs 14–15."""
     C = rows.rho[:, None] * q.misfit
     gamma = (rows.x**2 * C).sum(axis=1)
@@ -199,10 +202,12 @@ def coefficients(rows: ExpertRows, q: Posterior) -> Coefficients:
     pull = C * rows.x / v[:, None]
     left = rows.y - rows.x @ q.mu
     nu = q.mu + pull * left[:, None]
-    return Coefficients(nu, C - pull * C * rows.x, q.noise * gamma / v)
+    return RowCoefficients(nu, C - pull * C * rows.x, q.noise * gamma / v)
 
 
-def published_lines(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
+def published_lines(
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
+) -> ExpertPosterior:
     """Update q(β): eqs 16–17; all covariances are diagonal."""
     each = rows.weight[:, None] / (rows.rho[:, None] * q.misfit)
     S = 1.0 / (each.sum(axis=0) + 1.0 / prior.variance)
@@ -211,7 +216,9 @@ def published_lines(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficient
     )
 
 
-def published_variances(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> Posterior:
+def published_variances(
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
+) -> ExpertPosterior:
     """Update q(h) and q(σ²): eqs 18–21."""
     half, total = 0.5 * rows.weight, rows.weight.sum()
     wander = (z.nu - q.mu) ** 2 + z.G + q.root**2
@@ -222,7 +229,9 @@ def published_variances(rows: ExpertRows, prior: Prior, q: Posterior, z: Coeffic
     )  # fmt: skip
 
 
-def published_bound(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficients) -> float:
+def published_bound(
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
+) -> float:
     """F, eq. 9; |G_i| = |⟨C_i⟩| s/v_i, since G_i is ⟨C_i⟩ with a change of rank one."""
     w, x = rows.weight, rows.x
     C = rows.rho[:, None] * q.misfit
@@ -243,10 +252,12 @@ def published_bound(rows: ExpertRows, prior: Prior, q: Posterior, z: Coefficient
 
 
 def published_fit(
-    rows: ExpertRows, prior: Prior, q: Posterior, max_iter: int, tol: float
-) -> tuple[Posterior, list[float]]:
-    """Sweep over eqs 14–22 until F gains less than tol a row; return F after each too, before
-    eq. 22."""
+    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, max_iter: int, tol: float
+) -> tuple[ExpertPosterior, list[float]]:
+    """Sweep over eqs 14–22 until F gains less than tol per row.
+
+    Also returns F after each sweep, before eq. 22.
+    """
     trace: list[float] = []
     total = max(float(rows.weight.sum()), 1.0)
     for _ in range(max_iter):
@@ -263,7 +274,7 @@ def published_fit(
 # -- both -------------------------------------------------------------------------------------
 
 
-def _divergence(q: Posterior, prior: Prior) -> float:
+def _divergence(q: ExpertPosterior, prior: ExpertPrior) -> float:
     """Σ_j KL(q(h_j)) + KL(q(σ²)); σ⁻² is Gamma(c, d)."""
     of_h = _gamma_divergence(q.a, q.b, prior.a, prior.b).sum()
     return float(of_h + _gamma_divergence(q.c, q.d, prior.c, prior.d))
@@ -284,10 +295,10 @@ def fit_experts(
     found, traces = experts.copy(), []
     for k in range(experts.size):
         rows = ExpertRows.of(X, y, w, experts.centres[k], assumed)
-        prior = Prior.of(assumed, experts.start[k])
+        prior = ExpertPrior.of(assumed, experts.start[k])
         q = prior.posterior(assumed.local)
         q = replace(q, a=experts.a[k], b=experts.b[k], c=float(experts.c[k]), d=float(experts.d[k]))
-        q, trace = (fitted if assumed.local else published_fit)(rows, prior, q, max_iter, tol)
+        q, trace = (local_fit if assumed.local else published_fit)(rows, prior, q, max_iter, tol)
         traces.append(trace)
         if assumed.local:
             q = with_observed_counts(rows, prior, q)

@@ -11,90 +11,83 @@ from .absorbing import QUANTILE
 from .batch import fit_experts
 from .committee import LocalCommittee, StreamRules
 from .experts import Assumptions, Experts
-from .width_selection import (
-    LARGENESS,
-    ROUNDS,
-    UNITS,
-    WIDTHS,
+from .tuning import TUNING
+from .widths import (
     WidthSelection,
-    gain,
     line,
     local_assumptions,
+    prediction_gain,
     published_assumptions,
 )
 
 Array = np.ndarray
-#: Up to this many rows, settings are compared by cross-validation with FOLDS folds.
-FEW, FEW_PUBLISHED, FOLDS = 200, 500, 5
-#: Sweeps of EM in a comparison.
-FEW_SWEEPS = 5
-#: Least number of rows in the first round of a width selection.
-LEAST_ROUND = 25
-#: Most rows that settings are compared on.
-COMPARED_ROWS = 8_192
-#: The scale of few errors is shrunk towards one as if this many rows had shown it.
-DOUBT = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What the user gives, and what is left to the data. Lengths in standard deviations of X."""
+    """Settings given by the user, None where data choose. Lengths in standard deviations of X."""
 
     local: bool
     rules: StreamRules
-    width: float | None  # None: chosen
-    b: float | None  # in units of the variance of y; None: chosen
+    width: float | None
+    b: float | None  # in units of the variance of y
     centres: Array | None  # (M, d), scaled; None: grown
     max_iter: int
     tol: float
 
 
 def committees_held(local: bool, width: float | None, b: float | None, n: int) -> int:
-    """Committees in memory at once: candidates and their copies. n rows that are fitted at once,
-    where they are few, are compared one candidate at a time; n = 0: a stream."""
-    if 0 < n <= (FEW if local else FEW_PUBLISHED):
+    """Number of committees in memory at once: candidates and their copies.
+
+    On few rows that are fitted at once candidates are compared one at a time; n = 0: a stream.
+    """
+    if 0 < n <= (TUNING.few if local else TUNING.few_published):
         return 3
-    widths = 1 if width is not None else len(WIDTHS if local else UNITS)
-    return 2 * widths * (1 if local or b is not None else len(LARGENESS))
+    widths = 1 if width is not None else len(TUNING.widths if local else TUNING.units)
+    return 2 * widths * (1 if local or b is not None else len(TUNING.largeness))
 
 
 def settings(choice: Choice, X: Array, y: Array, w: Array) -> list[Assumptions]:
-    """The candidates, narrowest first."""
+    """List the candidates, narrowest first."""
     d = X.shape[1]
     diagonal = np.sqrt(2.0 * d)
     if choice.local:
         slope, about = line(X, y, w)
-        widths = WIDTHS if choice.width is None else (choice.width / diagonal,)
+        widths = TUNING.widths if choice.width is None else (choice.width / diagonal,)
         found = [local_assumptions(width, slope, about) for width in widths]
         if choice.b is None:
             return found
         return [replace(each, b0=each.a0 * choice.b) for each in found]
-    units = UNITS if choice.width is None else (choice.width / diagonal,)
-    sizes = LARGENESS if choice.b is None else (choice.b,)
+    units = TUNING.units if choice.width is None else (choice.width / diagonal,)
+    sizes = TUNING.largeness if choice.b is None else (choice.b,)
     return [published_assumptions(unit, b, d) for unit in units for b in sizes]
 
 
-def begin(choice: Choice, X: Array, y: Array, w: Array, round_length: int) -> WidthSelection:
-    """A selection before any row is learnt; the rows given set the scale of the priors."""
+def begin_selection(
+    choice: Choice, X: Array, y: Array, w: Array, round_length: int
+) -> WidthSelection:
+    """Start a selection before any row is learnt; the rows given set the scale of the priors."""
     assumed = settings(choice, X, y, w)
     committees = tuple(LocalCommittee.start(a, choice.rules, choice.centres) for a in assumed)
-    rounds = ROUNDS if choice.local else 1
+    rounds = TUNING.rounds if choice.local else 1
     return WidthSelection.start(
-        committees, len(assumed) // 2, max(round_length, LEAST_ROUND), rounds
+        committees, len(assumed) // 2, max(round_length, TUNING.least_round), rounds
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A committee after all rows, and the bound of each expert after every sweep (local experts:
-    before the first as well)."""
+    """Committee after all rows, and the bound of each expert after every sweep.
+
+    For local experts also before the first sweep.
+    """
 
     committee: LocalCommittee
     bounds: list[list[float]]
 
     @property
     def bound(self) -> float:
-        """The last bounds, summed over experts."""
+        """Sum of the last bounds over experts."""
         return float(sum(trace[-1] for trace in self.bounds))
 
     @property
@@ -106,17 +99,17 @@ class Fit:
 def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
     """Fit by variational EM, in the order of the rows.
 
-    With forgetting a row counts forgettingᵃᵍᵉ times. Among many rows the last fifth is left out of
-    EM, sets the scale of the error bars, and is learnt afterwards.
+    With forgetting a row counts forgettingᵃᵍᵉ times. Among many rows the last fifth is held out
+    from EM, sets the scale of the error bars, and is learnt afterwards.
     """
     n = y.size
-    if n <= (FEW if choice.local else FEW_PUBLISHED):
+    if n <= (TUNING.few if choice.local else TUNING.few_published):
         return _fit_few(choice, X, y, _aged(w, choice), say)
     assumed = _selected(choice, X, y, w)
     say(f"width {assumed.unit:.3g} standard deviations")
     if not choice.local:
         return _by_em(choice, assumed, X, y, _aged(w, choice))
-    kept = n - n // FOLDS
+    kept = n - n // TUNING.folds
     first, last = slice(kept), slice(kept, n)
     found = _by_em(choice, assumed, X[first], y[first], _aged(w[first], choice))
     committee = replace(found.committee, scale=np.zeros(3))
@@ -134,19 +127,19 @@ def _aged(w: Array, choice: Choice) -> Array:
 
 
 def _selected(choice: Choice, X: Array, y: Array, w: Array) -> Assumptions:
-    """The best setting on a stream of some of the rows."""
-    rows = np.linspace(0, y.size - 1, min(y.size, COMPARED_ROWS)).astype(int)
+    """Find the best setting on a stream of some of the rows."""
+    rows = np.linspace(0, y.size - 1, min(y.size, TUNING.compared_rows)).astype(int)
     X, y, w = X[rows], y[rows], w[rows]
-    rounds = ROUNDS if choice.local else 1
-    return begin(choice, X, y, w, y.size // (2**rounds - 1)).add(X, y, w).best.assumed
+    rounds = TUNING.rounds if choice.local else 1
+    return begin_selection(choice, X, y, w, y.size // (2**rounds - 1)).add(X, y, w).best.assumed
 
 
 def _fit_few(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
     """Choose the setting, and the scale of the error bars, by cross-validation."""
     every, n = settings(choice, X, y, w), y.size
-    quick = replace(choice, max_iter=min(choice.max_iter, FEW_SWEEPS))
+    quick = replace(choice, max_iter=min(choice.max_iter, TUNING.few_sweeps))
     best, factor = len(every) // 2, 1.0
-    if n >= 2 * FOLDS:
+    if n >= 2 * TUNING.folds:
         scores = _Scores(quick, every, X, y, w)
         best = _climbed(scores, best, len(every)) if choice.local else scores.best()
         factor = scores.of(best)[1]
@@ -161,11 +154,11 @@ class _Scores:
 
     def __init__(self, choice: Choice, every: list[Assumptions], X: Array, y: Array, w: Array):
         self.choice, self.every, self.rows = choice, every, (X, y, w)
-        self.folds = np.arange(y.size) % FOLDS
+        self.folds = np.arange(y.size) % TUNING.folds
         self.found: dict[int, tuple[float, float]] = {}
 
     def of(self, index: int) -> tuple[float, float]:
-        """The gain, and the factor of the variances with which 95 % bars cover 95 % of rows."""
+        """Return the gain, and the factor of variances with which 95 % bars cover 95 % of rows."""
         if index not in self.found:
             self.found[index] = self._tried(self.every[index])
         return self.found[index]
@@ -177,13 +170,13 @@ class _Scores:
         """Fit on all folds but one, predict that one."""
         X, y, w = self.rows
         mean, variance = np.empty((2, y.size))
-        for fold in range(FOLDS):
+        for fold in range(TUNING.folds):
             out = self.folds == fold
             found = _by_em(self.choice, assumed, X[~out], y[~out], w[~out])
             answer = replace(found.committee, scale=np.zeros(3)).answer(X[out])
             mean[out], variance[out] = answer.mean, answer.variance
         factor = _spread((y - mean) ** 2 / variance, w) if assumed.local else 1.0
-        return float(w @ gain(y, mean, factor * variance, assumed.local)), factor
+        return float(w @ prediction_gain(y, mean, factor * variance, assumed.local)), factor
 
 
 def _climbed(scores: _Scores, start: int, count: int) -> int:
@@ -202,10 +195,10 @@ def _spread(squares: Array, w: Array) -> float:
     order = np.argsort(squares, kind="stable")
     z, share = np.sqrt(squares[order]), w[order] / w.max()
     total = share.sum()
-    # log of the weighted quantile over the normal one, shrunk as if DOUBT rows had shown zero
+    # log of the weighted quantile over the normal one, shrunk as if `doubt` rows had shown zero
     level = np.searchsorted(np.cumsum(share), 0.95 * total)
     log_ratio = np.log(max(z[min(level, z.size - 1)], 0.1) / QUANTILE)
-    return float(np.exp(2.0 * log_ratio * total / (total + DOUBT)))
+    return float(np.exp(2.0 * log_ratio * total / (total + TUNING.doubt)))
 
 
 def _by_em(choice: Choice, assumed: Assumptions, X: Array, y: Array, w: Array) -> Fit:
@@ -220,6 +213,6 @@ def _by_em(choice: Choice, assumed: Assumptions, X: Array, y: Array, w: Array) -
 
 
 def _fresh(experts: Experts, assumed: Assumptions) -> Experts:
-    """The same centres at the prior: where EM begins as published."""
+    """Reset experts to the prior at their centres: the published start of EM."""
     fresh = Experts.at(experts.centres[: experts.size], assumed)
     return fresh.with_room(experts.centres.shape[0])

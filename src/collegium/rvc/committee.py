@@ -1,4 +1,4 @@
-"""A committee of local experts: add rows, answer queries."""
+"""Committee of local experts: add rows, answer queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .absorbing import (
     expert_weights,
 )
 from .experts import Assumptions, Experts
-from .loops import Prior, Settings
+from .loops import LoopPrior, LoopSettings
 
 Array = np.ndarray
 
@@ -25,7 +25,7 @@ Array = np.ndarray
 @record("rvc.rules/1")
 @dataclass(frozen=True)
 class StreamRules:
-    """How a committee learns from rows, adds and drops experts, and forgets."""
+    """Rules by which a committee learns from rows, adds and drops experts, and forgets."""
 
     max_experts: int
     sweeps: int = 1
@@ -37,7 +37,7 @@ class StreamRules:
 
 
 class Answer(NamedTuple):
-    """The prediction at n queries, y scaled."""
+    """Prediction at n queries, y scaled."""
 
     mean: Array  # (n,)
     variance: Array  # (n,)  of a new y
@@ -51,9 +51,9 @@ class Answer(NamedTuple):
 class LocalCommittee:
     """Experts, and a scale of their error bars that is adapted to 95 % coverage.
 
-    The scale is that of arriving rows, each predicted before it is learnt. Where inputs wander
-    these come where experts are new and their variances large, and the bars of what is known
-    well would be too narrow: `past` is the scale with which bars cover rows learnt before.
+    The scale is that of arriving rows, each predicted before it is learnt. Where inputs wander,
+    these rows fall where experts are new and their variances large, and error bars at well-known
+    places would be too narrow: `past` is the scale with which bars cover rows learnt before.
     """
 
     assumed: Assumptions
@@ -64,7 +64,7 @@ class LocalCommittee:
 
     @classmethod
     def start(cls, assumed: Assumptions, rules: StreamRules, centres: Array | None = None):
-        """Before any row: no expert, or one at each of the centres (M, d)."""
+        """Start before any row: without experts, or with one at each of the centres (M, d)."""
         if centres is None:
             experts = Experts.none(rules.max_experts, assumed)
         else:
@@ -81,11 +81,12 @@ class LocalCommittee:
         experts = replace(e, size=int(size))
         return replace(self, experts=experts, scale=scale), mean, variance
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> LoopSettings:
         assumed, rules, e = self.assumed, self.rules, self.experts
-        return Settings(
+        numbers = assumed.a0, assumed.b0, assumed.c0, assumed.d0
+        return LoopSettings(
             unit=float(assumed.unit), local=assumed.local, slope=assumed.slope,
-            prior=Prior(assumed.a0, assumed.b0, assumed.c0, assumed.d0, assumed.prior_variance()),
+            prior=LoopPrior(*numbers, assumed.prior_variance()),
             sweeps=rules.sweeps, forgetting=rules.forgetting,
             room=e.centres.shape[0] if rules.grow else e.size,
             reach=1.0 - 2.0 * np.log(rules.reach), add_below=rules.add_below,
@@ -108,8 +109,7 @@ class LocalCommittee:
         )  # fmt: skip
 
     def correlation(self, X: Array) -> Array:
-        """Correlation of the means at queries  (n, n): each is a weighted sum of the experts'
-        lines."""
+        """Correlation of the means at queries, weighted sums of the experts' lines  (n, n)."""
         n, e, unit = X.shape[0], self.experts, self.assumed.unit
         if e.size == 0:
             return np.eye(n)
@@ -142,7 +142,7 @@ class LocalCommittee:
         return float(np.exp(2.0 * max(self.scale[0], self.past))) if self.assumed.local else 1.0
 
     def covering(self, X: Array, y: Array) -> LocalCommittee:
-        """The committee whose bars cover rows that it has learnt: 95 % of the better-known half."""
+        """Scale bars to cover rows learnt before: 95 % of the better-known half."""
         if not self.assumed.local or self.experts.size == 0:
             return self
         answer = self.answer(X)

@@ -28,7 +28,7 @@ Array = np.ndarray
 @record("rvc.assumptions/1")
 @dataclass(frozen=True, eq=False)
 class Assumptions:
-    """The prior of all experts of a committee; X and y are scaled to variance one."""
+    """Prior of all experts of a committee; X and y are scaled to variance one."""
 
     unit: float  # u
     local: bool
@@ -51,7 +51,7 @@ class Assumptions:
 
 
 class ExpertArrays(NamedTuple):
-    """The arrays of `Experts`, as compiled loops take them."""
+    """Arrays of `Experts`, as compiled loops take them."""
 
     centres: Array
     mu: Array
@@ -84,11 +84,11 @@ class Experts:
     c: Array  # (M,)
     d: Array  # (M,)
     seen: Array  # (M,)  rows, each by its weight
-    times: Array  # (M, 3)  number of the row that added it, of the last near row; near rows
+    times: Array  # (M, 3)  number of the row that added it; of the last near row; near rows
 
     @classmethod
     def none(cls, room: int, assumed: Assumptions) -> Experts:
-        """No expert yet, with room for this many."""
+        """Start without experts, with room for this many."""
         D = assumed.d + 1
         return cls(
             size=0, centres=np.zeros((room, assumed.d)), mu=np.zeros((room, D)),
@@ -99,7 +99,7 @@ class Experts:
 
     @classmethod
     def at(cls, centres: Array, assumed: Assumptions, level: float = 0.0) -> Experts:
-        """Experts at the prior, with mean f = level + slopeᵀx."""
+        """Place experts at the prior, with mean f = level + slopeᵀx."""
         found = cls.none(centres.shape[0], assumed)
         found.centres[:] = centres
         found.start[:, :-1] = assumed.slope * assumed.unit
@@ -118,7 +118,7 @@ class Experts:
 
     @staticmethod
     def bytes(room: int, d: int, *, local: bool) -> float:
-        """Of arrays with room for so many experts of d columns."""
+        """Size of arrays with room for this many experts of d columns."""
         D = d + 1.0
         return 8.0 * room * (5.0 * D + (D * D if local else D) + 6.0)
 
@@ -126,7 +126,7 @@ class Experts:
         return Experts(self.size, *(array.copy() for array in self.arrays()))
 
     def with_room(self, room: int) -> Experts:
-        """The same experts in arrays of `room` entries."""
+        """Copy the experts into arrays of `room` entries."""
         arrays = []
         for array in self.arrays():
             wider = np.ones((room, *array.shape[1:]))

@@ -1,6 +1,7 @@
-"""Predict one row, and learn from it, expert by expert: compiled loops.
+"""Compiled loops: predict one row, and learn from it, expert by expert.
 
 Letters as in `experts`. Arrays change in place.
+Constants stay here, because compiled code reads them.
 """
 
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ LEAST_WEIGHT = 1e-100
 _leaf: Any = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
-class Prior(NamedTuple):
+class LoopPrior(NamedTuple):
     """Gamma(a, b) for h_j, InvGamma(c, d) for σ², covariance diag(variance) for β."""
 
     a: float
@@ -38,13 +39,13 @@ class Prior(NamedTuple):
     variance: Array  # diagonal of S0  (D,)
 
 
-class Settings(NamedTuple):
-    """What stays fixed while rows are absorbed: assumptions and rules of a committee."""
+class LoopSettings(NamedTuple):
+    """Assumptions and rules of a committee, fixed while rows are absorbed."""
 
     unit: float  # u
     local: bool
     slope: Array  # of f, expected before any row  (d,)
-    prior: Prior
+    prior: LoopPrior
     sweeps: int
     forgetting: float
     room: int  # most experts
@@ -54,8 +55,8 @@ class Settings(NamedTuple):
     past: float  # least log scale of the error bars
 
 
-class Work(NamedTuple):
-    """Memory for one row and one expert."""
+class Scratch(NamedTuple):
+    """Scratch memory for one row and one expert."""
 
     x: Array  # (D,)
     f: Array  # Uᵀx  (D,)
@@ -64,7 +65,7 @@ class Work(NamedTuple):
 
 
 class Each(NamedTuple):
-    """Every expert's prediction of one row."""
+    """Each expert's prediction of one row."""
 
     rho: Array  # xᵀx  (M,)
     mean: Array  # (M,)
@@ -72,7 +73,7 @@ class Each(NamedTuple):
     weight: Array  # α  (M,)
 
 
-class Total(NamedTuple):
+class ExpertSums(NamedTuple):
     """Sums over experts: Σα, Σαm, Σα/v and Σα(s + 1/h_D)/v (as published Σαs/v)."""
 
     weight: float
@@ -83,9 +84,9 @@ class Total(NamedTuple):
 
 @_leaf
 def memory(room, D):
-    """Unset `Each` of `room` experts and `Work` of D coefficients."""
+    """Allocate `Each` of `room` experts and `Scratch` of D coefficients."""
     each = Each(np.empty(room), np.empty(room), np.empty(room), np.empty(room))
-    return each, Work(np.empty(D), np.empty(D), np.empty(D), np.empty((4, D)))
+    return each, Scratch(np.empty(D), np.empty(D), np.empty(D), np.empty((4, D)))
 
 
 @_leaf
@@ -138,7 +139,7 @@ def residual(y, x, mu):
 
 
 @_leaf
-def variance_of(k, row, unit, experts, work):
+def expert_variance(k, row, unit, experts, work):
     """v = xᵀSx + γ + s of expert k at a row."""
     factor, a, b, c, d = experts.factor[k], experts.a[k], experts.b[k], experts.c, experts.d
     x, f = work.x, work.f
@@ -147,7 +148,7 @@ def variance_of(k, row, unit, experts, work):
 
 
 @_leaf
-def predict_each(row, size, settings, experts, each, work):
+def predict_experts(row, size, settings, experts, each, work):
     """Set each expert's mean, variance and weight α_k = K_k/v_k at a row; return their sums.
 
     K_k is relative to the nearest expert's, and 1 as published. Experts with K_k below `FAINT`
@@ -184,7 +185,7 @@ def predict_each(row, size, settings, experts, each, work):
         total_precision += weight[k] / v
         level = b[k, -1] / a[k, -1] if local else 0.0  # 1/h_D: in the rows it looks like noise
         total_noise += weight[k] * (s + level) / v
-    return Total(total, total_mean, total_precision, total_noise)
+    return ExpertSums(total, total_mean, total_precision, total_noise)
 
 
 @_leaf
@@ -286,7 +287,7 @@ def _update_line(noise, e, f, mu, factor, g):
 
 @_leaf
 def _keep_positive(k, prior, a, b, c, d):
-    """Keep noise d/c and misfit b/a above `LEAST` of the prior's noise."""
+    """Keep noise d/c and misfit b/a above `LEAST` of the prior noise."""
     least = LEAST * (prior.d / prior.c)
     if d[k] < least * c[k]:
         d[k] = least * c[k]

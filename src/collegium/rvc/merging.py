@@ -1,4 +1,4 @@
-"""Merge the experts of several streams: what each learnt is a message, and messages add.
+"""Merge the experts of several streams: each sends what it learnt as a message; messages add.
 
 The message of an expert is its natural parameters minus those of the prior: S⁻¹ − S0⁻¹,
 S⁻¹μ − S0⁻¹μ0, and a − a0, b − b0, c − c0, d − d0. Each stream weighs its rows by its own h and σ²,
@@ -100,8 +100,10 @@ def _merged(parts: list[tuple[Experts, float]], assumed: Assumptions) -> Experts
 
 
 def _bounded(experts: Experts, assumed: Assumptions) -> None:
-    """Keep a, b, c and d at the prior's or positive: differences may fall below by rounding or
-    pruning."""
+    """Bound a and c by the prior's and keep b and d positive.
+
+    Differences may fall below by rounding or pruning.
+    """
     np.maximum(experts.a, assumed.a0, out=experts.a)
     np.maximum(experts.c, assumed.c0, out=experts.c)
     np.maximum(experts.b, 1e-9 * assumed.b0 * experts.a, out=experts.b)

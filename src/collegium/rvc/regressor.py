@@ -1,4 +1,4 @@
-"""RVCRegressor: local linear experts on a stream."""
+"""RVCRegressor: local linear experts for streams."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
-from ..interface.stream import grow, waiting
+from ..interface.stream import arriving_rows, lengthened
 from ..interface.tables import reads_sources
 from ..interface.validation import (
-    check_outputs,
     check_queries,
     check_rows,
     check_weights,
@@ -24,12 +23,10 @@ from ..interface.watching import Arrived, Progressive
 from ..numerics.compiling import announce_compiling
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from ..rows.scaling import MOST_COPIES
-from ..rows.scaling import merged as merged_rows
+from ..rows.scaling import MOST_COPIES, merged
 from .absorbing import absorb_rows
 from .answers import RVCAnswers
-from .stream import RVCOptions, RVCStream, merged, started
-from .stream import fitted as fitted_stream
+from .stream import RVCOptions, RVCStream, fitted_stream, merged_streams, started
 
 Array = np.ndarray
 
@@ -38,18 +35,17 @@ class RVCRegressor(Regressor):
     """Randomly varying coefficients: a committee of local Bayesian lines (Edakunni, Schaal &
     Vijayakumar 2007), for streams that never end.
 
-    Each expert is a line about its centre whose coefficients vary the more the farther a row is;
-    it learns how fast, and how large the noise is there. So error bars follow the noise from
-    place to place. No row is stored but a sample of 400, by which error bars are checked. Experts
-    are added where no expert is near, and they are combined at prediction only.
+    Each expert is a line about its centre whose coefficients vary more the farther away a row is;
+    it learns how fast they vary, and how large the noise is there. So error bars follow the noise
+    from place to place. Only a sample of 400 rows is stored, to check error bars. Experts are
+    added where no expert is near, and are combined only for predictions.
 
     Parameters
     ----------
     mode : {"local", "paper"}, default="local"
-        "local": coefficients of single rows are integrated out, rows count less the farther they
-        are, bars are scaled to cover 95 % of arriving rows, and of the better-known half of a
-        sample of those before. "paper": as published, O(d) an expert
-        and row.
+        "local": coefficients of single rows are integrated out, rows count less the farther away
+        they are, error bars are scaled to cover 95 % of arriving rows, and of the better-known
+        half of a sample of earlier ones. "paper": as published, O(d) per expert and row.
     max_experts : int, default=200
         A row costs at most O(max_experts · d²), and O(max_experts · d) in mode="paper".
     centres : {"grow", "grid"} or array of shape (M, d), default="grow"
@@ -64,23 +60,24 @@ class RVCRegressor(Regressor):
     sweeps : int, default=1
         Iterations of the updates for one row of a stream.
     max_iter, tol : int, float, default=20, 1e-4
-        Sweeps of `fit`, which ends when the bound gains less than `tol` a row.
+        Most sweeps of `fit`, which ends when the bound gains less than `tol` per row.
     forgetting : float, default=1.0
         With λ < 1 an expert forgets a share 1 − λ of the past with every row that it uses in
-        full: for functions that change over time. A row then costs O(d³) an expert in mode="local".
+        full: for functions that change over time. A row then costs O(d³) per expert in
+        mode="local".
     add_below : float, default=-1.5
         mode="paper": an expert is added where the log density of y (scaled to variance one) is
         below this.
     prune : float, default=0.05
-        Of two experts whose variances differ by less than this share at both centres one is
-        dropped. 0: never.
+        One of two experts is dropped where their variances differ by less than this share at
+        both centres. 0: never.
     start_rows : int, default=500
-        The first rows of a stream set the scales of X and y. They are kept until this
-        number is reached, then dropped but for the sample.
+        The first rows of a stream set the scales of X and y. They are kept until this number is
+        reached; then only the sample is kept.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
-        1: `fit` reports the width it has chosen, and the first call that it compiles.
+        1: `fit` reports the chosen width; the first call reports that it compiles.
 
     Attributes
     ----------
@@ -94,18 +91,18 @@ class RVCRegressor(Regressor):
     n_seen_ : int, rows seen.
     settled_ : bool, whether scales and widths are final; from then on copies can be merged.
     bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
-    n_iter_ : int, sweeps of `fit`, of the expert that took most; 0 on a stream.
+    n_iter_ : int, largest number of sweeps of an expert in `fit`; 0 on a stream.
 
     Notes
     -----
     Arguments are read when a stream begins.
 
     `partial_fit` adds rows in their order. `fit` shuffles them, unless the order matters
-    (`forgetting` below 1), and runs variational EM over all of them; where they are more than 200
-    the last fifth is added as a stream, which sets the scale of the bars.
+    (`forgetting` below 1), and runs variational EM over all of them; where there are more than
+    200 the last fifth is added as a stream, which sets the scale of the error bars.
 
     Memory: O(max_experts · d²) for any number of rows (in mode="local" several times that until
-    some thousand rows have settled the width). Several outputs have experts of their own.
+    some thousand rows have settled the width). Each output has its own experts.
 
     Examples
     --------
@@ -172,10 +169,11 @@ class RVCRegressor(Regressor):
         self
         """
         options = RVCOptions.of(self)
-        rows, self.y_ndim_ = self._checked(X, y, sample_weight, reset=True)
+        rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
+        check_weights(rows.w, MOST_COPIES)
         n = int((rows.w > 0).sum())
         in_order, rng = options.rules.forgetting < 1.0, generator(self.random_state)
-        rows, _ = merged_rows(rows, None, in_order=in_order)
+        rows, _ = merged(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
         say = self._say()
@@ -191,7 +189,7 @@ class RVCRegressor(Regressor):
         """Learn from more rows, in their order.
 
         The first `start_rows` rows of a stream set the scales of X and y; until then the model
-        is fitted again whenever the rows have doubled in number.
+        is refitted whenever their number has doubled.
 
         Parameters
         ----------
@@ -209,9 +207,9 @@ class RVCRegressor(Regressor):
     def progressive(  # type: ignore[override]
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Progressive:
-        """Predict each row, then learn from it: predictions that have not seen their rows.
+        """Predict each row before learning from it: one-step-ahead predictions.
 
-        The same as `predict` and `partial_fit` row by row, and much faster.
+        Equal to `predict` and `partial_fit` row by row, and much faster.
 
         Parameters
         ----------
@@ -220,8 +218,8 @@ class RVCRegressor(Regressor):
         Returns
         -------
         found : Progressive
-            `mean, std = found`, of a new observation, before it came, and scores: `found.rmse`,
-            `found.nlpd`, `found.coverage`. The first row of all has NaN.
+            `mean, std = found`: predictions of each observation before it came. Scores:
+            `found.rmse`, `found.nlpd`, `found.coverage`. The first row of a stream has NaN.
         """
         first, rows = not hasattr(self, "model_"), self._rows(X, y, sample_weight)
         mean, std = np.full((2, *rows.y.shape), np.nan)
@@ -248,13 +246,9 @@ class RVCRegressor(Regressor):
         return Progressive.gaussian(mean, std, rows.y, self._shaped)
 
     def _rows(self, X, y, sample_weight) -> Rows:
-        """Validated rows of a stream."""
-        first = not hasattr(self, "model_")
-        rows, y_ndim = self._checked(X, y, sample_weight, reset=first)
-        if first:
-            self.y_ndim_ = y_ndim
-        else:
-            check_outputs(rows, self.model_.scaling)
+        """Validate rows of a stream."""
+        rows = arriving_rows(self, X, y, sample_weight)
+        check_weights(rows.w, MOST_COPIES)
         return rows
 
     def _learn(self, rows: Rows) -> None:
@@ -263,23 +257,16 @@ class RVCRegressor(Regressor):
         check = self._check_of(rows.w.size, self._arrived(rows))
         announce_compiling(absorb_rows, self._say())
 
-        def begin(rows: Rows, earlier: RVCStream | None) -> RVCStream:
-            stream = started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
-            return replace(stream, waiting=waiting(rows, options.learn_rows))
+        def begin(rows: Rows) -> RVCStream:
+            return started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
 
-        with single_threaded():
-            model = getattr(self, "model_", None)
-            self._keep(grow(model, rows, begin, RVCStream.with_rows), check)
-
-    def _checked(self, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
-        rows, y_ndim = check_rows(self, X, y, sample_weight, reset=reset)
-        check_weights(rows.w, MOST_COPIES)
-        return rows, y_ndim
+        model = getattr(self, "model_", None)
+        self._keep(lengthened(model, rows, rows.w.size, begin, options.learn_rows), check)
 
     def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Slopes of the function at X: the experts' coefficients, weighed as in `predict`.
+        """Slopes of the function at X: the experts' coefficients, weighted as in `predict`.
 
-        Not the derivative of `predict` to the last digit: weights have slopes of their own.
+        Not exactly the derivative of `predict`: the weights vary with X too.
 
         Parameters
         ----------
@@ -304,14 +291,14 @@ class RVCRegressor(Regressor):
     def merge(self, *others, common=None) -> Self:
         """Merge models, as if the rows of the others had come here too.
 
-        Messages of experts with the same centre are added; other experts are kept as they are.
-        The models must be copies of one that has settled, which is then `common` and counts once.
+        Messages of experts with the same centre are added; other experts are kept unchanged.
+        The models must be copies of one that has settled: give it as `common`, to count it once.
 
         Parameters
         ----------
         *others : fitted RVCRegressor
         common : fitted RVCRegressor, default=None
-            The model of which all are copies.
+            The model that all were copied from.
 
         Returns
         -------
@@ -351,7 +338,7 @@ class RVCRegressor(Regressor):
             )
         streams = [self.model_, *(other.model_ for other in others)]
         with single_threaded():
-            self._keep(merged(streams, None if common is None else common.model_))
+            self._keep(merged_streams(streams, None if common is None else common.model_))
         return self
 
     def _check_units(self, other: RVCStream) -> None:
@@ -390,7 +377,7 @@ class RVCRegressor(Regressor):
 
     @property
     def bound_(self):
-        """The sum of the experts' variational bounds after `fit`, y scaled."""
+        """Sum of the experts' variational bounds after `fit`, y scaled."""
         check_is_fitted(self)
         if not self.model_.bounds:
             raise AttributeError("bound_ is known after fit only")

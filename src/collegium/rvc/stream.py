@@ -1,4 +1,4 @@
-"""The fitted state of local experts: start it, add rows, merge."""
+"""Fitted state of local experts: start it, add rows, merge."""
 
 from __future__ import annotations
 
@@ -20,23 +20,15 @@ from ..rows.metric import column_scales
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
-from .choosing import Choice, begin, committees_held, fit
+from .choosing import Choice, begin_selection, committees_held, fit
 from .committee import Answer, LocalCommittee, StreamRules
 from .experts import Experts
 from .merging import merged_committees
-from .width_selection import WidthSelection
+from .tuning import TUNING
+from .widths import WidthSelection
 
 Array = np.ndarray
 MODES = ("local", "paper")
-#: Inputs are clipped at this many standard deviations of the first rows: the variance grows with
-#: the fourth power of the distance, and its square stays finite.
-FARTHEST = 1e25
-#: Largest y, in standard deviations of the first rows.
-LARGEST_TARGET = 1e60
-#: Rows of a stream that are kept to check its error bars by.
-SAMPLE = 400
-#: They are checked after a multiple of LOOK rows, where the rows have grown by this factor.
-LOOK, GROWN = 250, 1.5
 
 
 @record("rvc.inputs/1")
@@ -55,12 +47,12 @@ class InputScaling:
     def forward(self, X: Array) -> Array:
         with np.errstate(over="ignore"):
             found = X / self.scale - self.centre / self.scale
-        return np.clip(found, -FARTHEST, FARTHEST)
+        return np.clip(found, -TUNING.farthest, TUNING.farthest)
 
 
 @dataclass(frozen=True, eq=False)
 class RVCOptions:
-    """The arguments of an RVCRegressor, checked."""
+    """Checked arguments of an RVCRegressor."""
 
     local: bool
     rules: StreamRules
@@ -118,7 +110,7 @@ class RVCOptions:
         )
 
     def choice(self, X: Array, inputs: InputScaling) -> Choice:
-        """What is given, and what is left to the data; X scaled."""
+        """Settings given by the user, with centres scaled; X scaled."""
         return Choice(
             self.local, self.rules, self.width, self.b, self._centres(X, inputs), self.max_iter,
             self.tol,
@@ -150,7 +142,7 @@ def _each_once(centres: Array) -> Array:
 
 
 def _numbers(values) -> Array:
-    """An array of real numbers; an array without dimensions if they are not."""
+    """Convert to an array of real numbers; an array without dimensions where that fails."""
     try:
         return np.array(values, dtype=float) if not np.iscomplexobj(values) else np.empty(())
     except (TypeError, ValueError):
@@ -160,18 +152,18 @@ def _numbers(values) -> Array:
 @record("rvc.stream/1")
 @dataclass(frozen=True, eq=False)
 class RVCStream(Model):
-    """Fitted experts of every output, and the scales of X and y."""
+    """Fitted experts of each output, and the scales of X and y."""
 
     for_streams = ("waiting", "sample")
 
     inputs: InputScaling
     units: Units
-    widths: tuple[WidthSelection, ...]  # one an output
-    bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one an output
+    widths: tuple[WidthSelection, ...]  # one per output
+    bounds: tuple[float, ...]  # Σ of the experts' bounds after `fit`, one per output
     n_iter: int  # sweeps of `fit`
     waiting: Waiting | None
     n_seen: int
-    sample: Reservoir | None  # rows by which bars are checked; None: not where the past fades
+    sample: Reservoir | None  # rows to check error bars by; None where the past fades
     looked_at: int  # rows when they were last checked
 
     def with_rows(self, rows: Rows) -> RVCStream:
@@ -180,18 +172,18 @@ class RVCStream(Model):
     def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
         """Add rows; return mean and variance (n, p) before each too, y scaled.
 
-        After every LOOK rows of the stream, where they have grown by half, bars are checked
-        by a sample of all rows.
+        After every `look_rows` rows of the stream, where they have grown by half, error bars are
+        checked by a sample of all rows.
         """
         X, Y = self.inputs.forward(rows.X), self.scaling.forward(rows.y)
-        if np.abs(Y).max(initial=0.0) > LARGEST_TARGET:
+        if np.abs(Y).max(initial=0.0) > (most := TUNING.largest_target):
             raise ValueError(
-                f"y has values {LARGEST_TARGET:.0e} times the scale of the first rows: fit again"
+                f"y has values {most:.0e} times the scale of the first rows: fit again"
             )
         stream = replace(self, bounds=(), n_iter=0)
         means, variances, start = np.empty(Y.shape), np.empty(Y.shape), 0
         while start < rows.w.size:
-            stop = min(rows.w.size, start + LOOK - stream.n_seen % LOOK)
+            stop = min(rows.w.size, start + TUNING.look_rows - stream.n_seen % TUNING.look_rows)
             part = slice(start, stop)
             stream, means[part], variances[part] = stream._within_look(
                 X[part], Y[part], rows.take(part)
@@ -210,7 +202,7 @@ class RVCStream(Model):
         n = self.n_seen + rows.w.size
         sample = None if self.sample is None else self.sample.add(rows.take(rows.w > 0))
         stream = replace(self, widths=tuple(own for own, _, _ in found), n_seen=n, sample=sample)
-        if sample is not None and n % LOOK == 0 and n >= GROWN * self.looked_at:
+        if sample is not None and n % TUNING.look_rows == 0 and n >= TUNING.grown * self.looked_at:
             stream = stream._checked(sample.rows)
         means, variances = (np.column_stack(each) for each in list(zip(*found, strict=True))[1:])
         return stream, means, variances
@@ -221,7 +213,7 @@ class RVCStream(Model):
         return replace(self, widths=widths, looked_at=self.n_seen)
 
     def answers(self, X: Array) -> list[Answer]:
-        """Predict at X: one answer an output, y scaled."""
+        """Predict at X: one answer per output, y scaled."""
         X = self.inputs.forward(X)
         return [own.best.answer(X) for own in self.widths]
 
@@ -263,12 +255,12 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
     X, Y = inputs.forward(rows.X), scaling.forward(rows.y)
     choice = options.choice(X, inputs)
     widths = tuple(
-        begin(choice, X, np.ascontiguousarray(y), rows.w, options.learn_rows) for y in Y.T
+        begin_selection(choice, X, np.ascontiguousarray(y), rows.w, options.learn_rows) for y in Y.T
     )
     return RVCStream(inputs, Units(scaling), widths, (), 0, None, 0, _sample(rows, options), 0)
 
 
-def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
+def fitted_stream(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     """Fit all rows at once, by variational EM."""
     options.check_memory(rows.X.shape[1], rows.y.shape[1], rows.w.size)
     inputs, scaling = InputScaling.of(rows.X), Scaling.of(rows.y, rows.w)
@@ -286,10 +278,10 @@ def fitted(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
 def _sample(rows: Rows, options: RVCOptions) -> Reservoir | None:
     if not options.local or options.rules.forgetting < 1.0:
         return None
-    return Reservoir.start(SAMPLE, rows.X.shape[1], rows.y.shape[1])
+    return Reservoir.start(TUNING.sample, rows.X.shape[1], rows.y.shape[1])
 
 
-def merged(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:
+def merged_streams(streams: list[RVCStream], common: RVCStream | None) -> RVCStream:
     """Merge streams; `common`, the start of all of them, counts once."""
     first = streams[0]
     widths = []

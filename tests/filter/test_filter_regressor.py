@@ -10,12 +10,19 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import RegressionFilter, kernels
-from collegium.bases import Cosines, GaussianBumps, LinearSplines, RandomFourier
-from collegium.densities import Empirical, Normal, UniformBox
+from collegium.filter import (
+    Cosines,
+    Empirical,
+    GaussianBumps,
+    LinearSplines,
+    NormalInputs,
+    RandomFourier,
+    UniformBox,
+)
 from collegium.filter.bases import BASES
 from collegium.filter.densities import DENSITIES
 from collegium.filter.regressor import OutsideWarning
-from collegium.filter.stream import SAMPLE
+from collegium.filter.tuning import TUNING
 from estimator_cases import (
     assert_same_answers,
     assert_same_state,
@@ -30,7 +37,7 @@ SPLINES = LinearSplines((np.linspace(-2, 2, 12),))
 BUMPS = GaussianBumps(np.random.default_rng(0).uniform(-2, 2, (20, 2)), np.array([1.0, 1.5]))
 ONE = {"kernel": kernels.Matern32(30.0, 0.8), "noise": 0.4, "learn": False}
 TWO = {"kernel": kernels.RBF(30.0, [1.0, 1.5]), "noise": 0.4, "learn": False, "basis": BUMPS,
-       "density": Normal(np.zeros(2), np.ones(2))}  # fmt: skip
+       "density": NormalInputs(np.zeros(2), np.ones(2))}  # fmt: skip
 USUAL = [
     RegressionFilter(random_state=0, n_basis=30),
     RegressionFilter(random_state=0, n_basis=20, basis="fourier", learn=False),
@@ -86,7 +93,7 @@ def test_memory_does_not_grow_with_the_rows():
         X, y = rows(250, d=1, seed=seed)
         model.partial_fit(X, y)
         sizes.append(len(pickle.dumps(model)))
-    full = sizes[SAMPLE // 250 :]
+    full = sizes[TUNING.sample // 250 :]
     assert max(full) - min(full) < 100
 
 
@@ -129,7 +136,7 @@ def test_forgetting_is_a_weight_and_drift_follows_the_world():
     assert errors["drift"] < 0.25 * errors["still"] and errors["fade"] < 0.25 * errors["still"]
 
 
-def test_a_stream_that_leaves_a_given_density_is_told_so_and_spoils_nothing():
+def test_a_stream_that_leaves_a_given_density_warns_and_spoils_nothing():
     rng = np.random.default_rng(0)
     model = RegressionFilter(density=UniformBox(-0.05, 1.05), random_state=0)
     X = rng.uniform(0, 1, (600, 1))
@@ -164,7 +171,7 @@ def test_one_glitch_among_the_first_rows_does_no_harm():
 
 
 def test_small_bases_have_honest_bars():
-    """Powers of x, few waves: 95 % intervals of y hold about so many."""
+    """Powers of x, few waves: 95 % intervals of y cover about that share."""
     rng = np.random.default_rng(0)
     X, Xs = rng.uniform(-3, 3, (400, 1)), rng.uniform(-3, 3, (2_000, 1))
 

@@ -1,4 +1,4 @@
-"""Streams whose inputs wander: hyperparameters are learnt again, what is known is carried over."""
+"""Streams whose inputs wander: hyperparameters are relearnt, the belief about f is carried over."""
 
 import pickle
 
@@ -11,7 +11,8 @@ from collegium.kernels import Matern32
 from collegium.likelihoods import Gaussian
 from collegium.likelihoods.probit import Probit
 from collegium.online.gp import OnlineGP, Rules
-from collegium.online.watch import WINDOW, Latest, Watch
+from collegium.online.tuning import TUNING
+from collegium.online.watch import Latest, Watch
 from collegium.rows.rows import Rows
 
 NOISE = 0.04
@@ -57,7 +58,7 @@ def test_an_unchanged_prior_changes_nothing(likelihood):
 
 
 def test_what_rows_at_the_basis_said_is_exact_under_any_prior():
-    """Rows that all joined told about f(Z) alone: the same as hearing them under the new prior."""
+    """Rows that all joined inform f(Z) alone: the same as adding them under the new prior."""
     rng = np.random.default_rng(2)
     X = rng.uniform(-2, 2, (30, 2))
     y = np.sin(2 * X[:, :1]) + 0.2 * rng.normal(size=(30, 1))
@@ -175,7 +176,7 @@ def test_a_jump_is_forgotten_with_its_noise():
     assert np.sqrt(np.mean((y[-300:] - model.predict(X[-300:])) ** 2)) < 0.15
 
 
-def test_labels_and_counts_are_learnt_again_too():
+def test_labels_and_counts_are_relearnt_too():
     """After 750 rows labels and counts are those of another function."""
     X = np.random.default_rng(0).uniform(-2, 2, (1_000, 2))
     turned = np.where(np.arange(1_000) < 750, 1.0, -1.0)
@@ -197,10 +198,10 @@ def test_memory_is_flat():
     model = OnlineGPRegressor(budget=20, learn_rows=100, random_state=0)
     size = len(pickle.dumps(fed(model, X[:1_000], y[:1_000])))
     assert len(pickle.dumps(fed(model, X[1_000:], y[1_000:]))) < 1.1 * size
-    assert model.n_seen_ % WINDOW == 0
+    assert model.n_seen_ % TUNING.window == 0
 
 
-def test_bars_that_are_too_wide_are_learnt_again_too():
+def test_bars_that_are_too_wide_are_relearnt_too():
     """The first rows are noisy; where later ones are not, nothing surprises, and much is lost."""
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, (2_000, 1))

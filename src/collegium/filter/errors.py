@@ -1,6 +1,6 @@
-"""Rows of a filter that are predicted without having been learnt from: what its errors are.
+"""Collect the errors of a filter from rows that it has not learnt from.
 
-Those of a stream are predicted before they are learnt from. Of one `fit`, rows are left out in
+Rows of a stream are predicted before they are learnt from. Rows of one `fit` are held out in
 turn: v | all rows ~ N(v̂, S), and without the row y = V(x)ᵀv + noise, of variance s,
 
     a(x)ᵀv ~ N(aᵀv̂ − c e/(s − h), aᵀSa + c²/(s − h))     c = aᵀSV, h = VᵀSV, e = y − Vᵀv̂
@@ -8,6 +8,7 @@ turn: v | all rows ~ N(v̂, S), and without the row y = V(x)ᵀv + noise, of var
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,56 +17,61 @@ import numpy as np
 from ..errors.checked import KEPT, Checked, with_checked_errors
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
-from ..interface.progress import Progress
-from ..interface.watching import CHECKED
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
 from .kalman import Drifting
 from .model import FilterModel, Posterior
 from .sums import Sums
+from .tuning import TUNING
 
 Array = np.ndarray
-#: The least s − h of a row, in units of s.
-LEAST_LEFT = 1e-9
 
 
 def checked_before(stream: Any, rows: Rows, predictor: Any) -> Any:
-    """A stream with some of further rows checked, as they are predicted before any of them is
-    learnt from: so far ahead as a user asks who learns after every call."""
+    """Predict some arriving rows before the stream learns from them, and keep their errors.
+
+    They are predicted as far ahead as by a user who predicts a call's rows before learning.
+    """
     if stream.checked is None:
         return stream
-    some = rows.take(evenly_spaced(rows.w.size, CHECKED))
+    some = rows.take(evenly_spaced(rows.w.size, TUNING.checked))
     return _with_checked(stream, some, predictor.predict(some.X, None))
 
 
 def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
-    """A stream after one `fit`, with rows checked: left out in turn, or where their order matters
-    the last ones, each block of them after those before it."""
+    """Keep the errors of held-out rows of one `fit`.
+
+    Rows are held out in turn; where their order matters, the last ones are predicted block by
+    block from those before.
+    """
     if stream.checked is None:
         return stream
     n = rows.w.size
     if not in_order:
         some = rows.take(evenly_spaced(n, KEPT))
         scaled = replace(some, y=stream.scaling.forward(some.y))
-        return _with_checked(stream, some, left_out(stream.model, stream.posterior(), scaled))
+        found = held_out_predictions(stream.model, stream.posterior(), scaled)
+        return _with_checked(stream, some, found)
     first = max(n - KEPT, n // 3)
     again = _emptied(stream).absorbed(rows.take(slice(first)))
-    for part in blocks(n - first, CHECKED):
+    for part in blocks(n - first, TUNING.checked):
         own = rows.take(slice(first + part.start, first + part.stop))
         again = checked_before(again, own, again.predictor()).absorbed(own)
     return replace(stream, checked=again.checked)
 
 
-def with_errors(stream: Any, say: Progress) -> Any:
-    """A stream with a scale of the errors of the last rows, where it is time to learn it."""
+def with_learnt_errors(stream: Any, say: Callable[[str], None]) -> Any:
+    """Learn the scale of the last rows' errors, where that is due."""
     if stream.checked is None:
         return stream
     return with_checked_errors(stream, always=stream.always, say=say)
 
 
 def with_deviations(stream: Any) -> Any:
-    """A stream whose basis or prior has changed: the errors that rows had, with the deviations
-    that they have now. (Their means now are no predictions: these rows were learnt from.)"""
+    """Update the standard deviations of kept errors after basis or prior has changed.
+
+    The errors stay: the present means have learnt from these rows and are not predictions.
+    """
     own = stream.checked
     if own is None or not own.rows.w.size:
         return stream
@@ -73,21 +79,21 @@ def with_deviations(stream: Any) -> Any:
     return replace(stream, checked=own.with_variance(found.variance + stream.model.noise))
 
 
-def left_out(model: FilterModel, posterior: Posterior, rows: Rows) -> Prediction:
-    """f at rows that the posterior has learnt from, each without itself; y scaled."""
+def held_out_predictions(model: FilterModel, posterior: Posterior, rows: Rows) -> Prediction:
+    """Predict f at rows of the posterior, each held out; y scaled."""
     a, left = model.conditional(rows.X)
     V = model.columns(rows.X) @ model.weights
     spread, own = a @ posterior.root, V @ posterior.root
     with np.errstate(divide="ignore"):
         s = model.row_noise / (rows.w * model.covered(rows.X))  # ∞ outside the density
     h, c = (own * own).sum(axis=1), (spread * own).sum(axis=1)
-    rest = np.maximum(s - h, LEAST_LEFT * s)
+    rest = np.maximum(s - h, TUNING.least_rest * s)
     mean = a @ posterior.mean - (c / rest)[:, None] * (rows.y - V @ posterior.mean)
     return Prediction(mean, (spread * spread).sum(axis=1) + c * c / rest + left)
 
 
 def _emptied(stream: Any) -> Any:
-    """The filter before any row, with basis and hyperparameters as they are."""
+    """Empty the filter of rows; basis and hyperparameters stay."""
     p, sums, drifting = stream.scaling.scale.size, stream.sums, stream.drifting
     if drifting is None:
         sums = Sums.start(stream.model.k, p)
@@ -98,7 +104,7 @@ def _emptied(stream: Any) -> Any:
 
 
 def _with_checked(stream: Any, rows: Rows, found: Prediction) -> Any:
-    """With rows, in the units of the user, that were predicted before they were learnt from."""
+    """Keep the errors of rows, in the user's units, that were predicted before learning."""
     errors: Errors | None = stream.errors
     checked: Checked = stream.checked
     scaled = replace(rows, y=stream.scaling.forward(rows.y))

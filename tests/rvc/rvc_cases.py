@@ -30,7 +30,7 @@ def one_expert(d, local, **rules):
 
 
 def model(**given):
-    """Small, seeded; as published with settings given, which are dear to choose."""
+    """Small, seeded; as published with given settings, which are costly to choose."""
     chosen = {"width": 0.3, "b": 0.3} if given.get("mode") == "paper" else {}
     return RVCRegressor(**{"max_experts": 12, "max_iter": 4, "random_state": 0, **chosen, **given})
 
@@ -43,7 +43,7 @@ def wave(n, seed=0, noise=0.1):
 
 
 def assert_alike(one, other, Xs, rtol):
-    """The same means, bars and slopes; rtol = 0: to the last bit."""
+    """Assert equal means, bars and slopes; rtol = 0: to the last bit."""
     for a, b in zip(
         (*one.predict(Xs, return_std=True), *one.predict_gradient(Xs, return_std=True)),
         (*other.predict(Xs, return_std=True), *other.predict_gradient(Xs, return_std=True)),

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-
 import reference_rvc as slow
-from collegium.rvc import batch
-from collegium.rvc.committee import LocalCommittee, StreamRules
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_rvc import of_expert, rows
 from rvc_cases import BOTH, DIMENSIONS, assumptions, one_expert
+
+from collegium.rvc import batch
+from collegium.rvc.committee import LocalCommittee, StreamRules
 
 
 def grown(d, local, n=120, **rules):
@@ -127,8 +127,8 @@ def test_of_two_alike_experts_one_is_dropped(local):
 
 @pytest.mark.parametrize("near, place, gap", [([0], "far", 21), ([0], "beside", 31),
                                               ([0, 4, 8], "far", 61)])  # fmt: skip
-def test_an_idle_expert_is_replaced_after_so_many_rows(near, place, gap):
-    """After 20 times its own mean gap, and 10 rows an expert (1 where the new row is far)."""
+def test_an_idle_expert_is_replaced_after_some_rows(near, place, gap):
+    """After 20 times its own mean gap, and 10 rows per expert (1 where the new row is far)."""
     assumed, rules = assumptions(1, True), StreamRules(max_experts=3, alike=1e-9)
     at = 200.0 + 1.5 * assumed.unit if place == "beside" else 1000.0
     for wait, replaced in ((gap - 1, False), (gap, True)):

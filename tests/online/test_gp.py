@@ -1,4 +1,4 @@
-"""The online GP is the exact one while nothing is dropped; what dropping and fading keep."""
+"""The online GP is exact until points are dropped; dropping and fading keep the other moments."""
 
 import pickle
 from dataclasses import replace
@@ -12,8 +12,9 @@ from scipy.stats import norm, poisson
 import reference
 from collegium import kernels
 from collegium.likelihoods import Gaussian, Logit, Poisson, Probit
-from collegium.online.gp import BLOCK, NUGGET, OnlineGP, Rules
-from collegium.online.learning import default_kernel, search
+from collegium.online.gp import NUGGET, OnlineGP, Rules
+from collegium.online.learning import default_kernel, search_kernel
+from collegium.online.tuning import TUNING
 
 KERNEL = kernels.Matern32(variance=1.7, length_scale=[0.8, 1.9])
 NOISE = 0.23
@@ -21,7 +22,7 @@ ALL_NOVEL = Rules(budget=500, novelty=0.0)
 
 
 def white(kernel=KERNEL, variance=1.7):
-    """The kernel with its nugget: variance that a point shares with no other."""
+    """Add the nugget to the kernel: variance that no two points share."""
     return kernel + kernels.White(NUGGET * variance)
 
 
@@ -40,7 +41,7 @@ def start(rules=ALL_NOVEL, p=2, likelihood=None, kernel=KERNEL, shift=0.0):
 
 
 def assert_same(a, b, rtol=1e-8):
-    """Two states that answer alike."""
+    """Assert that two states answer alike."""
     found, expected, Xs = a.predict(queries()), b.predict(queries()), queries()
     assert_allclose(found.mean, expected.mean, rtol=rtol, atol=rtol)
     assert_allclose(found.variance, expected.variance, rtol=rtol)
@@ -58,7 +59,7 @@ def assert_is(gp, mean, covariance, rtol=1e-8):
 # --- nothing dropped ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 60, BLOCK + 40])
+@pytest.mark.parametrize("n", [1, 60, TUNING.block + 40])
 def test_without_removal_it_is_the_exact_gp(n):
     X, y = rows(n)
     gp, _ = start().add(X, y)
@@ -69,7 +70,7 @@ def test_without_removal_it_is_the_exact_gp(n):
     assert gp.Z.shape == (n, 2) and gp.n_rows == n
 
 
-def test_a_weight_is_so_many_equal_rows():
+def test_a_weight_is_that_many_equal_rows():
     X, y = rows(25)
     w = np.random.default_rng(1).integers(1, 5, size=25)
     gp, _ = start().add(X, y, w.astype(float))
@@ -89,10 +90,10 @@ def test_the_order_of_rows_does_not_matter():
 
 @pytest.mark.parametrize("rules", [ALL_NOVEL, Rules(budget=15), Rules(budget=15, forgetting=0.997)])
 def test_a_stream_may_be_cut_anywhere(rules):
-    X, y = rows(BLOCK + 90)
+    X, y = rows(TUNING.block + 90)
     whole, before = start(rules).add(X, y)
     cut, means = start(rules), []
-    for part in np.split(np.arange(BLOCK + 90), [1, 2, 40, 40, 53, 200, BLOCK + 88]):
+    for part in np.split(np.arange(TUNING.block + 90), [1, 2, 40, 40, 53, 200, TUNING.block + 88]):
         cut, found = cut.add(X[part], y[part])
         means.append(found.mean)
     assert_same(cut, whole)
@@ -100,7 +101,7 @@ def test_a_stream_may_be_cut_anywhere(rules):
 
 
 @pytest.mark.parametrize("rules", [ALL_NOVEL, Rules(budget=7)])
-def test_rows_are_predicted_before_they_are_heard(rules):
+def test_rows_are_predicted_before_they_are_added(rules):
     X, y = rows(30)
     _, before = start(rules).add(X, y)
     total, nugget = 0.0, NUGGET * KERNEL.variance
@@ -249,7 +250,7 @@ def test_a_drifting_function_wants_forgetting():
 
 
 def slow_matching(density, X, y):
-    """Moment matching over all of f(X) at once, one row after the other, integrals by quad."""
+    """Match moments over all of f(X) at once, row by row, with integrals by quad."""
     mean, S = np.zeros(len(X)), reference.covariance(white(), X)
     log_evidence = 0.0
     for i in range(len(X)):
@@ -271,7 +272,7 @@ def slow_matching(density, X, y):
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("name", ["probit", "poisson"])
-def test_other_likelihoods_are_heard_by_matching_moments(name):
+def test_other_likelihoods_match_moments(name):
     X, y = rows(14, p=1)
     if name == "probit":
         likelihood, shift, y = Probit(), -0.3, np.sign(y)
@@ -310,7 +311,7 @@ def test_the_search_finds_a_better_kernel_within_bounds():
         return float(start(p=1, likelihood=Probit(), kernel=kernel).add(X, y)[0].log_evidence[0])
 
     begin = default_kernel(X)
-    found = search(log_evidence, begin, X)
+    found = search_kernel(log_evidence, begin, X)
     grid = [
         kernels.Matern52(variance, factor * begin.length_scale)
         for variance in (1.0, 10.0, 100.0, 1000.0)
@@ -320,8 +321,8 @@ def test_the_search_finds_a_better_kernel_within_bounds():
     assert np.ptp(found.length_scale / begin.length_scale) < 1e-12
     assert found.length_scale[0] < begin.length_scale[0] and found.variance < 1.001e3
     still = kernels.RBF(1.0, 1.0, fixed=("variance", "length_scale"))
-    assert search(log_evidence, still, X) is still
-    half = search(log_evidence, kernels.RBF(1.0, 1.0, fixed=("length_scale",)), X)
+    assert search_kernel(log_evidence, still, X) is still
+    half = search_kernel(log_evidence, kernels.RBF(1.0, 1.0, fixed=("length_scale",)), X)
     assert half.length_scale == 1.0 and half.variance != 1.0
 
 

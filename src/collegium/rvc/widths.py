@@ -1,10 +1,10 @@
 """Select the width of local experts as rows come in: several committees, one width each.
 
 All of them learn from the same rows; the one whose predictions were best so far answers. No row
-is stored. The best width falls as rows come in, so rows are taken in rounds, each twice as long
-as the last: after a round the committees wider than the best are dropped, and narrower ones are
-added where there are too few. After the last round only the best is left. In a round with new
-committees only the second half counts.
+is stored. The best width falls as rows come in, so selection goes in rounds, each twice as long as
+the last: after a round the committees wider than the best are dropped, and narrower ones are added
+where there are too few. After the last round only the best is left. In a round with new committees
+only the second half counts.
 """
 
 from __future__ import annotations
@@ -16,27 +16,15 @@ import numpy as np
 from ..numerics.records import record
 from .committee import LocalCommittee
 from .experts import Assumptions
+from .tuning import TUNING
 
 Array = np.ndarray
-#: First widths, relative to the typical distance √(2d) of two rows.
-WIDTHS = tuple(0.05 * 2.0 ** (0.5 * i) for i in range(9))  # .05 … .8
-#: Units and b of experts as published, relative to the same and to the variance about a line.
-UNITS = (0.01, 0.03, 0.1)
-LARGENESS = (0.03, 0.1, 0.3, 1.0, 3.0)
-#: Least width, relative to the same.
-NARROWEST = 0.01
-#: Committees narrower than the best that are kept.
-NARROWER = 3
-#: Rounds after which only the best is left.
-ROUNDS = 5
-#: Rows of a round that count before its own best answers.
-ENOUGH = 50
 
 
 @record("rvc.widths/1")
 @dataclass(frozen=True, eq=False)
 class WidthSelection:
-    """Committees, narrowest first, and the `gain` of each in this round."""
+    """Committees, narrowest first, and the `prediction_gain` of each in this round."""
 
     committees: tuple[LocalCommittee, ...]
     gains: Array  # (number of committees,)
@@ -54,7 +42,7 @@ class WidthSelection:
         round_length: int,
         rounds: int,
     ) -> WidthSelection:
-        """Before any row; committee `first` answers until enough rows have come."""
+        """Start before any row; committee `first` answers until enough rows have come."""
         rounds = 0 if len(committees) == 1 else rounds
         return cls(
             committees, np.zeros(len(committees)), first, rounds, 0, max(round_length, 1), 0
@@ -86,7 +74,7 @@ class WidthSelection:
         rows, used = np.arange(y.size), w > 0.0
         before_row = self.round_rows + np.cumsum(used) - used
         counts = w * (before_row >= self.skipped)
-        each = counts * gain(y, means, variances, self.best.assumed.local)
+        each = counts * prediction_gain(y, means, variances, self.best.assumed.local)
         so_far = self.gains[:, None] + np.cumsum(each, axis=1) - each
         best = np.where(self._enough(before_row), so_far.argmax(axis=0), self.previous)
         after = replace(
@@ -97,15 +85,15 @@ class WidthSelection:
         return after._next_round() if done else after, means[best, rows], variances[best, rows]
 
     def _enough(self, rows):
-        """Whether after this many rows of a round its own best answers."""
-        return (rows >= min(self.skipped + ENOUGH, self.round_length)) & (self.rounds > 0)
+        """Whether the best committee of a round answers after this many of its rows."""
+        return (rows >= min(self.skipped + TUNING.enough, self.round_length)) & (self.rounds > 0)
 
     def _next_round(self) -> WidthSelection:
         """Drop the committees wider than the best, add narrower ones."""
         best, rounds = self.best_index, self.rounds - 1
-        first = max(best - NARROWER, 0) if rounds else best
+        first = max(best - TUNING.narrower, 0) if rounds else best
         kept = self.committees[first : best + 1]
-        while rounds and len(kept) <= NARROWER:
+        while rounds and len(kept) <= TUNING.narrower:
             added = _narrower(kept[0])
             if added is None:
                 break
@@ -117,7 +105,7 @@ class WidthSelection:
         )  # fmt: skip
 
     def covering(self, X: Array, y: Array) -> WidthSelection:
-        """With bars that cover rows learnt before (n, d), (n,)."""
+        """Scale error bars to cover rows learnt before (n, d), (n,)."""
         return replace(self, committees=tuple(c.covering(X, y) for c in self.committees))
 
     @property
@@ -131,33 +119,33 @@ class WidthSelection:
 
 
 def _narrower(committee: LocalCommittee) -> LocalCommittee | None:
-    """A committee without rows, narrower by √2; None where that would be too narrow."""
+    """Start a committee narrower by √2; None where that would be too narrow."""
     assumed = committee.assumed
     width = assumed.unit / np.sqrt(2.0 * assumed.d) / np.sqrt(2.0)
-    if width < NARROWEST or not assumed.local or not committee.rules.grow:
+    if width < TUNING.narrowest or not assumed.local or not committee.rules.grow:
         return None
     unit = assumed.unit / np.sqrt(2.0)
-    steep = assumed.level_variance * max(1.0, STEEP / unit**2)
+    steep = assumed.level_variance * max(1.0, TUNING.steep / unit**2)
     return LocalCommittee.start(replace(assumed, unit=unit, slope_variance=steep), committee.rules)
 
 
-def gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
-    """Score of predictions: log densities; as published −(y − mean)².
+def prediction_gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
+    """Score predictions by log densities; as published by −(y − mean)².
 
-    As published a large b makes error bars wide, but is needed for experts to be added at all, so
+    As published a large b makes error bars wide, but is needed for experts to be added at all:
     densities would choose b too small.
     """
-    return log_density(y, mean, variance) if local else -((y - mean) ** 2)
+    return bounded_log_density(y, mean, variance) if local else -((y - mean) ** 2)
 
 
-def log_density(y: Array, mean: Array, variance: Array) -> Array:
-    """log N(y | mean, variance), errors cut at five deviations: no outlier decides alone."""
+def bounded_log_density(y: Array, mean: Array, variance: Array) -> Array:
+    """log N(y | mean, variance), errors cut at five deviations so that no outlier decides."""
     z2 = np.minimum((y - mean) ** 2 / variance, 25.0)
     return -0.5 * (z2 + np.log(2.0 * np.pi * variance))
 
 
 def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
-    """Ridge regression of scaled rows: the slopes (d,), and the variance of the residuals."""
+    """Ridge regression of scaled rows: slopes (d,), and the variance of the residuals."""
     A = np.column_stack([X, np.ones(y.size)])
     penalty = np.append(np.ones(X.shape[1]), 1e-12)
     weighted = A * w[:, None]
@@ -170,27 +158,19 @@ def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
 
 
 def local_assumptions(width: float, slope: Array, about: float) -> Assumptions:
-    """A vague prior for local experts, in units of `about`, the variance about a line.
+    """Vague prior for local experts, in units of `about`, the variance about a line.
 
     Narrow experts may have steep slopes: the prior variance of the change of f across a unit is
-    at least STEEP of that of its level.
+    at least `steep` of that of its level.
     """
     unit = width * np.sqrt(2.0 * slope.size)
-    about = max(about, LEAST_ABOUT)
+    about = max(about, TUNING.least_about)
     return Assumptions(
         unit=unit, local=True, slope=slope,
-        slope_variance=2.0 * about * max(1.0, STEEP / unit**2),
-        level_variance=2.0 * about, a0=FIRM, b0=FIRM * 0.02 * about, c0=FIRM,
-        d0=FIRM * 0.2 * about,
+        slope_variance=2.0 * about * max(1.0, TUNING.steep / unit**2),
+        level_variance=2.0 * about, a0=TUNING.firm, b0=TUNING.firm * 0.02 * about, c0=TUNING.firm,
+        d0=TUNING.firm * 0.2 * about,
     )  # fmt: skip
-
-
-#: Least prior variance of the change across a unit, relative to that of the level.
-STEEP = 0.1
-#: a0 and c0: the prior of noise and misfit counts for twice as many rows.
-FIRM = 0.2
-#: Least variance about a line, y having variance one.
-LEAST_ABOUT = 1e-6
 
 
 def published_assumptions(unit: float, b: float, d: int) -> Assumptions:

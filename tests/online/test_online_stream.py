@@ -1,4 +1,4 @@
-"""OnlineGPRegressor with a scale of the error that varies."""
+"""Streams of OnlineGPRegressor whose errors have a varying scale."""
 
 import pickle
 

@@ -1,6 +1,5 @@
-"""Streams of RVCRegressor: in parts, weighed, forgotten, merged; their widths selected."""
+"""Streams of RVCRegressor: in parts, weighted, forgotten; error bars of streams that change."""
 
-import copy
 import pickle
 import warnings
 from dataclasses import replace
@@ -9,16 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import NotFittedError
+from rvc_cases import GRID, MODES, assert_alike, assert_sound, model, wave
 
 from collegium import RVCRegressor
-from collegium.rvc import width_selection
-from collegium.rvc.choosing import Choice, begin
-from collegium.rvc.committee import StreamRules
-from collegium.rvc.experts import Experts
-from collegium.rvc.merging import merged_committees
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
-from rvc_cases import GRID, MODES, assert_alike, assert_sound, model, wave
 
 
 @MODES
@@ -143,124 +136,6 @@ def test_weights_on_a_stream(mode):
     assert_allclose(one[1], two[1], rtol=0.4 if mode == "local" else 0.8)
 
 
-# -- merging --------------------------------------------------------------------------------------
-
-
-def streams(n=3, **given):
-    """A model that has settled, and copies of it that went on with rows of their own."""
-    X, y = wave(400 + 600 * n)
-    first = model(start_rows=200, **{"width": 0.3, **given}).partial_fit(X[:400], y[:400])
-    copies = []
-    for part in np.split(np.arange(400, len(y)), n):
-        copies.append(copy.deepcopy(first).partial_fit(X[part], y[part]))
-    return first, copies, copy.deepcopy(first).partial_fit(X[400:], y[400:])
-
-
-@MODES
-@pytest.mark.parametrize("centres", ["given", "grow"])
-def test_merged_streams_are_one_stream(mode, centres):
-    centres = "grow" if centres == "grow" else np.linspace(-3, 3, 9)[:, None]
-    first, copies, whole = streams(mode=mode, centres=centres)
-    merged = copy.deepcopy(copies[0]).merge(*copies[1:], common=first)
-    assert merged.n_seen_ == whole.n_seen_ == 2_200
-    mean, std = merged.predict(GRID, return_std=True)
-    expected, bars = whole.predict(GRID, return_std=True)
-    assert rmse(mean, expected) < (0.05 if isinstance(centres, str) else 0.02)
-    assert_allclose(std, bars, rtol=0.5 if isinstance(centres, str) else 0.25)
-    truth = np.sin(GRID[:, 0])
-    errors = [rmse(each.predict(GRID), truth) for each in copies]
-    assert rmse(mean, truth) < 1.1 * np.mean(errors)
-    if not isinstance(centres, str):
-        assert merged.n_experts_ == 9
-        rows_seen = sum(each.experts_["rows"] for each in copies) - 2 * first.experts_["rows"]
-        assert_allclose(merged.experts_["rows"], rows_seen)
-        assert_allclose(merged.experts_["rows"], whole.experts_["rows"])
-    for order in ([2, 0, 1], [1, 2, 0]):
-        one, *others = (copy.deepcopy(copies[i]) for i in order)
-        assert_alike(merged, one.merge(*others, common=first), GRID, rtol=1e-7)
-    X, y = wave(300, seed=5)
-    merged.partial_fit(X, y)  # and goes on
-    assert merged.n_seen_ == 2_500 and rmse(merged.predict(GRID), truth) < 0.15
-
-
-@MODES
-def test_merging_nothing_new_changes_nothing(mode):
-    centres = np.append(np.linspace(-3, 3, 5), 0.0)[:, None]  # one of them twice
-    for given in ("grow", centres):
-        _, (one, *_), _ = streams(1, mode=mode, centres=given)
-        same = copy.deepcopy(one)
-        assert_alike(one, same.merge(copy.deepcopy(one), common=one), GRID, rtol=1e-6)
-        assert same.n_seen_ == one.n_seen_
-        assert_alike(one, copy.deepcopy(one).merge(), GRID, rtol=1e-6)
-
-
-def test_models_that_do_not_belong_together_are_not_merged():
-    first, (one, other), _ = streams(2)
-    before = leaves(state(one))
-    X, y = wave(400)
-    strangers = {
-        "scale X and y differently": [
-            model(width=0.3).partial_fit(2 * X, y), model(width=0.3).partial_fit(X, y),
-            model().fit(X, np.column_stack([y, y])),
-        ],
-        "1 and 2 columns": [model(width=0.3).fit(np.hstack([X, X]), y)],
-        "different widths": [
-            model(width=0.4, start_rows=200).partial_fit(*wave(1_600)),
-            model(width=0.3, start_rows=200, mode="paper").partial_fit(*wave(1_600)),
-        ],
-        "fitted RVCRegressors": ["model", None],
-        "not fitted": [model()],
-    }  # fmt: skip
-    for message, models in strangers.items():
-        for stranger in models:
-            for arguments, common in (((stranger,), None), ((other, stranger), first)):
-                with pytest.raises(ValueError, match=message):
-                    one.merge(*arguments, common=common)
-            if stranger is not None:
-                with pytest.raises(ValueError, match=message):
-                    one.merge(other, common=stranger)
-            assert_same_state(before, one)
-    with pytest.raises(NotFittedError):
-        model().merge(one)
-
-
-# -- widths ---------------------------------------------------------------------------------------
-
-
-def test_the_best_width_answers_and_wider_ones_are_dropped():
-    X, y = rows(2_000)
-    y, w = (y - y.mean()) / y.std(), np.random.default_rng(0).uniform(0.5, 1.5, 2_000)
-    choice = Choice(True, StreamRules(max_experts=15), None, None, None, 3, 1e-4)
-    selection, start, kept = begin(choice, X, y, w, 60), 0, []
-    assert len(selection.committees) == 9 and selection.best_index == 4
-    while selection.rounds:
-        part = slice(start, start + selection.round_length)
-        first_round = selection.rounds == width_selection.ROUNDS
-        half = 0 if first_round else selection.round_length // 2  # new committees need some rows
-        gains = []
-        for committee in selection.committees:
-            _, mean, v = committee.add(X[part], y[part], w[part])
-            z2 = np.minimum((y[part] - mean) ** 2 / v, 25)
-            gains.append(np.sum((w[part] * (-z2 - np.log(2 * np.pi * v)))[half:]))
-        few = slice(start, start + half + 49)
-        most = slice(start, start + selection.round_length - 1)
-        assert selection.add(X[few], y[few], w[few]).best_index == selection.previous
-        late = selection.add(X[most], y[most], w[most])
-        assert late.best_index == np.argmax(late.gains) and len(late.committees) == len(gains)
-        after, best = selection.add(X[part], y[part], w[part]), int(np.argmax(gains))
-        first = max(best - width_selection.NARROWER, 0) if selection.rounds > 1 else best
-        units = [committee.assumed.unit for committee in selection.committees]
-        assert units == sorted(units)
-        expected = units[first : best + 1]
-        while selection.rounds > 1 and len(expected) <= width_selection.NARROWER:  # added
-            expected.insert(0, expected[0] / np.sqrt(2))
-        assert_allclose([c.assumed.unit for c in after.committees], expected, rtol=1e-12)
-        assert after.best.assumed.unit == units[best]
-        kept.append(len(after.committees))
-        selection, start = after, part.stop
-    assert start == 60 * 31 and kept == [4, 4, 4, 4, 1]
-
-
 @MODES
 def test_memory_does_not_grow_with_the_rows(mode):
     found, sizes = model(mode=mode, start_rows=50), {}
@@ -303,54 +178,6 @@ def test_bars_recover_after_rows_that_were_predicted_exactly():
     mean, std = found.progressive(X[6_000:], y[6_000:])
     assert np.isfinite(mean).all() and (std > 0).all()
     assert (np.abs(y[6_000:] - mean) < 1.96 * std)[1_000:].mean() > 0.85
-
-
-def test_rows_of_no_weight_do_not_count_in_width_selection():
-    X, y = rows(1_500)
-    w = (np.random.default_rng(0).uniform(size=1_500) < 0.3).astype(float)
-    one = model(start_rows=60)
-    one.progressive(X, y, w)
-    other = model(start_rows=60).partial_fit(X[w > 0], y[w > 0])
-    assert one.width_ == other.width_ and one.n_seen_ == other.n_seen_
-    assert_allclose(one.predict(X), other.predict(X), rtol=1e-9)
-
-
-def test_what_one_stream_has_pruned_another_still_knows():
-    first, (one, other), _ = streams(2)
-    committee = one.model_.widths[0].committees[0]
-    experts = committee.experts
-    gone = Experts(experts.size - 1, *(array[1:] for array in experts.arrays()))
-    selection = replace(one.model_.widths[0], committees=(replace(committee, experts=gone),))
-    one.model_ = replace(one.model_, widths=(selection,))
-    expert = other.experts_
-    found = copy.deepcopy(one).merge(other, common=first).experts_
-    at = np.flatnonzero((found["centre"] == expert["centre"][0]).all(axis=1))
-    assert at.size == 1
-    assert_allclose(found["rows"][at], expert["rows"][:1], rtol=1e-9)
-    assert_allclose(found["slope"][at], expert["slope"][:1], rtol=1e-6)
-
-
-def test_messages_do_not_depend_on_what_experts_expected():
-    """Experts with the same rows but other prior means have equal messages."""
-    committee = streams(1)[0].model_.committees[0]
-    e, variance = committee.experts, committee.assumed.prior_variance()
-    start = e.start + np.random.default_rng(0).normal(size=e.start.shape)
-    mu = e.mu.copy()
-    for k, S in enumerate(e.covariance()):
-        mu[k] += S @ ((start[k] - e.start[k]) / variance)  # the same message, another prior mean
-    other = replace(committee, experts=replace(e, start=start, mu=mu))
-    found, plain = (merged_committees([committee, c], None).experts for c in (other, committee))
-    assert_allclose(found.mu[: e.size], plain.mu[: e.size], rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("n", [100, 300])
-def test_fit_chooses_narrow_regions_for_a_wiggle_and_scales_its_bars(n):
-    X, _ = wave(n)
-    noise = 0.05 * np.random.default_rng(1).normal(size=n)
-    smooth = model(max_experts=40).fit(X, 0.3 * X[:, 0] + noise)
-    wiggle = model(max_experts=40).fit(X, np.sin(6 * X[:, 0]) + noise)
-    assert wiggle.width_ < 0.5 * smooth.width_
-    assert abs(wiggle.model_.committees[0].scale[0]) > 1e-3
 
 
 def wandering(n, seed=0):
