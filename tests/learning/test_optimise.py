@@ -21,7 +21,7 @@ from collegium.kernels import (
     Sum,
     White,
 )
-from collegium.learning.calibration import USUAL, calibrate, judge, shrunken
+from collegium.learning.calibration import calibrate, judge, shrunken
 from collegium.learning.families import gap_density, near_check, roughest_good
 from collegium.learning.hyperparameters import (
     Effort,
@@ -32,6 +32,7 @@ from collegium.learning.hyperparameters import (
 )
 from collegium.learning.optimise import Prior, Scales, maximise
 from collegium.learning.pool import Pool
+from collegium.learning.tuning import TUNING
 from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
 from collegium.rows.chunk import Chunk
@@ -588,7 +589,8 @@ def test_a_scale_is_drawn_towards_one_by_its_error():
     assert ((drawn - 1.0) * (plain - 1.0) >= 0.0).all()  # drawn towards one, never beyond
     z2 = 0.5 * rng.normal(size=(800, 1)) ** 2
     error = z2.std() / np.sqrt(800) / z2.mean()  # of the log
-    share = USUAL**2 / (USUAL**2 + error**2)  # posterior mean of a normal with a normal prior
+    usual = TUNING.families.usual
+    share = usual**2 / (usual**2 + error**2)  # posterior mean of a normal with a normal prior
     assert np.log(shrunken(z2)) == pytest.approx(share * np.log(z2.mean()), rel=1e-12)
     assert shrunken(np.ones((5, 1))) == 1.0
 

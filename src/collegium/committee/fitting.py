@@ -11,11 +11,12 @@ import numpy as np
 from ..kernels import Kernel, Sum
 from ..kernels.trend import has_trend
 from ..learning.anchors import Selection
-from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
+from ..learning.dof import degrees_of_freedom
 from ..learning.effort import Effort
 from ..learning.group_anchors import choose_anchors as select_anchors
 from ..learning.hyperparameters import learn, learn_anchored
 from ..learning.pool import Pool
+from ..learning.tuning import TUNING
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..rows.chunk import cut_rows
@@ -215,7 +216,7 @@ def choose_anchors(job: Job, draft: Draft) -> Draft:
     """Anchors, as many as the degrees of freedom ask for; hyperparameters by their evidence."""
     s, say, rows = job.settings, job.say, draft.rows
     n, dof = rows.X.shape[0], degrees_of_freedom(draft.kernel, draft.noise, rows)
-    words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
+    words = "at least" if dof > 0.9 * TUNING.dof_sample else "about"  # all that a sample can show
     say(f"{words} {dof:.0f} effective degrees of freedom")
     most = n if draft.plan is None else min(n, draft.plan.most_anchors)
     selection = anchors_for(job, draft, min(s.anchor_count(n, dof), most))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.predictors import Global, Local, Predictor
-from ..errors.features import LEAST, NEAREST
+from ..errors.tuning import TUNING
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..rows.chunk import Chunk
@@ -26,6 +26,7 @@ from ..transforms.warping import Warping
 from .additive_model import of_id
 
 Array = np.ndarray
+NEAREST, LEAST = TUNING.basis.nearest, TUNING.basis.least_error
 #: With more columns than MANY an exact search would visit most cells: it ends after CELLS of each
 #: segment, the most promising first.
 MANY, CELLS = 10, 200

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors.checked import KEPT, Checked, with_checked_errors
+from ..errors.checked import Checked, with_checked_errors
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
+from ..errors.tuning import TUNING
 from ..interface.progress import Progress
 from ..interface.watching import CHECKED
 from ..rows.partition import blocks, evenly_spaced
@@ -45,10 +46,10 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
         return stream
     n = rows.w.size
     if not in_order:
-        some = rows.take(evenly_spaced(n, KEPT))
+        some = rows.take(evenly_spaced(n, TUNING.stream.kept))
         scaled = replace(some, y=stream.scaling.forward(some.y))
         return _with_checked(stream, some, left_out(stream.model, stream.posterior(), scaled))
-    first = max(n - KEPT, n // 3)
+    first = max(n - TUNING.stream.kept, n // 3)
     again = _emptied(stream).absorbed(rows.take(slice(first)))
     for part in blocks(n - first, CHECKED):
         own = rows.take(slice(first + part.start, first + part.stop))

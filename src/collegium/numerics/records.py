@@ -16,6 +16,8 @@ Record = TypeVar("Record", bound=type)
 #: What makes a record from its fields, by tag; the tag that a class is written with.
 _makers: dict[str, Callable[..., Any]] = {}
 _tags: dict[type, str] = {}
+#: Imports of public estimators, by tag.
+_imports: dict[str, Callable[[], Any]] = {}
 #: The field of a record that holds inputs of rows which came with targets.
 _inputs: dict[type, str] = {}
 
@@ -56,6 +58,19 @@ def own_tag(cls: type) -> str:
 def maker_of(tag: str) -> Callable[..., Any] | None:
     """What makes a record of this tag from its fields; None where the tag is unknown."""
     return _makers.get(tag)
+
+
+def expect(tag: str, importing: Callable[[], Any]) -> None:
+    """Name the import of a public estimator, which gives it this tag."""
+    _imports[tag] = importing
+
+
+def estimator_of(tag: str) -> Any:
+    """Import the public estimator of a tag; None where there is none."""
+    if tag not in _imports:
+        return None
+    _imports[tag]()
+    return maker_of(tag)
 
 
 def field_of_rows(cls: type) -> str | None:

@@ -12,8 +12,15 @@ from collegium.learning.optimise import Learnt
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import merged
 from collegium.transforms import choosing
-from collegium.transforms.choosing import best, better, choose, gain, kinds_worth_trying, sample
-from collegium.transforms.held_out import Tried, attempt, learn_quickly
+from collegium.transforms.choosing import (
+    best,
+    better,
+    choose,
+    density_gain,
+    kinds_worth_trying,
+    sample,
+)
+from collegium.transforms.held_out import TriedTransform, attempt, learn_quickly
 from collegium.transforms.inputs import InputTransform
 from collegium.transforms.targets import TargetTransform
 
@@ -71,7 +78,7 @@ def test_log_density_and_errors_of_fresh_rows_are_like_those_of_rows_left_out():
 def tried(log_density, squared_error=None, target=None):
     density = np.asarray(log_density, dtype=float)
     error = np.ones(density.size) if squared_error is None else np.asarray(squared_error)
-    return Tried(target, None, density, error, Learnt(Matern32(), 0.1, 0.0))
+    return TriedTransform(target, None, density, error, Learnt(Matern32(), 0.1, 0.0))
 
 
 def test_gain_is_the_mean_of_gains_cut_either_way():
@@ -79,9 +86,9 @@ def test_gain_is_the_mean_of_gains_cut_either_way():
     new, old = 3.0 * rng.normal(size=50), rng.normal(size=50)
     w = rng.integers(1, 4, 50).astype(float)
     each = np.repeat([min(max(a - b, -2.0), 2.0) for a, b in zip(new, old)], w.astype(int))
-    mean, error = gain(tried(new), tried(old), w)
+    mean, error = density_gain(tried(new), tried(old), w)
     assert_allclose(mean, each.mean())
-    assert_allclose(gain(tried(new), tried(old), np.ones(50))[1],
+    assert_allclose(density_gain(tried(new), tried(old), np.ones(50))[1],
                     np.clip(new - old, -2.0, 2.0).std() / np.sqrt(50))  # fmt: skip
     assert error > 0.0
 

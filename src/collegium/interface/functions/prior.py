@@ -1,21 +1,19 @@
-"""Functions drawn from a prior: what a kernel believes before it has seen data."""
+"""Draw functions from a prior."""
 
 import numpy as np
 from sklearn.utils import check_array
 
-from .interface.arguments import check_draws, check_square
-from .interface.validation import generator
-from .kernels import Filtered, as_kernel
-from .numerics.threads import single_threaded
-
-__all__ = ["sample_prior"]
+from ...kernels import Filtered, as_kernel
+from ...numerics.threads import single_threaded
+from ..arguments import check_draws, check_square
+from ..validation import generator
 
 
 def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):
     """Draw functions f ~ GP(mean, kernel) at the rows of X, jointly.
 
-    f = Lz with LLᵀ = K(X, X) and z ~ N(0, I); for a `Filtered` kernel white noise through the
-    filter (Zhu & Rohwer 1995, eq. 3.8), which takes any number of rows.
+    f = Lz with LLᵀ = K(X, X) and z ~ N(0, I); for a `Filtered` kernel white noise is passed
+    through the filter (Zhu & Rohwer 1995, eq. 3.8), for any number of rows.
 
     Parameters
     ----------
@@ -33,8 +31,8 @@ def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):
     Examples
     --------
     >>> import numpy as np
+    >>> from collegium import sample_prior
     >>> from collegium.kernels import Matern12
-    >>> from collegium.priors import sample_prior
     >>> X = np.linspace(-4, 4, 200)[:, None]
     >>> sample_prior(Matern12(variance=1.0, length_scale=0.5), X, n_samples=3).shape
     (200, 3)
@@ -51,7 +49,7 @@ def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):
 
 
 def _mean_at(mean, X):
-    """The prior mean as a column  (n, 1) or (1, 1)."""
+    """Return the prior mean as a column  (n, 1) or (1, 1)."""
     given = mean(X) if callable(mean) else 0.0 if mean is None else mean
     try:
         values = np.asarray(given, dtype=float)
@@ -59,7 +57,7 @@ def _mean_at(mean, X):
         values = np.array(np.nan)
     if values.shape not in ((), (X.shape[0],)) or not np.isfinite(values).all():
         raise ValueError(
-            f"mean={mean!r}: give a number, {X.shape[0]} finite numbers (one a row of X), or a "
-            "function that makes them from X"
+            f"mean={mean!r}: give a number, {X.shape[0]} finite numbers (one per row of X), or a "
+            "function of X that returns them"
         )
     return values.reshape(-1, 1)

@@ -1,5 +1,6 @@
 """Modes under three priors, and points about them."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,8 @@ from collegium.averaging import laplace, maps
 from collegium.averaging.averaged import points_for
 from collegium.averaging.laplace import Normal, hessian
 from collegium.averaging.maps import Mode, climb, correlation_ratio, deltas, modes
-from collegium.averaging.model import NOISE, SHARED, Table, prior
+from collegium.averaging.model import NOISE, SHARED, FewRows, weak_prior
+from collegium.averaging.tuning import TUNING
 
 
 def table(n=40, d=3, seed=1):
@@ -19,7 +21,7 @@ def table(n=40, d=3, seed=1):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.normal(size=n)
-    return Table(X, (y - y.mean()) / y.std(), np.ones(n))
+    return FewRows(X, (y - y.mean()) / y.std(), np.ones(n))
 
 
 def test_modes_are_modes():
@@ -37,7 +39,7 @@ def test_modes_are_modes():
 
 
 def test_the_best_of_several_starts_is_taken():
-    rows, weak = table(), prior(3, 1.0)
+    rows, weak = table(), weak_prior(3, 1.0)
     starts = [weak.centre, weak.centre + 2.0 * weak.spread, weak.centre - 2.0 * weak.spread]
     alone = [climb(rows, weak, [start]).value for start in starts]
     assert climb(rows, weak, starts).value == max(alone)
@@ -48,8 +50,8 @@ def test_a_rough_mode_is_found_where_rows_recur():
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(60, 3)), np.repeat([2.0, 1.0], [5, 55])
     y = X[:, 0] + rng.normal(size=60)
-    rows = Table(X, (y - y.mean()) / y.std(), w)
-    from_centre = climb(rows, prior(3, 0.0), [prior(3, 0.0).centre])
+    rows = FewRows(X, (y - y.mean()) / y.std(), w)
+    from_centre = climb(rows, weak_prior(3, 0.0), [weak_prior(3, 0.0).centre])
     same = modes(rows)[0]
     assert same.theta[NOISE] < -4.0 and from_centre.theta[NOISE] > -1.0
     assert same.value > from_centre.value + 5.0
@@ -57,8 +59,9 @@ def test_a_rough_mode_is_found_where_rows_recur():
 
 def test_one_column_and_very_many_have_one_length_scale(monkeypatch):
     rows = table()
-    assert len(modes(Table(rows.X[:, :1], rows.y, rows.w))) == 1
-    monkeypatch.setattr(maps, "MOST_WORK", maps.work(40, 3) - 1.0)
+    assert len(modes(FewRows(rows.X[:, :1], rows.y, rows.w))) == 1
+    less = replace(TUNING, most_work=maps.work(40, 3) - 1.0)
+    monkeypatch.setattr(maps, "TUNING", less)
     assert len(modes(rows)) == 1
 
 
@@ -81,7 +84,7 @@ def test_a_column_that_tells_y_starts_with_a_short_length():
 
 
 def test_the_hessian_is_the_second_derivative_in_units_of_the_prior():
-    rows, weak = table(), prior(3, 2.0)
+    rows, weak = table(), weak_prior(3, 2.0)
     mode = Mode(weak, weak.centre + 0.1, 0.0)
 
     def gradient(z):
@@ -92,16 +95,16 @@ def test_the_hessian_is_the_second_derivative_in_units_of_the_prior():
 
 
 def test_curvature_is_floored():
-    rows, weak = table(), prior(3, 2.0)
+    rows, weak = table(), weak_prior(3, 2.0)
     far = Mode(weak, weak.centre, 0.0)  # no mode: the surface is not concave
-    assert np.linalg.eigvalsh(hessian(rows, far)).min() < laplace.LEAST
-    assert laplace.laplace(rows, far).eigenvalues.min() == laplace.LEAST
+    assert np.linalg.eigvalsh(hessian(rows, far)).min() < TUNING.curvature
+    assert laplace.normal_at(rows, far).eigenvalues.min() == TUNING.curvature
 
 
 def normal(q=5):
     rng = np.random.default_rng(6)
     U, _ = np.linalg.qr(rng.normal(size=(q, q)))
-    mode = Mode(prior(q - 4, 2.0), rng.normal(size=q) - 1.0, 1.7)
+    mode = Mode(weak_prior(q - 4, 2.0), rng.normal(size=q) - 1.0, 1.7)
     return Normal(mode, np.linspace(0.5, 60.0, q), U)
 
 

@@ -1,9 +1,9 @@
-"""Whole numbers that are names: ids, codes and the like, told from quantities by held-out rows.
+"""Find whole numbers that are names (ids, codes) and not quantities, by held-out rows.
 
-A number says that its neighbours are alike; a name says nothing of other names. Where targets of
-rows with the same number agree, and those of the next number do not, the column is offered as one
-of levels: a kernel that takes it so is fitted to the same clusters as one that does not, and has
-its place if it gives more density to the clusters and to rows held out.
+Neighbouring quantities are alike; neighbouring names need not be. Where targets agree between rows
+with the same number but not between adjacent numbers, the column is a candidate. A kernel with the
+column as levels is fitted to the same clusters as one without, and is used if it gives clusters and
+held-out rows a higher density.
 """
 
 from __future__ import annotations
@@ -13,43 +13,39 @@ from typing import Any
 
 import numpy as np
 
-from .pool import Pool
+from ..pool import Pool
+from ..tuning import TUNING
 from .trials import Trials
 
 Array = np.ndarray
-#: A column has at least so many numbers, and on average so many rows of each.
-FEWEST, REPEATED = 3, 2.0
-#: Rows that are looked at, and the least of them.
-LOOKED_AT, ENOUGH = 10_000, 200
-#: Pairs of the same number correlate by so much more than pairs of adjacent ones, and by so many
-#: standard errors; of several columns those that do so most are offered.
-APART, CHANCE, OFFERED = 0.03, 3.0, 3
 
 
 def candidates(X: Array, y: Array, levels: tuple[int, ...] = ()) -> tuple[int, ...]:
-    """Columns of whole numbers whose adjacent values agree much less than equal ones, those of
+    """Columns of whole numbers where adjacent values agree much less than equal ones, those of
     the largest difference first."""
-    n, rng = X.shape[0], np.random.default_rng(0)
-    some = rng.permutation(n)[:LOOKED_AT]
+    t, n, rng = TUNING.levels, X.shape[0], np.random.default_rng(0)
+    some = rng.permutation(n)[: t.looked_at]
     X, y = X[some], y[some]
     z = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), 1e-300)
-    least, found = APART + CHANCE * np.sqrt(2.0 / some.size), {}
+    least, found = t.apart + t.chance * np.sqrt(2.0 / some.size), {}
     for k, column in enumerate(X.T):
         if k in levels or not (column == np.floor(column)).all():
             continue
         same, next_to = agreements(column, z, rng)
         if same - next_to > least:
             found[k] = same - next_to
-    return tuple(sorted(found, key=lambda k: -found[k])[:OFFERED])
+    return tuple(sorted(found, key=lambda k: -found[k])[: t.offered])
 
 
 def agreements(column: Array, z: Array, rng: np.random.Generator) -> tuple[float, float]:
     """Correlation of standardised targets z (n, p) in pairs of rows with equal and with adjacent
     numbers; zeros where there are too few of either."""
+    t = TUNING.levels
     order = np.argsort(column, kind="stable")
     values, start, count = np.unique(column[order], return_index=True, return_counts=True)
     repeated = int((count - 1).sum())
-    if values.size < FEWEST or column.size < REPEATED * values.size or repeated < ENOUGH:
+    few = values.size < t.fewest or column.size < t.repeated * values.size
+    if few or repeated < t.enough:
         return 0.0, 0.0
     z = z[order]
     equal = np.flatnonzero(np.diff(column[order]) == 0.0)
@@ -65,9 +61,9 @@ def levels_by_held_out(
     pool: Pool, levels: tuple[int, ...], noise: float | None, engine: Any,
     stop: Callable[[], bool], say: Callable[[str], None],
 ) -> tuple[int, ...]:  # fmt: skip
-    """`levels`, and the columns of whole numbers that rows held out would rather have as such.
+    """Add to `levels` the columns of whole numbers that held-out rows support.
 
-    One is offered after the other, beside those taken before.
+    Candidates are tried one after the other, beside those taken before.
     """
     offered = candidates(pool.sample.X, pool.sample.y, levels)
     if not offered or stop():

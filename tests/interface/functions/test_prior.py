@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import kernels as sk
 
-from collegium import kernels
-from collegium.priors import sample_prior
+from collegium import kernels, sample_prior
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (12, 1))

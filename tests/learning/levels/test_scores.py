@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from collegium import CommitteeRegressor
 from collegium.engines.local import Serial
 from collegium.kernels import Matern32
+from collegium.learning.levels.scores import level_scores, main_direction, scores_by_held_out
 from collegium.learning.optimise import Learnt
 from collegium.learning.pool import Pool
-from collegium.learning.scores import level_scores, main_direction, scores_by_held_out
 from collegium.rows.rows import Rows
 
 HIDDEN = np.random.default_rng(7).permutation(np.linspace(-1.5, 1.5, 30))  # of levels 0 … 29

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium.errors.features import LEAST, NEAREST, Neighbours, ScaleInputs, Standard
+from collegium.errors.features import Neighbours, ScaleInputs, Standard
+from collegium.errors.tuning import TUNING
 from collegium.kernels import RBF, Matern32
 from collegium.rows.metric import Metric
 
@@ -72,9 +73,9 @@ def test_a_weight_of_two_is_a_row_twice():
 def test_few_rows_and_exact_predictions_give_finite_numbers():
     S, y, _ = rows(1)
     one = Neighbours.of(S, y)
-    assert_allclose(one.log_error(S, y), np.log(LEAST))
-    assert_allclose(one.log_error(S, y, np.array([0])), np.log(LEAST))
-    assert NEAREST == 20
+    assert_allclose(one.log_error(S, y), np.log(TUNING.basis.least_error))
+    assert_allclose(one.log_error(S, y, np.array([0])), np.log(TUNING.basis.least_error))
+    assert TUNING.basis.nearest == 20
 
 
 def test_metric_of_a_sum_of_kernels_weighs_terms_by_variance():

@@ -9,9 +9,10 @@ from scipy.optimize import minimize
 from scipy.stats import t as student
 
 import reference
-from collegium.errors.basis import GRID, ScaleBasis, clusters, median_distance
+from collegium.errors.basis import ScaleBasis, clusters, median_distance
 from collegium.errors.features import ScaleInputs
-from collegium.errors.fitting import LEAST_NU, evidence, find_mode, learn, prior
+from collegium.errors.fitting import find_mode, learn_scale, scale_evidence, scale_prior
+from collegium.errors.tuning import TUNING
 
 
 def held_out(n=60, d=2, seed=3, near=True):
@@ -32,9 +33,9 @@ def make(**arguments):
 
 def other(basis, nu=4.7, seed=5):
     """Parameters away from the prior's mean."""
-    centre, sd = prior(basis)
+    centre, sd = scale_prior(basis)
     found = centre + 0.5 * sd * np.random.default_rng(seed).normal(size=centre.size)
-    found[-1] = np.log(nu - LEAST_NU)
+    found[-1] = np.log(nu - TUNING.priors.least_nu)
     return found
 
 
@@ -48,7 +49,7 @@ def slow_covariance(basis, inputs, weight, theta):
     for j, straight in zip(range(raw.shape[1]), (True, False, True)):
         centre = np.average(raw[:, j], weights=weight)
         t = (raw[:, j] - centre) / math.sqrt(np.average((raw[:, j] - centre) ** 2, weights=weight))
-        Z = np.linspace(t.min(), t.max(), GRID)
+        Z = np.linspace(t.min(), t.max(), TUNING.basis.grid)
         Ktz = np.array([[math.exp(-0.5 * (a - b) ** 2) for b in Z] for a in t])
         Kzz = np.array([[math.exp(-0.5 * (a - b) ** 2) for b in Z] for a in Z])
         part = Ktz @ np.linalg.solve(Kzz, Ktz.T) + straight * np.outer(t, t)
@@ -132,7 +133,7 @@ def test_median_distance_of_pairs():
 def test_inputs_that_do_not_vary_are_harmless():
     inputs, z, weight = held_out(n=30)
     flat = ScaleInputs(inputs.log_sd * 0 - 3.0, inputs.mean * 0, inputs.place * 0, inputs.near * 0)
-    found = learn(ScaleBasis.of(flat, 0, weight), z, weight)
+    found = learn_scale(ScaleBasis.of(flat, 0, weight), z, weight)
     assert np.isfinite(found.mode.g).all()
     assert_allclose(found.mode.g, found.mode.g[0], rtol=1e-6)
 
@@ -181,7 +182,7 @@ def test_evidence_is_that_of_laplace(near):
     """log p(z | w) − ½wᵀw − ½ log|I + ½ν/(ν + 3) BᵀΩB| + log p(θ), on dense matrices."""
     basis, _, z, weight = make(n=20, near=near)
     at = other(basis)
-    nu, B = LEAST_NU + math.exp(at[-1]), basis.design(at[:-1])
+    nu, B = TUNING.priors.least_nu + math.exp(at[-1]), basis.design(at[:-1])
     best = minimize(lambda w: -slow_joint(w, B, z, weight, nu), np.zeros(B.shape[1]),
                     options={"gtol": 1e-7})  # fmt: skip
     A = np.eye(B.shape[1]) + 0.5 * nu / (nu + 3.0) * B.T @ np.diag(weight) @ B
@@ -190,7 +191,7 @@ def test_evidence_is_that_of_laplace(near):
     sds = [1.5, 1.5, 1.0][: 3 if near else 2] + [1.5, 1.0, 1.5]
     log_prior = -0.5 * sum(((a - m) / s) ** 2 for a, m, s in zip(at, means, sds))
     expected = -best.fun - 0.5 * np.linalg.slogdet(A)[1] + log_prior
-    assert_allclose(evidence(basis, z, weight, at).value, expected, rtol=1e-7)
+    assert_allclose(scale_evidence(basis, z, weight, at).value, expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("near", [True, False])
@@ -198,8 +199,10 @@ def test_evidence_is_that_of_laplace(near):
 def test_gradient_of_the_evidence_against_differences(near, nu):
     basis, _, z, weight = make(n=50, near=near)
     at = other(basis, nu)
-    found = evidence(basis, z, weight, at)
-    expected = reference.gradient(lambda a: evidence(basis, z, weight, a).value, at, step=1e-3)
+    found = scale_evidence(basis, z, weight, at)
+    expected = reference.gradient(
+        lambda a: scale_evidence(basis, z, weight, a).value, at, step=1e-3
+    )
     assert_allclose(found.gradient, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -208,10 +211,10 @@ def test_gradient_of_the_evidence_against_differences(near, nu):
 
 def test_learning_raises_the_evidence_to_where_it_is_flat():
     basis, _, z, weight = make(n=200)
-    centre, _ = prior(basis)
-    found = learn(basis, z, weight)
-    at = np.append(found.theta, np.log(found.nu - LEAST_NU))
-    end, start = evidence(basis, z, weight, at), evidence(basis, z, weight, centre)
+    centre, _ = scale_prior(basis)
+    found = learn_scale(basis, z, weight)
+    at = np.append(found.theta, np.log(found.nu - TUNING.priors.least_nu))
+    end, start = scale_evidence(basis, z, weight, at), scale_evidence(basis, z, weight, centre)
     assert end.value > start.value + 0.5
     assert np.abs(end.gradient).max() < 0.05 * np.abs(start.gradient).max() + 0.5
     assert_allclose(found.mode.g, end.mode.g, atol=1e-6)
@@ -219,7 +222,7 @@ def test_learning_raises_the_evidence_to_where_it_is_flat():
 
 def test_learning_finds_where_errors_are_large():
     basis, inputs, z, weight = make(n=1000, d=1, seed=1)
-    found = learn(basis, z, weight)
+    found = learn_scale(basis, z, weight)
     truth = 1.5 * np.sin(3.0 * inputs.place[:, 0]) + inputs.log_sd[:, 0]
     assert np.corrcoef(found.mode.g, truth)[0, 1] > 0.95
     assert 2.5 < found.nu < 7.0
@@ -227,7 +230,7 @@ def test_learning_finds_where_errors_are_large():
 
 def test_one_huge_error_does_not_move_the_others():
     basis, _, z, weight = make(n=300)
-    B, worse = basis.design(prior(basis)[0][:-1]), z.copy()
+    B, worse = basis.design(scale_prior(basis)[0][:-1]), z.copy()
     worse[7] = 1500.0
     change = find_mode(B, worse, weight, 3.0).g - find_mode(B, z, weight, 3.0).g
     assert np.median(np.abs(change)) < 0.1

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import reference
-from collegium.errors.density import Margins, bend, log_density, nu_slope, slope, squared
+from collegium.errors.density import Margins, bend, log_t_density, nu_slope, slope, squared
 
 Z = np.array([-30.0, -1.3, 0.0, 1e-4, 0.7, 4.0, 1500.0])
 G = np.array([0.3, -2.0, -8.0, 1.0, 0.0, -0.5, 2.0])
@@ -15,13 +15,13 @@ G = np.array([0.3, -2.0, -8.0, 1.0, 0.0, -0.5, 2.0])
 @pytest.mark.parametrize("nu", [1.3, 2.7, 9.0, 300.0, np.inf])
 def test_log_density_is_that_of_the_t(nu):
     expected = stats.t.logpdf(Z, nu, scale=np.exp(0.5 * G))
-    assert_allclose(log_density(squared(Z, G), G, nu), expected, rtol=1e-10)
+    assert_allclose(log_t_density(squared(Z, G), G, nu), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("nu", [1.3, 2.7, 9.0])
 def test_slopes_against_differences(nu):
     def value(a):
-        return log_density(squared(Z, G + a[0]), G + a[0], nu + a[1])
+        return log_t_density(squared(Z, G + a[0]), G + a[0], nu + a[1])
 
     found, zeta = reference.gradient(value, np.zeros(2)), squared(Z, G)
     assert_allclose(slope(zeta, nu), found[:, 0], rtol=1e-7, atol=1e-9)
@@ -35,7 +35,7 @@ def test_bend_is_minus_the_slope_of_the_slope(nu):
 
 
 def test_many_degrees_of_freedom_are_the_normal():
-    for f in (slope, lambda zeta, nu: log_density(zeta, G[1:6], nu)):
+    for f in (slope, lambda zeta, nu: log_t_density(zeta, G[1:6], nu)):
         zeta = squared(Z[1:6], G[1:6])
         assert_allclose(f(zeta, 1e8), f(zeta, np.inf), rtol=1e-6)
 

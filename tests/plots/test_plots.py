@@ -8,9 +8,8 @@ import pytest
 from matplotlib.axes import Axes
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium import CommitteeRegressor, RegressionFilter, kernels
+from collegium import CommitteeRegressor, RegressionFilter, kernels, sample_prior
 from collegium.plots import plot_basis, plot_fit, plot_prior
-from collegium.priors import sample_prior
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -19,10 +19,11 @@ from collegium.errors.degrees import (
     level_and_degrees,
     most_degrees,
 )
-from collegium.errors.density import log_density, squared
+from collegium.errors.density import log_t_density, squared
 from collegium.errors.features import ScaleInputs
-from collegium.errors.fitting import find_mode, learn
-from collegium.errors.scale import FEW_NATS, ErrorScale, resolution
+from collegium.errors.fitting import find_mode, learn_scale
+from collegium.errors.scale import ErrorScale, resolution
+from collegium.errors.tuning import TUNING
 from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
 
@@ -41,7 +42,7 @@ def held_out(n=400, p=1, seed=0, strength=1.5, nu=4.0, near=True):
 def learnt(**arguments):
     inputs, y, w = held_out(**arguments)
     z = ((y - inputs.mean) / np.exp(inputs.log_sd))[:, 0]
-    return learn(ScaleBasis.of(inputs, 0, w), z, w), z, w
+    return learn_scale(ScaleBasis.of(inputs, 0, w), z, w), z, w
 
 
 # --- degrees of freedom ---------------------------------------------------------------------------
@@ -86,10 +87,10 @@ def loss_of_normal_rows(nu):
     share /= share.sum()
 
     def cross_entropy(b):
-        return -share @ log_density(squared(z, b), b, nu)
+        return -share @ log_t_density(squared(z, b), b, nu)
 
     least = minimize_scalar(cross_entropy, bounds=(-0.5, 0.5), method="bounded").fun
-    return least + share @ log_density(z**2, 0.0, np.inf)
+    return least + share @ log_t_density(z**2, 0.0, np.inf)
 
 
 def test_normal_rows_lose_a_quarter_of_a_nat_by_the_most_degrees_of_freedom():
@@ -104,11 +105,11 @@ def test_normal_rows_lose_a_quarter_of_a_nat_by_the_most_degrees_of_freedom():
 def test_few_rows_have_heavy_tails_unless_they_lose():
     at, y = held_out(80, strength=0.0, nu=np.inf)[:2]
     assert ErrorScale.learn(at, y).normal
-    (one,) = ErrorScale.learn(at, y, nats=FEW_NATS).outputs
+    (one,) = ErrorScale.learn(at, y, nats=TUNING.decision.few_nats).outputs
     assert one.function is None and one.nu <= np.sqrt(240.0) + 1e-9
     within = at.mean + np.exp(at.log_sd) * np.sign(y - at.mean)  # no tails at all
     right = norm.logpdf(within, at.mean, np.exp(at.log_sd)) + 1.0
-    assert ErrorScale.learn(at, within, before=right, nats=FEW_NATS).normal
+    assert ErrorScale.learn(at, within, before=right, nats=TUNING.decision.few_nats).normal
 
 
 def test_cross_fit_is_not_below_the_floor():
@@ -282,7 +283,7 @@ def test_scale_of_new_rows_is_the_mode_and_the_offset_of_cross_fitted_ones():
     order = np.lexsort(inputs.place.T[::-1])
     inputs, y, w = inputs.take(order), y[order], np.ones(200)
     z = ((y - inputs.mean) / np.exp(inputs.log_sd))[:, 0]
-    found = learn(ScaleBasis.of(inputs, 0, w), z, w)
+    found = learn_scale(ScaleBasis.of(inputs, 0, w), z, w)
     cross = cross_fit(found, z, w, np.full(200, -np.inf))
     one = ErrorScale.learn(inputs, y)
     assert not one.normal and abs(cross.offset) > 1e-3
