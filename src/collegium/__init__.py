@@ -43,4 +43,4 @@ for _name, _home in HOMES.items():
     if (_home or _name).split(".")[0] in EAGER:
         globals()[_name] = __getattr__(_name)
     elif _name[0].isupper():
-        records.expect(f"estimator.{_name.lower()}/1", partial(__getattr__, _name))
+        records.expect_estimator(f"estimator.{_name.lower()}/1", partial(__getattr__, _name))

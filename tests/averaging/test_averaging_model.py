@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import reference
 from collegium.averaging import model
-from collegium.averaging.model import FewRows, weak_prior
+from collegium.averaging.model import SmallTable, weak_prior
 from collegium.averaging.tuning import TUNING
 
 THETA = np.array([0.4, 0.3, -0.9, -0.6, 0.5, -0.7, 0.2])
@@ -23,7 +23,7 @@ def rows(n=12, d=3, seed=3, levels=()):
 
 def table(n=12, d=3, levels=()):
     X, y = rows(n, d, levels=levels)
-    return FewRows(X, y, np.random.default_rng(5).uniform(0.4, 3.0, n), levels)
+    return SmallTable(X, y, np.random.default_rng(5).uniform(0.4, 3.0, n), levels)
 
 
 some_levels = pytest.mark.parametrize("levels", [(), (1,), (0, 2)], ids=["none", "one", "two"])
@@ -44,14 +44,14 @@ def test_covariances_are_the_plain_formula(size, levels):
 @pytest.mark.parametrize("size", [4, 7])
 def test_the_evidence_is_the_log_density_of_y(size, levels):
     (X, y), theta = rows(levels=levels), THETA[:size]
-    found, _ = FewRows(X, y, np.ones(y.size), levels).log_evidence(theta)
+    found, _ = SmallTable(X, y, np.ones(y.size), levels).log_evidence(theta)
     assert_allclose(found, reference.few_rows_evidence(theta, X, y, levels), rtol=1e-12)
 
 
 def test_a_weight_is_a_repetition():
     X, y = rows()
     w = np.array([1.0, 3.0, 2.0] + [1.0] * 9)
-    found, _ = FewRows(X, y, w).log_evidence(THETA)
+    found, _ = SmallTable(X, y, w).log_evidence(THETA)
     again = np.repeat(np.arange(y.size), w.astype(int))
     assert_allclose(found, reference.few_rows_evidence(THETA, X[again], y[again]), rtol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Modes under three priors, and points about them."""
+"""Modes under three priors, and points around them."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +12,7 @@ from collegium.averaging import laplace, maps
 from collegium.averaging.averaged import points_for
 from collegium.averaging.laplace import Normal, hessian
 from collegium.averaging.maps import Mode, climb, correlation_ratio, deltas, modes
-from collegium.averaging.model import NOISE, SHARED, FewRows, weak_prior
+from collegium.averaging.model import NOISE, SHARED, SmallTable, weak_prior
 from collegium.averaging.tuning import TUNING
 
 
@@ -21,7 +21,7 @@ def table(n=40, d=3, seed=1):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.normal(size=n)
-    return FewRows(X, (y - y.mean()) / y.std(), np.ones(n))
+    return SmallTable(X, (y - y.mean()) / y.std(), np.ones(n))
 
 
 def test_modes_are_modes():
@@ -46,11 +46,11 @@ def test_the_best_of_several_starts_is_taken():
 
 
 def test_a_rough_mode_is_found_where_rows_recur():
-    """Five rows of sixty were seen twice, with one y each: the higher mode has no noise."""
+    """Five of sixty rows are repeated, with the same y: the higher mode has no noise."""
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(60, 3)), np.repeat([2.0, 1.0], [5, 55])
     y = X[:, 0] + rng.normal(size=60)
-    rows = FewRows(X, (y - y.mean()) / y.std(), w)
+    rows = SmallTable(X, (y - y.mean()) / y.std(), w)
     from_centre = climb(rows, weak_prior(3, 0.0), [weak_prior(3, 0.0).centre])
     same = modes(rows)[0]
     assert same.theta[NOISE] < -4.0 and from_centre.theta[NOISE] > -1.0
@@ -59,7 +59,7 @@ def test_a_rough_mode_is_found_where_rows_recur():
 
 def test_one_column_and_very_many_have_one_length_scale(monkeypatch):
     rows = table()
-    assert len(modes(FewRows(rows.X[:, :1], rows.y, rows.w))) == 1
+    assert len(modes(SmallTable(rows.X[:, :1], rows.y, rows.w))) == 1
     less = replace(TUNING, most_work=maps.work(40, 3) - 1.0)
     monkeypatch.setattr(maps, "TUNING", less)
     assert len(modes(rows)) == 1

@@ -1,4 +1,4 @@
-"""Densities of rows left out, and the weights of models."""
+"""Leave-one-out densities, and the weights of models."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import reference
-from collegium.averaging.model import FewRows
+from collegium.averaging.model import SmallTable
 from collegium.averaging.stacking import (
     leave_one_out_densities,
     log_scores,
@@ -35,7 +35,7 @@ def slow_left_out(theta, X, y):
 
 def test_rows_left_out_are_predicted_from_the_others():
     X, y = rows()
-    found = leave_one_out_densities(FewRows(X, y, np.ones(9)), THETA)
+    found = leave_one_out_densities(SmallTable(X, y, np.ones(9)), THETA)
     assert_allclose(found, slow_left_out(THETA, X, y), rtol=1e-10)
 
 
@@ -45,13 +45,13 @@ def test_of_a_row_seen_several_times_one_copy_is_left_out():
     again = np.repeat(np.arange(9), w)
     slow = slow_left_out(THETA, X[again], y[again])
     assert_allclose(
-        leave_one_out_densities(FewRows(X, y, w.astype(float)), THETA)[again], slow, rtol=1e-9
+        leave_one_out_densities(SmallTable(X, y, w.astype(float)), THETA)[again], slow, rtol=1e-9
     )
 
 
 def test_densities_are_averaged_over_points():
     X, y = rows()
-    table, points = FewRows(X, y, np.ones(9)), THETA + np.array([[0.0], [0.4], [-0.3]])
+    table, points = SmallTable(X, y, np.ones(9)), THETA + np.array([[0.0], [0.4], [-0.3]])
     slow = np.log(
         np.mean([np.exp(leave_one_out_densities(table, theta)) for theta in points], axis=0)
     )

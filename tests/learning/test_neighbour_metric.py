@@ -25,7 +25,7 @@ def rng():
 
 
 def days(n, rng, noise=1.0, n_days=60):
-    """A level for each day, in no order, under noise; three more columns say nothing."""
+    """A level for each day, in no order, under noise; three more columns have no effect."""
     X = np.column_stack([rng.integers(n_days, size=n), rng.normal(size=(n, 3))])
     level = rng.normal(size=n_days)[X[:, 0].astype(int)]
     y = level + noise * rng.normal(size=n)
@@ -64,7 +64,7 @@ def test_no_row_is_its_own_neighbour(rng, copies):
 
 
 def test_of_many_rows_some_are_compared(rng):
-    """The others still serve as neighbours."""
+    """The other rows are still neighbours."""
     n = TUNING.metric.compared
     S = np.r_[np.linspace(0.0, 1.0, n), np.linspace(0.0, 1.0, n)][:, None]
     y = np.r_[np.ones(n), -np.ones(n)][:, None]
@@ -150,7 +150,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
 
 @pytest.mark.parametrize("columns", [3, 25])
 def test_no_other_metric_is_searched_where_few_rows_show_enough(rng, monkeypatch, columns):
-    """Or in too many columns, whatever the noise."""
+    """Nor in too many columns, whatever the noise."""
     monkeypatch.setattr(learning, "find_neighbour_metric", lambda *given: pytest.fail("looked for"))
     X = rng.normal(size=(600, columns))
     y = np.sin(2.0 * X[:, :1]) + (0.1 if columns == 3 else 2.0) * rng.normal(size=(600, 1))

@@ -1,6 +1,6 @@
-"""Fitted models of every kind, what they are asked, and their answers as bytes.
+"""Fitted models of every kind, queries, and their predictions as bytes.
 
-As a script: load files, ask the same again, print a digest of each answer.
+As a script: load files, predict again, print a digest of each prediction.
 """
 
 import hashlib
@@ -124,7 +124,7 @@ def odd_models():
 
 
 def streams():
-    """(name, model) of streams that began a moment ago, and of later ones."""
+    """(name, model) of streams at their start, and later."""
     for case in CASES:
         model = case.make(TABLE)
         if hasattr(model, "partial_fit") and "refined" not in case.name:
@@ -137,7 +137,7 @@ def streams():
 
 
 def every():
-    """All of them, by name."""
+    """All models by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = {case.name: fitted(case, TABLE) for case in CASES}
@@ -145,7 +145,7 @@ def every():
 
 
 def told(model, learns=True) -> list[str]:
-    """A digest of every answer: predictions, intervals, draws, then the same after more rows."""
+    """A digest of all predictions: means, intervals, draws, then the same after more rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _answers(model)

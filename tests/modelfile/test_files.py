@@ -1,4 +1,4 @@
-"""Save, load in another process, ask and go on: the same bits."""
+"""Save, load in another process, predict and continue: the same bits."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def assert_same_leaves(model, again):
 
 
 def parts(model):
-    """Fitted attributes: those of members as dicts of theirs."""
+    """Fitted attributes; those of members as dicts."""
     own = {name: value for name, value in state(model).items() if name.endswith("_")}
     members = own.pop("estimators_", [])
     own.pop("named_estimators_", None)
@@ -77,7 +77,7 @@ def test_state_is_the_same(models, saved, mapped):
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_answers_of_another_process_are_the_same_bits(models, saved, every):
-    """Predictions, intervals, draws, then the same after more rows and after learning anew."""
+    """Predictions, intervals, draws, then the same after more rows and after relearning."""
     saved = dict(list(saved.items())[::every])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     asked = "".join(
@@ -248,7 +248,7 @@ def test_a_model_must_be_fitted(tmp_path):
 
 
 def test_without_rows_where_answers_need_none(models, tmp_path):
-    """The answers are the same, no row is inside, and a stream goes on."""
+    """Predictions are the same, no row is inside, and a stream continues."""
     path, kept = tmp_path / "m.clg", []
     for name, model in models.items():
         try:

@@ -1,4 +1,4 @@
-"""Damaged, cut, invented: a bad file is a ModelFileError, and costs no more memory than it has."""
+"""Damaged, cut, invented: a bad file is a ModelFileError, and takes little memory."""
 
 import ast
 import json
@@ -298,7 +298,7 @@ def _disturb(said, rng) -> None:
 
 
 def fuzz(good, path, n, seed):
-    """Every file is refused by ModelFileError, but for those that are models: how many are not."""
+    """Check that bad files raise ModelFileError; return how many files open."""
     rng, opened = np.random.default_rng(seed), 0
     for _ in range(n):
         data = fuzzed(good, rng)

@@ -97,7 +97,7 @@ def test_power_is_the_most_likely_one():
 
 
 def test_power_of_few_targets_is_near_one():
-    """Symmetric ones prefer none but that of a line; the prior has its centre there too."""
+    """Symmetric targets prefer λ = 1, which is also the prior's centre."""
     assert_allclose(most_likely_power(np.array([-1.0, 1.0]), np.ones(2)), 1.0, atol=1e-4)
     few, many = (most_likely_power(np.array([0.0, 1.0, 9.0]), w * np.ones(3)) for w in (1.0, 1e6))
     assert many < few < 1.0
@@ -137,7 +137,7 @@ def test_scores_have_a_knot_for_fifty_rows():
 
 
 def test_scores_of_normal_values_are_a_line_inside_and_out():
-    """Slopes at the ends are those of the outer tenth, so that one outlier does not make them."""
+    """Slopes at the ends are those of the outer tenth, so that one outlier does not decide."""
     y = norm.ppf((np.arange(5000) + 0.5) / 5000)
     far = np.array([-6.0, 5.0])
     assert_allclose(NormalScores.of(7.0 * y, np.ones(5000)).forward(7.0 * far), far, rtol=0.02)

@@ -1,4 +1,4 @@
-"""Rows left out, and the choice among transforms."""
+"""Trials on held-out rows, and the choice among transforms."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def rows(n=400, seed=0, warp=np.exp, noise=0.3):
     return merged(Rows(X, warp(t)[:, None], np.ones(n)), None, in_order=False)[0]
 
 
-# --- rows left out --------------------------------------------------------------------------------
+# --- held-out rows --------------------------------------------------------------------------------
 
 
 def test_learning_finds_the_noise():
@@ -114,7 +114,7 @@ def test_the_largest_gain_is_taken_among_those_that_are_good():
     assert best(old, [], w) is old
 
 
-# --- what is worth a try --------------------------------------------------------------------------
+# --- which to try ---------------------------------------------------------------------------------
 
 
 def test_ordinary_targets_are_not_tried():

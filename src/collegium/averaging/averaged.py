@@ -23,7 +23,7 @@ from ..rows.scaling import Scaling, merged
 from .laplace import normal_at
 from .maps import modes
 from .mixture import Mixture
-from .model import Factor, FewRows, noise_variance, prior_covariance, prior_variances
+from .model import Factor, SmallTable, noise_variance, prior_covariance, prior_variances
 from .stacking import log_scores, model_weights
 from .tuning import TUNING
 
@@ -66,7 +66,7 @@ class Averaged:
 
     @cached_property
     def factors(self) -> list[Factor]:
-        table = FewRows(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
+        table = SmallTable(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
         return [table.factor(theta) for theta in self.theta]
 
     def predict(self, X: Array, *, noise: bool = True) -> Mixture:
@@ -177,7 +177,7 @@ def average(
     # the scale of a constant column is its magnitude
     inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
     rows = Rows(standardised(inputs, rows.X, levels), targets.forward(rows.y), rows.w)
-    table = FewRows(rows.X, rows.y[:, 0], rows.w, levels)
+    table = SmallTable(rows.X, rows.y[:, 0], rows.w, levels)
     count = points_for(*rows.X.shape) if n_points is None else n_points
     normals = [normal_at(table, mode) for mode in modes(table)]
     sets = [

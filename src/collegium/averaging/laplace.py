@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .maps import Mode
-from .model import FewRows
+from .model import SmallTable
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -38,13 +38,13 @@ class Normal:
         return np.clip(theta, mode.prior.low, mode.prior.high)
 
 
-def normal_at(table: FewRows, mode: Mode) -> Normal:
+def normal_at(table: SmallTable, mode: Mode) -> Normal:
     """Make the normal with the curvature of the log posterior at its mode."""
     eigenvalues, directions = np.linalg.eigh(hessian(table, mode))
     return Normal(mode, np.maximum(eigenvalues, TUNING.curvature), directions)
 
 
-def hessian(table: FewRows, mode: Mode) -> Array:
+def hessian(table: SmallTable, mode: Mode) -> Array:
     """−∂² log posterior/∂z², z = (θ − centre)/spread, by differences of gradients  (q, q)."""
     spread, step = mode.prior.spread, TUNING.step
     H = np.empty((spread.size, spread.size))

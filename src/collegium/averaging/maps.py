@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..learning.optimise import Prior
-from .model import LENGTH, NOISE, SHARED, FewRows, weak_prior
+from .model import LENGTH, NOISE, SHARED, SmallTable, weak_prior
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -26,7 +26,7 @@ class Mode:
     value: float  # log p(y | θ) − ½‖(θ − centre)/spread‖²
 
 
-def modes(table: FewRows) -> list[Mode]:
+def modes(table: SmallTable) -> list[Mode]:
     """Find the modes of τ = 0, 1, 2, in this order; with one column, or very many, τ = 0 alone."""
     n, d = table.X.shape
     equal = weak_prior(d, TAUS[0])
@@ -54,7 +54,7 @@ def work(n: int, d: int) -> float:
     return (200.0 + 4.0 * d) * float(n) ** 2 * (n + 4.0 * d)
 
 
-def climb(table: FewRows, weak: Prior, starts: Sequence[Array]) -> Mode:
+def climb(table: SmallTable, weak: Prior, starts: Sequence[Array]) -> Mode:
     """Return the highest mode that L-BFGS finds from the starts, in units of the prior's sd."""
 
     def negative(z: Array) -> tuple[float, Array]:
@@ -74,7 +74,7 @@ def climb(table: FewRows, weak: Prior, starts: Sequence[Array]) -> Mode:
     return Mode(weak, weak.centre + weak.spread * best.x, -float(best.fun) * table.y.size)
 
 
-def deltas(table: FewRows) -> Array:
+def deltas(table: SmallTable) -> Array:
     """δⱼ = −½ log(ηⱼ² + (b − 1)/n) minus their mean: small where y differs between b bins  (d,).
 
     By chance alone ηⱼ² is about (b − 1)/n.

@@ -98,7 +98,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class FewRows:
+class SmallTable:
     """Standardised rows, and the term that all evaluations share."""
 
     X: Array  # (n, d)
@@ -134,7 +134,7 @@ class FewRows:
         A_bar += np.multiply.outer(0.5 * found.alpha, found.alpha)
         diagonal = A_bar.diagonal().copy()
         variance_bar, *length_bars = smooth(theta, self.levels).vjp(self.X, None, A_bar)
-        # the lower triangle stands for both: entries off the diagonal count twice
+        # the lower triangle represents both: entries off the diagonal count twice
         twice = 2.0 * np.vdot(np.tril(A_bar, -1), self.gram) + diagonal @ self.gram.diagonal()
         gradient = np.empty_like(theta)
         gradient[LENGTH] = sum(length_bars)

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..numerics.linalg import LOG_2PI, inverse_posdef
-from .model import FewRows, noise_variance
+from .model import SmallTable, noise_variance
 from .tuning import TUNING
 
 Array = np.ndarray
 
 
-def leave_one_out_densities(table: FewRows, theta: Array) -> Array:
+def leave_one_out_densities(table: SmallTable, theta: Array) -> Array:
     """log p(yᵢ | the other rows, θ)  (n,).
 
     Rasmussen & Williams eqs 5.10–5.12: without row i, its mean is yᵢ − αᵢ/A⁻¹ᵢᵢ and its variance
@@ -30,7 +30,7 @@ def leave_one_out_densities(table: FewRows, theta: Array) -> Array:
     return -0.5 * ((shrink * off) ** 2 / spread + np.log(spread) + LOG_2PI)
 
 
-def log_scores(table: FewRows, points: Array) -> Array:
+def log_scores(table: SmallTable, points: Array) -> Array:
     """log of the leave-one-out density of each row, averaged over the points of a model  (n,)."""
     each = np.stack([leave_one_out_densities(table, theta) for theta in points])
     return logsumexp(each, axis=0) - np.log(len(points))

@@ -25,7 +25,7 @@ class AveragingTuning:
     curvature: float = 0.5  # least curvature in any direction; the prior alone has 1
     pseudo_rows: float = 10.0  # rows that the prior of the weights counts as
     shares: tuple[float, float, float] = (0.5, 0.25, 0.25)  # of τ = 0, 1, 2 in that prior
-    far_below: float = 20.0  # nats of evidence below the best from which a model is left out
+    far_below: float = 20.0  # nats of evidence below the best from which a model is dropped
     rounds: int = 1_000  # of EM, at most
     tolerance: float = 1e-6  # of the weights, for EM to stop
     halvings: int = 60  # of the bracket of a quantile, for all bits of a double

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class BasisTuning:
-    """Of the functions that g is a sum of (`basis`, `features`)."""
+    """Tuning of the functions that g is a sum of (`basis`, `features`)."""
 
     grid: int = 12  # points of the grid of a function of one number
     places: int = 120  # anchors of the function of x, at most
@@ -38,7 +38,7 @@ class PriorTuning:
 
 @dataclass(frozen=True)
 class SearchTuning:
-    """Of the searches for weights and hyperparameters (`fitting`, `degrees`)."""
+    """Tuning of the searches for weights and hyperparameters (`fitting`, `degrees`)."""
 
     steps: int = 150  # of scoring
     each: int = 25  # steps with one matrix
@@ -53,7 +53,7 @@ class SearchTuning:
 
 @dataclass(frozen=True)
 class DecisionTuning:
-    """Of whether a scale is used (`decision`, `scale`)."""
+    """Tuning of the decision to use a scale (`decision`, `scale`)."""
 
     fewest: int = 20  # fewer held-out rows, (Σw)²/Σw², show no varying scale
     most: float = 2.0  # larger gains of a row count as this
@@ -72,7 +72,7 @@ class DecisionTuning:
 
 @dataclass(frozen=True)
 class FloorTuning:
-    """Of scales where nothing was seen, or where y is rounded (`scale`)."""
+    """Tuning of scales where nothing was seen, or where y is rounded (`scale`)."""
 
     fades: float = 0.5  # log sd beyond that of held-out rows over which g fades to zero
     tied: float = 0.5  # share of rows whose value another has, from which y counts as discrete
@@ -84,7 +84,7 @@ class FloorTuning:
 
 @dataclass(frozen=True)
 class StreamTuning:
-    """Of rows of a stream that were predicted before they were learnt from (`checked`)."""
+    """Tuning of rows of a stream that were predicted before they were learnt from (`checked`)."""
 
     kept: int = 1_000  # rows kept, the last; a scale is relearnt after as many, or as rows double
     first: int = 200  # rows from which a scale is learnt

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AnchorTuning:
-    """Of `anchors` and `group_anchors`."""
+    """Tuning of `anchors` and `group_anchors`."""
 
     candidates: int = 59  # κ: half the size of a pool
     short_list: int = 24  # candidates kept of a pool
@@ -24,7 +24,7 @@ class AnchorTuning:
 
 @dataclass(frozen=True)
 class FamilyTuning:
-    """Of choosing a kernel family, and one kernel or a sum of two (`hyperparameters`)."""
+    """Tuning of the kernel family, one kernel or a sum of two, and `calibration`."""
 
     # the roughest family within this sum of log densities per row of the best is taken: a kernel
     # that is too rough costs less than one that is too smooth
@@ -41,7 +41,7 @@ class FamilyTuning:
 
 @dataclass(frozen=True)
 class FarTuning:
-    """Of kernels that reach across all rows (`far`)."""
+    """Tuning of kernels that reach across all rows (`far`)."""
 
     cluster_rows: int = 400  # smallest clusters with which there is time to learn from all rows
     whole: int = 2_500  # up to this many rows are one chunk
@@ -57,7 +57,7 @@ class FarTuning:
 
 @dataclass(frozen=True)
 class MetricTuning:
-    """Of the metric in which the nearest rows have similar targets (`neighbour_metric`)."""
+    """Tuning of the metric in which the nearest rows have similar targets (`neighbour_metric`)."""
 
     nearest: int = 4  # neighbours that a row is compared with
     compared: int = 6_000  # rows that are compared, at most
@@ -71,7 +71,7 @@ class MetricTuning:
 
 @dataclass(frozen=True)
 class LevelTuning:
-    """Of columns that may be levels (`levels.ids`)."""
+    """Tuning of columns that may be levels (`levels.ids`)."""
 
     fewest: int = 3  # distinct numbers of a column
     repeated: float = 2.0  # rows per number, on average
@@ -85,7 +85,7 @@ class LevelTuning:
 
 @dataclass(frozen=True)
 class ScoreTuning:
-    """Of scores for levels (`levels.scores`)."""
+    """Tuning of scores for levels (`levels.scores`)."""
 
     enough: int = 1_000  # rows from which scores are tried
     known: int = 1_500  # rows given to the first model
@@ -98,7 +98,7 @@ class ScoreTuning:
 
 @dataclass(frozen=True)
 class TrialTuning:
-    """Of trials on the same clusters and held-out rows (`levels.trials`)."""
+    """Tuning of trials on the same clusters and held-out rows (`levels.trials`)."""
 
     clusters: int = 6
     size: int = 300  # rows of a cluster

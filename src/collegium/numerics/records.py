@@ -60,7 +60,7 @@ def maker_of(tag: str) -> Callable[..., Any] | None:
     return _makers.get(tag)
 
 
-def expect(tag: str, importing: Callable[[], Any]) -> None:
+def expect_estimator(tag: str, importing: Callable[[], Any]) -> None:
     """Name the import of a public estimator, which gives it this tag."""
     _imports[tag] = importing
 

@@ -1,4 +1,4 @@
-"""Whole numbers that are names are told from quantities by held-out rows."""
+"""Whole numbers that are names are distinguished from quantities by held-out rows."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def rows(n=1500, n_ids=60, seed=0, *, smooth=False):
 
 
 def slow_agreements(column, z):
-    """All pairs with equal and with adjacent numbers, each row counting as often as it has some."""
+    """All pairs with equal and with adjacent numbers, in loops."""
     values = np.unique(column)
     same = [z[i] * z[j] for i in range(z.size) for j in range(i) if column[i] == column[j]]
     near = []
@@ -65,7 +65,7 @@ def test_held_out_rows_decide():
     pool = Pool(Rows(X, y[:, None] / y.std(), np.ones(y.size)))
     found = levels_by_held_out(pool, (), None, Serial(), lambda: False, said.append)
     assert found == (1,) and "; used" in said[0]
-    # few values far apart, of which a number says as much as a name
+    # few values far apart, for which numbers are as good as names
     rng = np.random.default_rng(2)
     x = rng.integers(0, 12, 1500).astype(float)
     y = np.cos(1.5 * x) + 0.1 * rng.normal(size=1500)

@@ -17,7 +17,7 @@ HIDDEN = np.random.default_rng(7).permutation(np.linspace(-1.5, 1.5, 30))  # of 
 
 
 def rows(n=1200, seed=0):
-    """Of each level there are few rows; what it does depends on a hidden number, and x too."""
+    """Few rows per level; its effect depends on a hidden number and on x."""
     rng = np.random.default_rng(seed)
     level = rng.integers(0, HIDDEN.size, n)
     h = HIDDEN[level]
