@@ -31,7 +31,7 @@ class ScaleInputs:
 
     @classmethod
     def of(cls, mean: Array, variance: Array, place: Array, near: Array | None) -> ScaleInputs:
-        """Make inputs from means (n, p) and variances of y, (n,) if outputs share them or (n, p)."""
+        """Make inputs from means (n, p) and variances of y (n,), one for all outputs, or (n, p)."""
         wide = variance[:, None] if variance.ndim == 1 else variance
         log_sd = 0.5 * np.log(np.maximum(wide, 1e-300))
         return cls(np.broadcast_to(log_sd, mean.shape), mean, place, near)
