@@ -1,4 +1,4 @@
-"""Regression problems whose true function is known: generators of ``X, y``.
+"""Generate regression problems ``X, y`` whose true function is known.
 
 Every generator draws the inputs first and the noise second, so that the same ``random_state``
 with ``noise=0`` returns the same inputs with the true function values.
@@ -13,12 +13,12 @@ from sklearn.utils import check_array
 __all__ = ["make_art", "make_robot_arm", "make_sinc", "robot_arm_distance"]
 
 ARM_RANGE = 2 * np.pi / 3  # joints turn by up to ±120°
-ARM_TAPER = 0.9  # each link is this much of the one before; all together reach 1
+ARM_TAPER = 0.9  # length of each link relative to the one before; all together have length 1
 ARM_TARGET = np.array([0.2, 0.1, 0.1])
 
 ART_WEIGHTS = np.array([1.16, 0.63, 0.08, 0.35, -0.70])  # a  Tresp (2000) App. 10.4
 ART_WIDTH = 0.36  # σ
-ART_STREAM = 104  # keeps the centres apart from the rows when both seeds are equal
+ART_STREAM = 104  # makes centres and rows independent when both seeds are equal
 
 
 def robot_arm_distance(X):
@@ -71,7 +71,7 @@ def make_robot_arm(n_samples=40_000, *, n_joints=8, noise=0.005, random_state=No
 
     The angles are uniform between −120° and 120°; the target is the distance of the arm's hand
     from a fixed point (see `robot_arm_distance`) plus Gaussian noise. All joints matter, and
-    they matter together: with eight of them a linear model explains less than a tenth of the
+    they interact: with eight of them a linear model explains less than a tenth of the
     variance, yet the function is smooth wherever the hand is away from the point. At the
     default settings the target has a standard deviation of about 0.18.
 
@@ -125,9 +125,9 @@ def make_art(n_samples=1000, *, n_features=5, noise=0.1, centers_state=0, random
     noise : float, default=0.1
         Standard deviation of the noise.
     centers_state : int, default=0
-        Which function: the seed of the centres. They depend on this number and on
-        `n_features` only, so calls that differ in `n_samples` or `random_state` (training and
-        test data, say) are about the same function.
+        Seed of the centres, and so of the function. They depend on this number and on
+        `n_features` only: calls that differ in `n_samples` or `random_state` (training and
+        test data, say) have the same function.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the inputs and the noise.
 
@@ -163,7 +163,7 @@ def make_art(n_samples=1000, *, n_features=5, noise=0.1, centers_state=0, random
 
 
 def make_sinc(n_samples=200, *, noise=0.1, random_state=None):
-    """One input, one wave: y = sin(x) / x plus Gaussian noise, x uniform in [−10, 10].
+    """One input: y = sin(x) / x plus Gaussian noise, x uniform in [−10, 10].
 
     Parameters
     ----------

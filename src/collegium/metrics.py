@@ -1,8 +1,9 @@
-"""Scores of predictive distributions: is the forecast sharp, and are its error bars true?
+"""Score predictive distributions: are forecasts sharp, and are their error bars right?
 
-Arrays are (n,), which is (n, 1), or (n, p) for p outputs. ``sample_weight`` (n,) weighs the rows:
-2 is the row twice, 0 leaves it out. ``multioutput`` "uniform_average" gives the mean over outputs,
-a float, and "raw_values" an array (p,). Losses are better when smaller, scorers when greater.
+Arrays are (n,), which is (n, 1), or (n, p) for p outputs. ``sample_weight`` (n,) weights the rows:
+weight 2 counts a row twice, 0 not at all. ``multioutput`` "uniform_average" gives the mean over
+outputs, a float, and "raw_values" an array (p,). Losses are better when smaller, scorers when
+greater.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ __all__ = ["PredictiveScorer", "calibration_error", "coverage", "coverage_scorer
 __all__ += ["crps_scorer", "interval_score", "interval_score_scorer", "nlpd", "nlpd_scorer", "pit"]
 
 #: Nodes of an integral over probabilities, ∫₀¹ f(p) dp = Σₖ wₖ f(pₖ): the midpoint rule in v,
-#: p = v²(3 - 2v), denser towards both tails. Of a normal or a t the CRPS is right to 1e-3.
+#: p = v²(3 - 2v), denser towards both tails. The CRPS of a normal or a t is right to 1e-3.
 _V = (np.arange(100) + 0.5) / 100
 PROBABILITIES, SHARES = _V * _V * (3 - 2 * _V), 6 * _V * (1 - _V) / 100
 
@@ -27,8 +28,8 @@ PROBABILITIES, SHARES = _V * _V * (3 - 2 * _V), 6 * _V * (1 - _V) / 100
 def nlpd(y_true, y_mean, y_std, *, sample_weight=None, multioutput="uniform_average"):
     """-log N(y | μ, σ²) = ½ ((y - μ) / σ)² + log σ + ½ log 2π, averaged over the rows.
 
-    The negative log predictive density (Good, 1952, JRSS B 14), in nats. A forecast with σ = 0 is
-    a point: +inf if y is elsewhere, -inf if y is there. One +inf makes the average +inf.
+    The negative log predictive density (Good, 1952, JRSS B 14), in nats. A forecast with σ = 0
+    scores -inf where y = μ and +inf elsewhere. One +inf makes the average +inf.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def crps(y_true, y_mean, y_std, *, sample_weight=None, multioutput="uniform_aver
 def coverage(y_true, lower, upper, *, sample_weight=None, multioutput="uniform_average"):
     """Mean of 1{l ≤ y ≤ u}: the share of the observations inside their intervals.
 
-    It should be near the nominal level, and the intervals short: `interval_score` weighs the two
+    It should be near the nominal level, and the intervals short: `interval_score` combines the two
     (Gneiting, Balabdaoui & Raftery, 2007, JRSS B 69, on calibration and sharpness).
 
     Parameters
@@ -95,8 +96,8 @@ def interval_score(
 ):
     """(u - l) + 2/α (l - y)₊ + 2/α (y - u)₊ with α = 1 - coverage, averaged over the rows.
 
-    Width plus a fine for each miss (Gneiting & Raftery, 2007, JASA 102, sec. 6.2); least in
-    expectation where l and u are the α/2 and 1 - α/2 quantiles of y.
+    Width plus a penalty for each miss (Gneiting & Raftery, 2007, JASA 102, sec. 6.2); smallest
+    in expectation where l and u are the α/2 and 1 - α/2 quantiles of y.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def interval_score(
 
 
 def pit(y_true, y_mean, y_std):
-    """Φ((y - μ) / σ): where in its forecast distribution each observation fell.
+    """Φ((y - μ) / σ): the position of each observation in its forecast distribution.
 
     The probability integral transform, an array of the shape of y_true; uniform on [0, 1] if the
     forecasts are calibrated (Dawid, 1984, JRSS A 147). With σ = 0 it is 0, 1, or ½ where y = μ.
@@ -160,7 +161,7 @@ def _check_level(coverage):
 
 
 def _columns(**arrays):
-    """The arrays, y_true first, as (n, p) floats; a ValueError names the argument at fault."""
+    """Convert the arrays, y_true first, to (n, p) floats; a ValueError names a bad argument."""
     columns = {}
     for name, array in arrays.items():
         try:
@@ -188,7 +189,7 @@ def _gaussian(y_true, y_mean, y_std):
 
 
 def _mean(values, weight):
-    """Σᵢ wᵢ vᵢ / Σᵢ wᵢ over the first axis; w = 0 leaves vᵢ out, and +inf outweighs -inf."""
+    """Σᵢ wᵢ vᵢ / Σᵢ wᵢ over the first axis; w = 0 excludes vᵢ, and +inf outweighs -inf."""
     if weight is not None:
         w = np.asarray(weight, dtype=float)
         if w.shape != values.shape[:1] or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
@@ -200,15 +201,15 @@ def _mean(values, weight):
 
 
 def _average(values, sample_weight, multioutput):
-    """Over the rows of values (n, p), then over the outputs as ``multioutput`` says."""
+    """Average over the rows of values (n, p), then over the outputs by ``multioutput``."""
     if not isinstance(multioutput, str) or multioutput not in ("raw_values", "uniform_average"):
         raise ValueError(f"multioutput must be 'uniform_average' or 'raw_values': {multioutput!r}")
     raw = _mean(values, sample_weight)
     return raw if multioutput == "raw_values" else float(_mean(raw, None))
 
 
-class GaussianForecast:
-    """N(μ, σ²) by ``predict(X, return_std=True)``: of a model that has no density of its own."""
+class NormalForecast:
+    """N(μ, σ²) by ``predict(X, return_std=True)``, for models without a density of their own."""
 
     def __init__(self, model, X, y, **exposure):
         y_mean, y_std = model.predict(X, return_std=True, **exposure)
@@ -225,7 +226,7 @@ class GaussianForecast:
         return self.mean - half, self.mean + half
 
 
-class Own:
+class OwnForecast:
     """The predictive distribution of a model with ``log_density`` and ``quantile``."""
 
     def __init__(self, model, X, y, **exposure):
@@ -247,20 +248,20 @@ class Own:
         return self._quantiles(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
 
     def _quantiles(self, p):
-        """One array (n, p) a probability."""
+        """Return one array (n, p) per probability."""
         return np.moveaxis(np.reshape(self.quantile(p), (*self.y.shape, p.size)), -1, 0)
 
 
 def _forecast(estimator, X, y, **exposure):
-    """What an estimator says of y: a search by its best, a pipeline by its last step."""
+    """Make the forecast of y; a search uses its best estimator, a pipeline its last step."""
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
     last, Xt = estimator, X
     if isinstance(estimator, Pipeline):
         last, Xt = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     if hasattr(last, "log_density") and hasattr(last, "quantile"):
-        return Own(last, Xt, y, **exposure)
-    return GaussianForecast(estimator, X, y, **exposure)
+        return OwnForecast(last, Xt, y, **exposure)
+    return NormalForecast(estimator, X, y, **exposure)
 
 
 def _nlpd_loss(forecast, weight, _):
@@ -287,11 +288,11 @@ def _interval_loss(forecast, weight, level):
 class PredictiveScorer:
     """-loss of an estimator's predictive distribution: a scorer for scikit-learn's ``scoring=``.
 
-    Of an estimator with ``log_density`` and ``quantile``, as all regressors here, the distribution
-    is its own; of others it is the normal with their ``predict(X, return_std=True)``. A fitted
-    search is scored by its ``best_estimator_``, so that nested cross-validation works, and a
-    pipeline by its last step. The CRPS of a distribution of its own is twice the pinball loss of
-    100 quantiles (of a normal and of t, right to 1e-3). For another level of the interval,
+    An estimator with ``log_density`` and ``quantile``, like all regressors here, is scored by its
+    own distribution; others by the normal of ``predict(X, return_std=True)``. A fitted search is
+    scored by its ``best_estimator_``, so that nested cross-validation works, and a pipeline by its
+    last step. The CRPS of an estimator's own distribution is twice the pinball loss of 100
+    quantiles (right to 1e-3 for a normal and a t). For another level of the interval,
     ``dataclasses.replace(coverage_scorer, coverage=0.8)``.
 
     Examples
@@ -304,14 +305,14 @@ class PredictiveScorer:
     """
 
     loss: Callable[..., float]  # (forecast, weight, coverage)
-    coverage: float | None = None  # of the interval, where the loss is one of intervals
+    coverage: float | None = None  # of the interval, for losses of intervals
     weight_request: bool | str | None = None  # metadata routing of sample_weight
-    exposure_request: bool | str | None = None  # and of exposure
+    exposure_request: bool | str | None = None  # metadata routing of exposure
 
     def __call__(self, estimator, X, y, sample_weight=None, exposure=None):
         if is_classifier(estimator):
             raise ValueError(
-                f"{type(estimator).__name__} is a classifier, and this scorer is of regressors: "
+                f"{type(estimator).__name__} is a classifier, and this scorer is for regressors: "
                 "give scoring='neg_log_loss' or 'neg_brier_score'"
             )
         _check_level(self.coverage)
@@ -319,7 +320,7 @@ class PredictiveScorer:
         return -self.loss(_forecast(estimator, X, y, **given), sample_weight, self.coverage)
 
     def set_score_request(self, *, sample_weight=UNCHANGED, exposure=UNCHANGED):
-        """Return a copy that requests them: True, False, None or an alias."""
+        """Return a copy with other requests: True, False, None or an alias."""
         asked = {"weight_request": sample_weight, "exposure_request": exposure}
         return replace(self, **{k: v for k, v in asked.items() if v != UNCHANGED})
 
@@ -329,7 +330,7 @@ class PredictiveScorer:
         request.score.add_request(param="exposure", alias=self.exposure_request)
         return request
 
-    def _accept_sample_weight(self):  # asked by scikit-learn's searches without metadata routing
+    def _accept_sample_weight(self):  # for scikit-learn's searches without metadata routing
         return True
 
 

@@ -1,4 +1,4 @@
-"""The averaged model of few rows: fitted, kept, and asked."""
+"""The averaged model of few rows: fits, predictions, storage."""
 
 import json
 import pickle
@@ -16,7 +16,7 @@ from collegium.numerics import records
 
 
 def rows(n=30, d=2, seed=0):
-    """In units of the user: neither centred nor scaled."""
+    """Rows in the units of the user: neither centred nor scaled."""
     rng = np.random.default_rng(seed)
     X = 50.0 + 7.0 * rng.normal(size=(n, d))
     return X, 300.0 + 20.0 * np.sin((X[:, 0] - 50.0) / 5.0) + 3.0 * rng.normal(size=n)

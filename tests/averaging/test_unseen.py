@@ -23,7 +23,7 @@ def evidence(theta, X, y):
 
 
 def mixture():
-    """Answers for each row by the others under each θ; θ weighed by the evidence of all rows."""
+    """Predictions of each row from the others under each θ, weighted by the evidence of all."""
     X, y = table()
     rest = ~np.eye(y.size, dtype=bool)
     found = [

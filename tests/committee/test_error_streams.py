@@ -8,14 +8,17 @@ import pytest
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.pipeline.stream import errors as errors_stream_fitting
-from collegium.errors.checked import FIRST, KEPT, LOOKED, Checked
+from collegium.errors.checked import Checked
 from collegium.errors.errors import Errors
 from collegium.errors.features import ScaleInputs
 from collegium.errors.scale import ErrorScale
+from collegium.pipeline.stream import errors as errors_stream_fitting
+from collegium.errors.tuning import TUNING
 from collegium.kernels import Matern52
 from collegium.rows.rows import Prediction, Rows
 from estimator_cases import assert_same_state, leaves, state
+
+FIRST, KEPT, LOOKED = TUNING.stream.first, TUNING.stream.kept, TUNING.stream.looked
 
 Z = np.linspace(-2.0, 2.0, 8)[:, None]
 
@@ -88,7 +91,7 @@ def test_a_scale_has_failed_where_the_last_rows_lose_by_it():
     late = replace(own, gain=gain)
     assert gain.mean() > 0.0 and late.failed
     assert not replace(late, learnt_at=400 - LOOKED + 1).failed
-    assert late.anew().rows.w.size == LOOKED and not late.anew().due
+    assert late.restarted().rows.w.size == LOOKED and not late.restarted().due
 
 
 def test_gains_are_those_of_log_densities():

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import collegium
 from collegium import RegressionFilter, kernels
-from collegium.errors.checked import FIRST
+from collegium.errors.tuning import TUNING
 from collegium.filter import UniformBox
 from collegium.filter.arguments import Making
 from collegium.filter.errors import held_out_predictions
@@ -148,7 +148,7 @@ def test_constant_noise_stays_constant_unless_it_must_vary():
     mean, std = model.predict(X[:5], return_std=True)
     assert_allclose(model.log_density(X[:5], y[:5]), norm.logpdf(y[:5], mean, std), rtol=1e-9)
     assert streamed(X, y, "varying").model_.errors is not None
-    few = streamed(X[: FIRST - 20], y[: FIRST - 20], "varying")
+    few = streamed(X[: TUNING.stream.first - 20], y[: TUNING.stream.first - 20], "varying")
     assert few.model_.errors is None
 
 

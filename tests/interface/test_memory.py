@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from collegium import CommitteeRegressor, RegressionFilter, RVCRegressor, kernels
+from collegium import CommitteeRegressor, RegressionFilter, RVCRegressor, kernels, sample_prior
 from collegium.interface.limits import LONGEST, bytes_allowed, seconds_allowed
-from collegium.priors import sample_prior
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

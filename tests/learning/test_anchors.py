@@ -1,5 +1,7 @@
 """Anchors: greedy rules against dense brute force, their gains, and when they stop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,6 +10,7 @@ import reference
 from collegium.kernels import RBF, Linear, Matern32
 from collegium.learning import anchors as selection
 from collegium.learning.anchors import RULES, Stop, measured
+from collegium.learning.tuning import TUNING
 from collegium.numerics.threads import single_threaded
 from collegium.rows.rows import Rows
 
@@ -68,8 +71,8 @@ def test_gains_are_those_of_the_criterion(rule):
 
 @pytest.mark.parametrize("rule", ["sgma", "postapp"])
 def test_each_anchor_is_the_best_of_all_rows_where_all_are_candidates(rule, monkeypatch):
-    monkeypatch.setattr(selection, "CANDIDATES", 60)
-    monkeypatch.setattr(selection, "SHORT_LIST", 60)
+    every = replace(TUNING.anchors, candidates=60, short_list=60)
+    monkeypatch.setattr(selection, "TUNING", replace(TUNING, anchors=every))
     rows = problem()
     found = choose(rule, rows, Stop(6))
     for m in range(6):
@@ -160,7 +163,7 @@ def test_a_gap_stops_it():
     rows = problem(120, p=1)
     everything = choose("postapp", rows, Stop(120))
     few = choose("postapp", rows, Stop(120, gap=0.9))
-    assert 4 <= len(few.Z) < len(everything.Z) and len(few.Z) % selection.PICKS == 0
+    assert 4 <= len(few.Z) < len(everything.Z) and len(few.Z) % TUNING.anchors.picks == 0
 
 
 @pytest.mark.parametrize("rule", GREEDY)

@@ -1,5 +1,7 @@
 """Kernels that reach across all rows are learnt from rows end to end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -9,6 +11,7 @@ from collegium.kernels import RBF, Group, Linear, Matern32, Periodic, Trend
 from collegium.learning import far
 from collegium.learning.far import best_of, end_to_end, reaches_far, starts
 from collegium.learning.optimise import Learnt, Scales
+from collegium.learning.tuning import TUNING
 
 
 @pytest.mark.parametrize("part", [Periodic(), Linear(), Trend(columns=0), RBF() * Periodic()])
@@ -55,8 +58,8 @@ def series(n, seed=0):
 
 @pytest.mark.parametrize("whole", [2500, 150], ids=["all rows", "some and clusters"])
 def test_a_season_on_a_trend_is_forecast(monkeypatch, whole):
-    for name, value in {"FEW": 80, "WHOLE": whole, "SPACED": 90, "CLUSTER": 60}.items():
-        monkeypatch.setattr(far, name, value)
+    fewer = replace(TUNING.far, few=80, whole=whole, spaced=90, cluster=60)
+    monkeypatch.setattr(far, "TUNING", replace(TUNING, far=fewer))
     X, y = series(300)
     kernel = RBF(4.0, 5.0) + RBF(1.0, 10.0) * Periodic()
     model = CommitteeRegressor(kernel, trend="linear", random_state=0).fit(X[:250], y[:250])

@@ -7,15 +7,14 @@ from collegium import kernels
 from collegium.engines import Serial
 from collegium.learning import hyperparameters as learning
 from collegium.learning.effort import Effort
-from collegium.learning.hyperparameters import MORE_AGREEMENT, learn
+from collegium.learning.hyperparameters import learn
 from collegium.learning.neighbour_metric import (
-    COMPARED,
-    NEAREST,
     NeighbourMetric,
     agreement,
     break_ties,
     find_neighbour_metric,
 )
+from collegium.learning.tuning import TUNING
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows
 
@@ -26,7 +25,7 @@ def rng():
 
 
 def days(n, rng, noise=1.0, n_days=60):
-    """A level for each day, in no order, under noise; three more columns say nothing."""
+    """A level for each day, in no order, under noise; three more columns have no effect."""
     X = np.column_stack([rng.integers(n_days, size=n), rng.normal(size=(n, 3))])
     level = rng.normal(size=n_days)[X[:, 0].astype(int)]
     y = level + noise * rng.normal(size=n)
@@ -45,7 +44,7 @@ def test_agreement_is_the_mean_product_with_the_nearest_rows(rng):
     for i in range(50):
         distance = ((S - S[i]) ** 2).sum(axis=1)
         distance[i] = np.inf
-        for j in np.argsort(distance)[:NEAREST]:
+        for j in np.argsort(distance)[: TUNING.metric.nearest]:
             products.append(z[i] * z[j])
     assert agreement(S, y) == pytest.approx(np.mean(products), abs=1e-12)
 
@@ -65,10 +64,11 @@ def test_no_row_is_its_own_neighbour(rng, copies):
 
 
 def test_of_many_rows_some_are_compared(rng):
-    """The others still serve as neighbours."""
-    S = np.r_[np.linspace(0.0, 1.0, COMPARED), np.linspace(0.0, 1.0, COMPARED)][:, None]
-    y = np.r_[np.ones(COMPARED), -np.ones(COMPARED)][:, None]
-    y[:COMPARED:2] *= -1.0
+    """The other rows are still neighbours."""
+    n = TUNING.metric.compared
+    S = np.r_[np.linspace(0.0, 1.0, n), np.linspace(0.0, 1.0, n)][:, None]
+    y = np.r_[np.ones(n), -np.ones(n)][:, None]
+    y[:n:2] *= -1.0
     near = agreement(S + 1e-7 * rng.normal(size=S.shape), y)
     again = agreement(S[::-1] + 1e-7 * rng.normal(size=S.shape), y[::-1])
     assert abs(near - again) > 0.1
@@ -97,7 +97,7 @@ def test_noise_has_no_neighbour_metric(rng):
     X, y = rng.normal(size=(3_000, 5)), rng.standard_t(3, size=(3_000, 1))
     metric = Metric.of(kernels.RBF(), X)
     assert abs(agreement(metric.forward(X), y)) < 0.05
-    assert find_neighbour_metric(metric, X, y).agreement < MORE_AGREEMENT / 2
+    assert find_neighbour_metric(metric, X, y).agreement < TUNING.metric.more_agreement / 2
 
 
 def test_a_search_ends_when_it_has_to(rng):
@@ -150,7 +150,7 @@ def test_learning_finds_dates_that_few_rows_do_not_show(rng):
 
 @pytest.mark.parametrize("columns", [3, 25])
 def test_no_other_metric_is_searched_where_few_rows_show_enough(rng, monkeypatch, columns):
-    """Or in too many columns, whatever the noise."""
+    """Nor in too many columns, whatever the noise."""
     monkeypatch.setattr(learning, "find_neighbour_metric", lambda *given: pytest.fail("looked for"))
     X = rng.normal(size=(600, columns))
     y = np.sin(2.0 * X[:, :1]) + (0.1 if columns == 3 else 2.0) * rng.normal(size=(600, 1))

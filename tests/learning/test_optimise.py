@@ -21,7 +21,7 @@ from collegium.kernels import (
     Sum,
     White,
 )
-from collegium.learning.calibration import USUAL, calibrate, judge, shrunken
+from collegium.learning.calibration import calibrate, judge, shrunken
 from collegium.learning.families import gap_density, near_check, roughest_good
 from collegium.learning.hyperparameters import (
     Effort,
@@ -32,6 +32,7 @@ from collegium.learning.hyperparameters import (
 )
 from collegium.learning.optimise import Prior, Scales, maximise
 from collegium.learning.pool import Pool
+from collegium.learning.tuning import TUNING
 from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
 from collegium.rows.chunk import Chunk
@@ -73,7 +74,7 @@ def test_scales_of_extreme_mixtures_are_positive_and_finite():
 
 
 def assert_metric(kernel, X, expected):
-    """Proportional to what is expected; the widest column has standard deviation one."""
+    """Proportional to those expected; the widest column has standard deviation one."""
     weights = Metric.of(kernel, X).weights
     assert_allclose(weights / weights[0], np.asarray(expected) / expected[0], rtol=1e-12)
     assert_allclose((X * weights).std(axis=0).max(), 1.0, rtol=1e-12)
@@ -484,7 +485,7 @@ def test_two_scales_need_two_kernels_and_one_does_not():
 
 
 def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=1, seed=13):
-    """Rows of unequal signal variance; errors as if noise and scale were what is given."""
+    """Rows of unequal signal variance; errors for a given noise and scale."""
     rng = np.random.default_rng(seed)
     s = 10.0 ** rng.uniform(*signal, n)
     truth = true_scale * (s + noise * true_ratio)
@@ -493,7 +494,7 @@ def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=
 
 
 def density(errors, variance):
-    """Mean negative log density, row by row and output by output."""
+    """Mean negative log density, in a loop over rows and outputs."""
     total = 0.0
     for e, v in zip(errors, variance):
         total += np.mean(0.5 * np.log(2 * np.pi * v) + 0.5 * e**2 / v)
@@ -547,7 +548,7 @@ def test_calibration_never_lowers_the_noise():
 
 
 def test_noise_is_left_alone_where_few_rows_decide():
-    """One surprise in 400 would be less of one with more noise; it is no proof of that."""
+    """One outlier in 400 rows is no evidence for more noise."""
     s = np.repeat([0.01, 1.0], 200)
     errors = np.sqrt(s + 0.04)[:, None] * np.tile([1.0, -1.0], 200)[:, None]
     errors[0] *= 12.0
@@ -580,7 +581,7 @@ def test_a_scale_is_that_which_is_believed():
 
 
 def test_a_scale_is_drawn_towards_one_by_its_error():
-    """Tails so heavy that the mean of 800 squares says nothing; with normal ones it says all."""
+    """Under heavy tails the mean of 800 squares shows nothing; under normal ones it is exact."""
     rng = np.random.default_rng(5)
     heavy = rng.standard_t(2.5, size=(100, 800, 1)) ** 2 / 5.0  # of mean one
     plain, drawn = heavy.mean(axis=(1, 2)), np.array([shrunken(z2) for z2 in heavy])
@@ -588,7 +589,8 @@ def test_a_scale_is_drawn_towards_one_by_its_error():
     assert ((drawn - 1.0) * (plain - 1.0) >= 0.0).all()  # drawn towards one, never beyond
     z2 = 0.5 * rng.normal(size=(800, 1)) ** 2
     error = z2.std() / np.sqrt(800) / z2.mean()  # of the log
-    share = USUAL**2 / (USUAL**2 + error**2)  # posterior mean of a normal with a normal prior
+    usual = TUNING.families.usual
+    share = usual**2 / (usual**2 + error**2)  # posterior mean of a normal with a normal prior
     assert np.log(shrunken(z2)) == pytest.approx(share * np.log(z2.mean()), rel=1e-12)
     assert shrunken(np.ones((5, 1))) == 1.0
 

@@ -1,4 +1,4 @@
-"""Files of earlier releases open, and answer as they did."""
+"""Files of earlier releases open, and predict as they did."""
 
 import json
 import zipfile

@@ -16,8 +16,8 @@ from collegium.modelfile.writing import replacing
 from estimator_cases import committee, queries, rows
 
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-#: Forks a process that saves two models in turn, kills it at some moment, and looks at the file;
-#: so many times.
+#: Repeatedly forks a process that saves two models in turn, kills it at a random moment, and reads
+#: the file.
 KILLS = """
 import itertools, os, random, signal, sys, time
 import collegium
@@ -50,7 +50,7 @@ def two(tmp_path_factory):
 
 
 def killed(two, path, times, seed):
-    """Which of the two models the file was after each kill."""
+    """Say which of the two models the file holds after each kill."""
     code = [sys.executable, "-c", KILLS, *two, path, str(times), str(seed)]
     done = subprocess.run(code, capture_output=True, text=True, env=ENV)
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ def test_three_hundred_killed_saves(two, tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_file(two, tmp_path):
-    """A limit of the size of files is what a full disk is: a write that fails halfway."""
+    """A limit on file size acts like a full disk: a write fails halfway."""
     path, model = tmp_path / "m.clg", collegium.load(two[0])
     old = two[1].read_bytes()
     path.write_bytes(old)
@@ -110,7 +110,7 @@ def test_an_interrupt_leaves_the_old_file(tmp_path):
 
 
 def test_a_folder_without_permission(two, tmp_path):
-    """As another user: the superuser may write anywhere."""
+    """Run as another user: the superuser may write anywhere."""
     locked = tmp_path / "locked"
     locked.mkdir()
     (locked / "m.clg").write_bytes(b"old")

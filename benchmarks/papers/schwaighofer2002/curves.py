@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.papers.experiments import save
 from benchmarks.papers.schwaighofer2002.methods import Data, Hyper, fold, remaining, srm
+from collegium import select_anchors
 from collegium.learning.anchors import measured
-from collegium.selection import select
 
 #: Where nothing is tuned.
 CURVES = Hyper((2.0,), 1.0, 0.05)
@@ -24,7 +24,7 @@ def curves(data: Data, hyper: Hyper, most: int, path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.3))
     for i, rule in enumerate(("random", "sgma", "postapp", "pivoted-cholesky")):
         kernel = hyper.given["kernel"]
-        chosen = select(
+        chosen = select_anchors(
             f.X, f.y, kernel=kernel, noise=hyper.noise, rule=rule, n_anchors=most, random_state=0
         )
         if rule == "postapp":

@@ -64,13 +64,14 @@ def checks(data: Data, setup: Setup, cells: Cells, quick: bool) -> None:
 
 @contextmanager
 def fresh_candidates(number: int):
-    """One anchor from each pool of so many candidates, as published; not for threads."""
-    before = selection.CANDIDATES, selection.PICKS
-    selection.CANDIDATES, selection.PICKS = -(-number // 2), 1
+    """Take one anchor from each pool of `number` candidates, as published; not for threads."""
+    before = selection.TUNING
+    published = replace(before.anchors, candidates=-(-number // 2), picks=1)
+    selection.TUNING = replace(before, anchors=published)
     try:
         yield
     finally:
-        selection.CANDIDATES, selection.PICKS = before
+        selection.TUNING = before
 
 
 def variants(data: Data, setup: Setup, B: int) -> dict[str, list[tuple[str, float]]]:

@@ -39,10 +39,10 @@ class Model:
         return RBF(variance=1.0, length_scale=self.width)
 
     def effective_dof(self, X: Array) -> float:
-        return dof.effective_dof(self.kernel, self.ratio, X)
+        return dof.exact_dof(self.kernel, self.ratio, X)
 
     def rank(self, X: Array) -> int:
-        return dof.numerical_rank(self.kernel, X)
+        return dof.kernel_rank(self.kernel, X)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.harness.data import Array
-from collegium import RegressionFilter, kernels
+from collegium import RegressionFilter, kernels, sample_prior
 from collegium.filter import LinearSplines, UniformBox
-from collegium.priors import sample_prior
 
 #: Sec. 4: x uniform on [−4, 4], Laplace prior, noise standard deviation.
 LOW, HIGH, WIDTH, SIGNAL, NOISE = -4.0, 4.0, 0.5, 1.0, 0.5

@@ -1,4 +1,4 @@
-"""The averaged model of few rows: fitted, kept, and asked."""
+"""Fit the averaged model of few rows, and predict with it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,28 @@ from ..numerics.records import record
 from ..numerics.tiles import by_tiles
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
-from .laplace import laplace
+from .laplace import normal_at
 from .maps import modes
 from .mixture import Mixture
-from .model import Factor, Table, covariance, noise_variance, variances
-from .stacking import log_scores, weights
+from .model import Factor, SmallTable, noise_variance, prior_covariance, prior_variances
+from .stacking import log_scores, model_weights
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Points about each mode of up to MANY rows, and the fewest of up to MOST rows.
-POINTS, FEWEST, MANY, MOST = 16, 4, 300, 600
-#: Rows a column beyond which the fewest points do as well.
-A_COLUMN = 50
-#: Standardised inputs are clipped there: further out every kernel value is zero.
-FARTHEST = 1e100
 
 
 def points_for(n: int, d: int) -> int:
-    """Points about each mode that n rows of d columns deserve; 0 beyond MOST rows: do not average.
+    """Number of points around each mode for n rows of d columns; 0: too many rows to average.
 
-    16 up to 300 rows, falling to 4 at 600; 4 where there are more than fifty rows a column.
+    16 up to 300 rows, falling to 4 at 600; 4 where there are more than fifty rows per column.
     """
-    if n > MOST:
+    t = TUNING
+    if n > t.most_rows:
         return 0
-    if n > A_COLUMN * d:
-        return FEWEST
-    share = min(1.0, (MOST - n) / (MOST - MANY))
-    return 2 * round((FEWEST + (POINTS - FEWEST) * share) / 2)
+    if n > t.per_column * d:
+        return t.fewest
+    share = min(1.0, (t.most_rows - n) / (t.most_rows - t.many))
+    return 2 * round((t.fewest + (t.points - t.fewest) * share) / 2)
 
 
 @record("averaging.averaged/1")
@@ -53,7 +49,7 @@ def points_for(n: int, d: int) -> int:
 class Averaged:
     """Σₖ πₖ GP(θₖ): hyperparameters, their weights and the rows, all standardised.
 
-    Factors are made when something is first asked, and are part of neither file nor pickle.
+    Factors are computed at the first prediction, and are stored in neither file nor pickle.
     """
 
     rows: Rows  # standardised, equal ones merged, sorted by value
@@ -61,8 +57,8 @@ class Averaged:
     targets: Scaling
     theta: Array  # θₖ  (k, 4 + d)
     shares: Array  # πₖ  (k,)
-    models: Array  # weights of τ = 0, 1, 2; of one column of τ = 0 alone
-    evidences: Array  # their log evidence (Laplace), of standardised y
+    models: Array  # weights of τ = 0, 1, 2; with one column of τ = 0 alone
+    evidences: Array  # their log evidence (Laplace), for standardised y
     levels: tuple[int, ...] = ()  # columns of codes, which are not standardised
 
     def __getstate__(self) -> dict[str, Any]:
@@ -70,11 +66,11 @@ class Averaged:
 
     @cached_property
     def factors(self) -> list[Factor]:
-        table = Table(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
+        table = SmallTable(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
         return [table.factor(theta) for theta in self.theta]
 
     def predict(self, X: Array, *, noise: bool = True) -> Mixture:
-        """Of new observations, or of the function without noise, in the units of y."""
+        """Predict new observations, or the function without noise, in the units of y."""
         Xs, unit = self._standardised(X), float(self.targets.scale[0])
 
         def answer(tile: Array) -> tuple[Array, Array]:
@@ -89,17 +85,17 @@ class Averaged:
     def _at(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and variance of f under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = covariance(theta, Xs, self.rows.X, self.levels)
+        Ksf = prior_covariance(theta, Xs, self.rows.X, self.levels)
         V = solve_lower(factor.L, Ksf.T)
-        prior = variances(theta, Xs, self.levels)
+        prior = prior_variances(theta, Xs, self.levels)
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
         return (Ksf @ factor.alpha[:, None])[:, 0], left
 
     def leave_one_out(self) -> Mixture:
-        """Of an observation of each row, given the others; of copies all are left out.
+        """Predict an observation of each row given the others; all copies of a row are left out.
 
-        Rasmussen & Williams eqs 5.10–5.12: without row i, yᵢ − αᵢ/A⁻¹ᵢᵢ is its mean and 1/A⁻¹ᵢᵢ,
-        of which σ²/w is noise, its variance.
+        Rasmussen & Williams eqs 5.10–5.12: without row i, its mean is yᵢ − αᵢ/A⁻¹ᵢᵢ and its
+        variance 1/A⁻¹ᵢᵢ, which includes the noise σ²/w.
         """
         unit, y, w = float(self.targets.scale[0]), self.rows.y[:, 0], self.rows.w
         means, variances = [], []
@@ -118,13 +114,13 @@ class Averaged:
     def sample(
         self, X: Array, count: int, rng: np.random.Generator, *, noise: bool = True
     ) -> Array:
-        """Draws at all queries jointly, each under one θₖ, in the units of y  (q, count)."""
+        """Draw at all queries jointly, each time under one θₖ, in the units of y  (q, count)."""
         Xs, unit = self._standardised(X), float(self.targets.scale[0])
         part = rng.choice(self.shares.size, size=count, p=self.shares)
         draws = np.empty((Xs.shape[0], count))
         for k in np.unique(part):
             mean, cov = self._joint(k, Xs)
-            scale = float(variances(self.theta[k], Xs, self.levels).max(initial=1.0))
+            scale = float(prior_variances(self.theta[k], Xs, self.levels).max(initial=1.0))
             if noise:
                 add_diagonal(cov, noise_variance(self.theta[k]))
             L, _ = cholesky(cov, scale, nugget=JITTERS[0], overwrite=True)
@@ -145,9 +141,9 @@ class Averaged:
     def _joint(self, k: int, Xs: Array) -> tuple[Array, Array]:
         """Mean and covariance of f at all queries under θₖ, standardised."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = covariance(theta, Xs, self.rows.X, self.levels)
+        Ksf = prior_covariance(theta, Xs, self.rows.X, self.levels)
         V = solve_lower(factor.L, Ksf.T)
-        prior = covariance(theta, Xs, levels=self.levels)
+        prior = prior_covariance(theta, Xs, levels=self.levels)
         return Ksf @ factor.alpha, prior - gram(np.ascontiguousarray(V.T))
 
     def _standardised(self, X: Array) -> Array:
@@ -157,9 +153,9 @@ class Averaged:
 def average_rows(
     rows: Rows, learning: Rows, levels: tuple[int, ...] = (), seed: int = 0
 ) -> tuple[Averaged, ...]:
-    """One model an output of rows that are merged and sorted; hyperparameters by the weights of
-    the same rows for learning, answers by their own."""
-    count = points_for(*rows.X.shape) or FEWEST
+    """Fit one model per output to merged and sorted rows; hyperparameters use the weights of
+    `learning`, predictions those of `rows`."""
+    count = points_for(*rows.X.shape) or TUNING.fewest
     found = [
         average(learning.X, y, learning.w, levels, n_points=count, seed=seed) for y in learning.y.T
     ]
@@ -170,25 +166,25 @@ def average(
     X: Array, y: Array, w: Array | None = None, levels: tuple[int, ...] = (), *,
     n_points: int | None = None, seed: int = 0,
 ) -> Averaged:  # fmt: skip
-    """Fit the averaged model to rows X (n, d) and one output y (n,); several: one record each.
+    """Fit the averaged model to rows X (n, d) and one output y (n,).
 
     A weight is a repetition: rows of weight 2 and the same rows given twice make the same model to
-    the last bit, in any order. `n_points` are the points about each mode, by default
+    the last bit, in any order. `n_points` are the points around each mode, by default
     `points_for(n, d)`; with 0 the modes themselves are stacked. `levels`: columns of codes.
     """
     given = Rows(X, y.reshape(-1, 1), np.ones(X.shape[0]) if w is None else w)
     rows, _ = merged(given, None, in_order=False)
-    # of a constant column the scale is its magnitude
+    # the scale of a constant column is its magnitude
     inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
     rows = Rows(standardised(inputs, rows.X, levels), targets.forward(rows.y), rows.w)
-    table = Table(rows.X, rows.y[:, 0], rows.w, levels)
+    table = SmallTable(rows.X, rows.y[:, 0], rows.w, levels)
     count = points_for(*rows.X.shape) if n_points is None else n_points
-    normals = [laplace(table, mode) for mode in modes(table)]
+    normals = [normal_at(table, mode) for mode in modes(table)]
     sets = [
         normal.points(count, np.random.default_rng([seed, i])) for i, normal in enumerate(normals)
     ]
     evidences = np.array([normal.log_evidence for normal in normals])
-    pi = weights([log_scores(table, points) for points in sets], evidences, rows.w)
+    pi = model_weights([log_scores(table, points) for points in sets], evidences, rows.w)
     kept = np.flatnonzero(pi)
     theta = np.concatenate([_with_deltas(sets[i], rows.X.shape[1]) for i in kept])
     shares = np.concatenate([np.full(len(sets[i]), pi[i] / len(sets[i])) for i in kept])
@@ -196,13 +192,13 @@ def average(
 
 
 def _with_deltas(points: Array, d: int) -> Array:
-    """θ with δ = 0 where it has none  (k, 4 + d)."""
+    """Append δ = 0 to θ without δ  (k, 4 + d)."""
     return np.pad(points, [(0, 0), (0, 4 + d - points.shape[1])])
 
 
 def standardised(inputs: Scaling, X: Array, levels: tuple[int, ...] = ()) -> Array:
-    """Numbers as they are to their mean and standard deviation; codes as they are."""
+    """Standardise numbers, clipped where every kernel value is zero; codes stay as they are."""
     with np.errstate(over="ignore"):
-        found = np.clip((X - inputs.centre) / inputs.scale, -FARTHEST, FARTHEST)
+        found = np.clip((X - inputs.centre) / inputs.scale, -TUNING.farthest, TUNING.farthest)
     found[:, list(levels)] = X[:, list(levels)]
     return found

@@ -1,4 +1,4 @@
-"""Points about a mode that stand for the posterior of θ (Laplace's approximation)."""
+"""Points around a mode that represent the posterior of θ (Laplace's approximation)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .maps import Mode
-from .model import Table
+from .model import SmallTable
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Step of the differences, in prior standard deviations.
-STEP = 0.01
-#: Least curvature in any direction; the prior alone has 1.
-LEAST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +18,16 @@ class Normal:
     """θ ~ N(θ̂, SH⁻¹S), S the prior's standard deviations, H = UΛUᵀ the Hessian in their units."""
 
     mode: Mode
-    eigenvalues: Array  # Λ, at least LEAST  (q,)
+    eigenvalues: Array  # Λ, at least `TUNING.curvature`  (q,)
     directions: Array  # U  (q, q)
 
     @property
     def log_evidence(self) -> float:
-        """log p(y) ≈ log p(y | θ̂) − ½‖ẑ‖² − ½ log|H|: what is 2π to the prior is so to θ."""
+        """log p(y) ≈ log p(y | θ̂) − ½‖ẑ‖² − ½ log|H|; all factors 2π cancel."""
         return self.mode.value - 0.5 * float(np.log(self.eigenvalues).sum())
 
     def points(self, count: int, rng: np.random.Generator) -> Array:
-        """count/2 normal draws and their mirror images, within the bounds; of no count the mode
+        """Draw count/2 points and their mirror images, within the bounds; count 0: the mode
         (count, q)."""
         mode = self.mode
         if count == 0:
@@ -41,18 +38,18 @@ class Normal:
         return np.clip(theta, mode.prior.low, mode.prior.high)
 
 
-def laplace(table: Table, mode: Mode) -> Normal:
-    """The normal with the curvature of the log posterior at its mode."""
+def normal_at(table: SmallTable, mode: Mode) -> Normal:
+    """Make the normal with the curvature of the log posterior at its mode."""
     eigenvalues, directions = np.linalg.eigh(hessian(table, mode))
-    return Normal(mode, np.maximum(eigenvalues, LEAST), directions)
+    return Normal(mode, np.maximum(eigenvalues, TUNING.curvature), directions)
 
 
-def hessian(table: Table, mode: Mode) -> Array:
+def hessian(table: SmallTable, mode: Mode) -> Array:
     """−∂² log posterior/∂z², z = (θ − centre)/spread, by differences of gradients  (q, q)."""
-    spread = mode.prior.spread
+    spread, step = mode.prior.spread, TUNING.step
     H = np.empty((spread.size, spread.size))
-    for i, unit in enumerate(STEP * np.diag(spread)):
+    for i, unit in enumerate(step * np.diag(spread)):
         _, above = table.log_posterior(mode.theta + unit, mode.prior)
         _, below = table.log_posterior(mode.theta - unit, mode.prior)
-        H[i] = spread * (below - above) / (2.0 * STEP)
+        H[i] = spread * (below - above) / (2.0 * step)
     return 0.5 * (H + H.T)

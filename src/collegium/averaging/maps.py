@@ -1,4 +1,4 @@
-"""Three posterior modes: one length scale (τ = 0), and length scales that differ little or much."""
+"""Find three posterior modes: one length scale (τ = 0), or ones that differ little or much."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..learning.optimise import Prior
-from .model import LENGTH, NOISE, SHARED, Table, prior
+from .model import LENGTH, NOISE, SHARED, SmallTable, weak_prior
+from .tuning import TUNING
 
 Array = np.ndarray
 #: Prior standard deviations of the δ.
 TAUS = (0.0, 1.0, 2.0)
-#: Bins of a column, in which means of y are compared.
-BINS = 8
-MOST_ITERATIONS = 80
-#: Multiplications, of some 10⁻¹⁰ CPU seconds each, beyond which τ = 0 has to do.
-MOST_WORK = 3e11
-#: L-BFGS stops where a step gains less, in nats a row.
-GAIN = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +26,14 @@ class Mode:
     value: float  # log p(y | θ) − ½‖(θ − centre)/spread‖²
 
 
-def modes(table: Table) -> list[Mode]:
-    """The modes of τ = 0, 1, 2, in this order; of one column, or of very many, τ = 0 alone."""
+def modes(table: SmallTable) -> list[Mode]:
+    """Find the modes of τ = 0, 1, 2, in this order; with one column, or very many, τ = 0 alone."""
     n, d = table.X.shape
-    equal = prior(d, TAUS[0])
+    equal = weak_prior(d, TAUS[0])
     same = climb(table, equal, [equal.centre, rough(equal)])
-    if d == 1 or work(n, d) > MOST_WORK:
+    if d == 1 or work(n, d) > TUNING.most_work:
         return [same]
-    little, much = (prior(d, tau) for tau in TAUS[1:])
+    little, much = (weak_prior(d, tau) for tau in TAUS[1:])
     without = np.concatenate([same.theta, np.zeros(d)])
     unequal = little.centre.copy()
     unequal[SHARED:] = deltas(table)
@@ -48,20 +42,20 @@ def modes(table: Table) -> list[Mode]:
 
 
 def rough(weak: Prior) -> Array:
-    """The centre but for ℓ and σ two prior standard deviations smaller: where rows recur, there
-    may be a higher mode."""
+    """Return the centre, with ℓ and σ smaller by two prior standard deviations: repeated rows may
+    have a higher mode there."""
     theta = weak.centre.copy()
     theta[[LENGTH, NOISE]] -= 2.0 * weak.spread[[LENGTH, NOISE]]
     return theta
 
 
 def work(n: int, d: int) -> float:
-    """Some 200 + 4d evidences with gradient, for the modes and for the curvature at them."""
+    """Estimate the cost of some 200 + 4d evidences with gradient, for modes and curvatures."""
     return (200.0 + 4.0 * d) * float(n) ** 2 * (n + 4.0 * d)
 
 
-def climb(table: Table, weak: Prior, starts: Sequence[Array]) -> Mode:
-    """The highest of the modes that L-BFGS finds from the starts, in units of the prior's sd."""
+def climb(table: SmallTable, weak: Prior, starts: Sequence[Array]) -> Mode:
+    """Return the highest mode that L-BFGS finds from the starts, in units of the prior's sd."""
 
     def negative(z: Array) -> tuple[float, Array]:
         value, gradient = table.log_posterior(weak.centre + weak.spread * z, weak)
@@ -72,7 +66,7 @@ def climb(table: Table, weak: Prior, starts: Sequence[Array]) -> Mode:
         minimize(
             negative, np.clip((theta - weak.centre) / weak.spread, low, high), jac=True,
             method="L-BFGS-B", bounds=list(zip(low, high)),
-            options={"maxiter": MOST_ITERATIONS, "maxcor": 20, "ftol": GAIN},
+            options={"maxiter": TUNING.iterations, "maxcor": 20, "ftol": TUNING.gain},
         )
         for theta in starts
     ]  # fmt: skip
@@ -80,29 +74,30 @@ def climb(table: Table, weak: Prior, starts: Sequence[Array]) -> Mode:
     return Mode(weak, weak.centre + weak.spread * best.x, -float(best.fun) * table.y.size)
 
 
-def deltas(table: Table) -> Array:
-    """δⱼ = −½ log(ηⱼ² + (BINS − 1)/n), less their mean: short where bins of xⱼ tell y apart  (d,).
+def deltas(table: SmallTable) -> Array:
+    """δⱼ = −½ log(ηⱼ² + (b − 1)/n) minus their mean: small where y differs between b bins  (d,).
 
-    By chance alone ηⱼ² is about (BINS − 1)/n.
+    By chance alone ηⱼ² is about (b − 1)/n.
     """
     each = (_ranked(x) if k in table.levels else x for k, x in enumerate(table.X.T))
     ratios = np.array([correlation_ratio(x, table.y, table.w) for x in each])
-    raw = -0.5 * np.log(ratios + (BINS - 1) / table.y.size)
+    raw = -0.5 * np.log(ratios + (TUNING.bins - 1) / table.y.size)
     return raw - raw.mean()
 
 
 def _ranked(codes: Array) -> Array:
-    """The most frequent level first, so that bins hold few of them."""
+    """Number levels by frequency, so that bins hold few of them."""
     _, number, count = np.unique(codes, return_inverse=True, return_counts=True)
     return np.argsort(np.argsort(-count, kind="stable"), kind="stable")[number].astype(float)
 
 
 def correlation_ratio(x: Array, y: Array, w: Array) -> float:
-    """η²: the share of the variance of y that lies between BINS bins of x; equal x share a bin."""
-    edges = np.quantile(x, np.arange(1, BINS) / BINS)
+    """η²: the share of the variance of y that lies between bins of x; equal x share a bin."""
+    bins = TUNING.bins
+    edges = np.quantile(x, np.arange(1, bins) / bins)
     number = np.searchsorted(edges, x, side="left")
-    weight = np.bincount(number, w, BINS)
+    weight = np.bincount(number, w, bins)
     off = y - w @ y / w.sum()
-    between = np.bincount(number, w * off, BINS) ** 2 / np.maximum(weight, 1e-300)
+    between = np.bincount(number, w * off, bins) ** 2 / np.maximum(weight, 1e-300)
     total = float(w @ off**2)
     return float(between.sum()) / total if total > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians: what an averaged model says of each query."""
+"""Mixtures of Gaussians: the predictions of an averaged model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from ..numerics.linalg import LOG_2PI
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Halvings of the bracket of a quantile: as many as there are bits in a double.
-HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,30 +33,30 @@ class Mixture:
         return np.sqrt(self.variance())
 
     def log_density(self, y: Array) -> Array:
-        """log p(y), one y a query  (q,)."""
+        """log p(y), one y per query  (q,)."""
         return logsumexp(self.log_densities(y), b=self.shares, axis=1)
 
     def log_densities(self, y: Array) -> Array:
-        """log N(y; mₖ, vₖ), one y a query  (q, k)."""
+        """log N(y; mₖ, vₖ), one y per query  (q, k)."""
         z2 = (y[:, None] - self.means) ** 2 / self.variances
         return -0.5 * (z2 + np.log(self.variances) + LOG_2PI)
 
     def cdf(self, y: Array) -> Array:
-        """P(Y ≤ y), one y a query  (q,)."""
+        """P(Y ≤ y), one y per query  (q,)."""
         return ndtr((y[:, None] - self.means) / np.sqrt(self.variances)) @ self.shares
 
     def quantile(self, p: float) -> Array:
-        """y with P(Y ≤ y) = p, by bisection between the least and the largest of the parts' own."""
+        """y with P(Y ≤ y) = p, by bisection between the extreme quantiles of the parts."""
         own = self.means + np.sqrt(self.variances) * ndtri(p)
         low, high = own.min(axis=1), own.max(axis=1)
-        for _ in range(HALVINGS):
+        for _ in range(TUNING.halvings):
             middle = 0.5 * (low + high)
             below = self.cdf(middle) < p
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return 0.5 * (low + high)
 
     def sample(self, count: int, rng: np.random.Generator) -> Array:
-        """Draws of each query, independent of the others  (q, count)."""
+        """Draw at each query, independently of the others  (q, count)."""
         part = rng.choice(self.shares.size, size=count, p=self.shares)
         z = rng.standard_normal((self.means.shape[0], count))
         return self.means[:, part] + np.sqrt(self.variances[:, part]) * z

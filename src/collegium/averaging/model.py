@@ -1,7 +1,7 @@
 """The model of few rows: its kernel, weak priors, and the evidence with its gradient.
 
 θ = (log ℓ, log s_f, log σ, log s_l, δ₁ … δ_d); without the δ there is one length scale for all
-columns. X and y are standardised; columns of codes of levels (`levels`) are as they are.
+columns. X and y are standardised; columns of codes of levels (`levels`) are not.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from ..numerics.linalg import (
     log_det,
     solve_posdef,
 )
+from .tuning import TUNING
 
 Array = np.ndarray
 #: Positions of columns of codes.
 Levels = tuple[int, ...]
-#: Places of log ℓ, log s_f, log σ and log s_l in θ; from SHARED on the δ of the columns.
+#: Positions of log ℓ, log s_f, log σ and log s_l in θ; from SHARED on the δ of the columns.
 LENGTH, SIGNAL, NOISE, SLOPE, SHARED = range(5)
-#: Inputs count up to so many standard deviations in the linear term: else it runs away outside.
-CLIP = 2.5
-#: Least and largest log σ.
+#: Smallest and largest log σ.
 NOISE_RANGE = (-6.0, 1.0)
-#: Prior standard deviations from the centre within which other parameters stay.
+#: Bounds of the other parameters, in prior standard deviations from the centre.
 REACH = 6.0
 
 
-def prior(d: int, tau: float) -> Prior:
+def weak_prior(d: int, tau: float) -> Prior:
     """log ℓ ~ N(½ log d + .7, 1), log s_f ~ N(0, 1), log σ ~ N(−1.5, 1.5²) within [−6, 1],
     log s_l ~ N(−1, 1.5²), δⱼ ~ N(0, τ²); τ = 0: no δ."""
     own = d if tau else 0
@@ -57,8 +56,8 @@ def smooth(theta: Array, levels: Levels = ()) -> Matern52:
 
 
 def clipped(X: Array, levels: Levels = ()) -> Array:
-    """c(x): numbers clipped to ±CLIP, 0 in place of codes."""
-    found = np.clip(X, -CLIP, CLIP)
+    """c(x): numbers clipped, so that the linear term is bounded outside; 0 in place of codes."""
+    found = np.clip(X, -TUNING.clip, TUNING.clip)
     found[:, list(levels)] = 0.0
     return found
 
@@ -71,7 +70,7 @@ def linear(X: Array, Z: Array, levels: Levels = ()) -> Array:
     return found / X.shape[1]
 
 
-def covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
+def prior_covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
     """k(x, z) = s_f² Matérn 5/2 + s_l² linear(x, z) + 1, without noise  (n, m)."""
     K = smooth(theta, levels).value(X, Z)
     K += np.exp(2.0 * theta[SLOPE]) * linear(X, X if Z is None else Z, levels)
@@ -79,7 +78,7 @@ def covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = 
     return K
 
 
-def variances(theta: Array, X: Array, levels: Levels = ()) -> Array:
+def prior_variances(theta: Array, X: Array, levels: Levels = ()) -> Array:
     """k(x, x)  (n,)."""
     squares = (clipped(X, levels) ** 2).mean(axis=1) + len(levels) / X.shape[1]
     return np.exp(2.0 * theta[SIGNAL]) + np.exp(2.0 * theta[SLOPE]) * squares + 1.0
@@ -99,17 +98,17 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Standardised rows, and what all evaluations share."""
+class SmallTable:
+    """Standardised rows, and the term that all evaluations share."""
 
     X: Array  # (n, d)
     y: Array  # (n,)
-    w: Array  # how often each row counts  (n,)
+    w: Array  # number of copies of each row  (n,)
     levels: Levels = ()
 
     @cached_property
     def gram(self) -> Array:
-        """The linear term without its variance  (n, n)."""
+        """Linear term without its variance  (n, n)."""
         return linear(self.X, self.X, self.levels)
 
     def factor(self, theta: Array) -> Factor:
@@ -135,7 +134,7 @@ class Table:
         A_bar += np.multiply.outer(0.5 * found.alpha, found.alpha)
         diagonal = A_bar.diagonal().copy()
         variance_bar, *length_bars = smooth(theta, self.levels).vjp(self.X, None, A_bar)
-        # the lower triangle stands for both: entries off the diagonal count twice
+        # the lower triangle represents both: entries off the diagonal count twice
         twice = 2.0 * np.vdot(np.tril(A_bar, -1), self.gram) + diagonal @ self.gram.diagonal()
         gradient = np.empty_like(theta)
         gradient[LENGTH] = sum(length_bars)

@@ -1,4 +1,4 @@
-"""Predicts outputs by averaged models, one each, as predictors of committees do."""
+"""Predict outputs by averaged models, one per output, with the methods of other predictors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class AveragedPredictor:
-    """Means (q, p) and variances (q, p) of f, and the mixtures that they are moments of."""
+    """Predicts means (q, p) and variances (q, p) of f, the moments of mixtures."""
 
     outputs: tuple[Averaged, ...]
 
     @classmethod
     def of(cls, outputs: tuple[Averaged, ...]) -> AveragedPredictor:
-        """What it caches is not kept in the records given."""
+        """Copy the records, so that factors are cached in the copies."""
         return cls(tuple(replace(one) for one in outputs))
 
     def mixtures(self, X: Array, *, noise: bool) -> list[Mixture]:
-        """Of observations or of functions, one an output."""
+        """Predict observations or functions, one mixture per output."""
         return [one.predict(X, noise=noise) for one in self.outputs]
 
     def predict(self, X: Array, engine: Any = None) -> Prediction:
@@ -37,12 +37,12 @@ class AveragedPredictor:
         return self.predict(X).mean
 
     def joint(self, X: Array, engine: Any = None) -> tuple[Prediction, Array]:
-        """The same, and covariances  (q, q, p)."""
+        """Predict moments and covariances  (q, q, p)."""
         found = self.predict(X)
         return found, np.stack([one.covariance(X, noise=False) for one in self.outputs], axis=-1)
 
     def prepare(self, engine: Any) -> int:
-        """As that of committees; there are no cells."""
+        """Prepare nothing: there are no cells."""
         return 0
 
     def noises(self) -> Array:
@@ -50,8 +50,8 @@ class AveragedPredictor:
         return np.array([one.noise() for one in self.outputs])
 
     def leave_one_out(self) -> tuple[Prediction, Array, Array]:
-        """Moments of f at each row given the others, its y as one that hyperparameters have not
-        seen either (`as_unseen`), and the log density of that  (n, p)."""
+        """Predict f at each row given the others; also y as if hyperparameters had not seen it
+        (`as_unseen`), and its log density  (n, p)."""
         found = [one.leave_one_out() for one in self.outputs]
         targets = [one.targets.mean(one.rows.y)[:, 0] for one in self.outputs]
         unseen = [as_unseen(one, y) for one, y in zip(found, targets)]

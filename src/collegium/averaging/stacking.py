@@ -1,4 +1,4 @@
-"""Weights of models by the density that each gives to rows it has not seen."""
+"""Weight models by the density that each gives to rows that were left out."""
 
 from __future__ import annotations
 
@@ -8,25 +8,21 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..numerics.linalg import LOG_2PI, inverse_posdef
-from .model import Table, noise_variance
+from .model import SmallTable, noise_variance
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that count as if shared out before any was seen, and the shares of τ = 0, 1, 2.
-PSEUDO_ROWS, SHARES = 10.0, (0.5, 0.25, 0.25)
-#: A model whose evidence is so many nats below the best is left out.
-FAR_BELOW = 20.0
-MOST_ROUNDS, TOLERANCE = 1_000, 1e-6
 
 
-def left_out(table: Table, theta: Array) -> Array:
+def leave_one_out_densities(table: SmallTable, theta: Array) -> Array:
     """log p(yᵢ | the other rows, θ)  (n,).
 
-    Rasmussen & Williams eqs 5.10–5.12: without row i, yᵢ − αᵢ/A⁻¹ᵢᵢ is its mean and 1/A⁻¹ᵢᵢ its
-    variance. Of a row that was seen w > 1 times one copy is left out, and the others tell f.
+    Rasmussen & Williams eqs 5.10–5.12: without row i, its mean is yᵢ − αᵢ/A⁻¹ᵢᵢ and its variance
+    1/A⁻¹ᵢᵢ. For a row with w > 1 copies one copy is left out, and the others inform f.
     """
     found, noise = table.factor(theta), noise_variance(theta)
     precision = inverse_posdef(found.L).diagonal()
-    off = found.alpha / precision  # yᵢ less its mean, all copies left out
+    off = found.alpha / precision  # yᵢ minus its mean, all copies left out
     variance = np.maximum(1.0 / precision - noise / table.w, 0.0)  # of f
     others = np.maximum(table.w - 1.0, 0.0)
     shrink = noise / (noise + others * variance)
@@ -34,34 +30,34 @@ def left_out(table: Table, theta: Array) -> Array:
     return -0.5 * ((shrink * off) ** 2 / spread + np.log(spread) + LOG_2PI)
 
 
-def log_scores(table: Table, points: Array) -> Array:
-    """log of the density of each row left out, averaged over the points of a model  (n,)."""
-    each = np.stack([left_out(table, theta) for theta in points])
+def log_scores(table: SmallTable, points: Array) -> Array:
+    """log of the leave-one-out density of each row, averaged over the points of a model  (n,)."""
+    each = np.stack([leave_one_out_densities(table, theta) for theta in points])
     return logsumexp(each, axis=0) - np.log(len(points))
 
 
 def stack(scores: Array, w: Array, prior: Array) -> Array:
-    """The π that maximise Σᵢ wᵢ log Σₘ πₘpₘᵢ + Σₘ aₘ log πₘ, by EM; scores are log p  (m,).
+    """Maximise Σᵢ wᵢ log Σₘ πₘpₘᵢ + Σₘ aₘ log πₘ over π by EM; scores are log p  (m,).
 
-    π may be read as the posterior mode under a Dirichlet prior with parameters 1 + a.
+    π is the posterior mode under a Dirichlet prior with parameters 1 + a.
     """
     pi = prior / prior.sum()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(TUNING.rounds):
         joint = np.log(pi)[:, None] + scores
         taken = np.exp(joint - logsumexp(joint, axis=0))  # p(model | row)  (m, n)
         new = taken @ w + prior
         new /= new.sum()
         change, pi = np.abs(new - pi).max(), new
-        if change < TOLERANCE:
+        if change < TUNING.tolerance:
             break
     return pi
 
 
-def weights(scores: Sequence[Array], evidences: Array, w: Array) -> Array:
-    """Weight of each model, zero of those FAR_BELOW the best evidence  (m,)."""
-    kept = evidences >= evidences.max() - FAR_BELOW
+def model_weights(scores: Sequence[Array], evidences: Array, w: Array) -> Array:
+    """Weight each model; zero where the evidence is far below the best  (m,)."""
+    kept = evidences >= evidences.max() - TUNING.far_below
     pi = np.zeros(len(scores))
-    own = np.array(SHARES[: len(scores)])[kept]
-    own *= PSEUDO_ROWS / own.sum()
+    own = np.array(TUNING.shares[: len(scores)])[kept]
+    own *= TUNING.pseudo_rows / own.sum()
     pi[kept] = stack(np.stack([one for one, k in zip(scores, kept) if k]), w, own)
     return pi

@@ -1,4 +1,4 @@
-"""Rows as if hyperparameters had not seen them: what errors at new rows will be."""
+"""Errors of training rows as if hyperparameters had not seen them: like those of new rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ Array = np.ndarray
 
 
 def shares_without(mixture: Mixture, y: Array) -> Array:
-    """Shares of the parts without row i, of which the mixture has the answers of the others (n, k).
+    """p(θ | y without yᵢ) ∝ p(θ | y) / p(yᵢ | the others, θ), as shares of the parts  (n, k).
 
-    p(θ | y without yᵢ) ∝ p(θ | y) / p(yᵢ | the others, θ) (Gelfand, Dey and Chang 1992): θ that
-    suit yᵢ were chosen by it too. No factor is above √k of their mean (Ionides 2008): few points
-    stand for all θ.
+    Gelfand, Dey and Chang (1992); row i of the mixture is predicted from the other rows. Factors
+    are cut at √k times their mean (Ionides 2008), because few points represent all θ.
     """
     log_factors = -mixture.log_densities(y)
     factors = np.exp(log_factors - log_factors.max(axis=1, keepdims=True))
@@ -25,9 +24,9 @@ def shares_without(mixture: Mixture, y: Array) -> Array:
 
 
 def as_unseen(mixture: Mixture, y: Array) -> tuple[Array, Array]:
-    """y moved to y′, and log p(y′)  (n,): (y′ − m)/s = (y − mᵢ)/sᵢ.
+    """Move y to y′ with (y′ − m)/s = (y − mᵢ)/sᵢ, and compute log p(y′)  (n,).
 
-    m and s are the mean and standard deviation of the mixture, mᵢ and sᵢ those by the shares
+    m and s are the mean and standard deviation of the mixture, mᵢ and sᵢ those with the shares
     without yᵢ. These depend on y, so that a scale could read the error from them; m and s do not,
     and are like those of new rows.
     """

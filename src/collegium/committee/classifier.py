@@ -72,7 +72,7 @@ class CommitteeClassifier(Classifier):
     chunk_size : int or "auto"
         Rows in a chunk.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
-        Their number, themselves, or `collegium.Select(rule, m)`; see `collegium.selection`.
+        Their number, themselves, or `collegium.Select(rule, m)`; see `collegium.select_anchors`.
     n_local : int or "auto", default="auto"
         Rows next to a query that correct what the anchors say, 100 by default. 0: none, and no
         row is kept.

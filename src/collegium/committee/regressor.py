@@ -67,7 +67,7 @@ class CommitteeRegressor(Regressor):
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
         Anchors shared by all chunks: their number, themselves, or `collegium.Select(rule, m)` for
-        another rule than k-means (see `collegium.selection`). "auto": twice the effective degrees
+        another rule than k-means (see `select_anchors`). "auto": twice the effective degrees
         of freedom of the rows, between 20 and 200 (500 where n_local=0) and not above a tenth of
         the rows.
     noise : {"auto", "constant", "varying"}, float or array of p, default="auto"

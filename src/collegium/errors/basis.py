@@ -16,29 +16,23 @@ from ..numerics.records import record
 from ..rows.distinct import first_of_equals
 from ..rows.partition import evenly_spaced
 from .features import ScaleInputs, Standard
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Points of a grid, most anchors among places, prior standard deviation of c₀.
-GRID, PLACES, LEVEL = 12, 120, 2.0
-#: Which of log sd, m, q have a linear term; means and standard deviations of log variances.
+#: Which of log sd, m, q have a linear term.
 STRAIGHT = (True, False, True)
-CENTRES, SPREADS = (np.log(0.3), np.log(0.3), -1.2), (1.5, 1.5, 1.0)
-#: The same of the log variance of f₃ and of log c, its length in median distances.
-PLACE, STRETCH = (np.log(0.5), 1.5), (np.log(0.5), 1.0)
-#: Iterations of k-means; rows whose distances are measured.
-ROUNDS, PAIRS = 25, 1000
 LINE = RBF(1.0, 1.0)
 
 
 def clusters(S: Array, most: int) -> Array:
-    """At most so many places by k-means, the same in any order of the rows  (m, d)."""
+    """Find at most `most` centres by k-means, the same in any order of the rows  (m, d)."""
     first, where = first_of_equals(S)
     points, count = S[first], np.bincount(where).astype(float)
     if points.shape[0] <= most:
         return points
     rng = np.random.default_rng(0)
     centres = points[np.sort(rng.choice(points.shape[0], most, replace=False))]
-    for _ in range(ROUNDS):
+    for _ in range(TUNING.basis.rounds):
         _, own = cKDTree(centres).query(points)
         size = np.bincount(own, count, most)
         sums = [np.bincount(own, count * column, most) for column in points.T]
@@ -51,8 +45,8 @@ def clusters(S: Array, most: int) -> Array:
 
 
 def median_distance(S: Array) -> float:
-    """Of pairs of rows; their mean where most are zero, one where all are."""
-    found = pdist(S[evenly_spaced(S.shape[0], PAIRS)])
+    """Median distance of pairs of rows; the mean where most are zero, one where all are."""
+    found = pdist(S[evenly_spaced(S.shape[0], TUNING.basis.pairs)])
     for value in (np.median(found), found.mean()) if found.size else ():
         if value > 0.0:
             return float(value)
@@ -66,15 +60,15 @@ class ScaleFunction:
 
     standard: Standard
     constant: float
-    slopes: Array  # of log sd, m and, where it is known, q  (k,)
-    grids: Array  # (k, GRID)
-    bends: Array  # (k, GRID)
+    slopes: Array  # of log sd, m and, if known, q  (k,)
+    grids: Array  # (k, grid)
+    bends: Array  # (k, grid)
     Z: Array  # (m, d)
     length: float
     weights: Array  # (m,)
 
     def __call__(self, inputs: ScaleInputs, output: int) -> Array:
-        """g of one output  (n,); q is taken to be usual where no rows are known."""
+        """g of one output  (n,); without rows nearby, q is set to its mean."""
         lines = inputs.lines(output)
         unknown = self.standard.centre[lines.shape[1] :]
         lines = np.hstack([lines, np.broadcast_to(unknown, (lines.shape[0], unknown.size))])
@@ -90,7 +84,8 @@ class ScaleFunction:
 class ScaleBasis:
     """B(θ) (n, m) at held-out rows, g = Bw with w ~ N(0, I).
 
-    θ = log variances of f₁, f₂ and, where q is known, f₄; log variance of f₃; log c.
+    θ = log variances of f₁, f₂ and, if q is known, f₄; log variance of f₃; log of its length in
+    median distances.
     """
 
     standard: Standard
@@ -108,18 +103,18 @@ class ScaleBasis:
         for t, low, high, straight in zip(
             standard.forward(raw).T, standard.low, standard.high, STRAIGHT
         ):
-            grid = Anchors.at(LINE, np.linspace(low, high, GRID)[:, None])
+            grid = Anchors.at(LINE, np.linspace(low, high, TUNING.basis.grid)[:, None])
             V = grid.design(t[:, None])
             grids.append(grid)
             lines.append(np.vstack([V, t]).T if straight else V.T)
-        Z, unit = clusters(inputs.place, PLACES), median_distance(inputs.place)
+        Z, unit = clusters(inputs.place, TUNING.basis.places), median_distance(inputs.place)
         return cls(standard, tuple(lines), tuple(grids), inputs.place, Z, unit)
 
     @property
     def prior(self) -> Array:
         """Means and standard deviations of θ  (q, 2)."""
-        k = len(self.lines)
-        return np.array([*zip(CENTRES[:k], SPREADS[:k]), PLACE, STRETCH])
+        k, t = len(self.lines), TUNING.priors
+        return np.array([*zip(t.centres[:k], t.spreads[:k]), t.place, t.stretch])
 
     def _places(self, theta: Array) -> Anchors:
         kernel = Matern32(float(np.exp(theta[-2])), float(np.exp(theta[-1])) * self.unit)
@@ -129,7 +124,7 @@ class ScaleBasis:
         """B  (n, m)."""
         parts = [np.exp(0.5 * v) * line for v, line in zip(theta, self.lines)]
         places = self._places(theta).design(self.S).T
-        return np.hstack([np.full((self.S.shape[0], 1), LEVEL), *parts, places])
+        return np.hstack([np.full((self.S.shape[0], 1), TUNING.basis.level), *parts, places])
 
     def design_vjp(self, theta: Array, B: Array, B_bar: Array) -> Array:
         """Σ B̄ ∂B/∂θ  (q,)."""
@@ -143,16 +138,16 @@ class ScaleBasis:
         return theta_bar
 
     def function(self, theta: Array, w: Array) -> ScaleFunction:
-        """g at any row, from the weights."""
-        slopes, bends, start = [], [], 1
+        """Make g for any row from the weights."""
+        slopes, bends, start, size = [], [], 1, TUNING.basis.grid
         for v, line, grid in zip(theta, self.lines, self.grids):
             own = np.exp(0.5 * v) * w[start : start + line.shape[1]]
-            bends.append(grid.expansion(own[:GRID, None]).weights[:, 0])
-            slopes.append(own[GRID] if own.size > GRID else 0.0)
+            bends.append(grid.expansion(own[:size, None]).weights[:, 0])
+            slopes.append(own[size] if own.size > size else 0.0)
             start += line.shape[1]
         weights = np.exp(theta[-2]) * self._places(theta).expansion(w[start:, None]).weights[:, 0]
         return ScaleFunction(
-            self.standard, float(LEVEL * w[0]), np.array(slopes),
+            self.standard, float(TUNING.basis.level * w[0]), np.array(slopes),
             np.array([grid.Z[:, 0] for grid in self.grids]), np.array(bends),
             self.Z, float(np.exp(theta[-1])) * self.unit, weights,
         )  # fmt: skip

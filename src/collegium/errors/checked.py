@@ -1,4 +1,4 @@
-"""Rows of a stream that were predicted before they were learnt from: what its errors are."""
+"""Learn the errors of a stream from rows that were predicted before they were learnt from."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ from ..rows.rows import Prediction, Rows
 from .errors import Errors
 from .features import ScaleInputs
 from .scale import resolution
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that are kept, the last; a scale is learnt anew once so many have come since, or as many as
-#: had come before, and not from fewer than FIRST.
-KEPT, FIRST = 1000, 200
-#: A scale is given up where the last LOOKED rows have lost by it, by more than ERRORS standard
-#: errors of their mean gain.
-LOOKED, ERRORS = 50, 3.0
 
 
 @record("scale.checked/1")
@@ -36,9 +31,9 @@ class Checked:
     rows: Rows
     mean: Array  # m  (n, p)
     log_sd: Array  # of y  (n, p)
-    gain: Array  # of log density by the scale there was  (n,)
-    seen: int  # rows so far, those no longer kept included
-    learnt_at: int  # how many there were when a scale was last learnt
+    gain: Array  # in log density by the scale at that time  (n,)
+    seen: int  # rows so far, including those no longer kept
+    learnt_at: int  # rows so far when a scale was last learnt
 
     @classmethod
     def start(cls, d: int, p: int) -> Checked:
@@ -47,51 +42,52 @@ class Checked:
 
     @classmethod
     def of(cls, rows: Rows, at: ScaleInputs) -> Checked:
-        """Held-out rows that a scale was just learnt from."""
+        """Start from held-out rows that a scale was just learnt from."""
         none = cls.start(rows.X.shape[1], rows.y.shape[1])
         return none._with(rows, at, np.zeros(rows.w.size)).learnt()
 
     def add(self, rows: Rows, at: ScaleInputs, errors: Errors | None) -> Checked:
-        """After further rows, predicted by what the scale depends on there."""
+        """Add rows with their predictions, and their gain by the present scale."""
         gain = np.zeros(rows.w.size) if errors is None else errors.gains(at, rows.y)
         return self._with(rows, at, gain)
 
     def answered(self, found: Prediction, noise: float) -> Checked:
-        """With other predictions of the same rows, whose scale is to be learnt."""
+        """Replace the predictions of the same rows; their scale is due to be learnt."""
         at = ScaleInputs.of(found.mean, found.variance + noise, self.rows.X, None)
         return replace(self, mean=at.mean, log_sd=np.array(at.log_sd), learnt_at=0)
 
     def with_variance(self, variance: Array) -> Checked:
-        """The same predictions with other variances of y, (n,), whose scale is to be learnt."""
+        """Replace the variances of y (n,); their scale is due to be learnt."""
         at = ScaleInputs.of(self.mean, variance, self.rows.X, None)
         return replace(self, log_sd=np.array(at.log_sd), learnt_at=0)
 
     def without(self, rows: Rows) -> Checked:
-        """Without these rows."""
+        """Remove these rows."""
         return self._take(self.rows.not_in(rows))
 
     @property
     def due(self) -> bool:
-        """Whether to learn a scale anew."""
-        fresh = self.seen - self.learnt_at
-        return self.rows.w.size >= FIRST and fresh >= min(self.learnt_at, KEPT)
+        """Whether to relearn the scale."""
+        fresh, t = self.seen - self.learnt_at, TUNING.stream
+        return self.rows.w.size >= t.first and fresh >= min(self.learnt_at, t.kept)
 
     @property
     def failed(self) -> bool:
-        """Whether the scale is worse than none: for the last rows, or for all since it is there."""
+        """Whether the scale is worse than none: for the last rows, or all since it was learnt."""
         fresh = self.gain[max(self.gain.size - (self.seen - self.learnt_at), 0) :]
-        return fresh.size >= LOOKED and (_lost(fresh) or _lost(fresh[-LOOKED:]))
+        last = TUNING.stream.looked
+        return fresh.size >= last and (_lost(fresh) or _lost(fresh[-last:]))
 
-    def anew(self) -> Checked:
-        """From the last rows alone: those before were of another time."""
-        own = self._take(slice(-LOOKED, None))
+    def restarted(self) -> Checked:
+        """Keep the last rows only: earlier ones had other errors."""
+        own = self._take(slice(-TUNING.stream.looked, None))
         return replace(own, seen=own.rows.w.size, learnt_at=0)
 
     def learnt(self) -> Checked:
         return replace(self, learnt_at=self.seen)
 
     def errors(self, kernel: Kernel, *, always: bool, say: Callable[[str], None]) -> Errors | None:
-        """The errors of these predictions; None where their scale is not worth having."""
+        """Learn the errors of these predictions; None where a scale does not pay."""
         rows, metric = self.rows, Metric.of(kernel, self.rows.X)
         at = ScaleInputs(self.log_sd, self.mean, metric.forward(rows.X), None)
         steps = resolution(rows.y)
@@ -105,7 +101,7 @@ class Checked:
             np.concatenate([self.gain, gain]),
             self.seen + rows.w.size,
             self.learnt_at,
-        )._take(slice(-KEPT, None))
+        )._take(slice(-TUNING.stream.kept, None))
 
     def _take(self, index: Array | slice) -> Checked:
         return replace(
@@ -115,8 +111,8 @@ class Checked:
 
 
 def with_checked_errors(model: Any, *, always: bool, say: Callable[[str], None]) -> Any:
-    """A model with `kernel`, `errors` and `checked`, with the errors at the rows checked where it
-    is time to learn their scale."""
+    """Relearn the errors of a model (`kernel`, `errors`, `checked`) where its checked rows are
+    due."""
     model = without_failed_errors(model, say)
     own = model.checked
     if not own.due:
@@ -126,13 +122,13 @@ def with_checked_errors(model: Any, *, always: bool, say: Callable[[str], None])
 
 
 def without_failed_errors(model: Any, say: Callable[[str], None]) -> Any:
-    """Without a scale that rows checked since are worse for than for none."""
+    """Drop a scale that the rows checked since have lost by."""
     own = model.checked
     if own is None or model.errors is None or not own.failed:
         return model
     say("the scale of errors no longer holds")
-    return replace(model, errors=None, checked=own.anew())
+    return replace(model, errors=None, checked=own.restarted())
 
 
 def _lost(gain: Array) -> bool:
-    return float(gain.mean()) < -ERRORS * float(gain.std()) / np.sqrt(gain.size)
+    return float(gain.mean()) < -TUNING.stream.errors * float(gain.std()) / np.sqrt(gain.size)

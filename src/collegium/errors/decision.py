@@ -1,4 +1,4 @@
-"""Whether held-out rows are better for a varying scale, and standard deviations that go with it."""
+"""Decide whether held-out rows gain by a scale, and calibrate the standard deviations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.records import record
-from .density import log_density, squared
+from .density import log_t_density, squared
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Gains of a row above this count as this; the mean gain has to exceed LEAST and ERRORS of its
-#: standard errors, of fewer than FEW rows more of these: they are skewed, and the function that
-#: was fitted has many ways to be wrong between rows.
-MOST, LEAST, ERRORS = 2.0, 0.005, 2.0
-FEW, MORE_ERRORS = 300.0, 3.0
-#: Values of ρ that are tried.
+#: Candidates for ρ.
 SHARES = np.geomspace(1e-4, 1.0, 81)
 
 
@@ -30,30 +26,31 @@ class Gain:
 
     @classmethod
     def of(cls, new: Array, old: Array, weight: Array) -> Gain:
-        """Of min(log p_new − log p_old, MOST), so that a few rows do not decide."""
-        each, share = np.minimum(new - old, MOST), weight / weight.sum()
+        """Average min(log p_new − log p_old, 2), cut so that a few rows do not decide."""
+        each, share = np.minimum(new - old, TUNING.decision.most), weight / weight.sum()
         mean = float(share @ each)
         error = float(np.sqrt(share**2 @ (each - mean) ** 2))
         return cls(mean, error, 1.0 / float(share @ share))
 
     @property
     def enough(self) -> bool:
-        errors = ERRORS if self.rows >= FEW else MORE_ERRORS
-        return self.mean > max(LEAST, errors * self.error)
+        t = TUNING.decision
+        errors = t.errors if self.rows >= t.few else t.more_errors
+        return self.mean > max(t.least, errors * self.error)
 
 
 def calibrated(z: Array, g: Array, weight: Array, *, always: bool = False) -> tuple[float, float]:
-    """κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
+    """Find κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
 
-    For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ). Both are one, the variance
-    as it was, where held-out rows do not gain enough, unless it is to be so `always`.
+    For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ). Both are one, which leaves
+    the variance as it was, where held-out rows do not gain enough and `always` is false.
     """
     share = weight / weight.sum()
     factors = np.exp(g)[:, None] * (1.0 - SHARES) + SHARES  # (n, 81)
     kappa = np.maximum(share @ (z[:, None] ** 2 / factors), 1e-300)
     best = int(np.argmin(np.log(kappa) + share @ np.log(factors)))
     g_new = np.log(kappa[best] * factors[:, best])
-    new, old = (log_density(squared(z, at), at, np.inf) for at in (g_new, np.zeros_like(g)))
+    new, old = (log_t_density(squared(z, at), at, np.inf) for at in (g_new, np.zeros_like(g)))
     if not (always or Gain.of(new, old, weight).enough):
         return 1.0, 1.0
     return float(kappa[best]), float(SHARES[best])

@@ -1,4 +1,4 @@
-"""Degrees of freedom and level of the scale, by rows that the weights were not learnt from."""
+"""Learn degrees of freedom and level of the scale by cross-fitting."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from .density import log_density, nu_slope, slope, squared
-from .fitting import Learnt, find_mode
+from .density import log_t_density, nu_slope, slope, squared
+from .fitting import LearntScale, find_mode
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Parts of the rows; least ν, so that the mean exists; offset at most.
-FOLDS, LEAST, FARTHEST = 5, 1.05, 10.0
-#: ν to begin with, where nothing is known of it.
-START = 6.0
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """g of every row from the other folds, offset included, and ν."""
+    """g of every row by the other folds, with the offset added, and ν."""
 
     g: Array  # (n,)
     offset: float
@@ -27,26 +24,26 @@ class CrossFit:
 
     def log_density(self, z: Array) -> Array:
         """log t_ν(z; 0, e^(g/2))  (n,)."""
-        return log_density(squared(z, self.g), self.g, self.nu)
+        return log_t_density(squared(z, self.g), self.g, self.nu)
 
 
 def folds(n: int) -> Array:
-    """The fold of each of n rows, a fixed random one  (n,)."""
-    return np.random.default_rng(0).permutation(n) % FOLDS
+    """Assign each of n rows to a random fold, the same in every call  (n,)."""
+    return np.random.default_rng(0).permutation(n) % TUNING.search.folds
 
 
 def most_degrees(weight: Array) -> float:
-    """√(3n): what n rows cannot tell from the normal.
+    """√(3n): the ν that n rows cannot distinguish from the normal.
 
-    Normal rows lose ¾/ν² each by t_ν with the best scale, as ν grows: a quarter of a nat in all.
+    For large ν normal rows lose ¾/ν² each by t_ν with the best scale: a quarter of a nat in all.
     """
     return float(np.sqrt(3.0 * weight.sum() ** 2 / (weight @ weight)))
 
 
-def cross_fitted(learnt: Learnt, z: Array, weight: Array) -> Array:
-    """g of each fold by weights of the other folds, at the same hyperparameters  (n,)."""
+def cross_fitted(learnt: LearntScale, z: Array, weight: Array) -> Array:
+    """Compute g of each fold with weights of the other folds, at the same hyperparameters  (n,)."""
     g, fold = np.empty(z.size), folds(z.size)
-    for k in range(FOLDS):
+    for k in range(TUNING.search.folds):
         own, rest = fold == k, fold != k
         mode = find_mode(learnt.B[rest], z[rest], weight[rest], learnt.nu, learnt.mode.w)
         g[own] = learnt.B[own] @ mode.w
@@ -54,38 +51,40 @@ def cross_fitted(learnt: Learnt, z: Array, weight: Array) -> Array:
 
 
 def level_and_degrees(z: Array, g: Array, weight: Array, nu: float) -> tuple[float, float]:
-    """Offset b and ν of largest Σ ω log t_ν(z; 0, e^((g + b)/2)), from the ν given; ν is between
-    LEAST and `most_degrees`."""
-    total, most = float(weight.sum()), max(most_degrees(weight), 1.5 * LEAST)
+    """Maximise Σ ω log t_ν(z; 0, e^((g + b)/2)) over the offset b and ν, which is at most
+    `most_degrees`, starting from the given ν."""
+    t = TUNING.search
+    total, most = float(weight.sum()), max(most_degrees(weight), 1.5 * t.least_degrees)
 
     def negative(at: Array) -> tuple[float, Array]:
         b, nu = at[0], float(np.exp(at[1]))
         zeta = squared(z, g + b)
-        value = float(weight @ log_density(zeta, g + b, nu))
+        value = float(weight @ log_t_density(zeta, g + b, nu))
         slopes = weight @ slope(zeta, nu), nu * (weight @ nu_slope(zeta, nu))
         return -value / total, -np.array(slopes) / total
 
-    bounds = [(-FARTHEST, FARTHEST), (np.log(LEAST), np.log(most))]
-    start = np.array([0.0, np.log(np.clip(nu, 1.1 * LEAST, 0.8 * most))])
+    bounds = [(-t.farthest, t.farthest), (np.log(t.least_degrees), np.log(most))]
+    start = np.array([0.0, np.log(np.clip(nu, 1.1 * t.least_degrees, 0.8 * most))])
     options = {"ftol": 1e-12, "gtol": 1e-8, "maxiter": 200}
     found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return float(found.x[0]), float(np.exp(found.x[1]))
 
 
-def cross_fit(learnt: Learnt, z: Array, weight: Array, least: Array) -> CrossFit:
-    """Level and degrees of freedom on cross-fitted g, which is not below `least` (n,)."""
+def cross_fit(learnt: LearntScale, z: Array, weight: Array, least: Array) -> CrossFit:
+    """Learn level and degrees of freedom on cross-fitted g, which is at least `least` (n,)."""
     g = np.maximum(cross_fitted(learnt, z, weight), least)
     offset, nu = level_and_degrees(z, g, weight, learnt.nu)
     return CrossFit(np.maximum(g + offset, least), offset, nu)
 
 
 def cross_fit_constant(z: Array, weight: Array, least: Array) -> CrossFit:
-    """The same of a scale that does not vary: the level of each fold by the other folds; ν, and
-    the level for new rows, by all."""
+    """Cross-fit a constant scale: the level of each fold by the other folds; ν, and the level for
+    new rows, by all."""
     zero, fold, g = np.zeros(z.size), folds(z.size), np.empty(z.size)
-    offset, nu = level_and_degrees(z, zero, weight, START)
-    for k in range(FOLDS):
+    start = TUNING.search.first_degrees
+    offset, nu = level_and_degrees(z, zero, weight, start)
+    for k in range(TUNING.search.folds):
         own, rest = fold == k, fold != k
-        b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], START)
+        b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], start)
         g[own] = np.maximum(b, least[own])
     return CrossFit(g, offset, nu)

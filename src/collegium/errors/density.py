@@ -1,4 +1,4 @@
-"""Student's t with a location and a scale for every row; ν = ∞ is the normal."""
+"""Student's t with a location and a scale per row; ν = ∞ is the normal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln, ndtr, ndtri, stdtr, stdtrit
 from ..numerics.linalg import LOG_2PI
 
 Array = np.ndarray
-#: Squared standardised errors are told apart up to here, so that nothing overflows.
+#: Larger squared standardised errors are cut to this, so that nothing overflows.
 LARGEST = 1e200
 
 
@@ -20,7 +20,7 @@ def squared(z: Array, g: Array | float) -> Array:
         return np.exp(np.minimum(2.0 * np.log(np.abs(z)) - g, np.log(LARGEST)))
 
 
-def log_density(zeta: Array, g: Array | float, nu: float) -> Array:
+def log_t_density(zeta: Array, g: Array | float, nu: float) -> Array:
     """log t_ν(z; 0, e^(g/2)), ζ = z²e^(−g)."""
     if np.isinf(nu):
         return -0.5 * (LOG_2PI + g + zeta)
@@ -62,7 +62,7 @@ class Margins:
     def log_density(self, y: Array) -> Array:
         """log p(y)  (n, p)."""
         zeta = squared(self._standard(y), 0.0)
-        each = [log_density(zeta[:, k], 0.0, nu) for k, nu in enumerate(self.nu)]
+        each = [log_t_density(zeta[:, k], 0.0, nu) for k, nu in enumerate(self.nu)]
         return np.stack(each, axis=1) - np.log(self.scale)
 
     def cdf(self, y: Array) -> Array:
@@ -77,17 +77,17 @@ class Margins:
         return np.where(np.isinf(self.nu), t, -ndtri(below) * np.sign(t))
 
     def quantile(self, probability: Array | float) -> Array:
-        """The value that y falls below with this probability  (n, p)."""
+        """Quantile of y at this probability  (n, p)."""
         u = np.broadcast_to(ndtri(probability), self.scale.shape)
         return self.from_normal(u)
 
     def from_normal(self, u: Array) -> Array:
-        """y with the normal score u: correlated u make a Gaussian copula of y."""
+        """Compute y from its normal score u: correlated u make a Gaussian copula of y."""
         tail = -stdtrit(self._finite(), ndtr(-np.abs(u))) * np.sign(u)
         return self.location + self.scale * np.where(np.isinf(self.nu), u, tail)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent draws  (count, n, p)."""
+        """Draw independently  (count, n, p)."""
         return self.from_normal(rng.standard_normal((count, *self.scale.shape)))
 
     def _finite(self) -> Array:

@@ -1,4 +1,4 @@
-"""The errors of a fitted model: their scale, and the metric in which rows are near."""
+"""Keep the errors of a fitted model: their scale, and the metric in which rows are near."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling
-from .decision import MOST
 from .features import Neighbours, ScaleInputs
-from .scale import NATS, ErrorScale
+from .scale import ErrorScale
+from .tuning import TUNING
 
 Array = np.ndarray
 
@@ -22,7 +22,7 @@ Array = np.ndarray
 @record("scale.errors/1")
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The scale of y − m, as a model keeps it; targets in units where y has variance one."""
+    """The scale of y − m; targets are in units where y has variance one."""
 
     scale: ErrorScale
     metric: Metric
@@ -31,30 +31,31 @@ class Errors:
     def learn(
         cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array,
         before: Array | None = None, *, always: bool, say: Callable[[str], None],
-        nats: float = NATS,
+        nats: float = TUNING.decision.nats,
     ) -> Errors | None:  # fmt: skip
-        """From held-out rows; None where their scale is not worth having: `ErrorScale.learn`."""
+        """Learn from held-out rows by `ErrorScale.learn`; None where a scale does not pay."""
         scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always, nats=nats)
         gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
-            "own" + (", which is not worth it" if scale.normal else "")
+            "own" + (", which is not enough" if scale.normal else "")
         )
         return None if scale.normal else cls(scale, metric)
 
     def moved(self, before: Scaling, after: Scaling) -> Errors:
-        """The same errors, of targets that are scaled otherwise."""
+        """Express the errors for targets with another scaling."""
         shift = (before.centre - after.centre) / after.scale
         return replace(self, scale=self.scale.moved(before.scale / after.scale, shift))
 
     def gains(self, at: ScaleInputs, y: Array) -> Array:
-        """log p(y) beyond that of N(m, sd²), within ±MOST, averaged over outputs  (n,)."""
+        """Gain of log p(y) over N(m, sd²), cut at ±2, averaged over outputs  (n,)."""
         normal = ErrorScale.identity(y.shape[1]).predictive(at).log_density(y)
         each = self.scale.predictive(at).log_density(y) - normal
-        return np.clip(each, -MOST, MOST).mean(axis=1)
+        most = TUNING.decision.most
+        return np.clip(each, -most, most).mean(axis=1)
 
     def neighbours(self, rows: Rows | None) -> Neighbours | None:
-        """Of rows that a model kept; None where the scale does not ask for them."""
+        """Index the rows that a model keeps; None where the scale does not use them."""
         if rows is None or not self.scale.needs_near:
             return None
         return neighbours(self.metric, rows)
@@ -70,9 +71,9 @@ def inputs_at(
     metric: Metric, near: Any, X: Array, found: Prediction, noise: Array | float,
     own: Array | None = None,
 ) -> ScaleInputs:  # fmt: skip
-    """What g depends on at queries, of which f is N(found.mean, found.variance).
+    """Compute the inputs of g at queries, where f is N(found.mean, found.variance).
 
-    `own`: the numbers of the queries among the rows that `near` has, where they are some of them.
+    `own`: the row numbers of the queries in `near`, if the queries are among its rows.
     """
     place = metric.forward(X)
     q = None if near is None else near.log_error(place, found.mean, own)
@@ -81,12 +82,12 @@ def inputs_at(
 
 @dataclass(frozen=True, eq=False)
 class ErrorPredictor:
-    """A predictor of f that also knows the errors of y around it."""
+    """Predicts f, and the errors of y around it."""
 
     own: Any  # a predictor
     errors: Errors
-    near: Any  # `Neighbours`, or who finds these elsewhere; None: the scale does not ask for them
-    noise: Array | float  # one number, or one an output
+    near: Any  # `Neighbours` or the like; None: the scale does not use them
+    noise: Array | float  # one number, or one per output
 
     @classmethod
     def of(
@@ -95,7 +96,7 @@ class ErrorPredictor:
         return cls(own, errors, errors.neighbours(rows), noise)
 
     def at(self, level: str) -> Any:
-        """A predictor of something else than y, whose errors are not these."""
+        """Return the predictor of another level, without these errors."""
         return self.own.at(level)
 
     def mean(self, X: Array, engine: Any) -> Array:
@@ -105,7 +106,7 @@ class ErrorPredictor:
         return self.own.predict(X, engine)
 
     def prepare(self, engine: Any) -> int:
-        """Make what answers need before they are asked for; see `CellPredictor`."""
+        """Prepare predictions in advance; see `CellPredictor`."""
         return self.own.prepare(engine)
 
     def with_weights(self) -> Any:

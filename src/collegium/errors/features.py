@@ -1,4 +1,4 @@
-"""What the scale of an error may depend on: predicted sd and mean, place, and nearby errors."""
+"""Inputs of the scale of an error: predicted sd and mean, place, and nearby errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from scipy.spatial import cKDTree
 from ..numerics.records import record
 from ..rows.nearest import nearest
 from ..rows.partition import distinct
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Training rows around a query whose errors are averaged, and what is added before the log.
-NEAREST, LEAST = 20, 1e-6
-#: The least spreads of log sd, of m in units of sd, and of q that count.
-LEAST_SPREADS = (0.05, 0.01, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +31,14 @@ class ScaleInputs:
 
     @classmethod
     def of(cls, mean: Array, variance: Array, place: Array, near: Array | None) -> ScaleInputs:
-        """From means (n, p) and variances of y, (n,) where outputs share them, or (n, p)."""
+        """Make inputs from means (n, p) and variances of y (n,), one for all outputs, or (n, p)."""
         wide = variance[:, None] if variance.ndim == 1 else variance
         log_sd = 0.5 * np.log(np.maximum(wide, 1e-300))
         return cls(np.broadcast_to(log_sd, mean.shape), mean, place, near)
 
     @classmethod
     def joined(cls, parts: Sequence[ScaleInputs]) -> ScaleInputs:
-        """Of several sets of rows."""
+        """Concatenate several sets of rows."""
         near = [part.near for part in parts if part.near is not None]
         return cls(
             np.concatenate([part.log_sd for part in parts]),
@@ -51,7 +48,7 @@ class ScaleInputs:
         )
 
     def lines(self, output: int) -> Array:
-        """log sd, m and, where it is known, q of one output  (n, 2 or 3)."""
+        """log sd, m and, if known, q of one output  (n, 2 or 3)."""
         parts = [self.log_sd, self.mean] + ([] if self.near is None else [self.near])
         return np.stack([part[:, output] for part in parts], axis=1)
 
@@ -67,23 +64,23 @@ class Standard:
 
     centre: Array  # (k,)
     spread: Array  # (k,)
-    low: Array  # least t  (k,)
+    low: Array  # smallest t  (k,)
     high: Array  # (k,)
 
     @classmethod
     def of(cls, lines: Array, weight: Array) -> Standard:
-        """From lines at held-out rows, log sd the first of them; what varies less than
-        LEAST_SPREADS does not tell rows apart."""
+        """Standardise lines at held-out rows, log sd the first of them; smaller spreads than
+        `TUNING.basis.least_spreads` do not count."""
         centre = np.average(lines, axis=0, weights=weight)
         spread = np.sqrt(np.average((lines - centre) ** 2, axis=0, weights=weight))
-        least = np.array(LEAST_SPREADS[: lines.shape[1]])
+        least = np.array(TUNING.basis.least_spreads[: lines.shape[1]])
         least[1] *= np.exp(centre[0])
         spread = np.maximum(spread, np.maximum(least, 1e-300))
         t = (lines - centre) / spread
         return cls(centre, spread, t.min(axis=0), t.max(axis=0))
 
     def moved(self, ratio: float, shift: float) -> Standard:
-        """Where targets are ratio·y + shift of what they were: log sd, m and q move with them."""
+        """Adapt to targets ratio·y + shift: log sd, m and q move with them."""
         k = self.centre.size
         add = np.array([np.log(ratio), shift, 2.0 * np.log(ratio)])[:k]
         times = np.array([1.0, ratio, 1.0])[:k]
@@ -95,16 +92,16 @@ class Standard:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Training rows around queries, equal places as one; the same in any order of the rows.
+    """Training rows around queries, equal places merged; the same in any order of the rows.
 
-    A row counts by its weight over the mean weight.
+    A row counts as its weight over the mean weight.
     """
 
     tree: cKDTree  # of distinct places
     count: Array  # of rows at each  (u,)
     mean: Array  # of their targets  (u, p)
     scatter: Array  # mean squared deviation from that  (u, p)
-    where: Array  # the place of every row  (n,)
+    where: Array  # index of the place of every row  (n,)
     y: Array  # (n, p)
     w: Array  # (n,)
 
@@ -125,11 +122,12 @@ class Neighbours:
         return cls(cKDTree(S), count, mean, scatter, where, y, w)
 
     def log_error(self, place: Array, mean: Array, own: Array | None = None) -> Array:
-        """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p).
+        """q = log(mean of (yⱼ − m)² over the 20 nearest rows + 10⁻⁶)  (n, p).
 
         With `own`, numbers of training rows, query i is row own[i], which is left out.
         """
-        k = min(NEAREST + (own is not None), self.count.size)
+        size = TUNING.basis.nearest
+        k = min(size + (own is not None), self.count.size)
         index = nearest(self.tree, place, k)
         count, centre, scatter = self.count[index], self.mean[index], self.scatter[index]
         if own is not None:
@@ -139,14 +137,14 @@ class Neighbours:
             count[mine], centre[mine], scatter[mine] = _without(
                 count[mine], centre[mine], scatter[mine], w, y
             )
-        share = np.clip(NEAREST - (np.cumsum(count, axis=1) - count), 0.0, count)[:, :, None]
+        share = np.clip(size - (np.cumsum(count, axis=1) - count), 0.0, count)[:, :, None]
         squares = scatter + (centre - mean[:, None, :]) ** 2
         total = np.maximum(share.sum(axis=1), 1e-300)
-        return np.log((share * squares).sum(axis=1) / total + LEAST)
+        return np.log((share * squares).sum(axis=1) / total + TUNING.basis.least_error)
 
 
 def _without(count: Array, mean: Array, scatter: Array, w: Array, y: Array):
-    """Count, mean and mean squared deviation without one row of each place."""
+    """Remove one row of each place from count, mean and mean squared deviation."""
     left = np.where(count - w <= 1e-9 * count, 0.0, count - w)
     safe = np.where(left > 0.0, left, 1.0)[:, None]
     before, own = count[:, None], w[:, None]

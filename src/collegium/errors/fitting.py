@@ -1,4 +1,4 @@
-"""Weights of the basis by Fisher scoring, its hyperparameters by the Laplace evidence.
+"""Learn the weights of the basis by Fisher scoring, its hyperparameters by Laplace evidence.
 
 With r = ∂ log p(z | g)/∂g and the expected curvature a = ½ν/(ν + 3) of a row,
 
@@ -17,21 +17,15 @@ from scipy.optimize import minimize
 
 from ..numerics import linalg
 from .basis import ScaleBasis
-from .density import bend, log_density, nu_slope, slope, squared
+from .density import bend, log_t_density, nu_slope, slope, squared
+from .tuning import TUNING
 
 Array = np.ndarray
-#: ν = LEAST_NU + e^η, with the mean and standard deviation of η.
-LEAST_NU, NU = 1.2, (np.log(6.0), 1.5)
-#: Steps of scoring, of which so many with one matrix; halvings of a step; and the squared length
-#: of a step at the mode.
-STEPS, EACH, HALVINGS, SMALL = 150, 25, 30, 1e-18
-#: Iterations of L-BFGS, and bounds in prior standard deviations.
-ITERATIONS, WIDEST = 20, 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Mode:
-    """The mode of the weights, and what is needed at it."""
+class ScaleMode:
+    """The mode of the weights, and its log joint density and precision."""
 
     w: Array  # (m,)
     g: Array  # Bw  (n,)
@@ -40,22 +34,22 @@ class Mode:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ScaleEvidence:
     """Log evidence and log prior of (θ, η), their gradient, and the mode."""
 
     value: float
     gradient: Array  # (q + 1,)
-    mode: Mode
+    mode: ScaleMode
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """Hyperparameters with their mode."""
+class LearntScale:
+    """Hyperparameters, and the mode of the weights at them."""
 
     theta: Array  # (q,)
     nu: float
     B: Array  # (n, m)
-    mode: Mode
+    mode: ScaleMode
 
 
 def curvature(nu: float) -> float:
@@ -69,27 +63,30 @@ def precision_factor(B: Array, curvatures: Array) -> Array:
     return linalg.cholesky(linalg.add_diagonal(A, 1.0), 1.0, overwrite=True)[0]
 
 
-def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None = None) -> Mode:
-    """The weights of largest posterior density; it is log-concave, so there is one mode.
+def find_mode(
+    B: Array, z: Array, weight: Array, nu: float, start: Array | None = None
+) -> ScaleMode:
+    """Find the weights of largest posterior density, which is log-concave: there is one mode.
 
     Where the expected curvature is far from the observed one (outliers, and ν large), steps with
     the latter follow.
     """
+    t = TUNING.search
     L = expected = precision_factor(B, weight * curvature(nu))
 
     def joint(w: Array) -> tuple[float, Array, Array]:
         g = B @ w
         zeta = squared(z, g)
-        return float(weight @ log_density(zeta, g, nu)) - 0.5 * float(w @ w), g, zeta
+        return float(weight @ log_t_density(zeta, g, nu)) - 0.5 * float(w @ w), g, zeta
 
     w = np.zeros(B.shape[1]) if start is None else start
     value, g, zeta = joint(w)
-    for i in range(STEPS):
-        if i and i % EACH == 0:
+    for i in range(t.steps):
+        if i and i % t.each == 0:
             L = precision_factor(B, weight * bend(zeta, nu))
         gradient = B.T @ (weight * slope(zeta, nu)) - w
         step = linalg.solve_posdef(L, gradient)
-        for _ in range(HALVINGS):
+        for _ in range(t.halvings):
             new_value, new_g, new_zeta = joint(w + step)
             if new_value >= value - 1e-13 * abs(value):
                 break
@@ -97,16 +94,17 @@ def find_mode(B: Array, z: Array, weight: Array, nu: float, start: Array | None 
         else:
             break
         w, value, g, zeta = w + step, new_value, new_g, new_zeta
-        if step @ step <= SMALL * (1.0 + w @ w):
+        if step @ step <= t.small * (1.0 + w @ w):
             break
-    return Mode(w, g, value, expected)
+    return ScaleMode(w, g, value, expected)
 
 
-def evidence(
+def scale_evidence(
     basis: ScaleBasis, z: Array, weight: Array, parameters: Array, start: Array | None = None
-) -> Evidence:
-    """Of (θ, η), with adjoints: ℓ gives B̄ = rwᵀ, −½ log|A| gives B̄ = −a ΩBA⁻¹."""
-    theta, nu = parameters[:-1], LEAST_NU + np.exp(parameters[-1])
+) -> ScaleEvidence:
+    """Evidence of (θ, η), with adjoints: ℓ gives B̄ = rwᵀ, −½ log|A| gives B̄ = −a ΩBA⁻¹."""
+    least = TUNING.priors.least_nu
+    theta, nu = parameters[:-1], least + np.exp(parameters[-1])
     B, a = basis.design(theta), curvature(nu)
     mode = find_mode(B, z, weight, nu, start)
     zeta = squared(z, mode.g)
@@ -115,36 +113,37 @@ def evidence(
     B_bar = np.outer(weight * slope(zeta, nu), mode.w) - a * spread
     a_bar = -0.5 * float(np.vdot(spread, B))  # −½ tr(A⁻¹BᵀΩB)
     nu_bar = float(weight @ nu_slope(zeta, nu)) + a_bar * 1.5 / (nu + 3.0) ** 2
-    gradient = np.append(basis.design_vjp(theta, B, B_bar), nu_bar * (nu - LEAST_NU))
-    centre, sd = prior(basis)
+    gradient = np.append(basis.design_vjp(theta, B, B_bar), nu_bar * (nu - least))
+    centre, sd = scale_prior(basis)
     away = (parameters - centre) / sd
     value = mode.log_joint - 0.5 * linalg.log_det(mode.factor) - 0.5 * float(away @ away)
-    return Evidence(value, gradient - away / sd, mode)
+    return ScaleEvidence(value, gradient - away / sd, mode)
 
 
-def prior(basis: ScaleBasis) -> tuple[Array, Array]:
+def scale_prior(basis: ScaleBasis) -> tuple[Array, Array]:
     """Means and standard deviations of (θ, η)."""
-    centre, sd = np.vstack([basis.prior, NU]).T
+    centre, sd = np.vstack([basis.prior, TUNING.priors.eta]).T
     return centre, sd
 
 
-def learn(basis: ScaleBasis, z: Array, weight: Array) -> Learnt:
-    """Hyperparameters of largest evidence, from the prior's mean; weights at their mode."""
-    centre, sd = prior(basis)
-    best: list[Evidence] = []
+def learn_scale(basis: ScaleBasis, z: Array, weight: Array) -> LearntScale:
+    """Maximise the evidence from the prior's mean; weights are at their mode."""
+    t = TUNING.priors
+    centre, sd = scale_prior(basis)
+    best: list[ScaleEvidence] = []
 
     def negative(parameters: Array) -> tuple[float, Array]:
         start = best[0].mode.w if best else None
-        found = evidence(basis, z, weight, parameters, start)
+        found = scale_evidence(basis, z, weight, parameters, start)
         if not best or found.value > best[0].value:
             best[:] = [found]
         return -found.value / z.size, -found.gradient / z.size
 
-    bounds = list(zip(centre - WIDEST * sd, centre + WIDEST * sd))
+    bounds = list(zip(centre - t.widest * sd, centre + t.widest * sd))
     result = minimize(
         negative, centre, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": ITERATIONS, "ftol": 1e-6},
+        options={"maxiter": TUNING.search.iterations, "ftol": 1e-6},
     )  # fmt: skip
-    theta, nu = result.x[:-1], float(LEAST_NU + np.exp(result.x[-1]))
+    theta, nu = result.x[:-1], float(t.least_nu + np.exp(result.x[-1]))
     B = basis.design(theta)
-    return Learnt(theta, nu, B, find_mode(B, z, weight, nu, best[0].mode.w))
+    return LearntScale(theta, nu, B, find_mode(B, z, weight, nu, best[0].mode.w))

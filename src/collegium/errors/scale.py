@@ -1,4 +1,4 @@
-"""The scale of the error as a fitted model keeps it: one for every output."""
+"""The scale of errors as a fitted model keeps it, one per output."""
 
 from __future__ import annotations
 
@@ -10,38 +10,24 @@ from ..numerics.records import record
 from .basis import ScaleBasis, ScaleFunction
 from .decision import Gain, calibrated
 from .degrees import cross_fit, cross_fit_constant
-from .density import Margins, log_density
+from .density import Margins, log_t_density
 from .features import ScaleInputs
-from .fitting import learn
+from .fitting import learn_scale
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Fewer held-out rows, (Σw)²/Σw², say nothing about a varying scale.
-FEWEST = 20
-#: Gain of all held-out rows in log density, none cut, by which a constant scale with heavy tails is
-#: taken too; of 750 sets of 60 to 1,000 Gaussian errors one was above it. And of few rows,
-#: which may not show how heavy tails are: it is taken unless they clearly lose.
-NATS, FEW_NATS = 5.0, -1.0
-#: Of the log of a standard deviation beyond those of held-out rows.
-FADES = 0.5
-#: Share of rows whose value another has, from which on y counts as discrete; the share of gaps
-#: between values that may be smaller than its resolution.
-TIED, ODD = 0.5, 0.1
-#: A scale is not below this share of the standard deviation, so that densities are bounded.
-FINEST = 1e-4
-#: The share of errors that show whether y is rounded: of a uniform rest, .45Δ are above it.
-MOST = 0.9
 
 
 @record("scale.output/1")
 @dataclass(frozen=True, eq=False)
 class OutputScale:
-    """(y − m)/sd ~ t_ν(0, e^(g/2)) of one output; without g, N(0, 1)."""
+    """(y − m)/sd ~ t_ν(0, e^(g/2)) for one output; N(0, 1) without g."""
 
     function: ScaleFunction | None  # g; None: `level` everywhere
     nu: float
     kappa: float  # variance of y: κ sd² ((1 − ρ)e^g + ρ)
     rho: float
-    least: float  # floor of the scale of y
+    least: float  # smallest scale of y
     gain: Gain  # of held-out rows, whether it was enough or not
     level: float = 0.0
 
@@ -52,28 +38,29 @@ class OutputScale:
     @classmethod
     def learn(
         cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float,
-        before: Array | None = None, *, always: bool = False, nats: float = NATS,
+        before: Array | None = None, *, always: bool = False, nats: float = TUNING.decision.nats,
     ) -> OutputScale:  # fmt: skip
-        """From held-out rows: errors y − m of one output (n,), weights with mean one.
+        """Learn from held-out rows: errors y − m of one output (n,), weights with mean one.
 
-        Where y has steps of Δ, squared errors are e² + Δ²/12: what they are without rounding.
-        A scale that varies is taken if held-out rows gain enough by it, else a constant one with
-        heavy tails if they gain enough by that; `before`: the log densities that they have to gain
-        over, by default of N(0, sd²). `always`: whatever they gain; `nats`: see NATS.
+        Where y has steps of Δ, squared errors are e² + Δ²/12: their size without rounding. A
+        varying scale is used if held-out rows gain enough by it, else a constant one with heavy
+        tails if they gain enough by that; `before`: the log densities that they are compared
+        with, by default those of N(0, sd²). `always`: use it whatever they gain; `nats`: total
+        gain that is enough for a constant scale.
         """
         log_sd, least = inputs.log_sd[:, output], floor(resolution, errors)
         bound, z = _least(log_sd, least), errors * np.exp(-log_sd)
         blurred = np.hypot(z, np.exp(0.5 * bound))
         basis = ScaleBasis.of(inputs, output, weight)
-        learnt = learn(basis, blurred, weight)
+        learnt = learn_scale(basis, blurred, weight)
         cross = cross_fit(learnt, blurred, weight, bound)
-        old = log_density(z**2, 0.0, np.inf) if before is None else before + log_sd
+        old = log_t_density(z**2, 0.0, np.inf) if before is None else before + log_sd
         gain = Gain.of(cross.log_density(z), old, weight)
         if not (gain.enough or always):
             cross = cross_fit_constant(blurred, weight, bound)
             new = cross.log_density(z)
             tails = Gain.of(new, old, weight)
-            # of two numbers a few outliers may decide: it is they that others will be like
+            # for two numbers a few outliers may decide: further outliers will be like them
             if not (tails.enough or weight @ (new - old) > nats):
                 return cls.constant(gain)
             kappa, rho = calibrated(z, cross.g, weight)
@@ -84,7 +71,7 @@ class OutputScale:
         return cls(function, cross.nu, kappa, rho, least, gain)
 
     def moved(self, ratio: float, shift: float) -> OutputScale:
-        """Of targets that are ratio·y + shift of what they were."""
+        """Adapt to targets ratio·y + shift."""
         own = self.function
         if own is not None:
             own = replace(own, standard=own.standard.moved(ratio, shift))
@@ -106,19 +93,19 @@ class OutputScale:
         return np.maximum(g, _least(log_sd, self.least))
 
     def known(self, log_sd: Array) -> Array:
-        """1 where held-out rows had as large a standard deviation, falling to 0 over FADES of its
-        log: what they say of places near rows says nothing of places far from all  (n,)."""
+        """1 up to the largest log sd of held-out rows, then falling to 0: errors near rows do not
+        show those far from all rows  (n,)."""
         if self.function is None:
             return np.ones(log_sd.shape)
         own = self.function.standard
         most = own.centre[0] + own.spread[0] * own.high[0]
-        return np.clip(1.0 - (log_sd - most) / FADES, 0.0, 1.0)
+        return np.clip(1.0 - (log_sd - most) / TUNING.floor.fades, 0.0, 1.0)
 
 
 @record("scale.scale/1")
 @dataclass(frozen=True, eq=False)
 class ErrorScale:
-    """The distribution of y around predictions: Student's t with a scale for every row."""
+    """The distribution of y around predictions: Student's t with a scale per row."""
 
     outputs: tuple[OutputScale, ...]
 
@@ -131,16 +118,16 @@ class ErrorScale:
     def learn(
         cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
         resolution: Array | None = None, before: Array | None = None, *, always: bool = False,
-        nats: float = NATS,
+        nats: float = TUNING.decision.nats,
     ) -> ErrorScale:  # fmt: skip
-        """From held-out rows, y (n, p), weights (n,), and the steps in which each y varies (p,).
+        """Learn from held-out rows, y (n, p), weights (n,), and the steps of each y (p,).
 
         The result is the same in any order of the rows. `before` (n, p), `always`, `nats`: see
         `OutputScale.learn`.
         """
         n, p = y.shape
         w = np.ones(n) if weight is None else weight / weight.mean()
-        if n == 0 or w.sum() ** 2 < FEWEST * (w @ w):
+        if n == 0 or w.sum() ** 2 < TUNING.decision.fewest * (w @ w):
             return cls.identity(p)
         steps = np.zeros(p) if resolution is None else resolution
         errors = y - inputs.mean
@@ -157,7 +144,7 @@ class ErrorScale:
         )
 
     def moved(self, ratio: Array, shift: Array) -> ErrorScale:
-        """Of targets that are ratio·y + shift of what they were, ratio and shift (p,)."""
+        """Adapt to targets ratio·y + shift, ratio and shift (p,)."""
         each = zip(self.outputs, ratio, shift)
         return ErrorScale(tuple(one.moved(float(a), float(b)) for one, a, b in each))
 
@@ -178,12 +165,12 @@ class ErrorScale:
         return np.stack([one.log_scale(inputs, k) for k, one in enumerate(self.outputs)], axis=1)
 
     def predictive(self, inputs: ScaleInputs) -> Margins:
-        """The distribution of y: density, quantiles, draws."""
+        """Make the distribution of y: density, quantiles, draws."""
         scale = np.exp(inputs.log_sd + 0.5 * self.log_scale(inputs))
         return Margins(inputs.mean, scale, np.array([one.nu for one in self.outputs]))
 
     def variance(self, inputs: ScaleInputs) -> Array:
-        """κ sd² ((1 − ρ)e^g + ρ), not below the least squared scale: a variance for a Gaussian
+        """κ sd² ((1 − ρ)e^g + ρ), at least the smallest squared scale: the variance of a Gaussian
         around the mean  (n, p)."""
         kappa, rho = np.array([(one.kappa, one.rho) for one in self.outputs]).T
         least = [_least(s, one.least) for s, one in zip(inputs.log_sd.T, self.outputs)]
@@ -194,29 +181,29 @@ class ErrorScale:
 
 
 def floor(resolution: float, errors: Array) -> float:
-    """Δ/√12, the standard deviation of what rounding to steps of Δ hides.
+    """Δ/√12, the standard deviation of the error of rounding to steps of Δ.
 
-    Zero where most errors are smaller: then y has steps, but is not rounded, as the levels of a
-    planned experiment are not.
+    Zero where most errors are smaller: then y has steps but is not rounded, like the levels of a
+    planned experiment.
     """
     hidden = resolution / float(np.sqrt(12.0))
-    return hidden if np.quantile(np.abs(errors), MOST) >= hidden else 0.0
+    return hidden if np.quantile(np.abs(errors), TUNING.floor.rounded) >= hidden else 0.0
 
 
 def _least(log_sd: Array, least: float) -> Array:
-    """g at which the scale of y is the least, or FINEST of its standard deviation  (n,)."""
+    """g at the smallest scale of y: `least`, or 10⁻⁴ standard deviations  (n,)."""
     with np.errstate(divide="ignore"):
-        return 2.0 * np.maximum(np.log(least) - log_sd, np.log(FINEST))
+        return 2.0 * np.maximum(np.log(least) - log_sd, np.log(TUNING.floor.finest))
 
 
 def resolution(y: Array) -> Array:
-    """The steps in which each output varies; 0 where fewer than half of the values are tied.
+    """Find the steps in which each output varies; 0 where fewer than half of the values are tied.
 
-    It is the gap of neighbouring values that a tenth of the gaps are below.
+    The step is the 10 % quantile of the gaps between neighbouring values.
     """
     found = np.zeros(y.shape[1])
     for k, column in enumerate(y.T):
         values, count = np.unique(column, return_counts=True)
-        if values.size > 1 and count[count > 1].sum() >= TIED * column.size:
-            found[k] = np.quantile(np.diff(values), ODD)
+        if values.size > 1 and count[count > 1].sum() >= TUNING.floor.tied * column.size:
+            found[k] = np.quantile(np.diff(values), TUNING.floor.odd)
     return found

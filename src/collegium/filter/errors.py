@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors.checked import KEPT, Checked, with_checked_errors
+from ..errors.checked import Checked, with_checked_errors
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
+from ..errors.tuning import TUNING as ERRORS
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
 from .kalman import Drifting
@@ -48,11 +49,11 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
         return stream
     n = rows.w.size
     if not in_order:
-        some = rows.take(evenly_spaced(n, KEPT))
+        some = rows.take(evenly_spaced(n, ERRORS.stream.kept))
         scaled = replace(some, y=stream.scaling.forward(some.y))
         found = held_out_predictions(stream.model, stream.posterior(), scaled)
         return _with_checked(stream, some, found)
-    first = max(n - KEPT, n // 3)
+    first = max(n - ERRORS.stream.kept, n // 3)
     again = _emptied(stream).absorbed(rows.take(slice(first)))
     for part in blocks(n - first, TUNING.checked):
         own = rows.take(slice(first + part.start, first + part.stop))

@@ -35,8 +35,8 @@ class Select(Options):
 
     Parameters
     ----------
-    rule : {"kmeans", "random", "sgma", "postapp", "pivoted-cholesky"}
-        See `collegium.selection`.
+    rule : str, default="kmeans"
+        See `collegium.select_anchors`.
     m : int or "auto"
         "auto": from the effective degrees of freedom of the rows.
     """

@@ -1,1 +1,1 @@
-"""Hyperparameters, anchors, and the check of the error bars on held-out rows."""
+"""Learn hyperparameters, choose anchors, and calibrate error bars on held-out rows."""

@@ -1,5 +1,7 @@
 """Rules that choose anchors, among the rows or as cluster centres, and the gain of each anchor.
 
+A rule is a function below `@anchor_rule("name")`; everything else finds it in `RULES`.
+
 Greedy rules draw a random pool of 2κ candidates, keep the best of them as a short list, and
 take several anchors from it one after the other, each scored given those taken before. A pool
 costs one matrix product; κ = 59 candidates contain one of the best 5 % with probability 95 %
@@ -21,15 +23,9 @@ from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric
 from ..rows.partition import distinct
 from ..rows.rows import Rows
+from .tuning import TUNING
 
 Array = np.ndarray
-#: κ, the length of the short list, and the anchors taken from it.
-CANDIDATES, SHORT_LIST, PICKS = 59, 24, 4
-#: A candidate whose remaining variance is below this share of its prior variance is rounding.
-EXHAUSTED = 1e-10
-#: Nor is one taken whose remaining variance is below this share of the largest: a small pivot
-#: multiplies the rounding errors of all that follow.
-PIVOT = 1e-3
 
 
 @record("learning.selection/1")
@@ -61,6 +57,28 @@ class Stop:
     gap: float = 0.0
 
 
+Rule = Callable[[Kernel, float, Rows, Stop, np.random.Generator], Selection]
+#: The rules by name, in the order of this file.
+RULES: dict[str, Rule] = {}
+
+
+def anchor_rule(name: str) -> Callable[[Rule], Rule]:
+    """Register a rule under a name."""
+
+    def register(rule: Rule) -> Rule:
+        RULES[name] = rule
+        return rule
+
+    return register
+
+
+def described(indent: int) -> str:
+    """List the rules, each with the first line of its docstring."""
+    first = {name: (rule.__doc__ or "").split("\n")[0] for name, rule in RULES.items()}
+    return ("\n" + indent * " ").join(f'"{name}": {line}' for name, line in first.items())
+
+
+@anchor_rule("random")
 def random(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
@@ -70,16 +88,17 @@ def random(
     return _measured(kernel, rows, rows.X[index], index, stop)
 
 
-def centres(
+@anchor_rule("kmeans")
+def kmeans_anchors(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
-    """K-means centres in the kernel's metric."""
+    """Centres of k-means in the kernel's metric."""
     metric, none = Metric.of(kernel, rows.X), np.empty(0, dtype=int)
     points = metric.forward(rows.X)
     if stop.share <= 0.0:
         Z = metric.backward(kmeans(points, stop.number, rng))
         return _measured(kernel, rows, Z, none, stop)
-    number = min(16, stop.number)
+    number = min(TUNING.anchors.first_centres, stop.number)
     while True:  # double the number of centres until the remaining share is small enough
         Z = metric.backward(kmeans(points, number, rng))
         spread = Rows(Z, np.zeros((len(Z), 1)), np.ones(len(Z)))
@@ -91,13 +110,14 @@ def centres(
 
 
 def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
-    """At most m centres of X (n, d), from a sample of at most 40 rows per centre."""
-    if X.shape[0] > 40 * m:
-        X = X[np.sort(rng.choice(X.shape[0], 40 * m, replace=False))]
+    """Find at most m centres of X (n, d), from a sample of its rows."""
+    most = TUNING.anchors.rows_per_centre * m
+    if X.shape[0] > most:
+        X = X[np.sort(rng.choice(X.shape[0], most, replace=False))]
     X, _ = distinct(X)
     if X.shape[0] <= m:
         return X
-    from sklearn.cluster import MiniBatchKMeans  # slow to import, and not always needed
+    from sklearn.cluster import MiniBatchKMeans  # slow to import
 
     model = MiniBatchKMeans(
         m, n_init=1, max_iter=20, batch_size=max(4096, 4 * m),
@@ -106,6 +126,7 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     return distinct(model.fit(X).cluster_centers_)[0]
 
 
+@anchor_rule("sgma")
 def sgma(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
@@ -117,17 +138,11 @@ def sgma(
     return _Greedy(kernel, rows, stop, rng).sgma()
 
 
-def pivoted_cholesky(
-    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
-) -> Selection:
-    """Take the row of largest variance given the anchors so far (Burt et al. 2020)."""
-    return _Greedy(kernel, rows, stop, rng).pivoted()
-
-
+@anchor_rule("postapp")
 def postapp(
     kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
 ) -> Selection:
-    """Greedy posterior approximation (Smola & Bartlett 2001).
+    """Greedy posterior approximation, which uses the targets (Smola & Bartlett 2001).
 
     Takes the candidate that raises ½hᵀΛ⁻¹h, summed over outputs, most:
     Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), h = K(Z, X)Wy.
@@ -137,18 +152,16 @@ def postapp(
     return _Posterior(kernel, max(noise, 1e-300), rows, stop, rng).run()
 
 
-Rule = Callable[[Kernel, float, Rows, Stop, np.random.Generator], Selection]
-RULES: dict[str, Rule] = {
-    "random": random,
-    "kmeans": centres,
-    "sgma": sgma,
-    "postapp": postapp,
-    "pivoted-cholesky": pivoted_cholesky,
-}
+@anchor_rule("pivoted-cholesky")
+def pivoted_cholesky(
+    kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator
+) -> Selection:
+    """Rows of largest variance given the anchors so far (Burt et al. 2020)."""
+    return _Greedy(kernel, rows, stop, rng).pivoted()
 
 
 def _measured(kernel: Kernel, rows: Rows, Z: Array, index: Array, stop: Stop) -> Selection:
-    """Anchors of a rule that computes no gains: computed here if a share is to be reached."""
+    """Compute the gains of a rule that has none, if a share is to be reached."""
     chosen = Selection(Z, index, np.zeros(Z.shape[0]), 0.0)
     if stop.share <= 0.0:
         return chosen
@@ -158,9 +171,9 @@ def _measured(kernel: Kernel, rows: Rows, Z: Array, index: Array, stop: Stop) ->
 
 
 def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
-    """The same anchors, each with the decrease of Σᵢ var[f(xᵢ) | anchors] given those before it.
+    """Compute the decrease of Σᵢ var[f(xᵢ) | anchors] by each anchor given those before it.
 
-    V = L⁻¹K(Z, X): that of anchor j is Σᵢ Vⱼᵢ².
+    With V = L⁻¹K(Z, X) the decrease by anchor j is Σᵢ Vⱼᵢ².
     """
     basis = Anchors.at(kernel, chosen.Z)
     gains = np.zeros(chosen.Z.shape[0])
@@ -195,12 +208,14 @@ class _Greedy:
             open_rows = np.flatnonzero(self._open())
             if open_rows.size == 0:
                 break
-            pool = self.rng.choice(open_rows, min(2 * CANDIDATES, open_rows.size), replace=False)
+            pool = self.rng.choice(
+                open_rows, min(2 * TUNING.anchors.candidates, open_rows.size), replace=False
+            )
             R = self._columns(pool)
             gains = np.einsum("cn,cn->c", R, R) / self.left[pool]
-            best = np.argsort(-gains, kind="stable")[:SHORT_LIST]
+            best = np.argsort(-gains, kind="stable")[: TUNING.anchors.short_list]
             pool, R = pool[best], R[best]
-            for _ in range(PICKS):
+            for _ in range(TUNING.anchors.picks):
                 own, fit = self.left[pool], self._open()[pool]
                 if self._done() or not fit.any():
                     break
@@ -222,7 +237,8 @@ class _Greedy:
 
     def _open(self) -> Array:
         """Rows that may be taken  (n,)."""
-        return self.left > np.maximum(EXHAUSTED * self.prior, PIVOT * self.left.max())
+        t = TUNING.anchors
+        return self.left > np.maximum(t.exhausted * self.prior, t.pivot * self.left.max())
 
     def _columns(self, pool: Array) -> Array:
         """K(x_pool, X) − g_poolᵀG  (c, n)."""
@@ -276,14 +292,16 @@ class _Posterior:
     def run(self) -> Selection:
         while not self._done() and self.open.any():
             open_rows = np.flatnonzero(self.open)
-            pool = self.rng.choice(open_rows, min(2 * CANDIDATES, open_rows.size), replace=False)
+            pool = self.rng.choice(
+                open_rows, min(2 * TUNING.anchors.candidates, open_rows.size), replace=False
+            )
             if self._from(pool) == 0:
                 self.open[pool] = False  # linearly dependent on the anchors
         index = np.array(self.index, dtype=int)
         return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
 
     def _from(self, pool: Array) -> int:
-        """Take the best of a pool, one after the other; returns how many were taken."""
+        """Take the best of a pool, one after the other; return how many were taken."""
         X, b = self.rows.X, len(self.index)
         Kc = self.kernel.value(X[pool], X) * self.root  # (c, n)
         a = self.noise * self.kernel.diag(X[pool]) + np.einsum("cn,cn->c", Kc, Kc)
@@ -296,10 +314,10 @@ class _Posterior:
             s = a - np.einsum("bc,bc->c", T, T)
             e = e - T.T @ self.z[:b]
         gains = self._gains(a, s, e)
-        best = np.argsort(-gains, kind="stable")[:SHORT_LIST]
+        best = np.argsort(-gains, kind="stable")[: TUNING.anchors.short_list]
         pool, T, a, s, e = pool[best], T[:, best], a[best], s[best], e[best]
         Kc, taken = Kc[best], 0
-        while taken < PICKS and not self._done():
+        while taken < TUNING.anchors.picks and not self._done():
             gains = self._gains(a, s, e)
             j = int(gains.argmax())
             if gains[j] < 0.0:
@@ -313,7 +331,8 @@ class _Posterior:
         return taken
 
     def _gains(self, a: Array, s: Array, e: Array) -> Array:
-        fit = s > np.maximum(EXHAUSTED * a, PIVOT * s.max())
+        t = TUNING.anchors
+        fit = s > np.maximum(t.exhausted * a, t.pivot * s.max())
         return np.where(fit, 0.5 * (e**2).sum(axis=1) / np.where(fit, s, 1.0), -1.0)
 
     def _take(self, row: int, column: Array, t: Array, root: float, e: Array, gain: float) -> None:
@@ -332,7 +351,8 @@ class _Posterior:
         reached = sum(self.gains)
         if self.total - reached <= self.stop.share * self.total:
             return True
-        return self.stop.gap > 0.0 and b > 0 and b % PICKS == 0 and self.gap() <= self.stop.gap
+        look = self.stop.gap > 0.0 and b > 0 and b % TUNING.anchors.picks == 0
+        return look and self.gap() <= self.stop.gap
 
     def gap(self) -> float:
         """Relative distance of −½hᵀΛ⁻¹h from its dual bound (Smola & Bartlett 2001)."""

@@ -1,4 +1,4 @@
-"""Calibrates error bars on held-out rows: more noise, or another scale of all variances.
+"""Calibrate error bars on held-out rows: more noise, or another scale of all variances.
 
 Multiplying kernel and noise by s leaves every mean unchanged and multiplies every variance by s,
 so for each noise the best s is the mean squared standardised error. What remains is a search
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .tuning import TUNING
+
 Array = np.ndarray
-#: Prior standard deviation of log s.
-USUAL = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Correction:
     ratio: float
     scale: float
     before: float  # mean negative log predictive density, uncorrected
-    each: Array  # corrected, of each row and output  (n, p)
+    each: Array  # corrected, per row and output  (n, p)
 
     @property
     def after(self) -> float:
@@ -40,21 +40,21 @@ def calibrate(
 ) -> Correction:  # fmt: skip
     """Search the noise ratio; `answer(ratio)` gives errors (n, p) and variances (n,) of y.
 
-    Goes on to the next ratio while there is time for `more`.
+    Continues to the next ratio while `more()` says that there is time.
     """
     best = judge(answer, 1.0)
-    before = best.before
+    before, least = best.before, TUNING.families.least_gain
     while best.ratio < 1e3 and more():
         other = judge(answer, best.ratio * step)
         better = (best.each - other.each).mean(axis=1)
-        if better.mean() < max(0.003, better.std() / np.sqrt(better.size)):  # not significant
+        if better.mean() < max(least, better.std() / np.sqrt(better.size)):  # not significant
             break
         best = other
     return Correction(best.ratio, best.scale, before, best.each)
 
 
 def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) -> Correction:
-    """The best scale at one noise ratio."""
+    """Find the best scale at one noise ratio."""
     errors, variance = answer(ratio)
     z2 = errors**2 / variance[:, None]
     scale = float(np.clip(shrunken(z2), 0.1, 10.0))
@@ -64,7 +64,7 @@ def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) ->
 
 
 def shrunken(z2: Array) -> float:
-    """Mean z², shrunk towards 1 (prior standard deviation USUAL on its log)."""
+    """Mean z², shrunk towards 1 by its standard error and a prior on its log."""
     each = np.clip(z2.mean(axis=1), 1e-100, 1e100)
     mean, error = float(each.mean()), float(each.std()) / np.sqrt(each.size)
-    return float(mean ** (1.0 / (1.0 + (error / mean / USUAL) ** 2)))
+    return float(mean ** (1.0 / (1.0 + (error / mean / TUNING.families.usual) ** 2)))

@@ -7,13 +7,12 @@ import numpy as np
 from ..kernels import Kernel
 from ..numerics import linalg
 from ..rows.rows import Rows
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows from which degrees of freedom are estimated.
-DOF_SAMPLE = 1000
 
 
-def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
+def exact_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
     """P_eff = trace K(K + Ψ)⁻¹; Σ λ/(λ + σ²) over the eigenvalues λ of K where Ψ = σ²I.
 
     noise: one variance, or one per row.
@@ -27,34 +26,34 @@ def effective_dof(kernel: Kernel, noise: float | Array, X: Array) -> float:
     return n - float(((noise + jitter * scale) * inverse.diagonal()).sum())
 
 
-def numerical_rank(kernel: Kernel, X: Array) -> int:
+def kernel_rank(kernel: Kernel, X: Array) -> int:
     """Rank of K(X, X) with tolerance n ‖K‖ ε: the dimension of its column space."""
     eigenvalues = np.linalg.eigvalsh(kernel.value(X))
     tolerance = X.shape[0] * np.abs(eigenvalues).max(initial=0.0) * np.finfo(float).eps
     return int((eigenvalues > tolerance).sum())
 
 
-def estimated_dof(
+def sampled_dof(
     kernel: Kernel,
     noise: float,
     X: Array,
     w: Array,
     rng: np.random.Generator,
-    sample: int = DOF_SAMPLE,
+    sample: int = TUNING.dof_sample,
 ) -> float:
-    """P_eff of n rows of weights w from a sample of s rows: eigenvalues of K grow like n/s.
+    """Estimate P_eff of n rows of weights w from s of them: eigenvalues of K grow like n/s.
 
     If the sample is too small to show all directions the estimate is a lower bound, close to
     `sample`.
     """
     n = X.shape[0]
     if n <= sample:
-        return effective_dof(kernel, noise / w, X)
+        return exact_dof(kernel, noise / w, X)
     part = np.sort(rng.choice(n, sample, replace=False))
-    return effective_dof(kernel, noise / w[part] * sample / n, X[part])
+    return exact_dof(kernel, noise / w[part] * sample / n, X[part])
 
 
 def degrees_of_freedom(kernel: Kernel, noise: float, rows: Rows) -> float:
-    """P_eff of the rows, estimated from a sample that is the same in every call."""
+    """Estimate P_eff of the rows from a sample that is the same in every call."""
     rows, noise = rows.as_weights(noise)
-    return estimated_dof(kernel, noise, rows.X, rows.w, np.random.default_rng(0))
+    return sampled_dof(kernel, noise, rows.X, rows.w, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""How much work learning may take."""
+"""Say how much work learning may take."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Effort:
-    """How much data learning uses, and whether families and a second kernel are tried."""
+    """Amounts of data that learning uses; whether families and a second kernel are tried."""
 
     family: bool = True
     second: bool = True
-    at_once: int = 500  # up to so many rows are one chunk
+    at_once: int = 500  # up to this many rows are one chunk
     rough_rows: int = 500  # random rows of the first fit
     close_rows: int = 10_000  # rows of the neighbour metric
     family_chunks: int = 6
@@ -23,7 +23,7 @@ class Effort:
     near_neighbours: int = 400
 
     def steps(self) -> float:
-        """Cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
+        """Estimate the cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
 
         def size(rows: int) -> float:
             return (rows / 400.0) ** 2.5
@@ -39,7 +39,7 @@ class Effort:
         return self.close_rows * 8**3 // max(d, 8) ** 3
 
     def for_rows(self, n: int) -> Effort:
-        """Less effort where there are few rows."""
+        """Reduce the effort where there are few rows."""
         return replace(
             self,
             rough_rows=min(self.rough_rows, max(150, n // 4)),

@@ -1,4 +1,4 @@
-"""Chooses the kernel family by three log densities: evidence, held-out chunks, held-out rows.
+"""Choose the kernel family by three log densities: evidence, held-out chunks, held-out rows.
 
 The evidence of a few chunks alone prefers kernels that are too smooth for all rows together,
 which are denser. Held-out rows, each predicted from the rows nearest to it, show the density of
@@ -20,14 +20,12 @@ from ..messages.message import Belief, normalise
 from ..numerics.linalg import LOG_2PI
 from ..rows.rows import Prediction, Rows
 from .calibration import Correction, calibrate
+from .tuning import TUNING
 
 Array = np.ndarray
 
 #: The families tried when no kernel is given, roughest first.
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
-#: The roughest family within this sum of log densities per row of the best is taken: a kernel that
-#: is too rough costs less than one that is too smooth.
-ROUGHER = 0.2
 
 
 def gap_density(
@@ -69,20 +67,20 @@ def near_check(
     return calibrate(answer)
 
 
-def roughest_good(scores: Array, margin: float = ROUGHER) -> int:
-    """The first of the families, roughest first, whose score is within `margin` of the best."""
+def roughest_good(scores: Array, margin: float = TUNING.families.rougher) -> int:
+    """Index of the first score, roughest family first, within `margin` of the best."""
     scores = np.nan_to_num(scores, nan=-np.inf)
     return int(np.flatnonzero(scores >= scores.max() - margin)[0])
 
 
 def no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
-    """The basis without coordinates, and what is known of it."""
+    """Make the basis without coordinates, and the belief about it."""
     basis = Anchors.at(kernel, np.empty((0, rows.X.shape[1])))
     return basis, normalise(basis.prior(rows.y.shape[1]))
 
 
 def _noise_of(rows: Rows, noise: float, some: Array) -> Array | float:
-    """σ² + v of some rows, as of a weight of one."""
+    """σ² + v of some rows, each with a weight of one."""
     return noise if rows.extra is None else noise + rows.extra[some]
 
 

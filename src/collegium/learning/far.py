@@ -1,8 +1,8 @@
 """Kernels whose parts reach across all rows: seasons, slopes and trends.
 
-Clusters of some hundred rows show what is near. How far a season or a line holds only rows from
-end to end can show: all of them, or some that are evenly spaced, beside a few clusters. The
-evidence of such sums has many peaks; starts are tried on few rows, the best go on with all.
+Clusters of a few hundred rows show the function nearby. How far a season or a line extends shows
+only in rows from end to end: all of them, or evenly spaced ones, beside a few clusters. The
+evidence of such sums has many peaks: starts are tried on few rows, and the best continue with all.
 """
 
 from __future__ import annotations
@@ -20,17 +20,9 @@ from ..kernels.stationary.periodic import Periodic
 from ..kernels.trend import Trend
 from ..rows.partition import evenly_spaced
 from .optimise import Learnt, Prior
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Up to so many rows are one chunk; of more so many stand for all.
-WHOLE, SPACED = 2_500, 1_000
-#: Rows of a cluster, and clusters, beside those.
-CLUSTER, CLUSTERS = 400, 10
-#: Starts are tried on so many rows end to end, and on a cluster of as many; starts, their spread
-#: (in logs), and how many of them go on.
-FEW, STARTS, SPREAD, KEPT = 350, 8, 1.0, 2
-#: Starts whose log evidence per row differs by less have found the same.
-SAME = 1e-3
 
 
 def reaches_far(kernel: Kernel) -> bool:
@@ -43,42 +35,47 @@ def reaches_far(kernel: Kernel) -> bool:
 
 
 def starts(kernel: Kernel, prior: Prior, count: int, rng: np.random.Generator) -> list[Kernel]:
-    """The kernel as given, and others about it."""
+    """Return the kernel as given, and random others around it."""
     theta, low, high = prior.theta(kernel), prior.low[:-1], prior.high[:-1]
     if not theta.size:
         return [kernel]
+    spread = TUNING.far.spread
     others = [
-        np.clip(theta + SPREAD * rng.normal(size=theta.size), low, high) for _ in range(count - 1)
+        np.clip(theta + spread * rng.normal(size=theta.size), low, high) for _ in range(count - 1)
     ]
     return [kernel, *(prior.kernel(kernel, other) for other in others)]
 
 
 def end_to_end(n: int, size: int) -> Array:
-    """All of n rows, or `size` evenly spaced ones  (k,)."""
+    """Return all of n rows, or `size` evenly spaced ones  (k,)."""
     return np.arange(n) if n <= size else evenly_spaced(n, size)
 
 
-def best_of(tried: Sequence[Learnt], count: int = KEPT) -> list[Learnt]:
-    """At most `count` of those with most evidence that are not the same, of which the first is
-    kept: a period has aliases."""
+def best_of(tried: Sequence[Learnt], count: int = TUNING.far.kept) -> list[Learnt]:
+    """Return at most `count` distinct ones, by evidence; of equal ones (aliases of a period) the
+    first."""
     found: list[Learnt] = []
     for one in tried:
-        if all(abs(one.value - other.value) > SAME for other in found):
+        if all(abs(one.value - other.value) > TUNING.far.same for other in found):
             found.append(one)
     return sorted(found, key=lambda learnt: -learnt.value)[:count]
 
 
 def learn_far(learner: Any, kernel: Kernel, clusters: Callable[[int, int], list[Array]]) -> Learnt:
-    """Try starts on few rows, then go on with all, or with rows end to end and clusters."""
-    fit, n = learner.fit_groups, learner.n
-    first = starts(kernel, learner.scales.prior(kernel), max(STARTS, learner.n_starts), learner.rng)
-    few = [end_to_end(n, FEW)] + (clusters(FEW, 1) if n > FEW else [])
+    """Try starts on few rows, then continue with all, or with rows end to end and clusters."""
+    t, fit, n = TUNING.far, learner.fit_groups, learner.n
+    count = max(t.starts, learner.n_starts)
+    first = starts(kernel, learner.scales.prior(kernel), count, learner.rng)
+    few = [end_to_end(n, t.few)] + (clusters(t.few, 1) if n > t.few else [])
     tried = [fit(one, None, few) for one in first if not learner.clock.out()] or [
         fit(kernel, None, few)
     ]
     best = best_of(tried)
-    if n <= FEW or learner.clock.out():
+    if n <= t.few or learner.clock.out():
         return fit(best[0].kernel, best[0].noise, few, final=True)
-    groups = [np.arange(n)] if n <= WHOLE else [end_to_end(n, SPACED), *clusters(CLUSTER, CLUSTERS)]
+    if n <= t.whole:
+        groups = [np.arange(n)]
+    else:
+        groups = [end_to_end(n, t.spaced), *clusters(t.cluster, t.clusters)]
     found = [fit(one.kernel, one.noise, groups, final=one is best[0]) for one in best]
     return max(found, key=lambda learnt: learnt.value)

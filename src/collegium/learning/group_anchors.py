@@ -1,10 +1,10 @@
-"""Anchors beside groups, the random effects of a sum of kernels.
+"""Choose anchors beside groups, the random effects of a sum of kernels.
 
-An anchor in a group knows the sum of that group's effect and the rest, and so little of either.
-Anchors in a group that no row has know the rest, up to one shift for all of them: with one anchor
-in each of 150 groups the error was 1.14 times that of the exact GP, with 40 in a group of their own
-1.01. What is left, the effects, the nearest rows know; where none are kept, groups get an anchor
-each, as far as there are enough.
+An anchor in a group determines only the sum of the group's effect and the rest. Anchors in a group
+without rows determine the rest, up to one shift for all of them: with one anchor in each of 150
+groups the error was 1.14 times that of the exact GP, with 40 in a group of their own 1.01. The
+effects are determined by the nearest rows; where no rows are kept, as many groups as possible get
+an anchor each.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from ..kernels.group import Group
 from ..kernels.trend import split_trend
 from ..rows.rows import Rows
 from .anchors import RULES, Selection, Stop
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Anchors that stand for the rest of the kernel, at least, and of few anchors this share.
-FEWEST, SHARE = 20, 1.0 / 3.0
 
 
 def choose_anchors(
     name: str, kernel: Kernel, noise: float, rows: Rows, m: int, rng: np.random.Generator,
     *, near: bool,
 ) -> Selection:  # fmt: skip
-    """m anchors by a rule; by k-means beside groups, where these have a kernel of their own.
+    """Choose m anchors by a rule; with k-means, beside groups that have a kernel of their own.
 
-    `near`: whether raw rows near a query tell the effect of its group. A trend has coordinates of
+    `near`: whether raw rows near a query show the effect of its group. A trend has coordinates of
     its own.
     """
     kernel = split_trend(kernel)[0]
@@ -47,7 +46,7 @@ def choose_anchors(
 
 
 def group_columns(kernel: Kernel, d: int) -> list[int]:
-    """Columns that groups alone look at, in a sum of such and others."""
+    """Columns that only groups use, in a sum of groups and other kernels."""
     parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
     groups = [part for part in parts if isinstance(part, On) and isinstance(part.kernel, Group)]
     rest = [part for part in parts if not any(part is one for one in groups)]
@@ -60,7 +59,7 @@ def group_columns(kernel: Kernel, d: int) -> list[int]:
 
 
 def unseen(levels: Array) -> float:
-    """A number that is none of these: −1, as of an unknown level, where that is free."""
+    """Return a number that is none of these: −1, the code of an unknown level, if that is free."""
     if not (levels == -1.0).any():
         return -1.0
     least = float(np.nanmin(levels))
@@ -68,14 +67,15 @@ def unseen(levels: Array) -> float:
 
 
 def effects_wanted(m: int, groups: int, *, near: bool) -> int:
-    """Anchors of m that stand for groups."""
-    if m >= groups + FEWEST:
+    """Number of m anchors that represent groups."""
+    t = TUNING.anchors
+    if m >= groups + t.fewest_rest:
         return groups
-    return 0 if near else int(max(0, m - max(FEWEST, round(SHARE * m))))
+    return 0 if near else int(max(0, m - max(t.fewest_rest, round(t.rest_share * m))))
 
 
 def _effects(X: Array, unseen_X: Array, columns: list[int], count: int) -> Array:
-    """One row of each group, of the largest groups first, unseen in other columns of groups."""
+    """Take one row of each of the largest groups, unseen in other columns of groups."""
     parts, sizes = [], []
     for k in columns:
         _, first, size = np.unique(X[:, k], return_index=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Learns the kernel and the noise: from which rows, and of which kernel family.
+"""Learn the kernel and the noise: from which rows, and with which kernel family.
 
 Targets are centred and of unit variance. Learning uses a few clusters of rows in the metric of
 the kernel learnt so far: clusters have the local density of the data, and so show its noise. If
@@ -32,26 +32,15 @@ from .calibration import Correction
 from .effort import Effort
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .far import end_to_end, learn_far, reaches_far
-from .ids import levels_by_held_out
+from .levels.ids import levels_by_held_out
+from .levels.scores import scores_by_held_out
+from .levels.trials import with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool
-from .scores import scores_by_held_out
-from .trials import with_scores
+from .tuning import TUNING
 
 Array = np.ndarray
-
-#: A second kernel is added if evidence and held-out chunks together gain this log density per row.
-SECOND = 0.005
-#: Families worse by this log density per row, by evidence and held-out chunks, are dropped before
-#: held-out rows are predicted.
-HOPELESS = 0.5
-#: Another metric is used if the targets of nearest rows correlate by this much more in it. It is
-#: not searched if they correlate by ENOUGH_AGREEMENT already, or in more than MOST_COLUMNS
-#: columns, where no row is near.
-MORE_AGREEMENT, ENOUGH_AGREEMENT, MOST_COLUMNS = 0.1, 0.5, 20
-#: Rows of a cluster from which on there is time to learn kernels that reach far from all rows.
-FAR_FROM = 400
 
 
 def trivial_value(chunks: Sequence[Chunk]) -> float:
@@ -82,8 +71,8 @@ def learn(
 
     `rows`: all of them, or a `Pool` where they are not in memory. `kernel` gives the family and
     the start; a given `noise` is kept. `judge` scores a kernel and a noise on held-out rows; if
-    given, the family is chosen by it alone. `levels`: columns of codes, which are equal or not.
-    `trend`, which has no free parameters, stands beside every kernel and is part of the result.
+    given, it alone decides the family. `levels`: columns of codes, which are equal or not.
+    `trend`, which has no free parameters, is added to every kernel and is part of the result.
     When the clock runs out, the best so far is returned.
     """
     pool = Pool(rows) if isinstance(rows, Rows) else rows
@@ -143,18 +132,18 @@ class _Learner:
         self.n, self.d = self.pool.sample.X.shape
 
     def placed(self, kernel: Kernel) -> Kernel:
-        """The kernel, of scores of levels too where there are some; θ is the same."""
+        """Let the kernel also see the scores of levels, if there are any; θ stays the same."""
         return with_scores(kernel, self.scores)
 
     def whole(self, kernel: Kernel) -> Kernel:
-        """That, with the trend where there is one."""
+        """Add scores and the trend, if there are any."""
         own = self.placed(kernel)
         return own if self.trend is None else own + self.trend
 
     def run(self, kernel: Kernel | None) -> Learnt:
         """Fit random rows, choose a kernel, then fit clusters in its metric."""
         e = self.effort
-        if kernel is not None and reaches_far(kernel) and e.final_size >= FAR_FROM:
+        if kernel is not None and reaches_far(kernel) and e.final_size >= TUNING.far.cluster_rows:
             return learn_far(self, kernel, partial(self._clusters, kernel))
         if self.n <= e.at_once:
             chunks = self._cut([np.arange(self.n)])
@@ -182,27 +171,27 @@ class _Learner:
         return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
 
     def _with_neighbour_metric(self, rough: Learnt) -> Learnt | None:
-        """A sum of two kernels with two metrics, if nearest rows agree much more in another.
+        """Fit a sum of two kernels with two metrics, if nearest rows agree much more in another.
 
         Under so much noise few rows mislead: it starts from the scales of the columns, with
         twice as many clusters, somewhat smaller. Families hardly differ; the roughest costs
         least.
         """
-        e, X = self.effort, self.pool.sample.X
-        if self.d > MOST_COLUMNS:
+        t, e, X = TUNING.metric, self.effort, self.pool.sample.X
+        if self.d > t.most_columns:
             return None
         broad = self.scales.kernel("Matern12").scaled(0.3)
         width = Metric.of(self.placed(broad), X).width
         sample = np.random.default_rng(0).permutation(self.n)[: e.close_rows_for(width)]
         y = self.pool.sample.y[sample]
         before = agreement(Metric.of(self.placed(rough.kernel), X).forward(X[sample]), y)
-        if before > ENOUGH_AGREEMENT:
+        if before > t.enough_agreement:
             return None
         found = find_neighbour_metric(
             Metric.of(self.placed(broad), X), X[sample], y, self.clock.out
         )
         chance = 5.0 / np.sqrt(sample.size)
-        if found.agreement < before + max(MORE_AGREEMENT, chance):
+        if found.agreement < before + max(t.more_agreement, chance):
             return None
         self.say(
             f"targets of nearest rows correlate by {before:.2f} in the metric learnt from "
@@ -226,7 +215,7 @@ class _Learner:
         return self._with_second(best, chunks, gaps)
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fits of Matern32, Matern52 and of the next family on the better side, roughest first."""
+        """Fit Matern32, Matern52 and the next family on the better side, roughest first."""
         middle = self._family("Matern32", rough, chunks)
         smooth = self._family("Matern52", rough, chunks, least=middle.value)
         if self.clock.out():
@@ -248,7 +237,7 @@ class _Learner:
         return max(found, again, key=_value)
 
     def _judged(self, tried: list[Learnt]) -> Learnt:
-        """The family with the highest density of held-out rows, by `judge`."""
+        """Choose the family with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
         densities = [-self.judge(self.whole(learnt.kernel), learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
@@ -261,10 +250,10 @@ class _Learner:
     def _roughest(
         self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
     ) -> Learnt:
-        """The roughest family that is near the best by evidence, held-out chunks and rows."""
+        """Choose the roughest family near the best by evidence, held-out chunks and rows."""
         both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
         two = np.nan_to_num(both, nan=-np.inf)
-        hopeful = np.flatnonzero(two >= two.max() - HOPELESS)
+        hopeful = np.flatnonzero(two >= two.max() - TUNING.families.hopeless)
         near, scores = self._near(kernel), []
         for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
             whole = self.whole(learnt.kernel)
@@ -288,7 +277,7 @@ class _Learner:
     def _with_second(
         self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
     ) -> Learnt:
-        """A sum of two kernels of the family, if it is better than one.
+        """Choose a sum of two kernels of the family, if it is better than one.
 
         The second starts longer or shorter than the first. The evidence prefers short length
         scales; held-out chunks show whether they interpolate across gaps.
@@ -307,13 +296,13 @@ class _Learner:
         )
         if self.judge is not None:
             return self._judged([one, two])
-        return two if scores[1] > scores[0] + SECOND else one
+        return two if scores[1] > scores[0] + TUNING.families.second else one
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
         max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
-        """One L-BFGS run; a second from the centre of the prior if the first finds only noise."""
+        """Run L-BFGS, and again from the centre of the prior if that finds only noise."""
         prior = self.scales.prior(kernel)
         weight = float(sum(chunk.w.sum() for chunk in chunks))
         start_noise = self._noise(noise or self.noise_start or 0.1)
@@ -354,13 +343,13 @@ class _Learner:
         return self.pool.clusters(self.placed(kernel), size, count, self.rng)
 
     def _with_far(self, groups: list[Array]) -> list[Array]:
-        """Clusters; beside a trend also rows from end to end, which show how far others reach."""
+        """Add rows from end to end where there is a trend: they show how far other terms reach."""
         return (
             groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
         )
 
     def _near(self, kernel: Kernel) -> tuple[Array, Array]:
-        """Some rows to hold out, and for each the rows nearest to it."""
+        """Choose rows to hold out, and for each the rows nearest to it."""
         held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
         near = self.pool.near(self.placed(kernel), held_out, self.effort.near_neighbours)
         return held_out, near
@@ -371,6 +360,6 @@ def _value(learnt: Learnt) -> float:
 
 
 def _name(learnt: Learnt) -> str:
-    """The families of a kernel's terms."""
+    """Name the families of a kernel's terms."""
     parts = getattr(learnt.kernel, "parts", (learnt.kernel,))
     return " + ".join(type(part).__name__ for part in parts)

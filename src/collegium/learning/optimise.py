@@ -1,4 +1,4 @@
-"""Maximum a posteriori hyperparameters: weak priors, bounds from the data, L-BFGS."""
+"""Find maximum a posteriori hyperparameters: weak priors, bounds from the data, L-BFGS."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Objective = Callable[[Kernel, float], tuple[float, Array]]
 @record("learning.scales/1")
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Sizes of the data, from which starts, bounds and priors are made."""
+    """Scales of the data, from which starts, bounds and priors are made."""
 
-    columns: Array  # standard deviation of each input, 1 of codes of levels  (d,)
+    columns: Array  # standard deviation of each input, 1 for codes of levels  (d,)
     n: int
     levels: tuple[int, ...] = ()  # columns of codes
 
@@ -35,16 +35,16 @@ class Scales:
         return cls(scales, X.shape[0], levels)
 
     def with_scores(self, count: int) -> Scales:
-        """With so many columns of variance one behind the others."""
+        """Append columns of variance one."""
         return replace(self, columns=np.concatenate([self.columns, np.ones(count)]))
 
     def kernel(self, family: str, variance: float = 1.0) -> Kernel:
-        """A kernel to start from: length scales are √d standard deviations of the columns."""
+        """Make a kernel to start from: length scales are √d standard deviations of the columns."""
         lengths = self.columns * np.sqrt(self.columns.size)
         return getattr(kernels, family)(variance, lengths, categories=self.levels)
 
     def prior(self, kernel: Kernel) -> Prior:
-        """Weak log-normal priors and hard bounds for (θ, log σ²)."""
+        """Make weak log-normal priors and hard bounds for (θ, log σ²)."""
         d = self.columns.size
         spacing = 0.3 * min(0.1, self.n ** (-1.0 / d))  # least length, in column scales
         rows = []  # centre, spread, low, high, unit
@@ -54,7 +54,7 @@ class Scales:
                 t = np.log(share)
                 ends = t + np.log(spacing), t + np.log(1e4)
                 rows.append((t + 0.5 * np.log(d), 2.0, *ends, np.ldexp(1.0, power)))
-            elif kind == "mismatch":  # levels are 1 apart, as rows by one standard deviation are
+            elif kind == "mismatch":  # levels are 1 apart, like rows one standard deviation apart
                 rows.append((0.5 * np.log(d), 2.0, np.log(0.1), np.log(1e4), 1.0))
             elif kind == "variance":
                 rows.append((0.0, 2.0, np.log(1e-4), np.log(1e3), 1.0))
@@ -68,8 +68,8 @@ class Scales:
 class Prior:
     """Independent normals on the logs, within box bounds.
 
-    Logs are those of parameters in units that are powers of two, near the scales of the columns.
-    So a column scaled by a power of two leaves every step of learning the same to the last bit.
+    Parameters are in units that are powers of two, near the scales of the columns: scaling a
+    column by a power of two leaves every step of learning the same to the last bit.
     """
 
     centre: Array  # (q + 1,)
@@ -83,7 +83,7 @@ class Prior:
         return kernel.times(1.0 / self._units()).theta
 
     def kernel(self, like: Kernel, theta: Array) -> Kernel:
-        """The kernel with these parameters, its fixed ones as given."""
+        """Set the free parameters of a kernel; its fixed ones stay."""
         return like.with_theta(theta).times(self._units())
 
     def _units(self) -> Array:
@@ -108,7 +108,7 @@ class Learnt:
         if not self.converged:
             warnings.warn(
                 "hyperparameters had not converged when the iterations ran out; fit again with "
-                "kernel=model.kernel_ to go on from here, or with n_starts=3",
+                "kernel=model.kernel_ to continue from here, or with n_starts=3",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -120,7 +120,7 @@ def maximise(
 ) -> Learnt:  # fmt: skip
     """Maximise (log evidence + log prior)/n by L-BFGS, with the objective's own gradient.
 
-    Once `stop()` is true it returns the best point so far.
+    Once `stop()` is true, return the best point so far.
     """
     start = np.append(prior.theta(kernel), np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)

@@ -1,4 +1,4 @@
-"""The argument `trend=`: which columns have one, and the kernel that rows make of it."""
+"""The argument `trend=`: its columns, and the kernel that it becomes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from ..kernels import Kernel
 from ..kernels.base import as_columns, find_columns
 from ..kernels.trend import has_trend, wide_trend
 from ..rows.metric import column_scales
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that show centre and scale of columns.
-ENOUGH_ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A level and slopes, asked for of some columns or of all."""
+    """A level and slopes of some columns or of all."""
 
     columns: tuple[int | str, ...] | None = None  # None: all
-    positions: tuple[int, ...] | None = None  # of these, once names and levels are known
+    positions: tuple[int, ...] | None = None  # of the columns, once names and levels are known
 
     @classmethod
     def asked(cls, value: Any) -> Lines | None:
-        """From the argument: None, "linear", a column or several."""
+        """Read the argument: None, "linear", a column or several."""
         if value is None:
             return None
         if isinstance(value, str) and value == "linear":
@@ -38,7 +37,7 @@ class Lines:
         return cls(chosen)
 
     def on_columns(self, names: Sequence[str] | None, levels: Collection[int] = ()) -> Lines:
-        """With positions found by name; columns of levels have no trend."""
+        """Find positions by name; columns of levels have no trend."""
         if self.columns is None:
             if not levels or names is None:
                 return self
@@ -58,10 +57,10 @@ class Lines:
         return found
 
     def kernel(self, X: Array, size: float = 1.0) -> Kernel:
-        """The term for rows X and targets of variance `size`."""
+        """Make the term for rows X and targets of variance `size`."""
         at = self._at(X.shape[1])
-        some = X[:: 1 + X.shape[0] // ENOUGH_ROWS][:, at]
-        shift = some[0] if some.size else np.zeros(len(at))  # years and seconds keep their digits
+        some = X[:: 1 + X.shape[0] // TUNING.trend_rows][:, at]
+        shift = some[0] if some.size else np.zeros(len(at))  # keeps the digits of years and seconds
         centre = shift + (some - shift).mean(axis=0) if some.size else shift
         scale = column_scales(some - centre) if some.size else np.ones(len(at))
         flat = (some == some[:1]).all(axis=0)
@@ -70,7 +69,7 @@ class Lines:
         return found if self.columns is None else replace(found, positions=tuple(at))
 
     def beside(self, kernel: Kernel, X: Array, size: float = 1.0) -> Kernel:
-        """The kernel and the term, unless it has one."""
+        """Add the term to a kernel that has no trend."""
         return kernel if has_trend(kernel) else kernel + self.kernel(X, size)
 
     def _at(self, d: int) -> list[int]:

@@ -1,1 +1,1 @@
-"""Fitted records, in one file that is safe to open."""
+"""Model files: fitted records in one file that is safe to open."""

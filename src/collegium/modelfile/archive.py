@@ -1,9 +1,10 @@
-"""One file of a manifest and arrays: a zip without compression, every byte of it determined.
+"""Lay out a manifest and arrays as an uncompressed zip, every byte of it determined.
 
     manifest.json, arrays/0000.npy, arrays/0001.npy, …, directory, end
 
-What the manifest says of the arrays determines all other headers, paddings and offsets. A reader
-needs no directory: it reads the manifest, computes what must stand between the data, and compares.
+The descriptions of the arrays in the manifest determine all other headers, paddings and offsets.
+A reader needs no directory: it reads the manifest, computes the bytes between the data, and
+compares.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ LOCATOR = struct.Struct("<4sIQI")
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry: its name, place and contents."""
+    """An entry of the zip: its name, position and contents."""
 
     name: str
-    at: int  # of its header in the file
-    size: int  # of its contents
+    at: int  # position of its header in the file
+    size: int  # bytes of its contents
     crc32: int
     aligned: bool
 
@@ -63,12 +64,12 @@ class Entry:
 
     @property
     def start(self) -> int:
-        """Where its contents begin."""
+        """Position of its contents."""
         return self.at + len(self.header)
 
     @property
     def listing(self) -> bytes:
-        """The entry of the directory."""
+        """Its line in the directory."""
         name, large = self.name.encode(), [n for n in (self.size, self.size) if n >= FULL]
         large += [self.at] if self.at >= FULL else []
         extra = struct.pack(f"<2H{len(large)}Q", 1, 8 * len(large), *large) if large else b""
@@ -82,7 +83,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is in a file."""
+    """Positions of everything in a file."""
 
     entries: tuple[Entry, ...]  # the manifest first
     arrays: tuple[Described, ...]
@@ -98,12 +99,12 @@ class Layout:
         return cls(tuple(entries), tuple(arrays))
 
     def data_at(self, i: int) -> int:
-        """Where the numbers of array i begin."""
+        """Position of the numbers of array i."""
         return self.entries[i + 1].start + len(self.arrays[i].header)
 
     @property
     def end(self) -> int:
-        """Where the directory begins."""
+        """Position of the directory."""
         last = self.entries[-1]
         return last.start + last.size
 
@@ -121,7 +122,7 @@ class Layout:
         return found + END.pack(b"PK\x05\x06", 0, 0, few, few, min(size, FULL), min(at, FULL), 0)
 
     def between(self) -> Iterator[tuple[str, int, bytes]]:
-        """(entry, offset, bytes) of all that is not manifest or data, in the order of the file."""
+        """Yield (entry, offset, bytes) of all that is neither manifest nor data, in file order."""
         yield MANIFEST, 0, self.entries[0].header
         for entry, one in zip(self.entries[1:], self.arrays):
             yield entry.name, entry.at, entry.header + one.header
@@ -129,21 +130,21 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Of the file."""
+        """Bytes of the file."""
         return self.end + len(self.directory)
 
 
 def name_of(i: int) -> str:
-    """The entry of array i."""
+    """Name the entry of array i."""
     return f"arrays/{i:04d}.npy"
 
 
-#: What a file is that begins in another way.
+#: For files that begin in another way.
 NOT_OURS = "not a model file of collegium, or its beginning is damaged"
 
 
 def manifest_size(head: bytes, size: int) -> tuple[int, int]:
-    """Length and crc32 of the manifest, from the first bytes of a file of this size."""
+    """Read length and crc32 of the manifest from the first bytes of a file of this size."""
     name = MANIFEST.encode()
     if len(head) < LOCAL.size + len(name):
         raise ModelFileError(f"{MANIFEST}: the file ends within its first header: {NOT_OURS}")

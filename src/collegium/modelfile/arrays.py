@@ -1,4 +1,4 @@
-"""Arrays as bytes: what is said of each in the manifest, and the header of its npy entry."""
+"""Store arrays as bytes: their descriptions in the manifest, and the headers of npy entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from .errors import ModelFileError
 
 Array = np.ndarray
-#: Kinds of numbers and words, with the bytes of an item that are the same on every machine.
+#: Kinds of numbers, with sizes of an item in bytes that are the same on every machine; strings.
 SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 WORDS = "US"
 DTYPE = re.compile(r"[<>|][biufcUS][0-9]{1,6}")
@@ -27,7 +27,7 @@ MOST_DIMENSIONS = 32
 
 @dataclass(frozen=True)
 class Described:
-    """What the manifest says of an array."""
+    """Description of an array in the manifest."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -41,7 +41,7 @@ class Described:
 
     @cached_property
     def header(self) -> bytes:
-        """The head of the npy entry, version 1.0, as NumPy reads it."""
+        """Header of the npy entry, version 1.0, as NumPy reads it."""
         shape = ", ".join(map(str, self.shape)) + ("," if len(self.shape) == 1 else "")
         text = f"{{'descr': {self.dtype!r}, 'fortran_order': {self.fortran}, 'shape': ({shape}), }}"
         length = -(-(10 + len(text) + 1) // ALIGNED) * ALIGNED - 10
@@ -56,7 +56,7 @@ class Described:
 
     @classmethod
     def of(cls, node: Any, where: str, most: int) -> Described:
-        """Read a description; `most` bytes are there at most."""
+        """Read a description of an array of at most `most` bytes."""
         wanted = {"dtype", "shape", "order", "crc32", "sha256"}
         if type(node) is not dict or set(node) != wanted:
             raise ModelFileError(f"{where}: its description is not one of an array")
@@ -85,20 +85,20 @@ def _known(dtype: str) -> bool:
 
 
 def whole_numbers(values: Any, most: int = 2**62) -> bool:
-    """Whether JSON is a list of whole numbers, none of them negative or above `most`."""
+    """Whether JSON is a list of whole numbers from 0 to `most`."""
     return type(values) is list and all(type(n) is int and 0 <= n <= most for n in values)
 
 
 def storable(array: Array) -> bool:
-    """Whether the items of an array are numbers or words that every machine reads alike."""
+    """Whether the items of an array are numbers or strings that every machine reads alike."""
     return _known(array.dtype.str)
 
 
 def laid_out(array: Array) -> tuple[Array, tuple[int, ...]]:
-    """The array with its axes in the order of memory, without gaps, and the way back.
+    """Return the array with its axes in the order of memory, without gaps, and their order in it.
 
-    `laid_out(a)[0].transpose(laid_out(a)[1])` is a, and its axes lie in memory as those of a do:
-    how BLAS rounds depends on it.
+    `laid_out(a)[0].transpose(laid_out(a)[1])` is a, with its axes in the same order in memory:
+    rounding in BLAS depends on it.
     """
     axes = tuple(range(array.ndim))
     if array.flags.c_contiguous or array.flags.f_contiguous:
@@ -116,19 +116,19 @@ def is_fortran(array: Array) -> bool:
 
 
 def raw(array: Array) -> memoryview:
-    """The bytes of an array without gaps, as they lie in memory."""
+    """View the bytes of an array without gaps, in the order of memory."""
     return (array.T if is_fortran(array) else array).reshape(-1).view(np.uint8).data
 
 
 def describe(array: Array) -> Described:
-    """What the manifest says of an array without gaps."""
+    """Describe an array without gaps."""
     data = raw(array)
-    own = Described(array.dtype.str, array.shape, is_fortran(array), 0, digest(data))
+    own = Described(array.dtype.str, array.shape, is_fortran(array), 0, sha256_of(data))
     return replace(own, crc32=crc32(data, crc32(own.header)))
 
 
-class Pool:
-    """Small arrays one after the other, each at a multiple of 64 bytes."""
+class SmallArrays:
+    """Small arrays of one dtype in one entry, each at a multiple of 64 bytes."""
 
     def __init__(self, entry: int, dtype: np.dtype) -> None:
         self.entry, self.dtype, self.size = entry, dtype, 0
@@ -136,7 +136,7 @@ class Pool:
         self.step = ALIGNED // gcd(ALIGNED, dtype.itemsize)
 
     def add(self, array: Array) -> int:
-        """Where the numbers of the array will be."""
+        """Append an array, and return the position of its first number."""
         at = -(-self.size // self.step) * self.step
         self.parts.append((at, array))
         self.size = at + array.size
@@ -149,5 +149,5 @@ class Pool:
         return found
 
 
-def digest(data: memoryview) -> str:
+def sha256_of(data: memoryview) -> str:
     return hashlib.sha256(data).hexdigest()

@@ -1,5 +1,5 @@
-"""What can be wrong with a model file."""
+"""The error that all bad model files raise."""
 
 
 class ModelFileError(ValueError):
-    """A file that is damaged, of a newer release, or not a model file."""
+    """Raised where a file is damaged, of a newer release, or not a model file."""

@@ -1,4 +1,4 @@
-"""Save an estimator to a file, and make it again: format, versions and what they promise."""
+"""Save an estimator to a file and read it again; versions of the format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -24,7 +24,7 @@ from .tree import Reader, Writer
 from .writing import write
 
 FORMAT = "collegium model"
-#: Of the format. A release reads all versions up to its own.
+#: Version of the format. A release reads all versions up to its own.
 VERSION = 1
 #: The oldest release that reads what this one writes.
 REQUIRES = "0.1.0"
@@ -32,13 +32,13 @@ RELEASE = re.compile(r"[0-9A-Za-z.+]{1,40}")
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
-    """Write an estimator to a file; with rows=False it is refused where rows are inside."""
+    """Write an estimator to a file; with rows=False, refuse one that holds rows."""
     writer = Writer()
     node = writer.node(estimator, "")
     if not rows and writer.n_rows:
         raise ValueError(
-            f"rows=False, but this model answers from {writer.n_rows} rows that it keeps: save it "
-            "with them, or fit one that answers without (n_local=0, or another estimator)"
+            f"rows=False, but this model predicts from {writer.n_rows} rows that it keeps: save it "
+            "with them, or fit one that predicts without (n_local=0, or another estimator)"
         )
     writer.finish()
     names = getattr(estimator, "feature_names_in_", None)
@@ -56,7 +56,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> 
 
 
 def versions() -> dict[str, str]:
-    """Of all that the numbers of a model depend on."""
+    """List the versions of all libraries that the numbers of a model depend on."""
     return {
         "collegium": __version__, "python": platform.python_version(), "numpy": np.__version__,
         "scipy": scipy.__version__, "scikit-learn": sklearn.__version__,
@@ -64,11 +64,10 @@ def versions() -> dict[str, str]:
     }  # fmt: skip
 
 
-def load(
-    path: str | os.PathLike[str], find: Callable[[str], Any], *, mmap: bool, verify: bool,
-    types: Sequence[type] = (),
-) -> Any:  # fmt: skip
-    """Make the estimator of a file; `find(tag)` are the classes of this library."""
+def read_model(
+    path: str | os.PathLike[str], *, mmap: bool, verify: bool, types: Sequence[type] = ()
+) -> Any:
+    """Make the estimator of a file; `types` are classes of the user."""
     own = {records.own_tag(one): one for one in types}
     data = map_file(path)
     text, said = read_manifest(data)
@@ -81,12 +80,16 @@ def load(
             return f"{tag} is not known here: give the class to load(path, types=[{name}])"
         return f"{tag} is not known to collegium {__version__}: install collegium {needed} or later"
 
-    reader = Reader(arrays, lambda tag: own.get(tag) or find(tag), unknown)
+    def find(tag: str) -> Any:
+        known = records.estimator_of if tag.startswith("estimator.") else records.maker_of
+        return own.get(tag) or known(tag)
+
+    reader = Reader(arrays, find, unknown)
     try:
         found = reader.value(said.get("model"), "model")
     except ModelFileError as error:
         raise ModelFileError(f"{MANIFEST}: {error}") from error
-    except Exception as error:  # whatever a class says of fields that it does not take
+    except Exception as error:  # a class may refuse its fields in any way
         raise ModelFileError(f"{MANIFEST}: not a model ({error})") from error
     if not hasattr(type(found), "_of_file"):
         raise ModelFileError(f"{MANIFEST}: not a model")
@@ -94,12 +97,12 @@ def load(
 
 
 def _check_version(said: dict[str, Any]) -> str:
-    """The release that is needed; raises where it is later than this one's format."""
+    """Return the release that is needed; raise where the format is newer than this one's."""
     version, needed = said.get("version"), said.get("requires")
     if said.get("format") != FORMAT or type(version) is not int or version < 1:
         raise ModelFileError(f"{MANIFEST}: not one of a collegium model")
     if type(needed) is not str or RELEASE.fullmatch(needed) is None:
-        raise ModelFileError(f"{MANIFEST}: it does not say what release it requires")
+        raise ModelFileError(f"{MANIFEST}: it does not say which release it requires")
     if version > VERSION:
         raise ModelFileError(
             f"{MANIFEST}: a file of format {version}, and collegium {__version__} reads those up "

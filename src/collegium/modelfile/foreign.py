@@ -1,4 +1,4 @@
-"""Objects of NumPy and scikit-learn that arguments may hold: random states and kernels."""
+"""Store objects of NumPy and scikit-learn: random states and kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIT_GENERATORS: dict[str, Any] = {
 
 
 def node(value: Any, of: Callable[[Any, str], Any]) -> Any:
-    """JSON of a foreign object, whose parts are written by `of`; None where it is unknown."""
+    """Write a foreign object as JSON, its parts by `of`; None where it is unknown."""
     if isinstance(value, np.random.RandomState):
         state: Any = value.get_state(legacy=False)
         return _random_node(state, True, of)
@@ -38,8 +38,8 @@ def _random_node(state: Mapping[str, Any], legacy: bool, of: Callable[[Any, str]
     return {"random": of(state, "state"), "legacy": legacy}
 
 
-def random(state: Any, legacy: bool) -> np.random.RandomState | np.random.Generator:
-    """A RandomState, or a Generator, in this state."""
+def random_state(state: Any, legacy: bool) -> np.random.RandomState | np.random.Generator:
+    """Make a RandomState, or a Generator, in this state."""
     if type(state) is not dict or state.get("bit_generator") not in BIT_GENERATORS:
         raise ModelFileError("not the state of random numbers")
     source = BIT_GENERATORS[state["bit_generator"]](0)
@@ -52,7 +52,7 @@ def random(state: Any, legacy: bool) -> np.random.RandomState | np.random.Genera
 
 
 def kernel(name: Any, params: dict[str, Any]) -> Any:
-    """A kernel of scikit-learn."""
+    """Make a kernel of scikit-learn."""
     known = _sklearn_kernels()
     if type(name) is not str or name not in known:
         raise ModelFileError(f"{name!r} is not a kernel of scikit-learn that is known here")
@@ -60,7 +60,7 @@ def kernel(name: Any, params: dict[str, Any]) -> Any:
 
 
 def _sklearn_kernels() -> dict[str, Any]:
-    """Those that `kernels.as_kernel` translates."""
+    """List the kernels that `kernels.as_kernel` translates, by name."""
     from sklearn.gaussian_process import kernels  # slow to import
 
     every = (

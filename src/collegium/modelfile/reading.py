@@ -1,4 +1,4 @@
-"""Read a file, trusting nothing in it."""
+"""Read a file without trusting anything in it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .archive import LOCAL, MANIFEST, Layout, manifest_size, name_of
-from .arrays import Described, digest
+from .arrays import Described, sha256_of
 from .errors import ModelFileError
 
 Array = np.ndarray
-#: Bytes of a manifest, at most: a hundred thousand arrays have 20 MB.
+#: Largest manifest in bytes; that of a hundred thousand arrays has 20 MB.
 LARGEST_MANIFEST = 1 << 29
 
 
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
-    """The bytes of a file: changes of them stay in this process."""
+    """Map the bytes of a file; changes to them stay in this process."""
     with open(path, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
@@ -32,7 +32,7 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
 
 
 def read_manifest(data: mmap.mmap) -> tuple[bytes, dict[str, Any]]:
-    """The manifest, as bytes and as what they say."""
+    """Read the manifest, as bytes and as JSON."""
     length, crc32 = manifest_size(data[: LOCAL.size + len(MANIFEST)], len(data))
     if length > LARGEST_MANIFEST:
         raise ModelFileError(f"{MANIFEST}: too large")
@@ -56,9 +56,9 @@ def _refuse(word: str) -> NoReturn:
 def read_arrays(
     data: mmap.mmap, text: bytes, said: Any, *, keep_mapped: bool, verify: bool
 ) -> list[Array]:
-    """The arrays that a manifest describes; `verify` compares their contents with their sha256.
+    """Read the arrays that a manifest describes; `verify` compares them with their sha256.
 
-    All other bytes of the file are compared with what they must be in any case.
+    All other bytes of the file are always compared with what they must be.
     """
     if type(said) is not list:
         raise ModelFileError(f"{MANIFEST}: no list of arrays")
@@ -75,7 +75,7 @@ def read_arrays(
     for i, one in enumerate(described):
         at = layout.data_at(i)
         array: Array = np.ndarray(one.shape, one.dtype, data, at, order="F" if one.fortran else "C")
-        if verify and digest(memoryview(data)[at : at + one.n_bytes]) != one.sha256:
+        if verify and sha256_of(memoryview(data)[at : at + one.n_bytes]) != one.sha256:
             raise ModelFileError(f"{name_of(i)}: damaged, its contents differ from their sha256")
         found.append(array if keep_mapped else array.copy(order="K"))
     return found

@@ -1,12 +1,12 @@
-"""Trees of records as JSON: what is not an array stands in the manifest, in words and numbers.
+"""Write and read trees of records as JSON; arrays are stored beside it, in entries of their own.
 
-null, true, "word", 3, 0.5     as they are              {"float": "inf"}    not finite
+null, true, "word", 3, 0.5     themselves               {"float": "inf"}    not finite
 [a, b]                         a tuple                  {"list": [a, b]}    a list
 {"dict": [[key, value], …]}    a dict, in its order     {"scalar": ["<f8", 0.5]}  of NumPy
 {"array": 7}                   entry 7; {"array": 7, "at": 64, "shape": [3, 2]}: six numbers
-                               of it from number 64 on. With "axes" where they lie otherwise
-                               in memory, and "fixed" where it is read-only
-{"objects": […], "shape": […]} an array of words
+                               of it from number 64 on. With "axes" where their order in memory
+                               is another, and "fixed" where it is read-only
+{"objects": […], "shape": […]} an array of strings
 {"record": tag, "fields": {}}  a dataclass              {"estimator": tag, "params": {},
                                                          "state": {}}
 {"random": {}, "legacy": true} a random state           {"sklearn": "RBF", "params": {}}
@@ -27,7 +27,7 @@ from . import foreign
 from .arrays import (
     MOST_DIMENSIONS,
     Described,
-    Pool,
+    SmallArrays,
     describe,
     is_fortran,
     laid_out,
@@ -39,31 +39,31 @@ from .errors import ModelFileError
 Array = np.ndarray
 PLAIN = (str, int, bool, type(None))
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-#: Whole numbers beyond this are no part of any model; states of random numbers have 128 bits.
+#: No model has whole numbers beyond this; states of random numbers have 128 bits.
 LARGEST = 2**256
-#: Arrays of fewer bytes share an entry: one of its own costs half a kilobyte.
+#: Arrays of fewer bytes share an entry: their own would cost half a kilobyte.
 SMALL = 4096
-#: Arguments that are set again after loading.
+#: Arguments that the user gives again after loading.
 NOT_STORED = ("engine",)
 
 
 class Writer:
-    """Turns a tree into a node of JSON, and collects its arrays, equal ones once."""
+    """Turns a tree into JSON and collects its arrays, equal ones once."""
 
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self.described: list[Described] = []
-        self._pools: dict[str, Pool] = {}  # of each dtype
+        self._pools: dict[str, SmallArrays] = {}  # of each dtype
         self._seen: dict[Any, int] = {}
-        self._inputs: dict[tuple, int] = {}  # rows of each array of inputs, by its place
+        self._inputs: dict[tuple, int] = {}  # rows of each array of inputs, by its position
 
     @property
     def n_rows(self) -> int:
-        """Rows inside."""
+        """Number of rows inside."""
         return sum(self._inputs.values())
 
     def node(self, value: Any, where: str) -> Any:
-        """JSON of a value; `where` names it in errors."""
+        """Write a value as JSON; `where` names it in errors."""
         kind = type(value)
         if kind in PLAIN:
             return self._checked_int(value, where) if kind is int else value
@@ -124,7 +124,7 @@ class Writer:
         if array.dtype == object:
             words = [self.node(one, where) for one in array.reshape(-1).tolist()]
             if not all(type(one) in (*PLAIN, float) for one in words):
-                raise ValueError(f"{where} is an array of objects: only words can be stored")
+                raise ValueError(f"{where} is an array of objects: only strings can be stored")
             return {"objects": words, "shape": list(array.shape)}
         if not storable(array):
             raise ValueError(f"{where} is an array of {array.dtype}, which cannot be stored")
@@ -150,11 +150,11 @@ class Writer:
         return self._seen[own]
 
     def _piece(self, array: Array) -> dict[str, Any]:
-        """A place in the entry that all small arrays of this dtype share."""
+        """Store a small array in the entry that all of its dtype share."""
         dtype = array.dtype.str
         if dtype not in self._pools:
-            self._pools[dtype] = Pool(len(self.arrays), array.dtype)
-            self.arrays.append(array)  # in place of all of them, until they are known
+            self._pools[dtype] = SmallArrays(len(self.arrays), array.dtype)
+            self.arrays.append(array)  # replaced by all of them in `finish`
             self.described.append(describe(array))
         pool, key = self._pools[dtype], (dtype, array.tobytes())
         if key not in self._seen:
@@ -162,7 +162,7 @@ class Writer:
         return {"array": pool.entry, "at": self._seen[key], "shape": list(array.shape)}
 
     def finish(self) -> None:
-        """Join the small arrays."""
+        """Join the small arrays of each dtype."""
         for pool in self._pools.values():
             self.arrays[pool.entry] = pool.joined()
             self.described[pool.entry] = describe(self.arrays[pool.entry])
@@ -192,12 +192,12 @@ def _in_words(value: Any) -> str:
 
 
 class Reader:
-    """Makes the tree of a node; refuses all that `Writer` does not write."""
+    """Makes the tree of a node, and refuses everything that `Writer` does not write."""
 
     def __init__(
         self, arrays: Sequence[Array], find: Callable[[str], Any], unknown: Callable[[str], str]
     ) -> None:
-        """`find(tag)` is what makes a record, None where it is `unknown(tag)`, in words."""
+        """Take `find(tag)`, the maker of a record or None, and `unknown(tag)`, the error then."""
         self.arrays, self.find, self.unknown = arrays, find, unknown
 
     def value(self, node: Any, where: str) -> Any:
@@ -211,18 +211,18 @@ class Reader:
         for name, read in self._kinds.items():
             if name in node:
                 return read(self, node, where)
-        raise ModelFileError(f"{where}: it is nothing that a model file holds")
+        raise ModelFileError(f"{where}: not a node of a model file")
 
     def _parts(self, node: dict, where: str, *wanted: str, optional: tuple[str, ...] = ()) -> list:
-        """The values of a node that has these names and no others."""
+        """Return the values of a node that has these names and no others."""
         if not set(wanted) <= set(node) <= {*wanted, *optional}:
-            raise ModelFileError(f"{where}: it is nothing that a model file holds")
+            raise ModelFileError(f"{where}: not a node of a model file")
         return [node[name] for name in wanted]
 
     def _float(self, node: dict, where: str) -> float:
         (name,) = self._parts(node, where, "float")
         if type(name) is not str or name not in NOT_FINITE:
-            raise ModelFileError(f"{where}: not a number that is not finite")
+            raise ModelFileError(f"{where}: not inf, -inf or nan")
         return NOT_FINITE[name]
 
     def _list(self, node: dict, where: str) -> list:
@@ -275,7 +275,7 @@ class Reader:
         values = self._all(words, where)
         plain = all(type(one) in (*PLAIN, float) for one in values)
         if not plain or not whole_numbers(shape) or math.prod(shape) != len(values):
-            raise ModelFileError(f"{where}: not an array of words")
+            raise ModelFileError(f"{where}: not an array of strings")
         found = np.empty(len(values), dtype=object)
         found[:] = values
         return found.reshape(shape)
@@ -313,7 +313,7 @@ class Reader:
 
     def _random(self, node: dict, where: str) -> Any:
         state, legacy = self._parts(node, where, "random", "legacy")
-        return foreign.random(self.value(state, where), legacy is True)
+        return foreign.random_state(self.value(state, where), legacy is True)
 
     def _sklearn(self, node: dict, where: str) -> Any:
         name, params = self._parts(node, where, "sklearn", "params")
@@ -327,7 +327,7 @@ class Reader:
 
 
 def _piece(array: Array, at: Any, shape: Any, where: str) -> Array:
-    """Some of the numbers of a long array, in another shape."""
+    """Return some numbers of a long array, in another shape."""
     if not (whole_numbers([at]) and whole_numbers(shape) and array.ndim == 1):
         raise ModelFileError(f"{where}: not a piece of an array")
     n = math.prod(shape)

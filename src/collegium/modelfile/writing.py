@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Write a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .archive import Layout
 from .arrays import raw
 
 Array = np.ndarray
-#: Bytes that are written at a time.
+#: Bytes written at a time.
 PIECE = 1 << 24
 
 
 def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays: Sequence[Array]):
-    """Write manifest and arrays to a path: afterwards the file is the new one, or as it was."""
+    """Write manifest and arrays to a path; if that fails, an earlier file stays as it was."""
     with replacing(os.fspath(path)) as file:
         pieces = layout.between()
         file.write(next(pieces)[2])
@@ -35,7 +35,7 @@ def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays:
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of `path` once all of it is on the disk."""
+    """Open a file that replaces `path` once all of it is on the disk."""
     path = os.path.realpath(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "give the path of a file, this is a folder", path)
@@ -65,7 +65,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 
 def _told(error: OSError, path: str) -> OSError:
-    """The same error, of the path that was asked for."""
+    """Word an error for the path that the user gave."""
     said = f"{error.strerror}: nothing was saved, an earlier file is as it was"
     if error.errno == errno.ENOENT:
         said = "the folder does not exist, and nothing was saved: make it first (~ is not expanded)"
@@ -73,7 +73,7 @@ def _told(error: OSError, path: str) -> OSError:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the new name on the disk too; some systems cannot be asked for that."""
+    """Write the new name to the disk too, on systems that can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -16,6 +16,8 @@ Record = TypeVar("Record", bound=type)
 #: Functions that make a record from its fields, by tag; the tag of each class.
 _makers: dict[str, Callable[..., Any]] = {}
 _tags: dict[type, str] = {}
+#: Imports of public estimators, by tag.
+_imports: dict[str, Callable[[], Any]] = {}
 #: The field of a record that holds the inputs of training rows.
 _inputs: dict[type, str] = {}
 
@@ -56,6 +58,19 @@ def own_tag(cls: type) -> str:
 def maker_of(tag: str) -> Callable[..., Any] | None:
     """Find the function that makes a record of this tag from its fields; None if unknown."""
     return _makers.get(tag)
+
+
+def expect_estimator(tag: str, importing: Callable[[], Any]) -> None:
+    """Name the import of a public estimator, which gives it this tag."""
+    _imports[tag] = importing
+
+
+def estimator_of(tag: str) -> Any:
+    """Import the public estimator of a tag; None where there is none."""
+    if tag not in _imports:
+        return None
+    _imports[tag]()
+    return maker_of(tag)
 
 
 def field_of_rows(cls: type) -> str | None:

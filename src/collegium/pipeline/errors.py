@@ -14,7 +14,8 @@ from ..averaging.predictor import AveragedPredictor
 from ..errors.checked import Checked
 from ..errors.errors import Errors, inputs_at
 from ..errors.features import ScaleInputs
-from ..errors.scale import FEW_NATS, NATS, resolution
+from ..errors.scale import resolution
+from ..errors.tuning import TUNING
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
@@ -152,4 +153,4 @@ def nats_for_tails(model: Any) -> float:
     warping = getattr(model, "warping", None)
     if warping is not None and any(one and one.kind == "rank" for one in warping.targets):
         return -np.inf
-    return FEW_NATS if getattr(model, "averaged", ()) else NATS
+    return TUNING.decision.few_nats if getattr(model, "averaged", ()) else TUNING.decision.nats

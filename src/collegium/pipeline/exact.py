@@ -11,8 +11,9 @@ import numpy as np
 from ..interface.stream import Waiting
 from ..kernels import Kernel, Sum
 from ..kernels.trend import has_trend
-from ..learning.dof import DOF_SAMPLE, degrees_of_freedom
+from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
+from ..learning.tuning import TUNING as LEARNING
 from ..messages.committee import Committee
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
@@ -143,7 +144,7 @@ def choose_basis(job: Job, draft: Draft) -> Draft:
     """Choose as many anchors as the degrees of freedom ask for; learn on by their evidence."""
     s, say, rows, n = job.settings, job.say, draft.for_all, len(draft.kept)
     dof = degrees_of_freedom(draft.kernel, draft.noise, rows)
-    words = "at least" if dof > 0.9 * DOF_SAMPLE else "about"  # all that a sample can show
+    words = "at least" if dof > 0.9 * LEARNING.dof_sample else "about"  # all that a sample can show
     say(f"{words} {dof:.0f} effective degrees of freedom")
     most = min(n, rows.w.size)
     most = most if draft.plan is None else min(most, draft.plan.most_anchors)

@@ -13,7 +13,7 @@ from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs
 from ..interface.model import Model
-from ..learning.anchors import Selection, Stop, centres
+from ..learning.anchors import Selection, Stop, kmeans_anchors
 from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
 from ..likelihoods.units import Units
@@ -199,7 +199,7 @@ class SparseSystem:
         if n > LEARN_ROWS:
             rows = rows.take(np.sort(rng.choice(n, LEARN_ROWS, replace=False)))
         m = min(s.anchor_count(n, most=MOST_ANCHORS), LEARN_ANCHORS, rows.X.shape[0])
-        Z = centres(kernel, noise, rows, Stop(m), rng).Z
+        Z = kmeans_anchors(kernel, noise, rows, Stop(m), rng).Z
         if s.anchors is not None and len(s.anchors) <= LEARN_ANCHORS:
             Z = s.anchors
         groups = replace(job, rows=rows, labels=None, owners=None).groups(kernel)

@@ -40,7 +40,7 @@ class SparseGPRegressor(Regressor):
         a lower bound of the evidence, which does not overfit.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
         Their number, themselves, or `collegium.Select(rule, m)` for another rule than k-means (see
-        `collegium.selection`). "auto": twice the effective degrees of freedom, 20 to 500, at most
+        `select_anchors`). "auto": twice the effective degrees of freedom, 20 to 500, at most
         a tenth of the rows.
     inference : {"inductive", "transductive"} or Transductive, default="inductive"
         "transductive": the queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp

@@ -1,4 +1,4 @@
-"""How well rows are predicted that were left out, under a transform of targets and inputs."""
+"""Try a transform of targets and inputs on rows that are left out in turn."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ from ..rows.scaling import Scaling, for_learning
 from .inputs import InputTransform
 from .moments import warped_moments
 from .targets import TargetTransform
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows of a chunk that hyperparameters are learnt from, and iterations of that.
-CHUNK, ITERATIONS = 400, 30
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """Transforms, and what they say of rows that were left out, in the units of y."""
+class TriedTransform:
+    """Transforms, and their predictions of left-out rows, in the units of y."""
 
     target: TargetTransform | None
     inputs: InputTransform | None
     log_density: Array  # (n,)
     squared_error: Array  # of the mean  (n,)
-    learnt: Learnt  # where the next may start
+    learnt: Learnt  # a start for the next trial
 
 
 def attempt(
     rows: Rows, target: TargetTransform | None, inputs: InputTransform | None, engine: Any,
     start: Learnt | None = None, *, levels: tuple[int, ...] = (),
-) -> Tried:  # fmt: skip
-    """Learn kernel, noise and scale of the error from rows of one output; leave each row out."""
+) -> TriedTransform:  # fmt: skip
+    """Learn kernel, noise and error scale from rows of one output; leave each row out in turn."""
     y = rows.y[:, 0]
     t = y if target is None else target.forward(y)
     scaling = Scaling.of(t[:, None], rows.w)
@@ -52,33 +51,33 @@ def attempt(
     X = rows.X if inputs is None else inputs.forward(rows.X)
     seen = Rows(X, scaling.forward(t[:, None]), rows.w)
     learnt = learn_quickly(seen, engine, start, levels)
-    found = around(learnt, seen)
+    found = leave_one_out_inputs(learnt, seen)
     scale = ErrorScale.learn(found, seen.y, seen.w)
     density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
     m, sd = centre + unit * found.mean[:, 0], unit * np.sqrt(scale.variance(found)[:, 0])
     if target is not None:
         density = density + target.log_slope(y)
         m, _ = warped_moments(target, m, sd)
-    return Tried(target, inputs, density, (y - m) ** 2, learnt)
+    return TriedTransform(target, inputs, density, (y - m) ** 2, learnt)
 
 
 def learn_quickly(
     rows: Rows, engine: Any, start: Learnt | None = None, levels: tuple[int, ...] = ()
 ) -> Learnt:
-    """A Matérn 3/2 and a noise by the evidence of some chunks, from those found before."""
+    """Learn a Matérn 3/2 and a noise by the evidence of chunks, starting from earlier ones."""
     scales, own = Scales.of(rows.X, levels), for_learning(rows)
-    groups = balanced(rows.X / column_scales(rows.X), CHUNK, np.random.default_rng(0))
+    groups = balanced(rows.X / column_scales(rows.X), TUNING.chunk, np.random.default_rng(0))
     chunks = cut(*own.fields(), groups)
     kernel: Kernel = scales.kernel("Matern32") if start is None else start.kernel
     return maximise(
         partial(factorised, chunks=chunks, engine=engine), kernel,
         0.1 if start is None else start.noise, scales.prior(kernel), float(own.w.sum()),
-        max_iter=ITERATIONS,
+        max_iter=TUNING.iterations,
     )  # fmt: skip
 
 
-def around(learnt: Learnt, rows: Rows) -> ScaleInputs:
-    """What the scale of the error is learnt from: answers at the rows, each left out."""
+def leave_one_out_inputs(learnt: Learnt, rows: Rows) -> ScaleInputs:
+    """Predict each row from the others: the inputs of the error scale."""
     metric, own = Metric.of(learnt.kernel, rows.X), np.arange(rows.w.size)
     found = leave_one_out(learnt.kernel, learnt.noise, rows)
     return inputs_at(metric, neighbours(metric, rows), rows.X, found, learnt.noise, own)

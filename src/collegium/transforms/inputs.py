@@ -1,4 +1,4 @@
-"""Monotone transforms of inputs, column by column."""
+"""Monotone transforms of inputs, one per column."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ import numpy as np
 
 from ..numerics.records import record
 from .scores import NormalScores
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Fewer distinct values are levels, not numbers, and stay as they are.
-FEWEST = 30
-#: A column is skewed above this, in absolute value.
-SKEWED = 3.0
 
 
 @record("transforms.input/1")
 @dataclass(frozen=True, eq=False)
 class InputTransform:
-    """Normal scores of some columns; None: a column as it is."""
+    """Normal scores of some columns; None: the column stays as it is."""
 
     columns: tuple[NormalScores | None, ...]
 
     @classmethod
     def of(cls, X: Array, w: Array, columns: Array | None = None) -> InputTransform:
-        """Scores of the columns named, or of all; those with few distinct values stay."""
+        """Make scores of the given columns, or of all; those with few distinct values stay."""
         wanted = np.ones(X.shape[1], bool) if columns is None else columns
         return cls(
             tuple(
@@ -40,11 +37,11 @@ class InputTransform:
         return any(one is not None for one in self.columns)
 
     def forward(self, X: Array) -> Array:
-        """X as the kernel sees it  (n, d)."""
+        """Transform X for the kernel  (n, d)."""
         return self._by_column(X, "forward")
 
     def backward(self, X: Array) -> Array:
-        """The inverse of `forward`."""
+        """Invert `forward`."""
         return self._by_column(X, "backward")
 
     def _by_column(self, X: Array, way: str) -> Array:
@@ -56,13 +53,13 @@ class InputTransform:
 
 
 def many_values(column: Array) -> bool:
-    """Whether there are at least FEWEST distinct ones; some rows may be enough to tell."""
-    few = column[:1_000]
-    return np.unique(few).size >= FEWEST or np.unique(column).size >= FEWEST
+    """Whether a column has enough distinct values; its first rows may show it."""
+    few, least = column[:1_000], TUNING.distinct
+    return np.unique(few).size >= least or np.unique(column).size >= least
 
 
 def skewness(values: Array, w: Array) -> Array:
-    """Σw(v − mean)³/(Σw sd³) of every column of values (n, k); of a constant zero."""
+    """Σw(v − mean)³/(Σw sd³) of every column of values (n, k); zero for a constant."""
     share = (w / w.sum())[:, None]
     size = np.abs(values).max(axis=0, initial=0.0)
     unit = values / np.where(size > 0.0, size, 1.0)
@@ -74,7 +71,7 @@ def skewness(values: Array, w: Array) -> Array:
 
 
 def skewed(X: Array, w: Array) -> Array:
-    """Which columns are skewed enough for scores to be worth a try  (d,)."""
-    wide = np.abs(skewness(X, w)) > SKEWED
+    """Whether each column is skewed enough to try scores  (d,)."""
+    wide = np.abs(skewness(X, w)) > TUNING.skewed_input
     wide[wide] = [many_values(column) for column in X.T[wide]]
     return wide

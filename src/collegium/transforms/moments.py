@@ -1,4 +1,4 @@
-"""Means and standard deviations of y = T⁻¹(t) where t is normal."""
+"""Compute means and standard deviations of y = T⁻¹(t) for normal t."""
 
 from __future__ import annotations
 

@@ -8,22 +8,19 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..numerics.records import record
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Knots at most; rows for each, so that slopes are known to some per cent.
-MOST, ROWS = 200, 50
-#: The share of rows at an end whose mean slope is that outside.
-END = 0.1
-#: Largest number that is given back.
+#: Largest number that is returned.
 LARGEST = 1e306
 
 
 @record("transforms.scores/1")
 @dataclass(frozen=True, eq=False)
 class NormalScores:
-    """Piecewise linear through (unit · knots, scores), with a slope of its own beyond either end.
+    """Piecewise linear through (unit · knots, scores), with one more slope beyond each end.
 
-    Slopes are those of scores over knots, which have magnitudes of at most one.
+    Slopes are of scores over knots, which are at most one in absolute value.
     """
 
     unit: float
@@ -34,18 +31,18 @@ class NormalScores:
 
     @classmethod
     def of(cls, values: Array, w: Array) -> NormalScores:
-        """From values (n,) that were seen w times; the same in any order of them."""
+        """Make scores from values (n,) with weights w; the same in any order of them."""
         unit = float(np.abs(values).max(initial=0.0)) or 1.0
         knots, scores = ranked(values / unit, w)
         if knots.size == 1:
             knots, scores = knots + np.array([-1.0, 1.0]), np.array([-1.0, 1.0])
-        most = int(np.clip(w.sum() / ROWS, 4, MOST))
+        most = int(np.clip(w.sum() / TUNING.knot_rows, 4, TUNING.knots))
         if knots.size > most:
             grid = np.linspace(scores[0], scores[-1], most)
             knots, scores = np.interp(grid, scores, knots), grid
-            apart = np.append(True, np.diff(knots) > 0.0)  # to rounding
+            apart = np.append(True, np.diff(knots) > 0.0)  # up to rounding
             knots, scores = knots[apart], scores[apart]
-        edge = -ndtri(END)
+        edge = -ndtri(TUNING.end)
         low = _secant(knots, scores, knots[0], np.interp(-edge, scores[1:], knots[1:]))
         high = _secant(knots, scores, np.interp(edge, scores[:-1], knots[:-1]), knots[-1])
         return cls(unit, knots, scores, low, high)
@@ -58,7 +55,7 @@ class NormalScores:
             return np.clip(t + self.low * below + self.high * above, -LARGEST, LARGEST)
 
     def backward(self, t: Array) -> Array:
-        """The inverse of `forward`, finite for all finite t."""
+        """Invert `forward`; finite for all finite t."""
         v = np.interp(t, self.scores, self.knots)
         below, above = np.minimum(t - self.scores[0], 0.0), np.maximum(t - self.scores[-1], 0.0)
         with np.errstate(over="ignore"):
@@ -67,7 +64,7 @@ class NormalScores:
             )
 
     def log_slope(self, values: Array) -> Array:
-        """log of the slope of `forward`; at a knot that on its right."""
+        """log of the slope of `forward`; at a knot the one on its right."""
         inner = np.log(np.diff(self.scores)) - np.log(np.diff(self.knots))
         slopes = np.concatenate([[np.log(self.low)], inner, [np.log(self.high)]])
         at = np.searchsorted(self.knots, values / self.unit, side="right")
@@ -75,7 +72,7 @@ class NormalScores:
 
 
 def ranked(values: Array, w: Array) -> tuple[Array, Array]:
-    """Distinct values in order, and Φ⁻¹ of the share of the weight below each, half its own."""
+    """Sort distinct values, with Φ⁻¹ of the share of weight below each plus half its own."""
     order = np.lexsort((w, values))
     distinct, where = np.unique(values[order], return_inverse=True)
     weight = np.bincount(where, w[order] / w.max())
@@ -88,7 +85,7 @@ def ranked(values: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _secant(knots: Array, scores: Array, low: float, high: float) -> float:
-    """Mean slope between two places, of all knots where these are equal."""
+    """Mean slope between two places; of all knots where these are equal."""
     if not high > low:
         low, high = knots[0], knots[-1]
     ends = np.interp([low, high], knots, scores)

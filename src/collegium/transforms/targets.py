@@ -11,14 +11,12 @@ from scipy.special import boxcox1p
 from ..numerics.records import record
 from ..rows.scaling import Scaling
 from .scores import LARGEST, NormalScores
+from .tuning import TUNING
 
 Array = np.ndarray
 KINDS = ("log", "yeo-johnson", "rank")
-#: Exponents beyond these are cut, so that numbers stay finite.
+#: Larger exponents are cut to this, so that numbers stay finite.
 FARTHEST = 700.0
-#: λ is learnt within these: the range of the transform is the whole line there, so that densities
-#: add up to one. Prior standard deviation of λ about one.
-POWERS, SPREAD = (0.0, 2.0), 1.0
 
 
 @record("transforms.target/1")
@@ -38,7 +36,7 @@ class TargetTransform:
 
     @classmethod
     def of(cls, kind: str, y: Array, w: Array) -> TargetTransform:
-        """From targets (n,) that were seen w times; the same in any order of them."""
+        """Make a transform from targets (n,) with weights w; the same in any order of them."""
         if kind == "log":
             check_positive(y)
             return cls(kind)
@@ -53,7 +51,7 @@ class TargetTransform:
         return replace(one, power=most_likely_power(one._standard(y), w))
 
     def within(self, y: Array) -> Array:
-        """Whether T(y) exists: y that are not positive have no logarithm, and probability zero."""
+        """Whether T(y) exists: y ≤ 0 has no logarithm, and probability zero."""
         return y > 0.0 if self.kind == "log" else np.ones(y.shape, dtype=bool)
 
     def forward(self, y: Array) -> Array:
@@ -78,7 +76,7 @@ class TargetTransform:
             return np.clip(self.centre + self.scale * z, -LARGEST, LARGEST)
 
     def log_slope(self, y: Array) -> Array:
-        """log dT/dy: what log densities of t gain in the units of y."""
+        """log dT/dy, which is added to log densities of t for those of y."""
         if self.kind == "log":
             check_positive(y)
             return -np.log(y)
@@ -113,7 +111,7 @@ def yeo_johnson_log_slope(z: Array, power: float) -> Array:
 
 
 def _inverse(t: Array, power: float) -> Array:
-    """z with ((1 + z)^λ − 1)/λ = t ≥ 0; where λ < 0 and there is none, a large one."""
+    """z with ((1 + z)^λ − 1)/λ = t ≥ 0; a large z where λ < 0 and there is none."""
     with np.errstate(over="ignore"):
         if abs(power) < 1e-15:
             exponent = np.maximum(t, 0.0)
@@ -123,9 +121,10 @@ def _inverse(t: Array, power: float) -> Array:
 
 
 def most_likely_power(z: Array, w: Array) -> float:
-    """λ of largest Σw log N(T(z); mean, variance) + Σw log T′(z) + log N(λ; 1, SPREAD²).
+    """Maximise Σw log N(T(z); mean, variance) + Σw log T′(z) + log N(λ; 1, s²) over λ.
 
-    Mean and variance are the most likely ones for each λ.
+    Mean and variance are the most likely ones for each λ. λ is within [0, 2], where the range of T
+    is the whole line, so that densities integrate to one.
     """
     share, total = w / w.sum(), float(w.sum())
 
@@ -135,8 +134,9 @@ def most_likely_power(z: Array, w: Array) -> float:
         t = t / size
         variance = max(float(share @ (t - share @ t) ** 2), 1e-26)
         value = share @ yeo_johnson_log_slope(z, power) - 0.5 * np.log(variance) - np.log(size)
-        return -float(value) * total + 0.5 * ((power - 1.0) / SPREAD) ** 2
+        return -float(value) * total + 0.5 * ((power - 1.0) / TUNING.power_spread) ** 2
 
-    found = minimize_scalar(negative, bounds=POWERS, method="bounded", options={"xatol": 1e-6})
-    best = min((*POWERS, 1.0, float(found.x)), key=negative)
+    powers = TUNING.powers
+    found = minimize_scalar(negative, bounds=powers, method="bounded", options={"xatol": 1e-6})
+    best = min((*powers, 1.0, float(found.x)), key=negative)
     return float(best)

@@ -1,4 +1,4 @@
-"""The transforms that a fitted model keeps, and its answers in the units of the user."""
+"""Keep the transforms of a fitted model, and take its predictions back to the user's units."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray
 @record("transforms.warping/1")
 @dataclass(frozen=True, eq=False)
 class Warping:
-    """Transforms of inputs and of every output; None: as they are."""
+    """Transforms of inputs and of each output; None: no transform."""
 
     inputs: InputTransform | None
     targets: tuple[TargetTransform | None, ...]
@@ -32,36 +32,36 @@ class Warping:
 
     @property
     def target_kinds(self) -> str | tuple[str | None, ...] | None:
-        """Of the one output, or of each."""
+        """Kind of the one output, or of each."""
         kinds = tuple(None if one is None else one.kind for one in self.targets)
         return kinds[0] if len(kinds) == 1 else kinds
 
     @property
     def input_kinds(self) -> tuple[str | None, ...] | None:
-        """Of each column; None: all are as they are."""
+        """Kind of each column; None: no column is transformed."""
         if self.inputs is None:
             return None
         return tuple(None if one is None else "rank" for one in self.inputs.columns)
 
     def rows(self, rows: Rows) -> Rows:
-        """Rows in the units of the user -> as a model sees them."""
+        """Transform rows from the units of the user."""
         return replace(rows, X=self.places(rows.X), y=self.forward(rows.y))
 
     def rows_in_units(self, rows: Rows) -> Rows:
-        """The inverse of `rows`, to rounding."""
+        """Invert `rows`, up to rounding."""
         X = rows.X if self.inputs is None else self.inputs.backward(rows.X)
         return replace(rows, X=X, y=self.backward(rows.y))
 
     def places(self, X: Array) -> Array:
-        """Inputs as kernels see them  (n, d)."""
+        """Transform inputs for the kernel  (n, d)."""
         return X if self.inputs is None else self.inputs.forward(X)
 
     def forward(self, y: Array) -> Array:
-        """T(y), output by output  (n, p)."""
+        """T(y) of each output  (n, p)."""
         return self._each(y, "forward")
 
     def within(self, y: Array) -> Array:
-        """Whether T(y) exists, output by output; else y is below all that have one  (n, p)."""
+        """Whether T(y) exists, per output; if not, y is below all values where it does  (n, p)."""
         each = [
             np.ones(y.shape[0], dtype=bool) if one is None else one.within(y[:, j])
             for j, one in enumerate(self.targets)
@@ -98,10 +98,10 @@ class Warping:
 
 @dataclass(frozen=True, eq=False)
 class WarpedAnswers:
-    """What is known of y at queries, from answers about t = T(y).
+    """Predictions of y at queries, from those of t = T(y).
 
-    Quantiles and draws are those of t, taken back; means and standard deviations by quadrature
-    over a normal t. Covariances are those of t, rescaled to the standard deviations of y.
+    Quantiles and draws of t are transformed back; means and standard deviations use quadrature
+    over a normal t; covariances of t are rescaled to the standard deviations of y.
     """
 
     inner: Any

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...answers.predictors import Local, Predictor, predictor
-from ...errors.features import LEAST, NEAREST
+from ...errors.tuning import TUNING as ERRORS
 from ...messages.committee import Committee
 from ...numerics.records import record
 from ...rows.chunk import Chunk
@@ -276,15 +276,18 @@ class NeighboursOnDisk:
         return self.kept.total_weight() / max(1, len(self.kept))
 
     def log_error(self, place: Array, mean: Array, own: Array | None = None) -> Array:
-        """q = log(mean of (yⱼ − m)² over the NEAREST rows + LEAST)  (n, p)."""
+        """q = log(mean of (yⱼ − m)² over the nearest rows + least)  (n, p)."""
         if not len(self.kept):
-            return np.full(mean.shape, np.log(1.0 + LEAST))  # as of a standardised y
-        k = min(NEAREST + (own is not None), len(self.kept))
+            return np.full(
+                mean.shape, np.log(1.0 + ERRORS.basis.least_error)
+            )  # as of a standardised y
+        nearest, least = ERRORS.basis.nearest, ERRORS.basis.least_error
+        k = min(nearest + (own is not None), len(self.kept))
         index = self.kept.nearest(self.kept.metric.backward(place), k)
         rows = self.kept.take(index.ravel())
         y, w = rows.y.reshape(*index.shape, -1), rows.w.reshape(index.shape) / self.mean_weight
         if own is not None:
             w = np.where(index == own[:, None], 0.0, w)  # query i is row own[i], which is held out
-        share = np.clip(NEAREST - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
+        share = np.clip(nearest - (np.cumsum(w, axis=1) - w), 0.0, w)[:, :, None]
         squares = (share * (y - mean[:, None, :]) ** 2).sum(axis=1)
-        return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + LEAST)
+        return np.log(squares / np.maximum(share.sum(axis=1), 1e-300) + least)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Kernel
-from ...learning.pool import AROUND, Pool
+from ...learning.pool import Pool
+from ...learning.tuning import TUNING
 from ...rows.metric import Metric
 from ...rows.rows import Rows
 from ...rows.scaling import Balance
@@ -55,8 +56,10 @@ class StoredPool(Pool):
         for group in groups:
             places = near.metric.forward(self.rows.X[group])
             centre = near.metric.backward(places.mean(axis=0))[None]
-            number = self._numbers(near.nearest(centre, min(AROUND + group.size, self.n)))[0]
-            others = number[~np.isin(number, group)][:AROUND]
+            number = self._numbers(
+                near.nearest(centre, min(TUNING.families.around + group.size, self.n))
+            )[0]
+            others = number[~np.isin(number, group)][: TUNING.families.around]
             found.append((group, np.sort(others)))
         return found
 

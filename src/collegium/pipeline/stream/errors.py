@@ -108,7 +108,7 @@ def without_failed_errors(model: Stream, job: Job) -> Stream:
     if own is None or model.errors is None or not own.failed:
         return model
     job.say("the scale of errors no longer holds")
-    return _kept(model, None, own.anew())
+    return _kept(model, None, own.restarted())
 
 
 def _kept(model: Stream, errors: Errors | None, checked: Checked) -> Stream:

@@ -1,0 +1,47 @@
+# What users meet, each name once. Type checkers read this file, and so does `__init__.py`, which
+# imports most names when they are first asked for: scikit-learn takes longer to import than
+# everything else.
+from . import combining as combining
+from . import datasets as datasets
+from . import engines as engines
+from . import filter as filter
+from . import kernels as kernels
+from . import likelihoods as likelihoods
+from . import metrics as metrics
+from . import plots as plots
+from .combining.regressor import CommitteeOf as CommitteeOf
+from .committee.classifier import CommitteeClassifier as CommitteeClassifier
+from .committee.experts import ExpertsRegressor as ExpertsRegressor
+from .committee.regressor import CommitteeRegressor as CommitteeRegressor
+from .filter.regressor import RegressionFilter as RegressionFilter
+from .interface.functions.anchors import effective_dof as effective_dof
+from .interface.functions.anchors import estimated_dof as estimated_dof
+from .interface.functions.anchors import numerical_rank as numerical_rank
+from .interface.functions.anchors import select_anchors as select_anchors
+from .interface.functions.loading import load as load
+from .interface.functions.prior import sample_prior as sample_prior
+from .interface.functions.warming import warm_up as warm_up
+from .interface.options import CG as CG
+from .interface.options import AnswerTime as AnswerTime
+from .interface.options import Select as Select
+from .interface.options import Sweeps as Sweeps
+from .interface.options import Transductive as Transductive
+from .interface.watching import StreamWarning as StreamWarning
+from .messages.basis import Anchors as Anchors
+from .messages.basis import Features as Features
+from .messages.experts.block import Block as Block
+from .messages.experts.diagonal import Diagonal as Diagonal
+from .messages.experts.projected import Projected as Projected
+from .messages.message import Belief as Belief
+from .messages.message import Message as Message
+from .messages.message import normalise as normalise
+from .modelfile.errors import ModelFileError as ModelFileError
+from .numerics.version import __version__ as __version__
+from .online.classifier import OnlineGPClassifier as OnlineGPClassifier
+from .online.regressor import OnlineGPRegressor as OnlineGPRegressor
+from .rows.chunk import Chunk as Chunk
+from .rvc.regressor import RVCRegressor as RVCRegressor
+from .sources.opening import open as open
+from .sources.source import Source as Source
+from .sparse.nystrom_regressor import NystromRegressor as NystromRegressor
+from .sparse.regressor import SparseGPRegressor as SparseGPRegressor

@@ -1,0 +1,129 @@
+"""Tuning numbers of this room: none is a hyperparameter; changing one changes answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AnchorTuning:
+    """Tuning of `anchors` and `group_anchors`."""
+
+    candidates: int = 59  # κ: half the size of a pool
+    short_list: int = 24  # candidates kept of a pool
+    picks: int = 4  # anchors taken from a short list
+    exhausted: float = 1e-10  # smaller shares of a row's prior variance are rounding
+    # a row with a smaller share of the largest remaining variance is not taken: a small pivot
+    # multiplies the rounding errors of all that follow
+    pivot: float = 1e-3
+    first_centres: int = 16  # centres that are tried first where a share is to be reached
+    rows_per_centre: int = 40  # rows of the sample that k-means sees
+    fewest_rest: int = 20  # anchors beside those of groups, at least
+    rest_share: float = 1.0 / 3.0  # the same as a share, of few anchors
+
+
+@dataclass(frozen=True)
+class FamilyTuning:
+    """Tuning of the kernel family, one kernel or a sum of two, and `calibration`."""
+
+    # the roughest family within this sum of log densities per row of the best is taken: a kernel
+    # that is too rough costs less than one that is too smooth
+    rougher: float = 0.2
+    # families worse by this log density per row, by evidence and held-out chunks, are dropped
+    # before held-out rows are predicted
+    hopeless: float = 0.5
+    # gain in log density per row, by evidence and held-out chunks, that a second kernel needs
+    second: float = 0.005
+    around: int = 600  # rows around a held-out cluster that it is predicted from, at most
+    least_gain: float = 0.003  # of log density per row, for which calibration raises the noise
+    usual: float = 0.3  # prior standard deviation of log s, the scale of all variances
+
+
+@dataclass(frozen=True)
+class FarTuning:
+    """Tuning of kernels that reach across all rows (`far`)."""
+
+    cluster_rows: int = 400  # smallest clusters with which there is time to learn from all rows
+    whole: int = 2_500  # up to this many rows are one chunk
+    spaced: int = 1_000  # of more rows, evenly spaced ones that represent all
+    cluster: int = 400  # rows of each cluster beside those
+    clusters: int = 10
+    few: int = 350  # rows from end to end on which starts are tried, and of one cluster beside them
+    starts: int = 8
+    spread: float = 1.0  # standard deviation of the starts, in logs
+    kept: int = 2  # starts that go on with all rows
+    same: float = 1e-3  # starts whose log evidence per row differs by less are the same mode
+
+
+@dataclass(frozen=True)
+class MetricTuning:
+    """Tuning of the metric in which the nearest rows have similar targets (`neighbour_metric`)."""
+
+    nearest: int = 4  # neighbours that a row is compared with
+    compared: int = 6_000  # rows that are compared, at most
+    factors: tuple[float, ...] = (8.0, 3.0)  # by which the weight of a column changes
+    rounds: int = 3  # of each factor
+    least: float = 2e-3  # a smaller rise of the correlation counts as chance
+    more_agreement: float = 0.1  # rise of the correlation from which the metric is used
+    enough_agreement: float = 0.5  # correlation from which no other metric is searched
+    most_columns: int = 20  # in more columns no row is near
+
+
+@dataclass(frozen=True)
+class LevelTuning:
+    """Tuning of columns that may be levels (`levels.ids`)."""
+
+    fewest: int = 3  # distinct numbers of a column
+    repeated: float = 2.0  # rows per number, on average
+    looked_at: int = 10_000  # rows that are looked at, at most
+    enough: int = 200  # repeated rows, at least
+    # pairs of the same number correlate by this much more than pairs of adjacent ones
+    apart: float = 0.03
+    chance: float = 3.0  # and by this many standard errors
+    offered: int = 3  # columns that are tried, at most
+
+
+@dataclass(frozen=True)
+class ScoreTuning:
+    """Tuning of scores for levels (`levels.scores`)."""
+
+    enough: int = 1_000  # rows from which scores are tried
+    known: int = 1_500  # rows given to the first model
+    asked: int = 60  # rows predicted with every level in turn
+    fewest: int = 3  # levels of a column
+    most: int = 100
+    repeated: float = 20.0  # rows per level, on average
+    least_spread: float = 0.01  # a smaller spread of scores is chance, with y of variance one
+
+
+@dataclass(frozen=True)
+class TrialTuning:
+    """Tuning of trials on the same clusters and held-out rows (`levels.trials`)."""
+
+    clusters: int = 6
+    size: int = 300  # rows of a cluster
+    iterations: int = 25
+    held_out: int = 400
+    near: int = 200  # rows nearest to a held-out one that it is predicted from
+    most: float = 1.0  # gains of a held-out row count up to this, either way
+    # the mean gain has to exceed both, and clusters must not lose more than it
+    least: float = 0.01
+    errors: float = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class LearningTuning:
+    """All of them, by topic."""
+
+    anchors: AnchorTuning = AnchorTuning()
+    families: FamilyTuning = FamilyTuning()
+    far: FarTuning = FarTuning()
+    metric: MetricTuning = MetricTuning()
+    levels: LevelTuning = LevelTuning()
+    scores: ScoreTuning = ScoreTuning()
+    trials: TrialTuning = TrialTuning()
+    dof_sample: int = 1_000  # rows from which degrees of freedom are estimated
+    trend_rows: int = 100_000  # rows from which a trend takes centre and scale of columns
+
+
+TUNING = LearningTuning()

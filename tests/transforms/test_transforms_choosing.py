@@ -1,0 +1,197 @@
+"""Trials on held-out rows, and the choice among transforms."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from collegium.engines import Serial, Threads
+from collegium.kernels import Matern32
+from collegium.learning.optimise import Learnt
+from collegium.rows.rows import Rows
+from collegium.rows.scaling import merged
+from collegium.transforms import choosing
+from collegium.transforms.choosing import (
+    best,
+    better,
+    choose,
+    density_gain,
+    kinds_worth_trying,
+    sample,
+)
+from collegium.transforms.held_out import TriedTransform, attempt, learn_quickly
+from collegium.transforms.inputs import InputTransform
+from collegium.transforms.targets import TargetTransform
+
+ENGINE = Serial()
+
+
+def rows(n=400, seed=0, warp=np.exp, noise=0.3):
+    """y = warp(sin 2x₁ + x₂ + noise)."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, 2))
+    t = np.sin(2.0 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n)
+    return merged(Rows(X, warp(t)[:, None], np.ones(n)), None, in_order=False)[0]
+
+
+# --- held-out rows --------------------------------------------------------------------------------
+
+
+def test_learning_finds_the_noise():
+    data = rows(500, warp=lambda t: t, noise=0.3)
+    found = learn_quickly(data, ENGINE)
+    assert 0.05 < found.noise < 0.15
+    again = learn_quickly(data, ENGINE, found)
+    assert again.value >= found.value - 1e-4
+
+
+def test_log_density_is_in_the_units_of_y():
+    """y in cents instead of euros: log densities fall by log 100, errors grow by 100²."""
+    data = rows(150)
+    for kind in (None, "log", "rank"):
+        found = []
+        for factor in (1.0, 100.0):
+            own = replace(data, y=factor * data.y)
+            target = kind and TargetTransform.of(kind, own.y[:, 0], own.w)
+            found.append(attempt(own, target, None, ENGINE))
+        one, two = found
+        assert_allclose(two.log_density, one.log_density - np.log(100.0), atol=1e-4)
+        assert_allclose(np.sqrt(two.squared_error), 100.0 * np.sqrt(one.squared_error), atol=1e-2)
+
+
+def test_log_density_and_errors_of_fresh_rows_are_like_those_of_rows_left_out():
+    """Under the right transform they are nearly those of the truth."""
+    data = rows(800)
+    found = attempt(data, TargetTransform("log"), None, ENGINE)
+    truth = np.exp(np.sin(2.0 * data.X[:, 0]) + data.X[:, 1])
+    y = data.y[:, 0]
+    best_density = -0.5 * ((np.log(y / truth) / 0.3) ** 2 + np.log(2 * np.pi * 0.09)) - np.log(y)
+    assert -0.1 < (found.log_density - best_density).mean() < 0.02
+    error = (y - truth * np.exp(0.5 * 0.09)) ** 2
+    assert found.squared_error.mean() < 1.25 * error.mean()
+
+
+# --- the rule -------------------------------------------------------------------------------------
+
+
+def tried(log_density, squared_error=None, target=None):
+    density = np.asarray(log_density, dtype=float)
+    error = np.ones(density.size) if squared_error is None else np.asarray(squared_error)
+    return TriedTransform(target, None, density, error, Learnt(Matern32(), 0.1, 0.0))
+
+
+def test_gain_is_the_mean_of_gains_cut_either_way():
+    rng = np.random.default_rng(0)
+    new, old = 3.0 * rng.normal(size=50), rng.normal(size=50)
+    w = rng.integers(1, 4, 50).astype(float)
+    each = np.repeat([min(max(a - b, -2.0), 2.0) for a, b in zip(new, old)], w.astype(int))
+    mean, error = density_gain(tried(new), tried(old), w)
+    assert_allclose(mean, each.mean())
+    assert_allclose(density_gain(tried(new), tried(old), np.ones(50))[1],
+                    np.clip(new - old, -2.0, 2.0).std() / np.sqrt(50))  # fmt: skip
+    assert error > 0.0
+
+
+@pytest.mark.parametrize(
+    "level, spread, errors, expected",
+    [(0.03, 0.05, 0.9, True), (0.03, 0.2, 0.9, False), (0.015, 0.01, 0.9, False),
+     (0.03, 0.05, 0.945, True), (0.03, 0.05, 0.955, False), (-0.5, 0.1, 0.5, False)],
+)  # fmt: skip
+def test_a_candidate_needs_a_clear_gain_and_better_means(level, spread, errors, expected):
+    each = level + spread * np.tile([-1.0, 1.0], 50)
+    new, old = tried(each, np.full(100, errors)), tried(np.zeros(100))
+    assert better(new, old, np.ones(100)) == expected
+
+
+def test_the_largest_gain_is_taken_among_those_that_are_good():
+    old, w = tried(np.zeros(100)), np.ones(100)
+    less = np.full(100, 0.9)
+    small, large = tried(np.full(100, 0.1), less), tried(np.full(100, 0.3), less)
+    wrong = tried(np.full(100, 0.5), np.full(100, 1.1))
+    assert best(old, [small, large, wrong], w) is large
+    assert best(old, [wrong], w) is old
+    assert best(old, [], w) is old
+
+
+# --- which to try ---------------------------------------------------------------------------------
+
+
+def test_ordinary_targets_are_not_tried():
+    rng = np.random.default_rng(0)
+    t, w = rng.normal(size=500), np.ones(500)
+    assert kinds_worth_trying(t, w) == ()
+    assert kinds_worth_trying(10.0 + t, w) == ()
+    assert kinds_worth_trying(np.exp(t), w) == ("log", "yeo-johnson", "rank")
+    assert kinds_worth_trying(np.exp(t) - 0.5, w) == ("yeo-johnson", "rank")
+    assert kinds_worth_trying(-np.exp(t), w) == ("yeo-johnson", "rank")
+    assert kinds_worth_trying(np.exp(t[:80]), w[:80]) == ()
+    assert kinds_worth_trying(np.floor(np.exp(t)), w) == ()
+
+
+def test_ordinary_tables_pay_nothing(monkeypatch):
+    monkeypatch.setattr(choosing, "attempt", None)
+    found = choose(rows(300, warp=lambda t: t), "auto", "auto", ENGINE)
+    assert found.inputs is None and found.targets == (None,)
+    found = choose(rows(300), None, None, ENGINE)
+    assert found.inputs is None and found.targets == (None,)
+    found = choose(rows(300), "rank", "rank", ENGINE)
+    assert found.inputs.any and found.targets[0].kind == "rank"
+
+
+# --- the choice -----------------------------------------------------------------------------------
+
+
+def test_logarithm_of_lognormal_targets_is_found():
+    said = []
+    found = choose(rows(500, seed=1, noise=0.6), "auto", "auto", ENGINE, said.append)
+    assert found.targets[0].kind == "log" and found.inputs is None
+    assert len(said) == 1 and "log is used" in said[0]
+
+
+def test_skewed_targets_stay_where_noise_is_normal_and_the_function_a_line():
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(500, 2)))
+    data = Rows(X, X[:, :1] + 0.3 * rng.normal(size=(500, 1)), np.ones(500))
+    assert kinds_worth_trying(data.y[:, 0], data.w) == ("yeo-johnson", "rank")
+    assert choose(data, "auto", None, ENGINE).targets == (None,)
+
+
+def test_scores_of_skewed_inputs_are_found_where_they_help():
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(500, 2))
+    y = np.sin(3.0 * u[:, :1]) + u[:, 1:] + 0.1 * rng.normal(size=(500, 1))
+    skewed = Rows(np.column_stack([np.exp(2.0 * u[:, 0]), u[:, 1]]), y, np.ones(500))
+    found = choose(skewed, "auto", "auto", ENGINE)
+    assert [one is not None for one in found.inputs.columns] == [True, False]
+    y = u[:, 1:] + 0.1 * rng.normal(size=(500, 1))
+    assert choose(replace(skewed, y=y), "auto", "auto", ENGINE).inputs is None
+
+
+def test_outputs_have_transforms_of_their_own():
+    data = rows(900, seed=1, noise=0.6)
+    both = replace(data, y=np.hstack([np.log(data.y), data.y]))
+    found = choose(both, "auto", None, ENGINE)
+    assert found.targets[0] is None and found.targets[1].kind == "log"
+
+
+def test_the_choice_does_not_depend_on_threads():
+    data = rows(900, seed=1, noise=0.6)
+    one, two = (choose(data, "auto", "auto", engine) for engine in (ENGINE, Threads(2)))
+    assert one.targets[0].kind == two.targets[0].kind
+    assert_array_equal(one.targets[0].forward(data.y[:, 0]), two.targets[0].forward(data.y[:, 0]))
+
+
+def test_many_rows_are_sampled():
+    data = rows(1000)
+    assert sample(data).X.shape[0] == 800 and sample(data.take(slice(0, 700))).X.shape[0] == 700
+    assert_array_equal(sample(data).X, sample(data).X)
+
+
+def test_transformed_inputs_are_used():
+    data = rows(200, warp=lambda t: t)
+    wide = replace(data, X=np.exp(3.0 * data.X))
+    scored = InputTransform.of(wide.X, wide.w)
+    one = attempt(wide, None, scored, ENGINE)
+    two = attempt(replace(wide, X=scored.forward(wide.X)), None, None, ENGINE)
+    assert_array_equal(one.log_density, two.log_density)
