@@ -7,12 +7,6 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
-from collegium.committee import checking, fitting
-from collegium.pipeline.settings import Settings
-from collegium.pipeline.cost import Speed
-from collegium.pipeline.swept.settings import latent_settings
-from collegium.pipeline.swept.plan import LatentPlan
-from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
@@ -21,6 +15,11 @@ from collegium.learning.hyperparameters import learn
 from collegium.likelihoods.logit import Logit
 from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
+from collegium.pipeline import checking
+from collegium.pipeline.cost import Speed
+from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
+from collegium.pipeline.settings import Settings
+from collegium.pipeline.swept.settings import latent_settings
 from collegium.rows.rows import Rows
 
 
@@ -139,7 +138,7 @@ def heavy_tails(n=3000):
 @pytest.mark.parametrize("data", [rows, heavy_tails])
 def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     foreseen, taken = [], []
-    of, errors = Plan.of, checking.LeftOut.errors
+    of, errors = Plan.of, checking.HeldOut.errors
 
     def spy_plan(*arguments, held, **more):
         foreseen.append(held)
@@ -150,8 +149,8 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
         taken.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(fitting.Plan, "of", spy_plan)
-    monkeypatch.setattr(checking.LeftOut, "errors", spy_check)
+    monkeypatch.setattr(Plan, "of", spy_plan)
+    monkeypatch.setattr(checking.HeldOut, "errors", spy_check)
     X, y = data(1500)
     CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
@@ -326,7 +325,7 @@ def test_more_classes_take_more(likelihood, count):
 
     def planned(K, n=20_000):
         own = [link(classes=K)] if link is Softmax else [link()] * K
-        return LatentPlan.of(settings, n, 3, own)
+        return SweptPlan.of(settings, n, 3, own)
 
     few, many = planned(3), planned(count)
     assert many.seconds(speed) > 0.1 * count * few.seconds(speed)

@@ -145,7 +145,7 @@ def test_other_shares_of_classes_are_learnt_anew(tmp_path):
     with pytest.warns(collegium.StreamWarning):
         model.partial_fit(X[rest], y[rest])
     assert model.kernel_.theta.tolist() != kernel.theta.tolist()
-    assert model.model_.learnt_at == 600 == len(Store.open(model.store))
+    assert model.model_.stream.learnt_at == 600 == len(Store.open(model.store))
     assert_as_slow(model)
 
 

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.kernels import Matern32
+from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.rows.chunk import Chunk
 from collegium.rows.store.store import Store
 from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor, SparseGPRegressor
-from collegium.pipeline.fitting import free_scale
 from collegium.kernels import Constant, Matern32, Trend
 from collegium.kernels.trend import has_trend
 from collegium.learning.trend import Lines
+from collegium.pipeline.exact import free_scale
 
 BASE, NOISE = Matern32(0.8, 0.6), 0.05
 
