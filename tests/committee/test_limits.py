@@ -8,6 +8,7 @@ import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
 from collegium.engines import Serial, Threads
+from collegium.interface.arguments import NOISES
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
@@ -30,7 +31,7 @@ def rows(n=3000, d=3, seed=0):
 
 
 def plan(n=40_000, d=8, **arguments):
-    return Plan.of(Settings.of(CommitteeRegressor(**arguments)), n, d, 1)
+    return Plan.of(Settings.of(CommitteeRegressor(**arguments), NOISES), n, d, 1)
 
 
 @pytest.mark.diagonal
@@ -171,7 +172,7 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for():
 
 
 def test_what_passes_over_all_rows_is_said(capsys):
-    settings = Settings.of(CommitteeRegressor(time_limit=1.0))
+    settings = Settings.of(CommitteeRegressor(time_limit=1.0), NOISES)
     replace(plan(time_limit=1.0), messages=3.0).announce(settings, Progress(1))
     assert "3.0 s pass over all rows once" in capsys.readouterr().out
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier
+from collegium.committee.classes import chosen_link
 from collegium.committee.labels import problems
 from collegium.kernels import Matern32
 from collegium.rows.store.store import Store
@@ -29,7 +30,7 @@ def seen(model):
     weights, K = model.class_weight_, model.classes_.size
 
     def targets(codes, w):
-        each = [problem.y for problem in problems(model.likelihood, K, codes)]
+        each = [problem.y for problem in problems(chosen_link(model.likelihood), K, codes)]
         return each, w * weights[codes[:, 0].astype(int)]
 
     return targets
