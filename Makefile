@@ -22,7 +22,7 @@ test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLA
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -35,6 +35,7 @@ help:
 	@echo "make fuzz            random hostile tables, all estimators, ten minutes (SEED=, ARGS=)"
 	@echo "make mutants         faults put into the mathematics one by one: do the tests see them (SEED=)"
 	@echo "make check           ruff, mypy on the core, and the tests"
+	@echo "make house           the shape of the code in numbers (ARGS='--before other/src/collegium')"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-accuracy  kin40k, protein and heaton_satellite, default arguments (DATA=folder)"
@@ -134,6 +135,9 @@ check: $(VENV)/.installed
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(MAKE) test
+
+house: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.house $(ARGS)
 
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks regression \
