@@ -16,17 +16,18 @@ SEED    ?= 0
 # Of `make test-blas`: core types of OpenBLAS, all where empty.
 CORES   ?=
 
-# Two workers, each with one thread for BLAS; ten failures are enough to read.
+# Two workers, each with one thread for BLAS; all tests of a file in one of them, which makes their
+# fixtures once; ten failures are enough to read.
 test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
 # Where it is set, every worker and every process of a test compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
-FAST := -q -n 2 -m "not slow" --maxfail 10
+FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
 .PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
-	@echo "make test            the test suite (about five minutes on two cores)"
+	@echo "make test            the test suite (four to five minutes on two cores)"
 	@echo "make test-slow       the tests that take long"
 	@echo "make test-engines    engines of Dask, Ray and Spark on clusters of this machine, workers killed"
 	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
