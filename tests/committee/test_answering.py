@@ -379,7 +379,7 @@ def test_what_is_forgotten_is_not_kept_in_cells(rows):
     assert model.model_.answering.fast is None
 
 
-@pytest.mark.parametrize("n", [300, 700])
+@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.slow), 700])
 def test_exact_and_averaged_models_answer_in_time(n):
     X, y = table(n + 200, 3)
     model = CommitteeRegressor(random_state=0).fit(X[:n], y[:n])
@@ -466,7 +466,9 @@ def test_refined_means_are_scored_by_the_errors_that_are_known():
     assert_allclose(right.mean, rows - rest - wrong[[0, 2]] + 0.25)
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "on disk"])
+@pytest.mark.parametrize(
+    "stored", [pytest.param(False, marks=pytest.mark.slow), True], ids=["in memory", "on disk"]
+)
 def test_own_rows_do_not_tell_their_errors(uneven, tmp_path, stored):
     """Errors of the twenty nearest rows, the row itself left out."""
     model, X, y = uneven

@@ -226,6 +226,7 @@ def test_lognormal_targets_have_right_intervals_everywhere(prices):
     assert model.log_density(fresh, y).mean() > plain.log_density(fresh, y).mean() + 0.15
 
 
+@pytest.mark.slow
 def test_order_of_rows_threads_and_repetitions_do_not_matter(prices):
     model, (X, y) = prices
     order = np.random.default_rng(0).permutation(y.size)
@@ -249,6 +250,7 @@ def test_model_goes_through_files(prices, tmp_path):
         assert_array_equal(again.log_density(XS, YS), model.log_density(XS, YS))
 
 
+@pytest.mark.slow
 def test_skewed_inputs_are_found(tmp_path):
     rng = np.random.default_rng(0)
     u = rng.normal(size=(400, 2))

@@ -189,6 +189,7 @@ def test_a_model_does_not_see_what_another_added(tmp_path):
         model.partial_fit(far, np.full(3, 5.0))
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_bits(tmp_path):
     X, y = some_rows(2500)
     one = learnt(tmp_path / "1.rows", n_jobs=1).fit(X, y)
@@ -218,7 +219,7 @@ def test_few_rows_need_no_store(tmp_path):
     assert not (tmp_path / "few.rows").exists()
 
 
-@pytest.mark.parametrize("transform", ["log", None])
+@pytest.mark.parametrize("transform", [pytest.param("log", marks=pytest.mark.slow), None])
 def test_skewed_columns_are_ranked_before_they_are_stored(tmp_path, transform):
     X, y = some_rows(2600)
     skewed, y = np.exp(2.0 * X), np.exp(y)

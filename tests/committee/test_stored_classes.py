@@ -94,6 +94,7 @@ def test_a_source_gives_the_model_of_its_arrays_to_the_last_bit(tmp_path, class_
         assert_array_equal(other.class_count_, models[0].class_count_)
 
 
+@pytest.mark.slow
 def test_what_is_learnt_is_good_and_does_not_depend_on_threads(tmp_path):
     X, y = some_labels(900, K=2)
     Xs, ys = some_labels(1000, 7, K=2)

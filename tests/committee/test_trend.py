@@ -140,6 +140,7 @@ def test_a_stream_keeps_its_line():
     assert abs(mean[0] - 60.0) < 4.0 * std[0] and std[0] < 6.0
 
 
+@pytest.mark.slow
 def test_other_systems_follow_it_too():
     X, y = years(240)
     sparse = SparseGPRegressor(trend="linear", anchors=40, random_state=0).fit(X, y)
