@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels, likelihoods
-from collegium.interface.watching import StreamWarning
+from collegium.interface.streams.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
 from collegium.pipeline.swept import kept
 

@@ -8,9 +8,9 @@ import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
 from collegium.engines import Serial, Threads
-from collegium.interface.arguments import NOISES
-from collegium.interface.limits import bytes_allowed
-from collegium.interface.progress import LOGGER, Progress
+from collegium.interface.checks.arguments import NOISES
+from collegium.interface.checks.limits import bytes_allowed
+from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
 from collegium.likelihoods.logit import Logit
@@ -262,7 +262,7 @@ def test_the_estimate_comes_before_the_work(capsys):
 
 @pytest.mark.parametrize("engine", [Serial(), Threads(2)], ids=["one", "two"])
 def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
     watched = Progress(1, "squaring").watch(engine)
     assert watched.map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
     lines = capsys.readouterr().out.splitlines()
@@ -273,8 +273,10 @@ def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
 
 def test_a_bar_that_was_shown_reaches_its_end(capsys, monkeypatch):
     now = iter(range(100))  # the clock is read at most four times a call
-    monkeypatch.setattr("collegium.interface.progress.time.perf_counter", lambda: float(next(now)))
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 2.5)
+    monkeypatch.setattr(
+        "collegium.interface.words.progress.time.perf_counter", lambda: float(next(now))
+    )
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 2.5)
     counted = Progress(1, "counting").counting(abs, 4)
     for item in range(4):
         counted(item)
@@ -311,7 +313,7 @@ def classes(n, K):
 
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_classes_give_an_estimate_and_bars_over_classes(likelihood, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
     X, y = classes(60, 5)
     CommitteeClassifier(kernels.RBF(), learn=False, likelihood=likelihood, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()

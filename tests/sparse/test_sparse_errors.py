@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import SparseGPRegressor
-from collegium.interface.arguments import NOISES
+from collegium.interface.checks.arguments import NOISES
 from collegium.pipeline.checking import HeldOut
 from collegium.pipeline.kept.memory import InMemory
 from collegium.pipeline.settings import Settings

@@ -9,8 +9,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_square, choose_engine, number_or_auto, whole_number
-from ..interface.limits import answer_time_allowed
+from ..interface.checks.arguments import check_square, choose_engine, number_or_auto, whole_number
+from ..interface.checks.limits import answer_time_allowed
 from ..numerics.threads import single_threaded
 from ..pipeline.answering import answers_by, chosen, due, with_n_local
 from ..pipeline.layers import Fast

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_chunk_id
+from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
-from ..interface.tables import arrays_of, as_source
-from ..interface.validation import check_queries
+from ..interface.frames.sources import arrays_of, as_source
 from ..numerics.threads import single_threaded
 from ..pipeline import models
 from ..pipeline.job import stream_job

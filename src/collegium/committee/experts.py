@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..combining.pointwise import RULES
-from ..interface.arguments import check_chunk_id, one_of
+from ..interface.checks.arguments import check_chunk_id, one_of
+from ..interface.checks.rows import check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
-from ..interface.tables import reads_sources
-from ..interface.validation import check_outputs, check_rows
 from ..pipeline import models
 from ..pipeline.settings import Settings
 from ..pipeline.systems import Exact

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..interface.tables import Blocks, origin_of
-from ..interface.validation import check_weights
+from ..interface.checks.rows import check_weights
+from ..interface.frames.sources import Blocks, origin_of
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation
 from ..likelihoods.softmax import Softmax

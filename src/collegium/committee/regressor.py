@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_chunk_id
-from ..interface.estimator import all_or_nothing, fitted
-from ..interface.regressor import Regressor
-from ..interface.tables import arrays_of, as_source
-from ..interface.validation import (
+from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.rows import (
     check_exposure,
     check_known,
     check_outputs,
     refuse_noise_variance,
 )
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import arrays_of, as_source
+from ..interface.regressor import Regressor
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..pipeline import models

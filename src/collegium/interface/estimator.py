@@ -16,18 +16,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..answers.answers import Made
+from ..answers.arrived import CHECKED, Arrived
 from ..modelfile import files
 from ..numerics import records
 from ..numerics.compiling import interrupts
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
-from .answers import Made
-from .arguments import check_known_ids, choose_engine, yes_or_no
-from .effects import importances
+from .checks.arguments import check_known_ids, choose_engine, yes_or_no
 from .model import without_rows
-from .progress import Progress
-from .summary import summary_of
-from .watching import CHECKED, Arrived, StreamCheck
+from .streams.watching import StreamCheck
+from .words.effects import importances
+from .words.progress import Progress
+from .words.summary import summary_of
 
 Array = np.ndarray
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -7,21 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..averaging.predictor import AveragedPredictor
-from ..errors.errors import ErrorPredictor
+from ..answers.answers import Answers
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
 from ..likelihoods.units import Units
 from ..rows.scaling import Scaling
-from .answers import Answers
-from .averaged_answers import AveragedAnswers
-from .scaled_answers import ScaledAnswers
 
 Array = np.ndarray
-#: Answers of predictors that know more than mean and variance of f.
-KINDS: dict[type, type[Answers]] = {
-    ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
-}  # fmt: skip
 
 
 def without_rows(model: Any) -> Any:
@@ -59,7 +51,7 @@ class Model:
         self, X: Array, predictor: Any, engine: Any, shift: Array | float, offset: Array | float
     ) -> Any:
         """Answer queries in the units of y; `shift` is added to latent functions, `offset` to y."""
-        kind = KINDS.get(type(predictor), Answers)
+        kind = getattr(predictor, "answers", Answers)
         return kind(X, predictor, self.likelihoods, self.units, engine, shift, offset, self.kernel)
 
     @property

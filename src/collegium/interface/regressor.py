@@ -12,22 +12,23 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..answers.answers import LEVELS, Answers
+from ..answers.arrived import Arrived, look
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from .answers import LEVELS, Answers
-from .answers_file import by_output, write_answers
-from .arguments import (
+from .checks.arguments import (
     check_coverage,
     check_draws,
     check_level,
     check_probabilities,
     check_square,
 )
+from .checks.rows import check_exposure, check_queries, check_targets
 from .estimator import Estimator, all_or_nothing
-from .progressive import progressive
-from .validation import check_exposure, check_queries, check_targets
-from .watching import Arrived, Progressive, look
+from .frames.writing import by_output, write_answers
+from .streams.progressive import progressive
+from .streams.watching import Progressive
 
 Array = np.ndarray
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.arrived import FEW
 from ..answers.cells import CellPredictor
 from ..answers.conjugate_gradients import Refined
 from ..answers.predictors import Exact, Local, Predictor
@@ -22,8 +23,7 @@ from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
-from ..interface.stream import Waiting
-from ..interface.watching import FEW
+from ..interface.streams.waiting import Waiting
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.units import Units
 from ..messages.committee import Committee

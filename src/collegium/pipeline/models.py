@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.encoded import columns_of
-from ..interface.stream import grow
-from ..interface.tables import (
+from ..interface.frames.encoded import columns_of
+from ..interface.frames.sources import (
     Blocks,
     encoded_source,
     fits_memory,
     origin_of_rows,
     refuse_beyond_memory,
 )
-from ..interface.watching import StreamCheck
+from ..interface.streams.waiting import grow
+from ..interface.streams.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.ids import Id
 from ..rows.rows import Rows

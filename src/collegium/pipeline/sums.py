@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from ..errors.checked import Checked
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel
 from ..likelihoods.base import Observation
 from ..likelihoods.gaussian import Gaussian

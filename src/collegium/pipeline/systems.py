@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.arguments import NOISES
-from ..interface.limits import answer_time_allowed
-from ..interface.tables import Blocks, origin_of
-from ..interface.validation import check_exposure, check_noise_variance, check_rows, check_weights
+from ..interface.checks.arguments import NOISES
+from ..interface.checks.limits import answer_time_allowed
+from ..interface.checks.rows import check_exposure, check_noise_variance, check_rows, check_weights
+from ..interface.frames.sources import Blocks, origin_of
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
 from ..likelihoods.gaussian import Gaussian

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...interface.watching import StreamCheck
+from ...interface.streams.watching import StreamCheck
 from ...learning.hyperparameters import learn
 from ...learning.optimise import Learnt
 from ...messages.basis import Anchors

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...answers.arrived import CHECKED
 from ...answers.predictors import Local
 from ...errors.checked import Checked
 from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
-from ...interface.watching import CHECKED
 from ...rows.metric import Metric
 from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows

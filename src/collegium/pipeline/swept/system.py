@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interface.stream import Waiting
+from ...interface.streams.waiting import Waiting
 from ...kernels import Kernel
 from ...laplace.calibration import best_scale, covering_noise
 from ...laplace.committee import LaplaceCommittee, settle_together

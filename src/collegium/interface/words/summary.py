@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel, Leaf, Sum
-from ..kernels.columns import On, Wrapped
-from ..kernels.composite import Composite
-from ..kernels.wrapped.scored import Scored
-from ..rows.metric import column_scales
-from ..tables.reading import DATE, LEVELS
+from ...kernels import Kernel, Leaf, Sum
+from ...kernels.columns import On, Wrapped
+from ...kernels.composite import Composite
+from ...kernels.wrapped.scored import Scored
+from ...rows.metric import column_scales
+from ...tables.reading import DATE, LEVELS
 
 Array = np.ndarray
 #: Columns that are named one by one; levels, lengths and effects of further ones are counted.

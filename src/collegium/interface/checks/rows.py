@@ -10,13 +10,13 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from ..likelihoods.base import Scalar
-from ..rows.rows import Rows
-from ..rows.scaling import LARGEST, Scaling
-from ..sources.frames import library_of
-from ..sources.source import Source
-from .answers_file import queries
-from .encoded import KnownColumns, validated
+from ...likelihoods.base import Scalar
+from ...rows.rows import Rows
+from ...rows.scaling import LARGEST, Scaling
+from ...sources.frames import library_of
+from ...sources.source import Source
+from ..frames.encoded import KnownColumns, validated
+from ..frames.writing import queries
 
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.

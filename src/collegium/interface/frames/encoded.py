@@ -16,11 +16,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..kernels import Kernel
-from ..sources.frames import library_of
-from ..tables.arrow import is_arrow
-from ..tables.encoding import Encoding
-from ..tables.reading import LEVELS
+from ...kernels import Kernel
+from ...sources.frames import library_of
+from ...tables.arrow import is_arrow
+from ...tables.encoding import Encoding
+from ...tables.reading import LEVELS
 
 Array = np.ndarray
 

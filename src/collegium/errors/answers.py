@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.answers import OBSERVATION, Answers, _of_output
 from ..engines.local import here
-from ..errors.density import Margins
-from ..errors.features import ScaleInputs
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .answers import OBSERVATION, Answers, _of_output
+from .density import Margins
+from .features import ScaleInputs
 
 Array = np.ndarray
 #: Queries whose nearest rows are looked for at a time.
