@@ -285,7 +285,8 @@ class CommitteeRegressor(Regressor):
         """
         system = system_for(self)
         settings = system.settings(self, known=noise_variance is not None)
-        source, given = as_source(X, y, sample_weight), (X, y, sample_weight)
+        source = as_source(X, y, sample_weight)
+        given: tuple[Any, Any, Any] = (X, y, sample_weight)
         if source is not None:
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)

@@ -47,7 +47,7 @@ class Model:
         """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
         raise TypeError("abstract model")
 
-    def answers(
+    def answers_at(
         self, X: Array, predictor: Any, engine: Any, shift: Array | float, offset: Array | float
     ) -> Any:
         """Answer queries in the units of y; `shift` is added to latent functions, `offset` to y."""

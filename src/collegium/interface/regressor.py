@@ -343,7 +343,7 @@ class Regressor(RegressorMixin, Estimator):
         """The same for checked queries; `shift` is added to latent functions. `predictor`: another
         than the model's own."""
         own = predictor or self._predictor()
-        return self.model_.answers(X, own, self._engine(), shift, self._prior_mean(X))
+        return self.model_.answers_at(X, own, self._engine(), shift, self._prior_mean(X))
 
     def _arrived(self, rows: Rows) -> Arrived | None:
         """What rows of a stream say of the model's answers, before it learns from them."""

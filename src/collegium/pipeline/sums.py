@@ -22,7 +22,6 @@ from ..numerics.records import record
 from ..rows.chunk import Chunk, chunk_of, rows_of
 from ..rows.ids import ChunkIds, Id, Owners, Receipt, digest, id_of_parts
 from ..transforms.warping import Warping
-from .kept.kept import Kept
 from .layers import Stream
 
 Array = np.ndarray
@@ -219,7 +218,7 @@ class Additive:
         return self.sum.log_evidence()
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> Any:
         """The rows that answers are made of."""
         raise TypeError("abstract model")
 
@@ -311,7 +310,7 @@ class Additive:
         weight = sum(map(kept.weight, gone))
         own, stored = kept.without(gone, self.sum, engine)
         left = self._less(ids, gone, weight, own)
-        return left if self.stored is None else replace(left, stored=stored)
+        return left if self.stored is None else replace(left, stored=stored)  # type: ignore[type-var]
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> Self:
         """Remove a chunk whose rows were not kept, but are known to be these."""
@@ -320,7 +319,8 @@ class Additive:
         sum_left = self.sum.less(self.chunks.ids.receipt(id), id, chunks, engine)
         weight = sum(float(chunk.w.sum()) for chunk in chunks)
         left = self._less([id], chunks, weight, sum_left)
-        return replace(left, stream=left.stream.without_chunks(chunks))
+        stream = left.stream.without_chunks(chunks)
+        return replace(left, stream=stream)  # type: ignore[type-var]
 
     def _less(self, ids: Collection[Id], gone: Sequence[Any], weight: float, left: Any) -> Self:
         stream = self.stream

@@ -45,7 +45,7 @@ LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 
 @record("sparse.model/2")
 @dataclass(frozen=True, eq=False)
-class SparseModel(Additive, Model):
+class SparseModel(Additive, Model):  # type: ignore[override]
     """Messages of a method's experts about its anchors."""
 
     sum: GaussianSum
