@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from ..answers.answers import Answers
 from ..engines import engine_for
 from ..interface.checks.arguments import check_square, partition_rule, whole_number
+from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
@@ -288,7 +288,7 @@ class CommitteeClassifier(Classifier):
         if model.stored is not None:
             found = system.add(model, stream_job(self, settings, rows, chunk_id), check)
             self._keep(found, check)
-            self._keep_learnt(models.relearnt(self, self._system(), settings), check)
+            self._keep_learnt(models.fitted_again(self, self._system(), settings), check)
             return True
         if model.sum.arrived():
             both = system.rows_of(model) + rows
@@ -344,7 +344,7 @@ class CommitteeClassifier(Classifier):
         self
         """
         check_is_fitted(self)
-        self._keep_learnt(models.relearnt(self, self._system(), self._settings()))
+        self._keep_learnt(models.fitted_again(self, self._system(), self._settings()))
         return self
 
     def _settings(self) -> Settings:

@@ -94,7 +94,7 @@ class Labels:
         return fit_model(system, job)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return adding.add_rows(model, job, check)
+        return adding.add_swept_rows(model, job, check)
 
     def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Labels, Iterable[Block], str]:
         """Count the classes of a source, then prepare its rows for a store."""

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.rows import (
     check_exposure,
     check_known,
@@ -381,7 +381,7 @@ class CommitteeRegressor(Regressor):
         check_is_fitted(self)
         system = system_for(self)
         settings = system.settings(self, known=self.model_.known_noise)
-        self._keep(models.relearnt(self, system, settings))
+        self._keep(models.fitted_again(self, system, settings))
         answering.prepare(self)
         return self
 
@@ -393,7 +393,7 @@ class CommitteeRegressor(Regressor):
         return models.chunks_again(self, system, system.settings(self), rows, id)
 
     def _predictor(self, n_local: Any = None) -> Any:
-        return answering.predictor(self, n_local, super()._predictor)
+        return answering.predictor_of(self, n_local, super()._predictor)
 
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return answering.stored_way(self, *super()._file_parts())

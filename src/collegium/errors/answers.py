@@ -96,5 +96,5 @@ class ScaledAnswers(Answers):
         return self.predictor.scale.predictive(self._inputs(found))
 
     def _noises(self) -> Array:
-        """Of each output  (p,)."""
+        """Noise variance of each output  (p,)."""
         return np.broadcast_to(self.predictor.noise, len(self.likelihoods))

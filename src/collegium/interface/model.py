@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def without_rows(model: Any) -> Any:
-    """The model without rows that its answers do not need: what its stream learns from anew."""
+    """Drop rows that answers do not need: those that a stream relearns from."""
     if hasattr(model, "without_rows"):
         return model.without_rows()
     return replace(model, **dict.fromkeys(getattr(model, "for_streams", ())))
@@ -83,12 +83,12 @@ class Model:
 
     @property
     def kernel_in_units(self) -> Kernel:
-        """Of the first output where there are several."""
+        """The kernel in the units of the first output."""
         return self.kernel.scaled(float(self.scaling.scale[0] ** 2))
 
     @property
     def noise_in_units(self) -> float | Array | None:
-        """One number an output where these differ; None where the likelihood has no noise."""
+        """One number per output where these differ; None where the likelihood has no noise."""
         noise = getattr(self.likelihoods[0], "noise", None)
         if noise is None:
             return None

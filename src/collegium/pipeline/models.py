@@ -81,7 +81,7 @@ def model_of_source(estimator: Any, system: Any, settings: Settings, source: Sou
     return model
 
 
-def relearnt(estimator: Any, system: Any, settings: Settings) -> Any:
+def fitted_again(estimator: Any, system: Any, settings: Settings) -> Any:
     """Fit the rows that a model kept once more."""
     model = estimator.model_
     system = system.again(model)

@@ -49,7 +49,7 @@ class ChunkBook:
         return ChunkBook(self.ids + other.ids, self.n + other.n, self.weight + other.weight)
 
 
-class Sum(Protocol):
+class MessageSum(Protocol):
     """Messages of chunks about one basis."""
 
     @property
@@ -194,7 +194,7 @@ def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | 
 class Additive:
     """A model that is a sum of messages."""
 
-    sum: Any  # a Sum
+    sum: Any  # a MessageSum
     units: Units
     chunks: ChunkBook
     stream: Stream

@@ -45,7 +45,7 @@ GAUSSIAN = "gaussian"
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactFit:
     """Gaussian noise: messages add up once, and that is exact."""
 
     multi_output: bool = True
@@ -67,7 +67,7 @@ class Exact:
         rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
         return check_noise_variance(noise_variance, rows), y_ndim
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Exact, Iterable[Block], str]:
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[ExactFit, Iterable[Block], str]:
         """Prepare rows of a source for a store: the system that fits them, the rows, and a hash of
         where they come from."""
         return self, blocks, origin_of(blocks.source)
@@ -76,11 +76,11 @@ class Exact:
         """Take the rows that count."""
         return rows
 
-    def knowing(self, rows: Rows) -> Exact:
+    def knowing(self, rows: Rows) -> ExactFit:
         """Note what a sample of the rows may not tell."""
         return self
 
-    def again(self, model: CommitteeModel) -> Exact:
+    def again(self, model: CommitteeModel) -> ExactFit:
         """Note what a fitted model knows of its rows."""
         return self
 
@@ -100,7 +100,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptFit:
     """A likelihood that is not Gaussian: chunks are approximated in sweeps."""
 
     likelihood: Scalar
@@ -139,7 +139,7 @@ class Swept:
             return rows, 1
         return Rows(rows.X, np.column_stack([rows.y, e]), rows.w), 1
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Swept, Iterable[Block], str]:
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[SweptFit, Iterable[Block], str]:
         refuse_outputs(estimator, len(blocks.source.target))
         origin = origin_of(blocks.source)
         origin = origin and fingerprint(origin, self.likelihood.takes_exposure)
@@ -148,10 +148,10 @@ class Swept:
     def counting(self, rows: Rows) -> Rows:
         return rows
 
-    def knowing(self, rows: Rows) -> Swept:
+    def knowing(self, rows: Rows) -> SweptFit:
         return replace(self, uneven=exposed(rows.y))
 
-    def again(self, model: SweptModel) -> Swept:
+    def again(self, model: SweptModel) -> SweptFit:
         return replace(self, uneven=model.units.exposed) if model.stored is not None else self
 
     def rows_of(self, model: SweptModel) -> Rows:
@@ -162,13 +162,13 @@ class Swept:
         return fit_regression(job, self.likelihood, self.sweeping, uneven=uneven)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return swept_adding.add_rows(model, job, check)
+        return swept_adding.add_swept_rows(model, job, check)
 
     def matches(self, model: Any) -> bool:
         return isinstance(model, SweptModel) and self.likelihood == model.sum.asked
 
 
-def system_for(estimator: Any) -> Exact | Swept:
+def system_for(estimator: Any) -> ExactFit | SweptFit:
     """Choose the system by the likelihood that a regressor was asked for."""
     asked, sweeping = estimator.likelihood, sweeps_asked(estimator.sweeps)
     if isinstance(asked, str) and asked == GAUSSIAN:
@@ -177,12 +177,12 @@ def system_for(estimator: Any) -> Exact | Swept:
                 "sweeps means nothing with likelihood='gaussian', where messages do not move: "
                 "leave it out"
             )
-        return Exact()
+        return ExactFit()
     if isinstance(asked, str) and asked in LIKELIHOODS:
-        return Swept(LIKELIHOODS[asked](), sweeping)
+        return SweptFit(LIKELIHOODS[asked](), sweeping)
     if isinstance(asked, Scalar) and asked.support:
         check_methods(asked)
-        return Swept(asked, sweeping)
+        return SweptFit(asked, sweeping)
     if isinstance(asked, type) and issubclass(asked, Observation):
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     raise ValueError(

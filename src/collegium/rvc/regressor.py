@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..answers.arrived import Arrived
+from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.rows import (
     check_queries,
     check_rows,

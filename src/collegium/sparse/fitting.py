@@ -31,7 +31,7 @@ from ..pipeline.fitting import (
 from ..pipeline.job import Job
 from ..pipeline.kept.memory import InMemory
 from ..pipeline.layers import Stream
-from ..pipeline.stream.errors import checked_first, with_checked_errors
+from ..pipeline.stream.errors import checked_first, with_stream_errors
 from ..pipeline.sums import Additive, ChunkBook, GaussianSum
 from ..rows.chunk import cut_rows
 from ..rows.metric import Metric
@@ -120,7 +120,7 @@ class SparseModel(Additive, Model):  # type: ignore[override]
             chunks=self.chunks.plus(ids, chunks, float(rows.w.sum())),
             stream=replace(self.stream, checked=checked),
         )
-        return with_checked_errors(model, job)
+        return with_stream_errors(model, job)
 
 
 @dataclass(frozen=True)
