@@ -111,7 +111,7 @@ class ExactGP:
 
 
 def learn(X: Array, y: Array, rng: np.random.Generator, *, rows: int = 2_000) -> Learnt:
-    """A Matérn 3/2 with a length scale a column, by the evidence of some rows, as users do."""
+    """Learn a Matérn 3/2 with a length scale per column by the evidence of some rows."""
     pick = rng.permutation(y.size)[:rows]
     X, y = X[pick], (y[pick] - y[pick].mean())[:, None]
     chunks, engine = cut(X, y, np.ones(pick.size), [np.arange(pick.size)]), engine_for(1)

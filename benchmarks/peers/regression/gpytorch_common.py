@@ -12,7 +12,7 @@ def tensor(A):
 
 
 def covariance(d: int):
-    """Matérn 3/2 with a length scale a column; starts at √d, as rows are standardised."""
+    """Matérn 3/2 with a length scale per column; starts at √d, as rows are standardised."""
     kernel = gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=d)
     kernel.lengthscale = float(np.sqrt(d))
     return gpytorch.kernels.ScaleKernel(kernel)

@@ -15,7 +15,7 @@ def of_answer(split: Split, answer: tuple[Array, Array, Array]) -> dict:
 
 
 def of_counts(y: Array, mean: Array, lower: Array, upper: Array) -> dict:
-    """Poisson deviance a row, 2 mean(y log(y/μ) − y + μ), and 95 % intervals."""
+    """Poisson deviance per row, 2 mean(y log(y/μ) − y + μ), and 95 % intervals."""
     mean = np.maximum(mean, 1e-10)
     return {
         "deviance": float(2.0 * np.mean(xlogy(y, y / mean) - y + mean)),
