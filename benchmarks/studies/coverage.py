@@ -265,7 +265,7 @@ def page(stored: dict) -> str:
         "For each model's own predictive density; under heavy tails the oracle's is a t.",
         by_case(stored, cases, methods, lambda row, o: decimals(row["nlpd"] - o["nlpd"], 2)),
         "## All levels",
-        "Mean coverage over the cases of each method, and the lowest and highest for 95 % intervals.",
+        "Mean coverage over the cases of each method; for 95 % intervals also the range.",
         by_level(stored, cases, ["oracle", *methods]),
         f"{m['cpu']}, {m['cores']} cores, Python {m['python']}, {m['date']}.\n",
     ])  # fmt: skip

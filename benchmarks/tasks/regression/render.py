@@ -50,8 +50,8 @@ NOTES = {
     "copies as evidence that there is no noise. The next table excludes them.",
     "bike_hour": "Counts, standardised like other targets; docs/classification.md models them as "
     "counts.",
-    "heaton_satellite": "Heaton et al. (2019) report, on this split, RMSE 1.53 (SPDE), 1.64 (NNGP), "
-    "1.68 (LatticeKrig) and 2.08 (laGP), quoted, not rerun.",
+    "heaton_satellite": "Heaton et al. (2019) report, on this split, RMSE 1.53 (SPDE), 1.64 "
+    "(NNGP), 1.68 (LatticeKrig) and 2.08 (laGP), quoted, not rerun.",
 }
 COLUMNS = (
     "method", "rows", "RMSE", "NLPD", "with t", "median \\|z\\|", "95 % interval covers",
