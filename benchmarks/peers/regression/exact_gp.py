@@ -40,7 +40,7 @@ class Tiles:
 
     @classmethod
     def of(cls, kernel: Kernel, noise: float, X: Array, tile: int = TILE) -> Tiles:
-        """Of K(X, X) + noise·I."""
+        """Factorise K(X, X) + noise·I."""
         n = X.shape[0]
         cuts = [slice(at, min(at + tile, n)) for at in range(0, n, tile)]
         rows: list[list[Array]] = [[] for _ in cuts]

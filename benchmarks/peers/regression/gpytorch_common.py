@@ -1,4 +1,4 @@
-"""What the two models of GPyTorch share."""
+"""Code that both models of GPyTorch use."""
 
 import gpytorch
 import numpy as np
@@ -19,7 +19,7 @@ def covariance(d: int):
 
 
 def centres(X, count: int, seed: int):
-    """Of k-means, on at most 20,000 rows."""
+    """Centres of k-means, on at most 20,000 rows."""
     rows = np.random.default_rng(seed).permutation(X.shape[0])[:20_000]
     count = min(count, rows.size)
     return MiniBatchKMeans(count, random_state=seed, n_init=1).fit(X[rows]).cluster_centers_

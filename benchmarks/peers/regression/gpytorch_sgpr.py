@@ -52,7 +52,7 @@ class Model:
         self.found = words(self.model.covar_module.base_kernel, likelihood)
 
     def predict(self, Xs):
-        """Predict in double precision: in single, 100,000 rows in two columns give wrong results."""
+        """Predict in double precision: single is wrong for 100,000 rows in two columns."""
         model = self.model.double()
         rows, targets = model.train_inputs[0].double(), model.train_targets.double()
         model.set_train_data(rows, targets, strict=False)

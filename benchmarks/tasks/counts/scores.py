@@ -10,7 +10,7 @@ from collegium.metrics import coverage, interval_score
 
 
 def of_answer(split: Split, answer: tuple[Array, Array, Array]) -> dict:
-    """Of (mean, lower, upper)."""
+    """Score (mean, lower, upper)."""
     return of_counts(split.y_test, *answer)
 
 
