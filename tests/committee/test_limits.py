@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
-from collegium.committee import checking, fitting
-from collegium.pipeline.settings import Settings
-from collegium.pipeline.cost import Speed
-from collegium.pipeline.swept.settings import latent_settings
-from collegium.pipeline.swept.plan import LatentPlan
-from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
+from collegium.interface.arguments import NOISES
 from collegium.interface.limits import bytes_allowed
 from collegium.interface.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
@@ -21,6 +16,11 @@ from collegium.learning.hyperparameters import learn
 from collegium.likelihoods.logit import Logit
 from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
+from collegium.pipeline import checking
+from collegium.pipeline.cost import Speed
+from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
+from collegium.pipeline.settings import Settings
+from collegium.pipeline.swept.settings import latent_settings
 from collegium.rows.rows import Rows
 
 
@@ -31,7 +31,7 @@ def rows(n=3000, d=3, seed=0):
 
 
 def plan(n=40_000, d=8, **arguments):
-    return Plan.of(Settings.of(CommitteeRegressor(**arguments)), n, d, 1)
+    return Plan.of(Settings.of(CommitteeRegressor(**arguments), NOISES), n, d, 1)
 
 
 @pytest.mark.diagonal
@@ -139,7 +139,7 @@ def heavy_tails(n=3000):
 @pytest.mark.parametrize("data", [rows, heavy_tails])
 def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     foreseen, taken = [], []
-    of, errors = Plan.of, checking.LeftOut.errors
+    of, errors = Plan.of, checking.HeldOut.errors
 
     def spy_plan(*arguments, held, **more):
         foreseen.append(held)
@@ -150,8 +150,8 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
         taken.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(fitting.Plan, "of", spy_plan)
-    monkeypatch.setattr(checking.LeftOut, "errors", spy_check)
+    monkeypatch.setattr(Plan, "of", spy_plan)
+    monkeypatch.setattr(checking.HeldOut, "errors", spy_check)
     X, y = data(1500)
     CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
@@ -172,7 +172,7 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for():
 
 
 def test_what_passes_over_all_rows_is_said(capsys):
-    settings = Settings.of(CommitteeRegressor(time_limit=1.0))
+    settings = Settings.of(CommitteeRegressor(time_limit=1.0), NOISES)
     replace(plan(time_limit=1.0), messages=3.0).announce(settings, Progress(1))
     assert "3.0 s pass over all rows once" in capsys.readouterr().out
 
@@ -326,7 +326,7 @@ def test_more_classes_take_more(likelihood, count):
 
     def planned(K, n=20_000):
         own = [link(classes=K)] if link is Softmax else [link()] * K
-        return LatentPlan.of(settings, n, 3, own)
+        return SweptPlan.of(settings, n, 3, own)
 
     few, many = planned(3), planned(count)
     assert many.seconds(speed) > 0.1 * count * few.seconds(speed)

@@ -74,7 +74,7 @@ def model_of_source(estimator: Any, system: Any, settings: Settings, source: Sou
     say, source = estimator._say(), encoded_source(estimator, source)
     settings = settings.for_columns(columns_of(estimator))
     read = Blocks(source, say)
-    blocks, origin = system.blocks(estimator, read)
+    system, blocks, origin = system.blocks(estimator, read)
     store, warping = fill(settings, blocks, n, origin, say)
     model = model_of_store(estimator, system, settings, store, warping, say)
     read.find_skipped()

@@ -67,9 +67,10 @@ class Exact:
         rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
         return check_noise_variance(noise_variance, rows), y_ndim
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
-        """Rows of a source for a store, and a hash of where they come from."""
-        return blocks, origin_of(blocks.source)
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Exact, Iterable[Block], str]:
+        """Prepare rows of a source for a store: the system that fits them, the rows, and a hash of
+        where they come from."""
+        return self, blocks, origin_of(blocks.source)
 
     def counting(self, rows: Rows) -> Rows:
         """Take the rows that count."""
@@ -138,11 +139,11 @@ class Swept:
             return rows, 1
         return Rows(rows.X, np.column_stack([rows.y, e]), rows.w), 1
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Swept, Iterable[Block], str]:
         refuse_outputs(estimator, len(blocks.source.target))
         origin = origin_of(blocks.source)
         origin = origin and fingerprint(origin, self.likelihood.takes_exposure)
-        return Counted(blocks, self.likelihood), origin
+        return self, Counted(blocks, self.likelihood), origin
 
     def counting(self, rows: Rows) -> Rows:
         return rows
