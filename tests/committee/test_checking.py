@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from collegium.pipeline.checking import HELD_OUT, telling
+from collegium.pipeline.checking import telling
+from collegium.pipeline.tuning import TUNING
 
 
 def test_heavy_tails_take_more_rows():
-    """As many as make the standard error of a mean square that of HELD_OUT normal rows."""
+    """As many as make the standard error of a mean square that of so many normal rows."""
     rng = np.random.default_rng(3)
     normal = rng.normal(4.0, 3.0, size=(200_000, 1))
-    assert telling(normal) == pytest.approx(HELD_OUT, rel=0.03)
+    assert telling(normal) == pytest.approx(TUNING.checking.held_out, rel=0.03)
     laplace = rng.laplace(size=(200_000, 1))  # kurtosis 6
     number = telling(laplace)
     z2 = laplace**2 / 2.0
     errors = [rng.choice(z2[:, 0], number).mean() - 1.0 for _ in range(400)]
-    assert np.std(errors) == pytest.approx(np.sqrt(2.0 / HELD_OUT), rel=0.15)
+    assert np.std(errors) == pytest.approx(np.sqrt(2.0 / TUNING.checking.held_out), rel=0.15)
     assert telling(np.hstack([normal, laplace])) == number  # the output that needs most
     assert telling(laplace + 10.0) == pytest.approx(number, abs=2)
 
@@ -26,4 +27,4 @@ def test_heavy_tails_take_more_rows():
     ids=["constant", "one spike", "huge"],
 )
 def test_the_number_of_rows_is_bounded(y):
-    assert HELD_OUT <= telling(y) <= 5 * HELD_OUT
+    assert TUNING.checking.held_out <= telling(y) <= 5 * TUNING.checking.held_out

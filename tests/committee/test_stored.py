@@ -321,8 +321,9 @@ def test_rows_that_are_stopped_on_their_way_are_no_store_and_go_on(tmp_path, mon
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     """Python's own memory; rows that are mapped are not counted. What is bounded is made small:
     one copy of the rows that are more would take 1.9 MB."""
+    few = replace(job.TUNING, disk=replace(job.TUNING.disk, sample=2000))
     for module in (filling, job):
-        monkeypatch.setattr(module, "SAMPLE", 2000)
+        monkeypatch.setattr(module, "TUNING", few)
     sizes = {"sample_rows": 2000, "bucket_bytes": 400_000, "slice_bytes": 200_000}
     for module in (build, records, segment, store):
         monkeypatch.setattr(module, "TUNING", replace(module.TUNING, **sizes))

@@ -3,6 +3,7 @@ learnt, and none is left in memory."""
 
 import pickle
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,7 +145,8 @@ def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, 
     from collegium.pipeline.kept import filling
     from collegium.rows.store.sample import splitmix64
 
-    monkeypatch.setattr(filling, "SAMPLE", 50)
+    few = replace(filling.TUNING, disk=replace(filling.TUNING.disk, sample=50))
+    monkeypatch.setattr(filling, "TUNING", few)
     X, y = some_rows(700)
     y = np.exp(y)
     y[np.argmax(splitmix64(np.arange(700)))] = -1.0  # not in the sample

@@ -23,10 +23,10 @@ from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
 from ..errors.scale import resolution
 from ..rows.rows import Prediction
-from .checking import ERROR_ROWS
 from .errors import blurred, nats_for_tails
 from .layers import Fast
 from .model import CommitteeModel
+from .tuning import TUNING
 
 Array = np.ndarray
 Say = Callable[[str], None]
@@ -107,7 +107,7 @@ def nearest_held_out(model: CommitteeModel) -> tuple[Array, Prediction]:
 
     Without nearest rows: from the anchors, which have seen each row as one among all.
     """
-    own, answers = model.sample_of_rows(ERROR_ROWS), model.committee_predictor()
+    own, answers = model.sample_of_rows(TUNING.checking.error_rows), model.committee_predictor()
     X = model.kept.take(own).X
     if not isinstance(answers, Local):
         return own, _refined(model, own, answers.predict(X, Serial()))

@@ -21,14 +21,9 @@ from ..rows.rows import Rows
 from .kept.kept import Kept
 from .kept.memory import InMemory
 from .settings import Settings
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Held-out rows to check the error bars, where y is normal, and the nearest rows used there.
-HELD_OUT, CHECK_LOCAL = 800, 200
-#: Chunks around one place that a joint committee is checked with.
-CHECK_CHUNKS = 40
-#: Rows that a scale of errors is learnt from, at most.
-ERROR_ROWS = 1000
 
 
 class QuerySizeWarning(UserWarning):
@@ -54,7 +49,7 @@ def check_query_size(
 
 def check_bars(model: Any, left: HeldOut, more: Callable[[], bool] = lambda: True) -> Correction:
     """Choose noise and scale by the density of held-out rows; see `calibrate`."""
-    n_local = min(model.sizes.n_local, CHECK_LOCAL)
+    n_local = min(model.sizes.n_local, TUNING.checking.near)
     ask = partial(model.answerer, n_local=n_local, kept=left.others)
     return calibrate(partial(left.errors, model.prior_to_check(), ask), more=more)
 
@@ -89,26 +84,26 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
 
 
 def around_one_place(kept: InMemory, rng: np.random.Generator) -> InMemory:
-    """Keep at most CHECK_CHUNKS of the chunks, those nearest to one of them."""
+    """Keep a few of the chunks, those nearest to one of them."""
     X, groups = kept.rows.X, kept.groups
-    if len(groups) <= CHECK_CHUNKS:
+    if len(groups) <= TUNING.checking.chunks:
         return kept
     centres = np.array([X[group].mean(axis=0) for group in groups]) / column_scales(X)
     distance = ((centres - centres[rng.integers(len(groups))]) ** 2).sum(axis=1)
-    some = np.flatnonzero(lowest(distance, CHECK_CHUNKS))
+    some = np.flatnonzero(lowest(distance, TUNING.checking.chunks))
     return replace(kept, groups=tuple(groups[i] for i in some), ids=tuple(range(some.size)))
 
 
 def telling(y: Array) -> int:
-    """Count the rows whose mean square says as much as that of HELD_OUT normal ones, at most 5
-    times them.
+    """Count the rows whose mean square says as much as that of so many normal ones, at most 5 times
+    them.
 
     The variance of a mean square is (κ − 1)/n, with the kurtosis κ = 3 of the normal.
     """
     squares = (y - y.mean(axis=0)) ** 2
     spread = np.maximum(squares.mean(axis=0), 1e-300)
     kurtosis = float(((squares / spread) ** 2).mean(axis=0).max(initial=0.0))
-    return int(HELD_OUT * np.clip(0.5 * (kurtosis - 1.0), 1.0, 5.0))
+    return int(TUNING.checking.held_out * np.clip(0.5 * (kurtosis - 1.0), 1.0, 5.0))
 
 
 def held_out_rows(y: Array) -> int:

@@ -15,16 +15,17 @@ from ..errors.checked import Checked
 from ..errors.errors import Errors, inputs_at
 from ..errors.features import ScaleInputs
 from ..errors.scale import resolution
-from ..errors.tuning import TUNING
+from ..errors.tuning import TUNING as ERRORS
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning, merged
-from .checking import CHECK_CHUNKS, ERROR_ROWS, HeldOut
+from .checking import HeldOut
 from .fitting import Draft
 from .job import Job
 from .kept.memory import InMemory
 from .model import CommitteeModel
+from .tuning import TUNING
 
 Array = np.ndarray
 #: A model with `sum` and `errors`.
@@ -64,10 +65,10 @@ def with_errors(
     job.say.task = "learning the scale of errors"
     if model.alone:
         return exact_with_errors(job, model, rows)
-    if left is None or (model.sizes.query_size and model.chunks.n > CHECK_CHUNKS):
+    if left is None or (model.sizes.query_size and model.chunks.n > TUNING.checking.chunks):
         return model
     metric = Metric.of(model.kernel, left.others.some().X)
-    left = left.some(ERROR_ROWS)
+    left = left.some(TUNING.checking.error_rows)
     at = inputs_held_out(model, left, metric, ask(model, left))
     model = learnt(job, model, rows, left.held, at, metric)
     if job.settings.keeps_rows:
@@ -105,7 +106,7 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
     drawn from the posterior of f. In the same way errors of the nearest rows tell that of the row
     among them; so it does not see these (on five sets of 1,500 rows that was as good).
     """
-    held = evenly_spaced(rows.w.size, ERROR_ROWS)
+    held = evenly_spaced(rows.w.size, TUNING.checking.error_rows)
     metric = Metric.of(model.kernel, rows.X)
     noise: Array | float = model.sum.noise
     moved, before = rows.y.copy(), None
@@ -155,4 +156,4 @@ def nats_for_tails(model: Any) -> float:
     warping = getattr(model, "warping", None)
     if warping is not None and any(one and one.kind == "rank" for one in warping.targets):
         return -np.inf
-    return TUNING.decision.few_nats if getattr(model, "averaged", ()) else TUNING.decision.nats
+    return ERRORS.decision.few_nats if getattr(model, "averaged", ()) else ERRORS.decision.nats

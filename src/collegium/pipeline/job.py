@@ -23,11 +23,9 @@ from .kept.disk import OnDisk, ScaledTargets
 from .kept.kept import Kept
 from .kept.memory import InMemory
 from .settings import Settings
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows that stand for all of a store where y is scaled, a transform or anchors are chosen, and from
-#: which clusters and held-out rows are taken.
-SAMPLE = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +161,7 @@ def disk_job(
     estimator: Any, settings: Settings, store: Store, say: Progress, warping: Warping | None = None
 ) -> Job:
     """Prepare a fit of the rows of a store, whose inputs are transformed already."""
-    positions = store.sample(SAMPLE)
+    positions = store.sample(TUNING.disk.sample)
     X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
     sample = Rows(X, y if warping is None else warping.forward(y), w)
     if warping is not None and settings.anchors is not None:

@@ -14,10 +14,9 @@ from ..errors.errors import Errors
 from ..messages.committee import Committee
 from ..numerics.records import record
 from .stream.following import Following
+from .tuning import TUNING
 
 Array = np.ndarray
-#: A model that has grown by this factor since a way of answering was chosen looks for one again.
-GROWN = 2.0
 
 
 @record("pipeline.sizes/1")
@@ -69,7 +68,10 @@ class Fast:
 
     def holds(self, asked: float, memory: float, rows: int) -> bool:
         """Whether it is what is asked for, for about as many rows."""
-        return (self.asked, self.memory) == (asked, memory) and rows <= GROWN * self.rows
+        return (self.asked, self.memory) == (
+            asked,
+            memory,
+        ) and rows <= TUNING.stream.doubled * self.rows
 
 
 @record("pipeline.answering/1")

@@ -37,13 +37,9 @@ from .kept.kept import Kept
 from .kept.memory import InMemory
 from .layers import Answering, Refinement, Sizes, Stream
 from .sums import Additive, ChunkBook, GaussianSum
+from .tuning import TUNING
 
 Array = np.ndarray
-#: A stream is checked with so many of its last rows, and of these the nearest to each arriving
-#: one: all rows would cost more than learning does.
-LAST, WATCHED_NEAR = 500, 20
-#: Rows of a store that importances look at; nearest rows that means take there, at most.
-SOME_ROWS, NEAR_FOR_MEANS = 2_000, 100
 
 
 class Layered(Additive, Model):  # type: ignore[override]
@@ -86,7 +82,7 @@ class Layered(Additive, Model):  # type: ignore[override]
 
     def some_inputs(self) -> Array:
         if self.stored is not None or self.sum.arrived():
-            return self.kept.inputs(SOME_ROWS)
+            return self.kept.inputs(TUNING.some_rows)
         own = self.stream.following
         return self.sum.basis.Z if own is None or not own.sample.rows.w.size else own.sample.rows.X
 
@@ -189,7 +185,7 @@ class CommitteeModel(Layered):
         return bool(self.averaged) or (self.sizes.n_local > 0 and not self.alone)
 
     def for_means(self) -> CommitteeModel:
-        few = min(self.sizes.n_local, NEAR_FOR_MEANS)
+        few = min(self.sizes.n_local, TUNING.near_for_means)
         return replace(self, sizes=replace(self.sizes, n_local=few), errors=None)
 
     # -- predictors, from the sum up ----------------------------------------------------------
@@ -241,10 +237,10 @@ class CommitteeModel(Layered):
 
     def watcher(self) -> Any:
         """Answer for arriving rows of a stream: from anchors, and a few of the last rows kept."""
-        near, c = min(self.sizes.n_local, WATCHED_NEAR), self.committee
+        near, c = min(self.sizes.n_local, TUNING.stream.near), self.committee
         if c.no_anchors or not (near and c.arrived):
             return self.predictor()
-        return Local.of(c.of_last_rows(LAST), near, lasting=False)
+        return Local.of(c.of_last_rows(TUNING.stream.last), near, lasting=False)
 
     # -- rows that answers are checked with ---------------------------------------------------
 

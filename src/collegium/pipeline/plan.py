@@ -16,9 +16,9 @@ from ..learning.effort import Effort
 from ..likelihoods.base import Observation
 from ..numerics import memory
 from ..numerics.clock import Clock
-from .checking import CHECK_LOCAL, ERROR_ROWS, HELD_OUT
 from .cost import Speed, committee_bytes, refining_bytes
 from .settings import Settings
+from .tuning import TUNING
 
 #: From little to much; the usual effort is the last.
 EFFORTS = (
@@ -75,7 +75,7 @@ class Plan:
     @classmethod
     def of(
         cls, settings: Settings, n: int, d: int, p: int, *, streaming: bool = False,
-        estimate: bool = True, held: int = HELD_OUT,
+        estimate: bool = True, held: int = TUNING.checking.held_out,
     ) -> Plan:  # fmt: skip
         """The most that fits the limits; without a time limit only an `estimate` needs speeds.
 
@@ -231,7 +231,7 @@ class Work:
         """Seconds of a pass without the held-out rows, and of the answer to one of these."""
         if self.exact:
             return 0.0, 0.0
-        k = min(self.settings.local_rows(self.d), CHECK_LOCAL)
+        k = min(self.settings.local_rows(self.d), TUNING.checking.near)
         design = speed.design(self.n, m) if self.settings.keeps_rows else 0.0
         return self.messages(speed, m) + design, speed.answers(1, k, m) / self.jobs
 
@@ -239,7 +239,7 @@ class Work:
         """Seconds for the answers at held-out rows that the scale of errors is learnt from."""
         if self.exact or not self.settings.scale_wanted:
             return 0.0
-        k, number = self.settings.local_rows(self.d), min(held, ERROR_ROWS)
+        k, number = self.settings.local_rows(self.d), min(held, TUNING.checking.error_rows)
         return self.checking(speed, m)[0] + speed.answers(number, k, m) / self.jobs
 
     def product(self, speed: Speed) -> float:

@@ -19,7 +19,7 @@ from ..learning.hyperparameters import learn_anchored
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
-from ..pipeline.checking import ERROR_ROWS, HeldOut
+from ..pipeline.checking import HeldOut
 from ..pipeline.errors import inputs_held_out, learnt
 from ..pipeline.fitting import (
     Draft,
@@ -33,6 +33,7 @@ from ..pipeline.kept.memory import InMemory
 from ..pipeline.layers import Stream
 from ..pipeline.stream.errors import checked_first, with_stream_errors
 from ..pipeline.sums import Additive, ChunkBook, GaussianSum
+from ..pipeline.tuning import TUNING
 from ..rows.chunk import cut_rows
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
@@ -179,7 +180,7 @@ class SparseSystem:
             return model
         job.say.task = "learning the scale of errors"
         s = replace(s, n_local=None if model.keeps_rows else 0)
-        parts = HeldOut.tenths(draft.kept, s, job.rng, ERROR_ROWS)
+        parts = HeldOut.tenths(draft.kept, s, job.rng, TUNING.checking.error_rows)
         if not parts:
             return model
         metric, each = Metric.of(model.kernel, rows.X), []

@@ -24,15 +24,10 @@ from ...rows.store.records import LARGEST
 from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ...transforms.warping import Warping
+from ..tuning import TUNING
 from .pool import StoredPool
 
 Array = np.ndarray
-#: With more columns than MANY an exact search would visit most cells: it ends after CELLS of each
-#: segment, the most promising first.
-MANY, CELLS = 10, 200
-#: Cells, at most, whose messages check a model where rows near a query correct the anchors: these
-#: are told enough, and near rows come from all cells.
-CHECK_CELLS = 400
 
 
 @record("pipeline.stored/1")
@@ -172,7 +167,7 @@ class OnDisk:
         return rows_seen(self.store.take(positions), self.sees)
 
     def nearest(self, Xs: Array, k: int) -> Array:
-        most = CELLS if Xs.shape[1] > MANY else None
+        most = TUNING.disk.most_cells if Xs.shape[1] > TUNING.disk.many_columns else None
         queries = np.clip(Xs, -LARGEST, LARGEST)
         distance = Distance.of(self.metric)
         found, _ = self.store.nearest(queries, k, distance, most_cells=most)
@@ -216,7 +211,10 @@ class OnDisk:
 
     def some_cells(self, *, near: bool) -> list[SeenCell]:
         cells = self.cells()
-        return [cells[i] for i in evenly_spaced(len(cells), CHECK_CELLS if near else len(cells))]
+        return [
+            cells[i]
+            for i in evenly_spaced(len(cells), TUNING.checking.cells if near else len(cells))
+        ]
 
     def local(self, committee: Committee, k: int) -> Predictor:
         if not k or not len(self):

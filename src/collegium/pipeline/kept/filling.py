@@ -20,8 +20,8 @@ from ...transforms.choosing import choose
 from ...transforms.inputs import InputTransform
 from ...transforms.targets import check_positive
 from ...transforms.warping import Warping
-from ..job import SAMPLE
 from ..settings import Settings
+from ..tuning import TUNING
 
 
 def fill(
@@ -44,7 +44,7 @@ def fill(
 def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress) -> Warping | None:
     """Choose transforms by a sample of the rows; None: they stay as they are."""
     say.task = "choosing transforms"
-    sample = HashSample(SAMPLE)
+    sample = HashSample(TUNING.disk.sample)
     for records in pack_blocks(blocks):
         if settings.target_transform == "log":
             check_positive(records["y"])  # of all rows, before they are sorted

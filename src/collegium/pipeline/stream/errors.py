@@ -19,11 +19,8 @@ from ..checking import hold_out
 from ..errors import with_errors
 from ..job import Job
 from ..model import CommitteeModel
+from ..tuning import TUNING
 
-#: Rows that are held out of those kept when their scale is relearnt, at most.
-STREAM_ROWS = 400
-#: Where rows are kept, so many of a call are predicted first each time that rows grow by GROWN.
-KEPT_CHECKED, GROWN = 16, 0.1
 #: A model with `sum`, `function_predictor()`, `errors` and `stream`.
 Stream = TypeVar("Stream", bound=Any)
 
@@ -47,7 +44,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
     wanted = job.settings.scale_wanted and n and grown
     if errors is None or model.sizes.query_size or not wanted:
         return model.stream.checked
-    some = scaled.take(evenly_spaced(scaled.w.size, KEPT_CHECKED))
+    some = scaled.take(evenly_spaced(scaled.w.size, TUNING.stream.predicted))
     own = Local.of(c, model.sizes.n_local, lasting=False)
     answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
@@ -60,8 +57,8 @@ def _with(model: Any, some: Rows, at: ScaleInputs) -> Checked:
 
 
 def _step(n: int) -> int:
-    """A number that rises each time that n grows by the share GROWN."""
-    return int(np.log(max(n, 1)) / np.log1p(GROWN))
+    """A number that rises each time that n grows by a given share."""
+    return int(np.log(max(n, 1)) / np.log1p(TUNING.stream.grown))
 
 
 def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
@@ -73,7 +70,7 @@ def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
     if not n or n < 4 * model.stream.errors_at:
         return model
     kept = model.kept
-    left = hold_out(kept, job.settings, job.rng, STREAM_ROWS)
+    left = hold_out(kept, job.settings, job.rng, TUNING.stream.held_out)
     model = with_errors(job, model, kept.rows, left)
     return replace(model, stream=replace(model.stream, checked=None))
 

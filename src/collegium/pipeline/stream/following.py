@@ -21,26 +21,9 @@ from ...rows.partition import evenly_spaced, some_clusters
 from ...rows.reservoir import Reservoir
 from ...rows.rows import Rows
 from ...rows.scaling import for_learning
+from ..tuning import TUNING
 
 Array = np.ndarray
-#: Rows of the stream that are kept, a uniform sample, to learn hyperparameters anew.
-SAMPLE = 2_000
-#: A row is badly seen where var[f | anchors] exceeds the noise and what it exceeds at this share
-#: of the first rows.
-USUAL = 0.01
-#: Anchors are appended once badly seen rows outnumber OFTEN of all by this many.
-OFTEN, MANY = 0.05, 5.0
-#: Rows of one call that are looked at, and from which anchors are taken.
-LOOKED_AT, CANDIDATES = 64, 2_000
-#: Hyperparameters are compared with the sample once rows are LATER times those of the last time,
-#: or SOON times where squared standardised errors of the last rows, of which at least
-#: CHECKED_FIRST were checked, are not between these bounds on average. They are learnt anew where
-#: STEPS steps of it gain so much log evidence per row, of CLUSTERS clusters of CLUSTER rows.
-LATER, SOON = 2.0, 1.4
-WIDE, NARROW, CHECKED_FIRST = 0.6, 1.6, 200
-WORTH, STEPS, CLUSTERS, CLUSTER = 0.01, 5, 4, 400
-#: Least residual variance that an anchor removes, relative to the prior's.
-LEAST = 1e-6
 
 
 @record("committee.following/1")
@@ -52,7 +35,9 @@ class Following:
     budget: int  # anchors, at most
     sample: Reservoir  # targets scaled, or positions of classes; empty where nothing is learnt
     looked_at: int  # rows that had come when hyperparameters were last compared with the sample
-    excess: float = 0.0  # badly seen rows beyond OFTEN of all, since anchors were last appended
+    excess: float = (
+        0.0  # badly seen rows beyond their usual share, since anchors were last appended
+    )
     n_dropped: int = 0
     n_relearnt: int = 0
 
@@ -60,8 +45,8 @@ class Following:
     def of(cls, basis: Anchors, noise: float, budget: int, rows: Rows, *, learn: bool) -> Following:
         """Begin with the rows that the anchors were chosen from; keep some to learn from anew."""
         (n, d), p = rows.X.shape, rows.y.shape[1]
-        sample = Reservoir.start(SAMPLE if learn else 0, d, p).add(rows)
-        least = usual(basis, noise, rows.X[evenly_spaced(n, SAMPLE)])
+        sample = Reservoir.start(TUNING.following.sample if learn else 0, d, p).add(rows)
+        least = usual(basis, noise, rows.X[evenly_spaced(n, TUNING.following.sample)])
         return cls(least, max(budget, basis.m), sample, sample.seen)
 
     def due(self, checked: int, square: float) -> bool:
@@ -69,23 +54,32 @@ class Following:
         at, or, earlier than that, errors are of another size than expected: `square`, the mean
         squared standardised error of the last of the rows `checked`."""
         seen = self.sample.seen
-        wrong = checked >= CHECKED_FIRST and not WIDE < square < NARROW
-        return seen >= (SOON if wrong else LATER) * self.looked_at
+        wrong = (
+            checked >= TUNING.following.checked_first
+            and not TUNING.following.wide < square < TUNING.following.narrow
+        )
+        return seen >= (TUNING.following.soon if wrong else TUNING.following.later) * self.looked_at
 
     def misled(self, checked: int, square: float) -> bool:
         """Whether errors were so large that messages made so far are better made anew, of the
         rows of the sample alone."""
-        return checked >= CHECKED_FIRST and square > NARROW
+        return checked >= TUNING.following.checked_first and square > TUNING.following.narrow
 
     def fits(self, kernel: Kernel, noise: float, *, noise_fixed: bool) -> tuple[bool, Following]:
         """Whether a few steps of learning would not better them by much."""
         own = replace(self, looked_at=self.sample.seen)
-        return gain(kernel, noise, self.sample.rows, noise_fixed=noise_fixed) < WORTH, own
+        return gain(
+            kernel, noise, self.sample.rows, noise_fixed=noise_fixed
+        ) < TUNING.following.worth, own
 
     def missing(self, basis: Anchors, noise: float) -> Array:
         """Inputs of the sample that want anchors, with hyperparameters learnt anew  (k, d)."""
         X = self.sample.rows.X
-        return X[badly_seen(basis, X, max(noise, LEAST * variance_of(basis, X)), self.budget)]
+        return X[
+            badly_seen(
+                basis, X, max(noise, TUNING.following.least * variance_of(basis, X)), self.budget
+            )
+        ]
 
     def relearnt(self, basis: Anchors, noise: float) -> Following:
         """After hyperparameters were learnt anew."""
@@ -109,15 +103,15 @@ class Following:
 
     def novel(self, basis: Anchors, X: Array) -> tuple[Following, Array]:
         """Anchors to append before rows with these inputs are added  (k, d)."""
-        some = X[evenly_spaced(X.shape[0], LOOKED_AT)]
+        some = X[evenly_spaced(X.shape[0], TUNING.following.looked_at)]
         bad = basis.residual_diag(some, basis.design(some)) > self.least
         share = float(bad.mean()) * X.shape[0]
-        excess = max(self.excess + share - OFTEN * X.shape[0], 0.0)
+        excess = max(self.excess + share - TUNING.following.often * X.shape[0], 0.0)
         own = replace(self, excess=excess)
-        if excess < MANY:
+        if excess < TUNING.following.many:
             return own, np.empty((0, X.shape[1]))
-        candidates = X[evenly_spaced(X.shape[0], CANDIDATES)]
-        spare = int(USUAL * candidates.shape[0])
+        candidates = X[evenly_spaced(X.shape[0], TUNING.following.candidates)]
+        spare = int(TUNING.following.usual * candidates.shape[0])
         chosen = badly_seen(basis, candidates, self.least, self.budget, spare)
         return replace(own, excess=0.0), candidates[chosen]
 
@@ -126,14 +120,20 @@ def usual(basis: Anchors, noise: float, X: Array) -> float:
     """var[f | anchors] from which on a row is badly seen: above the noise, and above what it is
     at all but a few of the rows X."""
     left = basis.residual_diag(X, basis.design(X))
-    return max(noise, float(np.quantile(left, 1.0 - USUAL)), LEAST * variance_of(basis, X))
+    return max(
+        noise,
+        float(np.quantile(left, 1.0 - TUNING.following.usual)),
+        TUNING.following.least * variance_of(basis, X),
+    )
 
 
 def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> float:
     """By how much a few steps of learning raise the log evidence per row, of a few clusters."""
     rows, engine = for_learning(rows), engine_for(None)
     points = Metric.of(kernel, rows.X).forward(rows.X)
-    groups = some_clusters(points, CLUSTER, CLUSTERS, np.random.default_rng(0))
+    groups = some_clusters(
+        points, TUNING.following.cluster, TUNING.following.clusters, np.random.default_rng(0)
+    )
     chunks = cut_rows(rows, groups)
     weight, prior = float(sum(chunk.w.sum() for chunk in chunks)), Scales.of(rows.X).prior(kernel)
 
@@ -141,7 +141,13 @@ def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> floa
         return factorised(k, s, chunks, engine)
 
     better = maximise(
-        objective, kernel, noise, prior, weight, noise_fixed=noise_fixed, max_iter=STEPS
+        objective,
+        kernel,
+        noise,
+        prior,
+        weight,
+        noise_fixed=noise_fixed,
+        max_iter=TUNING.following.steps,
     )
     return (objective(better.kernel, better.noise)[0] - objective(kernel, noise)[0]) / weight
 

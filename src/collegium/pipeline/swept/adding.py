@@ -16,9 +16,9 @@ from ...messages.message import Message
 from ...rows.rows import Rows
 from ..job import Job
 from ..stream.following import Following
+from ..tuning import TUNING
 from .model import SweptModel
 from .sweeping import check_modes
-from .system import OPEN
 
 Array = np.ndarray
 
@@ -90,7 +90,7 @@ def with_kernel_of(model: SweptModel, other: SweptModel) -> SweptModel:
     kept = _shared_out(model.committees, new, [message for _, message in moved])
     likelihoods = other.likelihoods
     committees = tuple(replace(one, likelihood=link) for one, link in zip(kept, likelihoods))
-    noise = getattr(likelihoods[0], "noise", OPEN * new.scale(new.Z))
+    noise = getattr(likelihoods[0], "noise", TUNING.sweeps.open * new.scale(new.Z))
     stream = replace(model.stream, learnt_at=own.sample.seen, following=own.relearnt(new, noise))
     carried_over = replace(model.sum, committees=committees, scale=other.sum.scale)
     return replace(model, sum=carried_over, stream=stream)

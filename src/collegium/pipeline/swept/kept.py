@@ -15,14 +15,13 @@ from ...rows.ids import Id, id_of_parts
 from ...rows.rows import Prediction, Rows, SiteRows
 from ...rows.store.store import Store
 from ..job import Job
+from ..tuning import TUNING
 from .disk import by_known_sites, settle_on_disk
 from .files import values_of
 from .sites import StoredSiteRows, StoredSites, with_part
 from .sums import SweptSum, dropped_chunks
 
 Array = np.ndarray
-#: Held-out rows to check probabilities on, at most.
-CHECKED = 1_000
 
 
 class HeldOutSites(NamedTuple):
@@ -82,7 +81,7 @@ class SitesInMemory:
         """Hold out some rows in turn, answered from anchors and the nearest `near` rows."""
         latents = self.latents()
         rows = [latent.rows() for latent in latents]
-        some = np.sort(job.rng.permutation(rows[0].X.shape[0])[:CHECKED])
+        some = np.sort(job.rng.permutation(rows[0].X.shape[0])[: TUNING.sweeps.checked])
         each = [self.rows(k).take(some) for k in range(len(self.committees))]
         answers = latent_predictors(latents, near)
         known = predict_latents(answers, rows[0].X[some], job.settings.engine)
@@ -159,7 +158,7 @@ class SitesOnDisk:
     def held_out(self, job: Job, problems: Sequence[Problem], near: int) -> HeldOutSites:
         """Hold out some of the sample in turn."""
         assert job.on_disk is not None
-        some = np.sort(job.rng.permutation(job.on_disk.positions.size)[:CHECKED])
+        some = np.sort(job.rng.permutation(job.on_disk.positions.size)[: TUNING.sweeps.checked])
         at, rows, each = job.on_disk.positions[some], job.rows.take(some), self.predictors(near)
         known, sites = predict_latents(each, rows.X, job.settings.engine), []
         for one in each:

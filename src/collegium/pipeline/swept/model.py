@@ -15,8 +15,9 @@ from ...likelihoods.units import Units
 from ...numerics.records import record
 from ...rows.rows import Rows
 from ..layers import Sizes, Stream
-from ..model import LAST, NEAR_FOR_MEANS, WATCHED_NEAR, Layered
+from ..model import Layered
 from ..sums import ChunkBook
+from ..tuning import TUNING
 from .kept import SitesInMemory, SitesOnDisk
 from .predictor import LatentPredictor, OneLatent
 from .sites import StoredSites
@@ -70,7 +71,7 @@ class SweptModel(Layered):
         return self.sizes.n_local > 0 and not self.alone
 
     def for_means(self) -> SweptModel:
-        few = min(self.sizes.n_local, NEAR_FOR_MEANS)
+        few = min(self.sizes.n_local, TUNING.near_for_means)
         return replace(self, sizes=replace(self.sizes, n_local=few))
 
     def keep_files(self) -> None:
@@ -82,9 +83,9 @@ class SweptModel(Layered):
         """Answer for arriving rows of a stream: from anchors, and a few of the last rows kept."""
         if self.alone or self.stored is not None:
             return OneLatent(self.latents())
-        few = 1 + LAST // self.sizes.chunk_size
+        few = 1 + TUNING.stream.last // self.sizes.chunk_size
         latents = [replace(one, kept=one.kept[-few:]) for one in self.kept.latents()]
-        near = min(self.sizes.n_local, WATCHED_NEAR)
+        near = min(self.sizes.n_local, TUNING.stream.near)
         each = latent_predictors(latents, near) if near else tuple(map(Global, latents))
         return OneLatent(LatentPredictor(each, None, self.sum.scale))
 

@@ -17,7 +17,8 @@ from ...interface.options import Sweeps, Transductive
 from ...kernels import as_kernel, split_white
 from ...likelihoods.base import Scalar
 from ..settings import Settings
-from .sweeping import MOST_SWEEPS, Sweeping
+from ..tuning import TUNING
+from .sweeping import Sweeping
 
 SCHEDULES = ("parallel", "sequence")
 
@@ -29,7 +30,7 @@ def sweeps_asked(value: Any) -> Sweeping:
     tolerance = number(given.tol, "tol of sweeps=Sweeps(…)", lambda v: v >= 0.0, "at least 0")
     one_of(given.schedule, "schedule of sweeps=Sweeps(…)", SCHEDULES)
     sequential = given.schedule == "sequence"
-    return Sweeping(most or MOST_SWEEPS, most is None, sequential, tolerance)
+    return Sweeping(most or TUNING.sweeps.most, most is None, sequential, tolerance)
 
 
 def latent_settings(

@@ -18,12 +18,11 @@ from ...rows.scaling import Scaling
 from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ..kept.disk import OnDisk, ScaledTargets, Stored
+from ..tuning import TUNING
 from .files import SiteFile, SitePart, SiteReader, site_rows, write_sites
 from .targets import Targets
 
 Array = np.ndarray
-#: Rows of a file that are copied at a time.
-COPIED = 100_000
 
 
 @record("pipeline.stored_sites/1")
@@ -212,8 +211,8 @@ def with_part(stored: StoredSites, values: Sequence[Array]) -> StoredSites:
         for k, (file, new) in enumerate(zip(files, values)):
             for part in stored.parts[len(kept) :]:
                 reader = SiteReader.of([part], k)
-                for a in range(part.start, part.stop, COPIED):
-                    b = min(a + COPIED, part.stop)
+                for a in range(part.start, part.stop, TUNING.sweeps.copied):
+                    b = min(a + TUNING.sweeps.copied, part.stop)
                     write_sites(file.path, a - start, reader.span(a, b))
             write_sites(file.path, stored.size - n - start, new)
             file.settled()

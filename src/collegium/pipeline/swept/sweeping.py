@@ -12,9 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from ...laplace.committee import ROUNDING
 from ...numerics.records import record
 
-#: Sweeps, at most, where they go on until no message moves.
-MOST_SWEEPS = 50
-
 
 @record("pipeline.sweeping/1")
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from ..plan import LEARNING_AT_MOST, SweptPlan
 from ..settings import Settings
 from ..stream.following import Following
 from ..sums import ChunkBook
+from ..tuning import TUNING
 from .disk import settle_on_disk
 from .kept import HeldOutSites
 from .model import SweptModel
@@ -43,21 +44,6 @@ from .sweeping import Sweeping, check_modes
 from .targets import AllTargets, Targets
 
 Array = np.ndarray
-#: Rows, at least, to hold some out of; the nearest rows used there by transductive models.
-FEWEST, NEAR = 100, 100
-#: Noise that stands for a site's where anchors are selected.
-TYPICAL_NOISE = 4.0
-#: Share of the prior's variance that anchors may leave open of a latent function without noise.
-OPEN = 0.1
-#: Noise to start learning from, of y scaled.
-FIRST_NOISE = 0.1
-#: Mean squares of y over its variance, from which a prior mean of zero costs digits.
-FAR = 1e8
-#: Share of one value of y from which noise is checked by coverage: densities mislead.
-TIED = 0.2
-#: It is checked on rows whose own site is at most so many times as sure as the others about f,
-#: and on so many at least.
-CLEAR, FEW = 99.0, 20
 #: Targets of each problem, weights, and what is predicted of the rows -> mean loss.
 Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
@@ -136,7 +122,7 @@ class SweptSystem:
             one = InMemory(job.rows, (np.arange(job.n),), (0,))
             return replace(draft, kept=one, alone=True)
         m = min(job.settings.anchor_count(job.n), job.rows.w.size)
-        noise = getattr(draft.likelihoods[0], "noise", TYPICAL_NOISE)
+        noise = getattr(draft.likelihoods[0], "noise", TUNING.sweeps.typical_noise)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
         rows = Rows(job.rows.X, noise * pull, job.for_all.w)
         near = job.settings.keeps_rows and not job.settings.transductive
@@ -222,7 +208,7 @@ class SweptSystem:
 
     def _scaled(self, job: Job, model: SweptModel, loss: Loss) -> SweptModel:
         """Scale latent functions by the loss of rows held out one at a time."""
-        if job.rows.X.shape[0] < FEWEST:
+        if job.rows.X.shape[0] < TUNING.sweeps.fewest:
             return model
         if job.settings.clock.out():
             warnings.warn(
@@ -242,7 +228,7 @@ class SweptSystem:
 
     def _held_out(self, job: Job, model: SweptModel) -> HeldOutSites:
         near = (
-            NEAR if model.sizes.query_size else max(model.sizes.n_local, 1)
+            TUNING.sweeps.near if model.sizes.query_size else max(model.sizes.n_local, 1)
         )  # a row is near itself
         return model.kept.held_out(job, self.problems, near)
 
@@ -250,7 +236,7 @@ class SweptSystem:
         if job.settings.anchors is not None:
             return None
         basis = model.sum.basis
-        noise = getattr(model.likelihoods[0], "noise", OPEN * basis.scale(basis.Z))
+        noise = getattr(model.likelihoods[0], "noise", TUNING.sweeps.open * basis.scale(basis.Z))
         budget = job.settings.anchor_budget()
         learn = job.settings.learn and bool(self.sees.classes)  # regressors learn once
         return Following.of(basis, noise, budget, self._rows(job), learn=learn)
@@ -260,8 +246,8 @@ class SweptSystem:
         (y,), w, (found,), (sites,) = self._held_out(job, model)
         likelihood = draft.likelihoods[0]
         assert isinstance(likelihood, Scalar)
-        clear = sites.W * found.variance < CLEAR
-        if clear.sum() < FEW:
+        clear = sites.W * found.variance < TUNING.sweeps.clear
+        if clear.sum() < TUNING.sweeps.few_clear:
             return model
         factor = covering_noise(likelihood, y[clear], capped(w[clear]), found.take(clear))
         if factor == 1.0:
@@ -291,7 +277,7 @@ def fit_regression(
     units = replace(units, exposed=exposed(rows.y) if uneven is None else uneven)
     y = units.forward(rows.y)
     squares = _squares(likelihood, units, y, rows.w)
-    if s.learn and squares[0] > FAR * squares[1]:
+    if s.learn and squares[0] > TUNING.sweeps.far * squares[1]:
         warnings.warn(
             "y lies far from zero, the prior mean with a likelihood of your own: subtract its mean",
             stacklevel=2,
@@ -313,7 +299,7 @@ def _with_noise(likelihood: Scalar, units: Units, settings: Settings) -> Scalar:
     if settings.noise is not None:
         return likelihood.with_noise(float(settings.noise[0]) * unit, keep=True)
     start = settings.noise_start
-    return likelihood.with_noise(FIRST_NOISE if start is None else start * unit)
+    return likelihood.with_noise(TUNING.sweeps.first_noise if start is None else start * unit)
 
 
 def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[float, float]:
@@ -328,10 +314,10 @@ def _squares(likelihood: Scalar, units: Units, y: Array, w: Array) -> tuple[floa
 
 
 def has_ties(y: Array, w: Array) -> bool:
-    """Whether one value of y has more than TIED of the weight."""
+    """Whether one value of y has much of the weight."""
     _, inverse = np.unique(y[:, 0], return_inverse=True)
     share = np.bincount(inverse, weights=capped(w))
-    return bool(share.max() > TIED * share.sum())
+    return bool(share.max() > TUNING.sweeps.tied * share.sum())
 
 
 def variance_of_rounding(y: Array) -> float:
