@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...answers.predictors import Local
+from ...answers.predictors import LocalPredictor
 from ...errors.checked import Checked
 from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
@@ -48,7 +48,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
     if errors is None or model.sizes.query_size or not wanted:
         return model.stream.checked
     some = scaled.take(evenly_spaced(scaled.w.size, KEPT_CHECKED))
-    own = Local.of(c, model.sizes.n_local, lasting=False)
+    own = LocalPredictor.of(c, model.sizes.n_local, lasting=False)
     answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
     return _with(model, some, answers.inputs(some.X, found))

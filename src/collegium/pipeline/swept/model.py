@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...answers.predictors import Global
+from ...answers.predictors import GlobalPredictor
 from ...interface.stream import Waiting
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
@@ -85,7 +85,7 @@ class SweptModel(Layered):
         few = 1 + LAST // self.sizes.chunk_size
         latents = [replace(one, kept=one.kept[-few:]) for one in self.kept.latents()]
         near = min(self.sizes.n_local, WATCHED_NEAR)
-        each = latent_predictors(latents, near) if near else tuple(map(Global, latents))
+        each = latent_predictors(latents, near) if near else tuple(map(GlobalPredictor, latents))
         return OneLatent(LatentPredictor(each, None, self.sum.scale))
 
     def latents(self) -> LatentPredictor:
