@@ -84,7 +84,7 @@ def test_means_alone_need_no_solve_for_a_query(make, name, monkeypatch):
     real = linalg._solve
     monkeypatch.setattr(linalg, "_solve", solve)
     predictor.mean(np.tile(problem.Xs, (6, 1)), Serial())
-    # "own" factorises its chunks anew: right-hand sides are rows of a chunk, never queries
+    # "own" factorises its chunks again: right-hand sides are rows of a chunk, never queries
     assert not solved or (name == "own" and max(solved) <= 14)
 
 
@@ -138,10 +138,10 @@ def test_rows_whose_design_is_not_kept_give_the_same_answer(problem, monkeypatch
     assert_allclose(kept.design, problem.basis.design(problem.rows[0]).T, rtol=1e-12, atol=1e-14)
     small = replace(TUNING.predictors, design_bytes=8 * 30 * problem.basis.m - 1)
     monkeypatch.setattr(predictors, "TUNING", replace(TUNING, predictors=small))
-    anew = LocalPredictor.of(committee, 7)
-    assert anew.design is None
+    fresh = LocalPredictor.of(committee, 7)
+    assert fresh.design is None
     for ask in ("predict", "joint"):
-        one, two = (getattr(each, ask)(problem.Xs, Serial()) for each in (kept, anew))
+        one, two = (getattr(each, ask)(problem.Xs, Serial()) for each in (kept, fresh))
         if ask == "joint":
             assert_allclose(one[1], two[1], rtol=1e-10, atol=1e-13)
             one, two = one[0], two[0]

@@ -1,4 +1,4 @@
-"""Chunks that are left out move no prediction by more than the tolerance."""
+"""Chunks that are skipped move no prediction by more than the tolerance."""
 
 import numpy as np
 import pytest

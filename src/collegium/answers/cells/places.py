@@ -41,7 +41,7 @@ class AroundRows:
         return [(int(i),) for i in found], number.reshape(-1)
 
     def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
-        """The k rows nearest to the centre, nearest first."""
+        """Find the k rows nearest to the centre, nearest first."""
         return rows.nearest(self.X[name[0] : name[0] + 1], k)[0]
 
     def inside(self, name: Name, X: Array) -> Array:
