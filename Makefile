@@ -16,17 +16,18 @@ SEED    ?= 0
 # Of `make test-blas`: core types of OpenBLAS, all where empty.
 CORES   ?=
 
-# Two workers, each with one thread for BLAS; ten failures are enough to read.
+# Two workers, each with one thread for BLAS; all tests of a file in one of them, which makes their
+# fixtures once; ten failures are enough to read.
 test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
 # Where it is set, every worker and every process of a test compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
-FAST := -q -n 2 -m "not slow" --maxfail 10
+FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz check bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
-	@echo "make test            the test suite (what continuous integration runs)"
+	@echo "make test            the test suite (four to five minutes on two cores)"
 	@echo "make test-slow       the tests that take long"
 	@echo "make test-engines    engines of Dask, Ray and Spark on clusters of this machine, workers killed"
 	@echo "make test-blas       the numerical tests, rounded as other processors round (CORES=names)"
@@ -34,7 +35,10 @@ help:
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
 	@echo "make fuzz            random hostile tables, all estimators, ten minutes (SEED=, ARGS=)"
 	@echo "make mutants         faults put into the mathematics one by one: do the tests see them (SEED=)"
-	@echo "make check           ruff, mypy on the core, and the tests"
+	@echo "make lint            ruff and mypy"
+	@echo "make check           ruff, mypy and the tests: what continuous integration runs"
+	@echo "make wheel           build a wheel into dist/, install it into a fresh environment, import it"
+	@echo "make house           the shape of the code in numbers (ARGS='--before other/src/collegium')"
 	@echo "make bench           ours and its peers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-classes   classes, counts and outliers, side by side (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-accuracy  kin40k, protein and heaton_satellite, default arguments (DATA=folder)"
@@ -129,11 +133,23 @@ fuzz: $(VENV)/.installed
 mutants: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.mutants --seed $(SEED) $(ARGS)
 
-check: $(VENV)/.installed
+lint: $(VENV)/.installed
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+
+check: lint
 	$(MAKE) test
+
+wheel:
+	$(PYTHON) -m venv --clear build/venv
+	rm -f dist/collegium-*.whl
+	build/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	build/venv/bin/python -m pip install --quiet dist/collegium-*.whl
+	cd build && venv/bin/python -c "import collegium; print(collegium.__version__, collegium.CommitteeRegressor())"
+
+house: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.house $(ARGS)
 
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.harness.driver $(DATA) --tasks regression \
@@ -207,4 +223,4 @@ bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(ENGINES) .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo.png

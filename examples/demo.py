@@ -47,7 +47,7 @@ def rms(error):
 
 
 def log_density_and_interval(model, X, y, mean, std):
-    """The model's own, if it has them; else those of a normal."""
+    """Log density and interval of the model, or of a normal where it has none."""
     if hasattr(model, "log_density"):
         return model.log_density(X, y).mean(), *model.predict_interval(X, coverage=0.95)
     return norm.logpdf(y, mean, std).mean(), *norm.interval(0.95, mean, std)
@@ -102,7 +102,7 @@ def draw_slice(ax, model, pose):
 
 
 def draw_honesty(ax, y, mean, std):
-    """In each tenth of the rows, sorted by stated deviation, the error should be as stated."""
+    """Draw errors against stated deviations, in each tenth of the rows by stated deviation."""
     parts = np.array_split(np.argsort(std), 10)
     stated = [rms(std[part]) for part in parts]
     real = [rms(y[part] - mean[part]) for part in parts]

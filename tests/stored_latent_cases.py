@@ -33,7 +33,7 @@ def in_memory(model, targets, gone=()):
             each, w = targets(y, w)
             chunks.append(Chunk(cell.number, X, each[k], w))
         found.append(LaplaceCommittee.of(committee.basis, committee.likelihood).join(chunks))
-    s = own.sweeping
+    s = own.sum.sweeping
     return settle_together(
         found, Serial(), sequential=s.sequential, tolerance=s.tolerance, max_sweeps=s.most
     )
@@ -51,7 +51,7 @@ def slow_latents(model, committees, Xs):
             means, variances = [], []
             for x in Xs:
                 far = (((rows.X - x) / scales) ** 2).sum(axis=1)
-                near = rows.take(np.argsort(far, kind="stable")[: own.n_local])
+                near = rows.take(np.argsort(far, kind="stable")[: own.sizes.n_local])
                 V, v = basis.design(near.X), basis.design(x[None])[:, 0]
                 Q = kernel.value(near.X) - V.T @ V
                 c = kernel.value(x[None], near.X)[0] - V.T @ v
@@ -69,5 +69,6 @@ def slow_latents(model, committees, Xs):
 
 def latents(model, Xs):
     """Those of the model, not scaled."""
-    own = replace(model.model_, scale=type(model.model_.scale)())
+    before = model.model_.sum
+    own = replace(model.model_, sum=replace(before, scale=type(before.scale)()))
     return [(one.mean[:, 0], one.variance) for one in own.latents().predict(Xs, Serial())]

@@ -1,16 +1,16 @@
 """A room imports only from rooms before it; nothing heavy is needed to import."""
 
-import ast
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import collegium
+from benchmarks.studies.house import source
 
 ROOT = Path(collegium.__file__).parent
+FILES = source.read(ROOT)
 #: In the order of imports.
 ROOMS = (
     "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
@@ -21,60 +21,44 @@ ROOMS = (
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 
 
-@cache
-def imported(path: Path) -> set[tuple[str, ...]]:
-    """Absolute dotted names of everything a file imports."""
-    package = ("collegium", *path.relative_to(ROOT).parts[:-1])
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {tuple(alias.name.split(".")) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            module = tuple(node.module.split(".")) if node.module else ()
-            names |= {(*base, *module, alias.name) for alias in node.names}
-    return names
-
-
 def test_every_folder_is_a_room():
     assert {path.parent.name for path in ROOT.glob("*/*.py")} == set(ROOMS)
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_only_from_rooms_before_them(room):
-    files = list((ROOT / room).rglob("*.py"))
     allowed = ROOMS[: ROOMS.index(room) + 1]
-    for path in files:
-        for name in imported(path):
+    for file in FILES:
+        for name in source.imports(file) if file.room == room else ():
             if name[0] == "collegium":
-                assert name[1] in allowed, f"{path.name} imports {'.'.join(name)}"
+                assert name[1] in allowed, f"{file.place} imports {'.'.join(name)}"
 
 
 def test_only_chosen_libraries_are_imported():
-    for path in ROOT.rglob("*.py"):
-        chosen = LIBRARIES | ({"matplotlib"} if path.parent.name == "plots" else set())
-        for name in imported(path):
-            known = name[0] in chosen | {"collegium"} | sys.stdlib_module_names
-            assert known, f"{path.name} imports {name[0]}"
+    for file in FILES:
+        drawing = {"matplotlib"} if file.module[:2] == ("collegium", "plots") else set()
+        known = LIBRARIES | drawing | {"collegium"} | sys.stdlib_module_names
+        for name in source.imports(file):
+            assert name[0] in known, f"{file.place} imports {name[0]}"
 
 
 def test_sources_import_little():
-    for path in (ROOT / "sources").glob("*.py"):
-        for name in imported(path):
+    for file in FILES:
+        for name in source.imports(file) if file.room == "sources" else ():
             assert name[0] != "collegium" or name[1] in ("numerics", "rows", "tables", "sources")
 
 
 def test_pyarrow_is_asked_for_in_one_place():
-    users = [p.name for p in ROOT.rglob("*.py") if "pyarrow(" in p.read_text()]
-    assert users and all((ROOT / "sources" / name).exists() for name in users)
-    asked = [p.relative_to(ROOT) for p in ROOT.rglob("*.py") if '"pyarrow"' in p.read_text()]
+    users = {file.room for file in FILES if "pyarrow(" in file.source}
+    assert users == {"sources"}
+    asked = [file.place for file in FILES if '"pyarrow"' in file.source]
     # The second reads tables that are pyarrow's already.
-    assert sorted(asked) == [Path("sources", "arrow.py"), Path("tables", "arrow.py")]
+    assert asked == [Path("sources", "arrow.py"), Path("tables", "arrow.py")]
 
 
 def test_lapack_is_called_in_one_place():
-    users = [p.name for p in ROOT.rglob("*.py") if "lapack" in p.read_text() and p.stem != "lapack"]
-    assert users == ["linalg.py"]
+    users = [file.place for file in FILES if "lapack" in file.source]
+    assert users == [Path("numerics", "lapack.py"), Path("numerics", "linalg.py")]
 
 
 #: One after the other.

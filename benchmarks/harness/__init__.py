@@ -1,8 +1,8 @@
-"""How a benchmark is run.
+"""Run benchmarks.
 
-driver     starts one process for each method on each data set, and stores what it finds
+driver     starts one process for each method on each data set, and stores the results
 worker     that process: fits, predicts, scores, and measures time and memory
-task       what a plan consists of: tasks and methods
+task       tasks and methods, the parts of a plan
 data       data sets, read and split; forecast: predictive distributions of test rows
 meter      CPU seconds and memory; machine: where it ran
 render     results -> pages in docs/, with `markdown` for tables and `pictures` for figures

@@ -61,7 +61,7 @@ def centre_and_scale(X: Array) -> tuple[Array, Array]:
 
 
 def standardised(X: Array, y: Array, train: Array, test: Array, rule: str = TENTH) -> Split:
-    """With the statistics of the training rows."""
+    """Standardise with the statistics of the training rows."""
     centre, scale = centre_and_scale(X[train])
     X, unit = (X - centre) / scale, y[train].std()
     y = (y - y[train].mean()) / unit
@@ -75,7 +75,7 @@ def random_split(arrays: dict[str, Array], most: int | None = None) -> Split:
 
 
 def labelled_split(arrays: dict[str, Array], most: int | None = None) -> Split:
-    """The same rows with standardised inputs, and targets as they are: classes or counts."""
+    """Split rows at random and standardise inputs; targets stay classes or counts."""
     (train, test), y = _tenth(arrays, most), arrays["y"]
     X = arrays["X"].astype(float)
     centre, scale = centre_and_scale(X[train])

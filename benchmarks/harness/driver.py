@@ -74,7 +74,7 @@ def drive_set(task: Task, name: str, methods: list[str], options: argparse.Names
 def further_arguments(
     method: Method, results: dict, options: argparse.Namespace
 ) -> list[str] | None:
-    """Of the worker; None where a budget depends on a result that is not there yet."""
+    """Arguments of the worker; None where a budget depends on a result that is still missing."""
     given = ["--seed", str(options.seed), "--threads", str(options.threads)]
     if options.quick:
         given += ["--rows", str(QUICK_ROWS)]
@@ -132,7 +132,7 @@ def stored(path: Path) -> dict:
 
 
 def store(path: Path, results: dict, order: Iterable[str]) -> None:
-    """Written whole, then moved: a run that is stopped leaves the last state."""
+    """Write all, then move the file: a run that is stopped leaves the last state."""
     path.parent.mkdir(parents=True, exist_ok=True)
     ordered = {name: results[name] for name in order if name in results}
     part = path.with_suffix(".part")

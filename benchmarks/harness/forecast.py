@@ -1,4 +1,4 @@
-"""What a method says of test rows: its own predictive distribution, or a normal by mean and sd."""
+"""Forecasts of test rows: a method's own predictive distribution, or a normal by mean and sd."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUANTILE = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Of rows with targets y (n,)."""
+    """A forecast of rows with targets y (n,)."""
 
     mean: Array  # (n,)
     log_density: Array  # log p(y)  (n,)
@@ -35,7 +35,7 @@ class Forecast:
 
     @classmethod
     def own(cls, model: Any, X: Array, y: Array, mean: Array | None = None) -> Forecast:
-        """Of a regressor of ours; `mean`: its means, where they are there already."""
+        """Forecast by a regressor of ours; `mean`: its means, where they are known already."""
         return cls(
             model.predict(X) if mean is None else mean,
             model.log_density(X, y), model.cdf(X, y), *model.quantile(X, ENDS).T,
@@ -43,7 +43,7 @@ class Forecast:
 
     @classmethod
     def joined(cls, parts: list[Forecast], order: Array) -> Forecast:
-        """Of parts of the rows that were asked one after the other; `order`: their positions."""
+        """Join forecasts of parts of the rows; `order`: the positions of the rows."""
         back = np.argsort(order)
         return cls(
             *(np.concatenate([getattr(part, name) for part in parts])[back]

@@ -8,7 +8,7 @@ from benchmarks.harness.task import OURS, Method
 
 
 def lines(columns: Sequence[str], rows: list[list[str]]) -> str:
-    """A table."""
+    """Format a table."""
     head = [list(columns), ["---"] * len(columns)]
     return "\n".join("| " + " | ".join(row) + " |" for row in head + rows)
 
@@ -41,7 +41,7 @@ def cost(row: dict) -> str:
 
 
 def memory(row: dict) -> str:
-    """Peak, and what was used before `fit`."""
+    """Peak memory, and the part that was used before `fit`."""
     return f"{row['peak_gb']:.2f} ({row['baseline_gb']:.2f})"
 
 
@@ -51,7 +51,7 @@ def training_rows(row: dict, method: Method) -> str:
 
 
 def decimals(value: float, digits: int = 3) -> str:
-    """With a minus sign, not a hyphen."""
+    """Format with a minus sign, not a hyphen."""
     return f"{value:.{digits}f}".replace("-", "−")
 
 
@@ -61,7 +61,7 @@ def or_dash(row: Mapping, key: str, shown: Callable[..., str]) -> str:
 
 
 def percents(shares: Sequence[float]) -> str:
-    """Whole ones."""
+    """Format shares as whole percentages."""
     return " · ".join(f"{100 * share:.0f}" for share in shares)
 
 

@@ -1,4 +1,4 @@
-"""What the pictures of docs/ share: a panel a data set, one legend, one style."""
+"""Layout of the pictures of docs/: one panel per data set, one legend, one style."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def panels(
     order: Sequence[str],
     height: tuple[float, float] = (2.7, 0.7),
 ) -> plt.Figure:
-    """One panel a set, drawn by `panel(axis, results)`.
+    """Draw one panel per set by `panel(axis, results)`.
 
     labels: of the x and the y axes; order: of the legend; height: of a row of panels and of the
     legend, in inches.

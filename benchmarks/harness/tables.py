@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def table(rows: list[dict]) -> str:
-    """One line a row; the columns are those of the first."""
+    """Format one line per row, with the columns of the first."""
     heads = list(rows[0])
     cells = [[_cell(row.get(head, "")) for head in heads] for row in rows]
     widths = [max(len(head), *(len(c[i]) for c in cells)) for i, head in enumerate(heads)]

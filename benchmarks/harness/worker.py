@@ -1,7 +1,7 @@
 """One method on one data set, in a process of its own: scores, CPU time, memory, as JSON.
 
-Started by the driver, which sets the number of threads before anything is imported. What a second
-fit of a peer is needed for is added when the rest is stored, and left out where it fails or takes
+Started by the driver, which sets the number of threads before anything is imported. Scores that
+need a second fit of a peer are added when the rest is stored, and omitted where it fails or takes
 too long.
 """
 
@@ -60,14 +60,14 @@ def measure(method: Method, options: argparse.Namespace, store: Callable[[dict],
 
 
 def again(make: Callable, X: Array, y: Array, Xs: Array) -> tuple:
-    """What a second fit answers."""
+    """Predictions of a second fit."""
     model = make()
     model.fit(X, y)
     return model.predict(Xs)
 
 
 def further(ask: Callable[[], dict]) -> dict:
-    """Scores that are left out where they fail, memory included."""
+    """Scores that are omitted where they fail, also for lack of memory."""
     try:
         return ask()
     except Exception as error:
@@ -86,7 +86,7 @@ def costs(fit: Meter, predict: Meter, baseline: float) -> dict:
 
 
 def outcome(method: Method, options: argparse.Namespace, store: Callable[[dict], None]) -> dict:
-    """What was measured, or why it was not."""
+    """Measurements, or the reason why there are none."""
     try:
         return measure(method, options, store)
     except ModuleNotFoundError as error:  # tried again when it may have been installed
@@ -98,7 +98,7 @@ def outcome(method: Method, options: argparse.Namespace, store: Callable[[dict],
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    """Of those that are installed."""
+    """Versions of the packages that are installed."""
     found = {}
     for name in packages:
         try:
@@ -126,7 +126,7 @@ def main() -> None:
     facts["configuration"] = asdict(method) | {"seed": options.seed, "threads": options.threads}
 
     def store(row: dict) -> None:
-        """Written whole, then moved: the process may be stopped at any time."""
+        """Write all, then move the file: the process may be stopped at any time."""
         part = options.out.with_suffix(".part")
         part.write_text(json.dumps(row | facts))
         part.replace(options.out)

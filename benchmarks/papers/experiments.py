@@ -1,4 +1,4 @@
-"""What the scripts of the papers share: arguments, the loop over parts, pictures."""
+"""Helpers of the scripts of the papers: arguments, the loop over parts, pictures."""
 
 from __future__ import annotations
 

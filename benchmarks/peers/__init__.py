@@ -1,4 +1,4 @@
-"""Who answers: one file a method, a folder a kind of answer.
+"""Methods that are compared: one file each, one folder per kind of prediction.
 
 Each file has a `Model(seed, threads, **arguments)` with
 

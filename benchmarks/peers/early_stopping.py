@@ -1,4 +1,4 @@
-"""LightGBM's trees, stopped early on a tenth of the rows held out."""
+"""LightGBM's trees, stopped early on a held-out tenth of the rows."""
 
 import lightgbm
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a prediction costs, and what it is worth: milliseconds a row against error, ours and peers'.
+"""Cost and accuracy of a prediction: milliseconds per row against error, ours and peers'.
 
 python -m benchmarks.studies.answers ../shared/data [--sets kin40k] [--methods collegium MuyGPyS]
     [--picture docs/pictures]
@@ -100,7 +100,7 @@ def ours(split: Split, given: dict, settings: dict[str, dict]) -> Iterator[dict]
 
 
 def way(model: Any) -> str:
-    """How it answers, in a few words."""
+    """Describe the way of answering in a few words."""
     own = model._predictor()
     own = getattr(own, "own", own)
     cells = getattr(own, "cells", None)

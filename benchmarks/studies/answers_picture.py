@@ -1,4 +1,4 @@
-"""The picture of `answers`, error against milliseconds a row, and its table in docs/answers.md."""
+"""Picture of `answers`, error against milliseconds per row, and its table in docs/answers.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCORES = ("RMSE", "NLPD")
 
 
 def draw(found: dict[str, dict], folder: Path) -> str:
-    """A row of panels a score, a column a set."""
+    """Draw one row of panels per score, one column per set."""
     found = with_bench(found)
     sets = [name for name in found if any(one["lines"] for one in found[name].values())]
     with plt.rc_context(STYLE):

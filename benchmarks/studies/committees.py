@@ -110,7 +110,7 @@ def screening(folder, n: int = 200_000) -> list[dict]:
 
 
 def draw(rows: list[dict], path: Path) -> None:
-    """RMSE and NLPD of every combination, one bar a partition."""
+    """RMSE and NLPD of every combination, one bar per partition."""
     import matplotlib
 
     matplotlib.use("Agg")

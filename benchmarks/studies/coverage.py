@@ -5,7 +5,7 @@ python -m benchmarks.studies.coverage [--quick] [--cases "base" ...] [--methods 
 Functions have variance one. The oracle is the exact Gaussian process with the true
 hyperparameters up to MOST_EXACT rows under normal noise, otherwise the true noise about the true
 function. Results go to benchmarks/results/coverage.json (--quick: benchmarks/results/quick), which
-holds the latest of every case, and the page docs/coverage.md is made of that.
+holds the latest of every case, from which docs/coverage.md is written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Case:
-    """A prior, rows and noise; noise is its standard deviation, that of the function being one."""
+    """Prior, rows and noise; `noise` is a standard deviation, where that of the function is one."""
 
     family: str = "Matern32"
     d: int = 2
@@ -136,7 +136,7 @@ def draw(case: Case, seed: int) -> Draw:
 
 
 def inputs(case: Case, n: int, rng) -> Array:
-    """In the cube [−1, 1]^d; clusters have a standard deviation of .15."""
+    """Draw inputs in the cube [−1, 1]^d; clusters have a standard deviation of .15."""
     if case.layout == "even":
         return rng.uniform(-1.0, 1.0, (n, case.d))
     centres = rng.uniform(-0.8, 0.8, (4, case.d))
@@ -150,7 +150,7 @@ def noise_sd(case: Case, X: Array) -> Array:
 
 
 def function(case: Case, X: Array, rng) -> Array:
-    """f ~ GP(0, K): Lz, or of many rows √(2/F) Σ cos(ωᵀx + b) with F features.
+    """f ~ GP(0, K): Lz, or for many rows √(2/F) Σ cos(ωᵀx + b) with F features.
 
     ω of a Matérn 3/2 is t-distributed with 3 degrees of freedom. The jitter of a factor L would be
     noise beside a tiny one: then QΛ^½z, K = QΛQᵀ."""
@@ -171,7 +171,7 @@ def function(case: Case, X: Array, rng) -> Array:
 
 
 def oracle(case: Case, found: Draw) -> dict:
-    """Coverage and NLPD of one who knows the prior, or the function, and the noise."""
+    """Coverage and NLPD when the prior, or the function, and the noise are known."""
     if case.kind == "heavy":
         unit = found.sds * np.sqrt((DOF - 2.0) / DOF)
         z = (found.ys - found.fs) / unit
@@ -213,7 +213,7 @@ def run(name: str, found: Draw) -> dict:
 
 
 def wanted(name: str, case: Case) -> bool:
-    """Filters are for up to three columns; of many rows only some methods."""
+    """Run filters on up to three columns, and only some methods on many rows."""
     return not (name == "filter" and case.d > 3) and (case.n <= 5_000 or name in LARGE)
 
 
@@ -234,18 +234,18 @@ def study(case: Case, names: list[str], seed: int) -> dict:
 
 
 WORDS = (
-    "Written by `make bench-coverage`; not edited by hand. Functions drawn from known priors "
-    "(variance one, length scale .4·√d on the cube [−1, 1]^d), 1,000 queries spread over the "
-    "whole cube, also where rows are clustered; one draw a case, default arguments but for "
-    "chunks of 250 (PIC, GRBCM, rBCM) and 500 rows (anchors only). Unless said otherwise d = 2, "
-    "1,000 rows, and noise of .3 standard deviations of the function."
+    "Written by `make bench-coverage`; not edited by hand. Functions are drawn from known priors "
+    "(variance one, length scale .4·√d on the cube [−1, 1]^d); 1,000 queries are spread over the "
+    "whole cube, also where rows are clustered. One draw per case; default arguments except chunks "
+    "of 250 (PIC, GRBCM, rBCM) and 500 rows (anchors only). Unless stated otherwise d = 2, with "
+    "1,000 rows and noise of .3 standard deviations of the function."
 )
 ORACLE = (
     "The *oracle* is the exact Gaussian process with the true hyperparameters and noise up to "
-    "3,000 rows, elsewhere (and under heavy tails) the true noise about the true function, which "
-    "nobody can reach. A share of 1,000 queries has a standard error of .007 at 95 %, and more "
-    "where one error of the function is behind many of them. Empty: not run (filters are for up "
-    "to three columns; of 20,000 rows only some methods)."
+    "3,000 rows; with more rows, and under heavy tails, it is the true noise about the true "
+    "function, which no method can reach. A share of 1,000 queries has a standard error of .007 at "
+    "95 %, and more where one error of the function affects many of them. Empty: not run (filters "
+    "are for up to three columns; with 20,000 rows only some methods were run)."
 )
 
 
@@ -256,16 +256,16 @@ def page(stored: dict) -> str:
     missing = [name for name in CASES if name not in cases]
     left = f" Not in these tables: {'; '.join(missing)}." if missing else ""
     return "\n\n".join([
-        "# Do error bars hold?",
+        "# Do error bars cover?",
         WORDS + left,
         ORACLE,
         "## Share of observations in the 95 % interval",
         by_case(stored, cases, ["oracle", *methods], lambda row, _: decimals(row["held"][2], 2)),
-        "## Negative log predictive density above the oracle's, nats a query",
-        "Of each model's own predictive density; of heavy tails the oracle's is a t.",
+        "## Negative log predictive density minus that of the oracle, nats per query",
+        "For each model's own predictive density; under heavy tails the oracle's is a t.",
         by_case(stored, cases, methods, lambda row, o: decimals(row["nlpd"] - o["nlpd"], 2)),
         "## All levels",
-        "Mean over the cases of each method, and the lowest and highest 95 % interval.",
+        "Mean coverage over the cases of each method; for 95 % intervals also the range.",
         by_level(stored, cases, ["oracle", *methods]),
         f"{m['cpu']}, {m['cores']} cores, Python {m['python']}, {m['date']}.\n",
     ])  # fmt: skip

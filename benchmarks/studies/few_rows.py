@@ -111,7 +111,7 @@ def run(folder, name: str, n_splits: int) -> dict[str, Array] | None:
 
 
 def summary(found: list[dict[str, Array]]) -> str:
-    """How the default compares with each of the others, over tables."""
+    """Compare the default with each of the others, over tables."""
     lines = []
     for label in METHODS:
         gaps = np.array([own[label][0] - own["default"][0] for own in found])

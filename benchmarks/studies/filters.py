@@ -1,4 +1,4 @@
-"""How fast a regression filter learns rows, one by one and in batches; and river's, beside it.
+"""Speed of a regression filter, row by row and in batches, beside river's.
 
 python -m benchmarks.studies.filters [--rows 50000] [--functions 100]
 
@@ -35,7 +35,7 @@ def in_batches(model: RegressionFilter, X, y) -> None:
 
 
 def river_means(V, y, V_test):
-    """CPU seconds a row, and the predictions; None where river is not installed."""
+    """CPU seconds per row, and the predictions; None where river is not installed."""
     try:
         from river.linear_model import BayesianLinearRegression
     except ImportError:

@@ -189,7 +189,7 @@ def _multiply(A, times, engine) -> None:
 
 
 def gain(run: Callable[[Serial], None]) -> float:
-    """How many times as fast two threads are as one, by the clock."""
+    """Speed of two threads relative to one, by wall time."""
     one, two = (
         least(partial(run, engine), 2, time.perf_counter) for engine in (Serial(), Threads(2))
     )

@@ -73,7 +73,7 @@ def mutants(package: Path, path: Path) -> Iterator[Mutant]:
 
 
 def expressions(tree: ast.Module) -> Iterator[ast.expr]:
-    """Those in bodies of functions, but for subscripts, f-strings, errors and warnings."""
+    """Expressions in bodies of functions, except subscripts, f-strings, errors and warnings."""
     for one in ast.walk(tree):
         if isinstance(one, ast.FunctionDef):
             for statement in one.body:

@@ -61,7 +61,7 @@ def best_t(errors: Array) -> float:
 
 
 def loss(kind: str, n: int, seed: int) -> tuple[float, bool]:
-    """Of the default, and whether it has learnt a scale or tails."""
+    """Loss of the default, and whether it has learnt a scale or tails."""
     X, y, Xs, ys = draw(kind, n, seed)
     model = CommitteeRegressor(random_state=0).fit(X, y)
     own, learnt = float(model.log_density(Xs, ys).mean()), model.model_.errors is not None

@@ -3,7 +3,7 @@
 python -m benchmarks.studies.online ../shared/data [--budgets 100 200 400] [--seed 0]
 
 Kernel and noise are learnt from the first 500 rows (which count with a given kernel from the
-first row on). RMSE in standard deviations of y; rows a second of one call for all rows.
+first row on). RMSE in standard deviations of y; rows per second of one call for all rows.
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
-"""Priors as people know them: trend and seasons, space and height, random effects of groups.
+"""Prior knowledge: trend and seasons, space and height, random effects of groups.
 
 python -m benchmarks.studies.priors ../shared/data [--only mauna rain air groups many] [--out …]
 
-mauna: CO₂ at Mauna Loa by weeks, the last ten years held out. rain: summer rain at stations of
-North America, ten random tenths held out. air: ozone in New York, with gaps, twenty rows held out
-ten times. groups: 150 groups of ten rows in chunks of 200, beside the exact GP that knows the true
-kernel. many: 10⁵ rows in 2,000 groups. Sets that the folder does not have are left out with a word.
+mauna: weekly CO₂ at Mauna Loa, the last ten years held out. rain: summer rain at stations of North
+America, ten random tenths held out. air: ozone in New York, with missing values, twenty rows held
+out ten times. groups: 150 groups of ten rows in chunks of 200, beside the exact GP with the true
+kernel. many: 10⁵ rows in 2,000 groups. Data sets that the folder lacks are skipped with a message.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def begun(mode: str, d: int, centres) -> RVCRegressor:
 
 
 def seconds_a_row(mode: str, d: int, m: int, n: int, repeats: int = 3) -> float:
-    """Of learning: the least of some runs over fresh rows, 1000 a call."""
+    """Seconds to learn a row: the least of some runs over fresh rows, 1000 per call."""
     rng = np.random.default_rng(1)
     model, found = begun(mode, d, rows(rng, m, d)[0]), []
     for _ in range(repeats):
@@ -65,7 +65,7 @@ def seconds_a_row(mode: str, d: int, m: int, n: int, repeats: int = 3) -> float:
 
 
 def grown_seconds(mode: str, n: int) -> tuple[float, int]:
-    """The same with centres that grow, from the rows that they had time to grow in."""
+    """Seconds per row with centres that grow, from the rows that they had time to grow in."""
     rng = np.random.default_rng(1)
     model = begun(mode, D, "grow").partial_fit(*rows(rng, 5 * n))
     X, y = rows(rng, n)
@@ -131,7 +131,7 @@ def row_by_row(X, y, **given) -> dict:
 
 
 def rmse(y, mean) -> float:
-    """Of y scaled to variance one; the first rows do not count."""
+    """RMSE of y scaled to variance one; the first rows do not count."""
     return float(np.sqrt(np.mean((y[FIRST:] - mean[FIRST:]) ** 2)) / y.std())
 
 

@@ -34,7 +34,7 @@ NOISE, BLOCK = 0.05, 250_000
 
 
 def arm(n: int, d: int, seed: int) -> tuple[Array, Array]:
-    """Where the end of a planar arm with d joints is: its distance from the shoulder, noisy."""
+    """Noisy distance of the end of a planar arm with d joints from its shoulder."""
     rng = np.random.default_rng(seed)
     angles = rng.uniform(-np.pi / 3, np.pi / 3, size=(n, d)).astype(np.float32)
     turned = np.cumsum(angles, axis=1, dtype=np.float64)

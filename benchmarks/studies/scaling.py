@@ -1,4 +1,4 @@
-"""Cost against rows, and predictions a second: canopy heights (chm_simes), 10⁴ to 1.5·10⁶ rows.
+"""Cost against rows, and predictions per second: canopy heights (chm_simes), 10⁴ to 1.5·10⁶ rows.
 
 python -m benchmarks.studies.scaling ../shared/data [--rows 10000 100000 1500000]
 """
@@ -37,7 +37,7 @@ def scaling(folder, sizes: list[int]) -> str:
 
 
 def throughput() -> str:
-    """Rows a second by wall time, 500 anchors and eight columns, two threads."""
+    """Rows per second by wall time, 500 anchors and eight columns, two threads."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 8))
     kernel = kernels.Matern52(1.0, np.full(8, 3.0))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.streams [folder of data sets] [--long]
 
-Prints, for each estimator, RMSE, coverage of 95 % intervals and rows a second; with the folder
+Prints, for each estimator, RMSE, coverage of 95 % intervals and rows per second; with the folder
 also bike_hour in time order, streamed and by `fit`; with --long a random walk of 10⁶ rows.
 """
 

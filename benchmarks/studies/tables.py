@@ -1,4 +1,4 @@
-"""Tables as people have them: words, dates, gaps and ids, beside ranks by hand and LightGBM.
+"""Tables with words, dates, missing values and ids, beside ranks by hand and LightGBM.
 
 python -m benchmarks.studies.tables [--only diamonds messy ids near] [--rows n]
 
@@ -7,7 +7,7 @@ held out; prices and their logarithms. messy: dates, booleans, a third of the va
 1,000 levels in one column. ids: a column of whole numbers that are names. near: how many of the
 nearest rows of the metric the search among levels finds, and how many of the same level, beside
 those by the kernel's own distance.
-What is not installed is left out with a word.
+Libraries that are not installed are skipped with a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked: one folder a task.
+"""Tasks of the benchmarks, one folder each.
 
 plan      data sets and methods (standard library only, see `benchmarks.harness.task`)
 sets      split(folder, name, most) -> training and test rows

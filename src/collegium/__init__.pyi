@@ -26,7 +26,7 @@ from .interface.options import AnswerTime as AnswerTime
 from .interface.options import Select as Select
 from .interface.options import Sweeps as Sweeps
 from .interface.options import Transductive as Transductive
-from .interface.watching import StreamWarning as StreamWarning
+from .interface.streams.watching import StreamWarning as StreamWarning
 from .messages.basis import Anchors as Anchors
 from .messages.basis import Features as Features
 from .messages.experts.block import Block as Block

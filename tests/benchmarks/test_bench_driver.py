@@ -129,6 +129,7 @@ def test_tables_are_sorted_and_say_why_not():
     assert "pictures/bench_overview.png" in text and "one thread" in text
 
 
+@pytest.mark.slow
 def test_a_worker_measures_in_a_process_of_its_own(tmp_path):
     given = [str(tmp_path), "--sets", "breast_cancer", "--out", str(tmp_path), "--quick"]
     driver.main([*given, "--methods", "logistic-regression", "lightgbm", "scikit-learn-gp"])

@@ -176,6 +176,7 @@ def test_peers_are_fitted_twice_and_what_is_known_first_is_kept(
     assert ("NLPD_t" in row) != fails and ("failed" in row["t"]) == fails
 
 
+@pytest.mark.slow
 def test_a_picture_of_coverage_by_width_where_both_ways_are_known(tmp_path):
     cost = {"fit_cpu_s": 1.0, "predict_cpu_s": 1.0, "n_test": 500, "RMSE": 1.0, "NLPD": 1.0}
     old, new = cost, cost | {"coverage_by_tenths_of_width": [0.9 + 0.01 * k for k in range(10)]}

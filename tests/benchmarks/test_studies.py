@@ -23,8 +23,10 @@ def test_features_draw_from_the_prior(family, monkeypatch):
 
 
 @pytest.mark.parametrize("case", [
-    Case(n=60), Case("RBF", d=1, n=60, noise=1.0, kind="uneven"), Case(n=60, kind="heavy"),
-    Case(n=60, d=5, layout="clustered"), Case("Periodic", d=1, n=60),
+    Case("RBF", d=1, n=60, noise=1.0, kind="uneven"), Case(n=60, d=5, layout="clustered"),
+    *(pytest.param(one, marks=pytest.mark.slow) for one in (
+        Case(n=60), Case(n=60, kind="heavy"), Case("Periodic", d=1, n=60)
+    )),
 ])  # fmt: skip
 def test_the_oracle_covers(case):
     """Over 12 draws; a draw's errors of the function are alike, so its share is uncertain."""

@@ -22,7 +22,8 @@ from collegium.answers.predictors import LocalPredictor
 from collegium.errors.errors import ErrorPredictor
 from collegium.kernels import Matern32, Matern52
 from collegium.pipeline import answering
-from collegium.pipeline.answering import AnswerTimeWarning, Fast, power_of_variances
+from collegium.pipeline.answering import AnswerTimeWarning, power_of_variances
+from collegium.pipeline.layers import Fast, RefinedErrors
 
 #: Anything is quick enough; nothing is.
 ANY, NONE = 1e9, 1e-9
@@ -142,7 +143,7 @@ def test_errors_of_fewer_rows_are_learnt_anew(uneven):
 
 
 def test_nearest_rows_left_out_leave_out_the_row(plain):
-    own, found = answering.nearest_left_out(replace(plain.model_, n_local=12))
+    own, found = answering.nearest_held_out(answering.with_nearest(plain.model_, 12))
     committee = plain.model_.committee
     local, rows = LocalPredictor.of(committee, 13), committee.rows()
     for i in (0, 100, 899):
@@ -237,7 +238,7 @@ def covers(model, X, y):
 def test_any_time_gives_the_best_way_and_none_the_quickest(rows):
     X, y = table(600, seed=7)
     best = CommitteeRegressor(**GIVEN, n_local=40, answer_time=ANY).fit(*rows)
-    fast = best.model_.fast
+    fast = best.model_.answering.fast
     assert isinstance(fast, Fast) and fast.asked == ANY and fast.memory == 512e6
     assert sorted(best.answer_ways_) == sorted(fast.tried)
     assert best.answer_ways_[0][0] == fast.words
@@ -247,9 +248,11 @@ def test_any_time_gives_the_best_way_and_none_the_quickest(rows):
     assert max(scores) == scores[_chosen(fast)]
     with pytest.warns(AnswerTimeWarning, match=r"answer_time=1e-09: the quickest way .* Give"):
         quick = CommitteeRegressor(**GIVEN, n_local=40, answer_time=NONE).fit(*rows)
-    looked_at = {words: ms for words, ms, score in quick.model_.fast.tried if score > -np.inf}
+    looked_at = {
+        words: ms for words, ms, score in quick.model_.answering.fast.tried if score > -np.inf
+    }
     assert len(looked_at) == 2  # the quickest of each kind: of others no error bars are known
-    assert looked_at[quick.model_.fast.words] == min(looked_at.values())
+    assert looked_at[quick.model_.answering.fast.words] == min(looked_at.values())
     for model in (best, quick):
         assert 0.88 < covers(model, X, y) < 0.995
         assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.5 * y.std()
@@ -264,6 +267,10 @@ def _chosen(fast):
     return [words for words, _, _ in fast.tried].index(*names)
 
 
+def answering_by(model, fast):
+    return replace(model, answering=replace(model.answering, fast=fast))
+
+
 def cells_model(rows, **given):
     """A model that answers by cells, whatever is quicker here."""
     model = CommitteeRegressor(**{**GIVEN, "n_local": 40, **given}).fit(*rows)
@@ -272,15 +279,15 @@ def cells_model(rows, **given):
     fast = Fast(
         2.0,
         512e6,
-        way.model.n_kept,
-        way.model.n_local,
-        way.model.cells,
+        len(way.model.kept),
+        way.model.sizes.n_local,
+        way.model.answering.cells,
         way.model.errors,
         False,
         "",
         (),
     )
-    model.model_ = replace(model.model_, fast=fast)
+    model.model_ = answering_by(model.model_, fast)
     return model.set_params(answer_time=2.0)
 
 
@@ -302,7 +309,7 @@ def test_answers_by_cells_stay_in_a_file(rows, tmp_path):
     again = collegium.load(tmp_path / "fast.clg")
     assert isinstance(again._predictor(), CellPredictor)
     collegium.warm_up(again)
-    assert len(again._predictor().cache) >= again.model_.fast.cells.centres.shape[0]
+    assert len(again._predictor().cache) >= again.model_.answering.fast.cells.centres.shape[0]
     assert_array_equal(again.predict(X, True), model.predict(X, True))
     fitted = CommitteeRegressor(**GIVEN, n_local=40, answer_time=ANY).fit(*rows)
     fitted.save(tmp_path / "fitted.clg")
@@ -318,11 +325,11 @@ def test_time_is_looked_for_after_fit_too(rows, plain, tmp_path):
         warnings.simplefilter("error", UserWarning)
         model.set_params(answer_time=ANY)
     answers = model.predict(X, True)
-    assert model.model_.fast is None  # an answer changes nothing
+    assert model.model_.answering.fast is None  # an answer changes nothing
     assert len(model.answer_ways_) > 2
     model.save(tmp_path / "later.clg")
     again = collegium.load(tmp_path / "later.clg")
-    assert again.model_.fast.words == model.answer_ways_[0][0]
+    assert again.model_.answering.fast.words == model.answer_ways_[0][0]
     assert_array_equal(again.predict(X, True), answers)
     assert_array_equal(model.predict(X, n_local=40), before)
     assert_array_equal(model.set_params(answer_time=None).predict(X), before)
@@ -347,12 +354,12 @@ def test_time_and_memory_are_arguments_like_others(rows):
     model = CommitteeRegressor(**GIVEN, answer_time=AnswerTime(ANY, 2e4))
     assert clone(model).answer_time == AnswerTime(ANY, 2e4)
     model.set_params(answer_time__memory="1MB").fit(*rows)
-    assert model.model_.fast.memory == 1e6
+    assert model.model_.answering.fast.memory == 1e6
     own = model._predictor()
     if isinstance(own, CellPredictor):
         assert 0 < own.cache.nbytes <= 1e6
     few = CommitteeRegressor(**GIVEN, answer_time=AnswerTime(ANY, 10)).fit(*rows)
-    assert few.model_.fast.cells is None  # no cells fit ten bytes
+    assert few.model_.answering.fast.cells is None  # no cells fit ten bytes
 
 
 def test_rows_that_come_later_are_answered_from(rows):
@@ -361,18 +368,18 @@ def test_rows_that_come_later_are_answered_from(rows):
     model.partial_fit(X + 6.0, y)
     assert isinstance(model._predictor(), CellPredictor)
     assert np.abs(model.predict(X + 6.0) - y).mean() < 0.5 * np.abs(y - y.mean()).mean()
-    assert model.model_.fast.holds(2.0, 512e6, 1800)
-    assert not model.model_.fast.holds(2.0, 512e6, 1801)
-    assert not model.model_.fast.holds(2.1, 512e6, 900)
+    assert model.model_.answering.fast.holds(2.0, 512e6, 1800)
+    assert not model.model_.answering.fast.holds(2.0, 512e6, 1801)
+    assert not model.model_.answering.fast.holds(2.1, 512e6, 900)
 
 
 def test_what_is_forgotten_is_not_kept_in_cells(rows):
     model = cells_model(rows)
     model.forget(model.chunk_ids_[0])
-    assert model.model_.fast is None
+    assert model.model_.answering.fast is None
 
 
-@pytest.mark.parametrize("n", [300, 700])
+@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.slow), 700])
 def test_exact_and_averaged_models_answer_in_time(n):
     X, y = table(n + 200, 3)
     model = CommitteeRegressor(random_state=0).fit(X[:n], y[:n])
@@ -390,7 +397,7 @@ def test_refined_means_are_answered_from_all_rows(rows):
     X, y = table(2400, 3)
     given = {"kernel": Matern52(1.0, [0.9, 1.3, 1.1]), "n_local": 30, "anchors": 20}
     model = CommitteeRegressor(**given, refine="cg", random_state=0).fit(X[:2100], y[:2100])
-    known = model.model_.refined_errors
+    known = model.model_.refined.errors
     assert known.at.size == known.wrong.shape[0] > 100 and (np.diff(known.at) > 0).all()
     way = next(answering._by_cells(model.model_, ANY, 1e9, print))
     assert way.words.startswith("refined means of all rows")
@@ -398,11 +405,12 @@ def test_refined_means_are_answered_from_all_rows(rows):
     engine = collegium.engines.Serial()
     means = own.mean(X[2100:], engine), right.mean(X[2100:], engine)
     assert_allclose(*means, atol=0.02)
-    found = model.model_.fast, model.predict(X[2100:], True)
+    found = model.model_.answering.fast, model.predict(X[2100:], True)
     assert found[0] is None
-    model.model_ = replace(model.model_, fast=Fast(
-        2.0, 512e6, 2100, 30, way.model.cells, way.model.errors, False, "", ()
-    ))  # fmt: skip
+    fast = Fast(
+        2.0, 512e6, 2100, 30, way.model.answering.cells, way.model.errors, False, "", ()
+    )  # fmt: skip
+    model.model_ = answering_by(model.model_, fast)
     model.set_params(answer_time=2.0)
     assert 0.9 < covers(model, X[2100:], y[2100:]) < 0.99
 
@@ -410,7 +418,7 @@ def test_refined_means_are_answered_from_all_rows(rows):
 def test_rows_on_disk_answer_in_time(rows, tmp_path):
     given = {**GIVEN, "n_local": 40, "store": tmp_path / "rows"}
     model = CommitteeRegressor(**given, answer_time=ANY).fit(*rows)
-    assert model.model_.stored is not None and model.model_.fast.cells is None
+    assert model.model_.stored is not None and model.model_.answering.fast.cells is None
     X = table(30, seed=5)[0]
     given = {**given, "n_local": 9, "store": tmp_path / "others"}
     right = CommitteeRegressor(**given).fit(*rows).predict(X, True)
@@ -446,27 +454,29 @@ def test_refined_means_are_scored_by_the_errors_that_are_known():
     X, y = table(700)
     model = CommitteeRegressor(**GIVEN, n_local=30, refine="cg").fit(X, y)
     own = model.model_
-    assert own.rest is not None and own.refined_errors is None
+    assert own.refined.rest is not None and own.refined.errors is None
     at, found = np.array([3, 50]), np.full((2, 1), 0.25)
-    rows, rest = own.committee.rows().y[at], own.rest.rows().y[at]
+    rows, rest = own.committee.rows().y[at], own.refined.rest.rows().y[at]
     zero = answering._refined(own, at, answering.Prediction(found, np.ones(2)))
     assert_allclose(zero.mean, rows - rest + 0.25)
     wrong = np.array([[0.5], [9.0], [-2.0]])
-    known = replace(own, refined_errors=answering.RefinedErrors(np.array([3, 7, 50]), wrong))
+    errors = RefinedErrors(np.array([3, 7, 50]), wrong)
+    known = replace(own, refined=replace(own.refined, errors=errors))
     right = answering._refined(known, at, answering.Prediction(found, np.ones(2)))
     assert_allclose(right.mean, rows - rest - wrong[[0, 2]] + 0.25)
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "on disk"])
+@pytest.mark.parametrize(
+    "stored", [pytest.param(False, marks=pytest.mark.slow), True], ids=["in memory", "on disk"]
+)
 def test_own_rows_do_not_tell_their_errors(uneven, tmp_path, stored):
     """Errors of the twenty nearest rows, the row itself left out."""
     model, X, y = uneven
     given = model.get_params() | {"store": tmp_path / "rows" if stored else None}
     own = CommitteeRegressor(**given).fit(X[:2300], y[:2300]).model_
     at, metric = np.arange(0, 2300, 230), own.errors.metric
-    everything = own.rows_at(np.arange(2300))
-    near = replace(own.on_disk(), metric=metric) if stored else None
-    near = near or answering.neighbours(metric, own.committee.rows())
+    everything = own.kept.take(np.arange(2300))
+    near = own.kept.neighbours(metric)
     S = metric.forward(everything.X)
     found = near.log_error(S[at], np.zeros((10, 1)), at)
     for i, row in enumerate(at):
@@ -479,10 +489,11 @@ def test_own_rows_do_not_tell_their_errors(uneven, tmp_path, stored):
 def test_a_refined_way_does_not_outlive_refined_means():
     X, y = table(700)
     model = CommitteeRegressor(**GIVEN, n_local=30, refine="cg").fit(X, y)
-    model.model_ = replace(model.model_, fast=Fast(2.0, 512e6, 700, 30, None, None, False, "", ()))
+    fast = Fast(2.0, 512e6, 700, 30, None, None, False, "", ())
+    model.model_ = answering_by(model.model_, fast)
     model.set_params(refine=None)
     model.partial_fit(X[:50] + 0.1, y[:50])
-    assert model.model_.rest is None and model.model_.fast is None
+    assert model.model_.refined is None and model.model_.answering.fast is None
 
 
 def test_few_predictors_are_kept(rows, plain):
@@ -504,8 +515,8 @@ def test_time_goes_before_nearest_rows(rows):
 def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
     asked, own = [], answering.chosen
     monkeypatch.setattr(
-        "collegium.committee.answering_regressor.chosen",
-        lambda model, *given: asked.append(model.n_kept) or own(model, *given),
+        "collegium.committee.answering.chosen",
+        lambda model, *given: asked.append(len(model.kept)) or own(model, *given),
     )
     model = CommitteeRegressor(**{**GIVEN, "chunk_size": 100}, n_local=20, answer_time=ANY)
     X, y = table(1000)
@@ -515,4 +526,4 @@ def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
     # while the rows are one exact GP each answer looks; then where rows have doubled
     later = [n for n in asked if n > 100]
     assert len(later) <= 5 and later == sorted(set(later))
-    assert model.model_.fast.rows >= 500
+    assert model.model_.answering.fast.rows >= 500

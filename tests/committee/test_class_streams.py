@@ -10,9 +10,9 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels, likelihoods
-from collegium.interface.watching import StreamWarning
+from collegium.interface.streams.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
-from collegium.pipeline.swept import system as latent
+from collegium.pipeline.swept import kept
 
 
 def banana(n=900, seed=0, share=1.0):
@@ -132,7 +132,7 @@ def test_without_rows_a_kernel_is_learnt_anew_from_a_sample_of_the_stream():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamWarning)  # one class after the other
         list(in_order(model, X, y))
-    assert model.model_.following.n_relearnt >= 1
+    assert model.model_.stream.following.n_relearnt >= 1
     assert model.score(X, y) > 0.8
 
 
@@ -242,8 +242,8 @@ def test_learning_leaves_time_for_the_check():
 def test_rows_left_out_are_answered_as_queries_are(n_local, monkeypatch):
     X, y = banana(300)
     asked = []
-    own = latent.latent_predictors
-    monkeypatch.setattr(latent, "latent_predictors", lambda k, n: asked.append(n) or own(k, n))
+    own = kept.latent_predictors
+    monkeypatch.setattr(kept, "latent_predictors", lambda k, n: asked.append(n) or own(k, n))
     given = {"chunk_size": 60, "anchors": 12, "n_local": n_local, "random_state": 0}
     CommitteeClassifier(kernels.RBF(), **given).fit(X, y)
     assert asked == [max(n_local, 1)]  # a row is next to itself

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import CommitteeClassifier, CommitteeRegressor, StreamWarning, kernels
-from collegium.pipeline.stream.following import Following, gain
 from collegium.messages.basis import Anchors
 from collegium.messages.growing import appended
+from collegium.pipeline.stream.following import Following, gain
 from collegium.rows.rows import Rows
 
 GIVEN = dict(

@@ -11,6 +11,7 @@ import collegium
 from collegium import CommitteeRegressor
 from collegium.combining.members import member
 from collegium.kernels import Matern32
+from collegium.pipeline.systems import system_for
 from collegium.transforms.moments import warped_moments
 from collegium.transforms.targets import KINDS, TargetTransform
 from collegium.transforms.warping import Warping
@@ -177,9 +178,10 @@ def test_none_is_the_model_without_transforms(size):
 )
 def test_auto_is_none_where_something_is_given(arguments):
     model = CommitteeRegressor(random_state=0, **arguments)
-    settings = model._settings(None)
+    settings = system_for(model).settings(model)
     assert settings.target_transform is None and settings.input_transform is None
-    asked = model.set_params(target_transform="log", input_transform="rank")._settings(None)
+    model.set_params(target_transform="log", input_transform="rank")
+    asked = system_for(model).settings(model)
     assert asked.target_transform == "log" and asked.input_transform == "rank"
 
 
@@ -224,6 +226,7 @@ def test_lognormal_targets_have_right_intervals_everywhere(prices):
     assert model.log_density(fresh, y).mean() > plain.log_density(fresh, y).mean() + 0.15
 
 
+@pytest.mark.slow
 def test_order_of_rows_threads_and_repetitions_do_not_matter(prices):
     model, (X, y) = prices
     order = np.random.default_rng(0).permutation(y.size)
@@ -247,6 +250,7 @@ def test_model_goes_through_files(prices, tmp_path):
         assert_array_equal(again.log_density(XS, YS), model.log_density(XS, YS))
 
 
+@pytest.mark.slow
 def test_skewed_inputs_are_found(tmp_path):
     rng = np.random.default_rng(0)
     u = rng.normal(size=(400, 2))

@@ -12,9 +12,9 @@ from collegium.errors.checked import Checked
 from collegium.errors.errors import Errors
 from collegium.errors.features import ScaleInputs
 from collegium.errors.scale import ErrorScale
-from collegium.pipeline.stream import errors as errors_stream_fitting
 from collegium.errors.tuning import TUNING
 from collegium.kernels import Matern52
+from collegium.pipeline.stream import errors as errors_stream_fitting
 from collegium.rows.rows import Prediction, Rows
 from estimator_cases import assert_same_state, leaves, state
 
@@ -111,7 +111,7 @@ def test_gains_are_those_of_log_densities():
 def test_a_stream_without_rows_learns_a_scale_and_follows_its_change():
     model = feed(streaming(), *noisy(1200))
     assert model.model_.errors is not None and ratio(model) > 3.0
-    assert model.model_.checked.rows.w.size <= KEPT
+    assert model.model_.stream.checked.rows.w.size <= KEPT
     feed(model, *noisy(2000, seed=1, sign=-1.0))
     assert ratio(model) < 1.0 / 3.0
 
@@ -125,7 +125,7 @@ def test_a_scale_is_learnt_at_doublings_of_the_rows_checked_and_not_in_every_cal
 
     monkeypatch.setattr(Checked, "errors", counted)
     model = feed(streaming(), *noisy(400))
-    start = model.model_.checked.seen
+    start = model.model_.stream.checked.seen
     feed(model, *noisy(1100, seed=1))
     calls = start + 64 * np.arange(1, 12)
     first = calls[calls >= FIRST][0]
@@ -151,10 +151,10 @@ def test_a_stream_with_rows_learns_a_scale_anew_where_there_are_four_times_as_ma
 
     monkeypatch.setattr(errors_stream_fitting, "with_errors", counted)
     model = feed(streaming(n_local=20), *noisy(400))  # from now on with anchors
-    assert model.model_.errors_at == 400
+    assert model.model_.stream.errors_at == 400
     feed(model, *noisy(1300, seed=1), 130)
     assert learnt == [1700]  # the first above 1600
-    assert model.model_.errors_at == learnt[-1] and ratio(model) > 3.0
+    assert model.model_.stream.errors_at == learnt[-1] and ratio(model) > 3.0
 
 
 @pytest.mark.filterwarnings("ignore:error bars cover")
@@ -167,7 +167,7 @@ def test_a_scale_that_rows_lose_by_is_given_up(n_local):
     wrong = replace(errors, scale=ErrorScale((replace(own, function=lower),)))
     model._keep(replace(model.model_, errors=wrong), model.stream_)
     feed(model, *noisy(500 if n_local else 100, seed=1), 50)
-    assert model.model_.errors is None and model.model_.checked.learnt_at == 0
+    assert model.model_.errors is None and model.model_.stream.checked.learnt_at == 0
 
 
 @pytest.mark.parametrize("n_local", [0, 20])
@@ -179,7 +179,7 @@ def test_nothing_happens_with_constant_noise(monkeypatch, n_local, noise):
     monkeypatch.setattr(Checked, "add", never)
     monkeypatch.setattr(errors_stream_fitting, "with_errors", never)
     model = feed(streaming(noise=noise, n_local=n_local), *noisy(700))
-    assert model.model_.errors is None and model.model_.checked is None
+    assert model.model_.errors is None and model.model_.stream.checked is None
 
 
 @pytest.mark.parametrize("n_local", [0, 20])
@@ -210,10 +210,10 @@ def test_rows_that_are_forgotten_leave_the_rows_checked():
     X, y = noisy(900)
     model = feed(streaming(), X[:800], y[:800])
     model.partial_fit(X[800:], y[800:], chunk_id="gone")
-    held = model.model_.checked.rows.X
+    held = model.model_.stream.checked.rows.X
     assert np.isin(X[800:], held).any()
     model.forget("gone", X[800:], y[800:])
-    left = model.model_.checked.rows.X
+    left = model.model_.stream.checked.rows.X
     assert not np.isin(X[800:], left).any() and np.isin(left, held).all()
 
 
@@ -221,9 +221,9 @@ def test_a_file_without_rows_has_none_that_were_checked(tmp_path):
     model = feed(streaming(), *noisy(600))
     model.save(tmp_path / "small.clg", rows=False)
     other = collegium.load(tmp_path / "small.clg")
-    assert other.model_.checked is None
+    assert other.model_.stream.checked is None
     np.testing.assert_array_equal(other.quantile(Z, 0.9), model.quantile(Z, 0.9))
-    assert feed(other, *noisy(300, seed=2)).model_.checked.seen == 3 * 64
+    assert feed(other, *noisy(300, seed=2)).model_.stream.checked.seen == 3 * 64
 
 
 def test_a_waiting_streams_scale_follows_the_units_of_y():

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor
-from collegium.interface import tables
+from collegium.interface.frames import sources as tables
 from collegium.kernels import Matern32
 from collegium.sources.pieces import BadChunkError
 

@@ -1,6 +1,7 @@
 """Chunks of streams: forgotten where rows waited, where only some were kept, where rules draw."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_anchors_in_other_coordinates_are_another_basis():
     whole = CommitteeRegressor(**{**given, "anchors": Z}).fit(X[150:], Y[150:]).blank()
     grown = CommitteeRegressor(**given).fit(X[150:], Y[150:]).blank()
     committee = grown.model_.committee.with_anchors(Z[12:])
-    grown.model_ = grown.model_._after(committee, grown.model_.ids, 0, 0.0)
+    grown.model_ = replace(grown.model_, sum=replace(grown.model_.sum, committee=committee))
     assert_array_equal(whole.anchors_, grown.anchors_)
     with pytest.raises(ValueError, match="another factor"):
         whole.merge(grown)
@@ -117,18 +118,18 @@ def test_a_stream_learns_no_more_from_rows_that_it_forgot():
     """Without rows a sample of them is kept, to learn hyperparameters anew."""
     asked = {"anchors": 10, "chunk_size": 60, "n_local": 0, "random_state": 0}
     model = fed(CommitteeRegressor(KERNEL["kernel"], **asked), ["p", "q", "r", 4])
-    ids = {one.id for one in model.model_.ids.receipts}
+    ids = {one.id for one in model.model_.chunks.ids.receipts}
     assert "p" in ids and "r" in ids
 
     def known():
-        rows = model.model_.following.sample.rows
+        rows = model.model_.stream.following.sample.rows
         return {tuple(x) for x in rows.X} & {tuple(x) for x in X[53:95]}
 
     assert len(known()) == 42
     forget(model, ["r"])
-    assert not known() and model.model_.following.sample.rows.w.size == 98
+    assert not known() and model.model_.stream.following.sample.rows.w.size == 98
     fed(model, ["s"])
-    assert model.model_.following.sample.rows.w.size == 148
+    assert model.model_.stream.following.sample.rows.w.size == 148
 
 
 def test_a_blank_classifier_keeps_its_basis_where_classes_come_in_other_shares():

@@ -40,6 +40,7 @@ def test_noise_and_length_scales_are_found_in_the_units_of_the_data():
     assert np.all(np.abs(np.log(model.kernel_.length_scale / [500.0, 4e-3])) < np.log(2.5))
 
 
+@pytest.mark.slow
 def test_an_irrelevant_column_gets_a_long_length_scale():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(500, 3))
@@ -69,6 +70,7 @@ def test_bars_hold_where_the_model_is_wrong():
     assert 0.83 < inside < 0.97
 
 
+@pytest.mark.slow
 def test_pure_noise_is_taken_for_noise():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(400, 2)), rng.normal(size=400)

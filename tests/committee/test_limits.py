@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, kernels
-from collegium.committee import checking, fitting
-from collegium.pipeline.settings import Settings
-from collegium.pipeline.cost import Speed
-from collegium.pipeline.swept.settings import latent_settings
-from collegium.pipeline.swept.plan import LatentPlan
-from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan
 from collegium.engines import Serial, Threads
-from collegium.interface.limits import bytes_allowed
-from collegium.interface.progress import LOGGER, Progress
+from collegium.interface.checks.arguments import NOISES
+from collegium.interface.checks.limits import bytes_allowed
+from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
 from collegium.likelihoods.logit import Logit
 from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
+from collegium.pipeline import checking
+from collegium.pipeline.cost import Speed
+from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
+from collegium.pipeline.settings import Settings
+from collegium.pipeline.swept.settings import latent_settings
 from collegium.rows.rows import Rows
 
 
@@ -31,7 +31,7 @@ def rows(n=3000, d=3, seed=0):
 
 
 def plan(n=40_000, d=8, **arguments):
-    return Plan.of(Settings.of(CommitteeRegressor(**arguments)), n, d, 1)
+    return Plan.of(Settings.of(CommitteeRegressor(**arguments), NOISES), n, d, 1)
 
 
 @pytest.mark.diagonal
@@ -139,7 +139,7 @@ def heavy_tails(n=3000):
 @pytest.mark.parametrize("data", [rows, heavy_tails])
 def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     foreseen, taken = [], []
-    of, errors = Plan.of, checking.LeftOut.errors
+    of, errors = Plan.of, checking.HeldOut.errors
 
     def spy_plan(*arguments, held, **more):
         foreseen.append(held)
@@ -150,8 +150,8 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
         taken.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(fitting.Plan, "of", spy_plan)
-    monkeypatch.setattr(checking.LeftOut, "errors", spy_check)
+    monkeypatch.setattr(Plan, "of", spy_plan)
+    monkeypatch.setattr(checking.HeldOut, "errors", spy_check)
     X, y = data(1500)
     CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
@@ -172,7 +172,7 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for():
 
 
 def test_what_passes_over_all_rows_is_said(capsys):
-    settings = Settings.of(CommitteeRegressor(time_limit=1.0))
+    settings = Settings.of(CommitteeRegressor(time_limit=1.0), NOISES)
     replace(plan(time_limit=1.0), messages=3.0).announce(settings, Progress(1))
     assert "3.0 s pass over all rows once" in capsys.readouterr().out
 
@@ -262,7 +262,7 @@ def test_the_estimate_comes_before_the_work(capsys):
 
 @pytest.mark.parametrize("engine", [Serial(), Threads(2)], ids=["one", "two"])
 def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
     watched = Progress(1, "squaring").watch(engine)
     assert watched.map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
     lines = capsys.readouterr().out.splitlines()
@@ -273,8 +273,10 @@ def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
 
 def test_a_bar_that_was_shown_reaches_its_end(capsys, monkeypatch):
     now = iter(range(100))  # the clock is read at most four times a call
-    monkeypatch.setattr("collegium.interface.progress.time.perf_counter", lambda: float(next(now)))
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 2.5)
+    monkeypatch.setattr(
+        "collegium.interface.words.progress.time.perf_counter", lambda: float(next(now))
+    )
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 2.5)
     counted = Progress(1, "counting").counting(abs, 4)
     for item in range(4):
         counted(item)
@@ -311,7 +313,7 @@ def classes(n, K):
 
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_classes_give_an_estimate_and_bars_over_classes(likelihood, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.progress.PAUSE", 0.0)
+    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
     X, y = classes(60, 5)
     CommitteeClassifier(kernels.RBF(), learn=False, likelihood=likelihood, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
@@ -326,7 +328,7 @@ def test_more_classes_take_more(likelihood, count):
 
     def planned(K, n=20_000):
         own = [link(classes=K)] if link is Softmax else [link()] * K
-        return LatentPlan.of(settings, n, 3, own)
+        return SweptPlan.of(settings, n, 3, own)
 
     few, many = planned(3), planned(count)
     assert many.seconds(speed) > 0.1 * count * few.seconds(speed)

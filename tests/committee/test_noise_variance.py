@@ -23,7 +23,6 @@ from collegium.engines import Serial
 from collegium.messages.evidence import anchored, factorised
 from collegium.messages.experts import Expert
 from collegium.rows.chunk import Chunk, cut_rows
-from collegium.rows.ids import ChunkIds
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import merged
 
@@ -462,7 +461,8 @@ def test_known_noise_comes_along_when_models_are_merged():
     model = CommitteeRegressor(
         noise=0.01, kernel=kernels.Matern32(), learn=False, chunk_size=30, anchors=anchors
     ).fit(X[:60], y[:60])
-    knows = replace(model.blank().model_, known_noise=True, ids=ChunkIds())
+    blank = model.blank().model_
+    knows = replace(blank, sum=replace(blank.sum, known_noise=True))
     assert not model.model_.known_noise
     assert model.model_.merged(knows, Serial()).known_noise
     assert knows.merged(model.model_, Serial()).known_noise

@@ -120,6 +120,7 @@ def test_a_link_on_positive_numbers_is_learnt_whatever_their_units():
         assert_allclose(found, expected, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_waiting_times_are_covered_and_never_negative():
     X, f = rows(800)
     e = np.random.default_rng(3).uniform(0.2, 5.0, size=800)

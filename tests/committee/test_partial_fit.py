@@ -110,7 +110,7 @@ def test_waiting_rows_learn_anew_when_they_have_grown_by_a_quarter():
     learnt = []
     for batch in np.split(np.arange(60), [20, 24, 25, 31]):
         model.partial_fit(X[batch], y[batch])
-        learnt.append(model.model_.learnt_at)
+        learnt.append(model.model_.stream.learnt_at)
     assert learnt == [20, 20, 25, 25, 60]
 
 
@@ -181,7 +181,7 @@ def test_relearn_learns():
     stream(model, X, y, [np.arange(40, 160)])
     before = model.noise_
     assert model.relearn().noise_ > 100 * before
-    assert model.model_.learnt_at == 160
+    assert model.model_.stream.learnt_at == 160
 
 
 def test_relearn_needs_rows():

@@ -120,4 +120,4 @@ def test_errors_of_refined_means_go_with_them(learnt):
     model = CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(X, y)
     assert model.model_.errors is not None
     model.forget([0])
-    assert model.model_.rest is None and model.model_.errors is None
+    assert model.model_.refined is None and model.model_.errors is None

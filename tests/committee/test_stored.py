@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor
-from collegium.pipeline.kept import filling as stored_fitting
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.messages.committee import Committee
+from collegium.pipeline import job, models
+from collegium.pipeline.kept import filling
 from collegium.rows.chunk import Chunk
 from collegium.rows.store import build, records, segment, store
 from collegium.rows.store.store import Store
@@ -58,7 +59,9 @@ def slow_answers(model, X, y, w, Xs):
     means, variances = [], []
     weights = 1.0 / np.asarray(c.basis.kernel.length_scale) ** 2
     for x in Xs:
-        near = np.argsort((((X - x) ** 2) * weights).sum(axis=1), kind="stable")[: own.n_local]
+        near = np.argsort((((X - x) ** 2) * weights).sum(axis=1), kind="stable")[
+            : own.sizes.n_local
+        ]
         V, v = c.basis.design(X[near]), c.basis.design(x[None])
         C = c.basis.kernel.value(X[near]) - V.T @ V + np.diag(c.noise / w[near])
         k = c.basis.kernel.value(x[None], X[near])[0] - V.T @ v[:, 0]
@@ -186,6 +189,7 @@ def test_a_model_does_not_see_what_another_added(tmp_path):
         model.partial_fit(far, np.full(3, 5.0))
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_bits(tmp_path):
     X, y = some_rows(2500)
     one = learnt(tmp_path / "1.rows", n_jobs=1).fit(X, y)
@@ -215,7 +219,7 @@ def test_few_rows_need_no_store(tmp_path):
     assert not (tmp_path / "few.rows").exists()
 
 
-@pytest.mark.parametrize("transform", ["log", None])
+@pytest.mark.parametrize("transform", [pytest.param("log", marks=pytest.mark.slow), None])
 def test_skewed_columns_are_ranked_before_they_are_stored(tmp_path, transform):
     X, y = some_rows(2600)
     skewed, y = np.exp(2.0 * X), np.exp(y)
@@ -288,7 +292,7 @@ def test_a_fit_that_is_stopped_leaves_the_model_and_goes_on_from_sorted_rows(tmp
         raise Stopped
 
     with monkeypatch.context() as patched:
-        patched.setattr(stored_fitting, "fit_stored", stop)
+        patched.setattr(models, "model_of_store", stop)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y - 1.0)
     assert_array_equal(model.predict(X[:9]), before)
@@ -317,7 +321,8 @@ def test_rows_that_are_stopped_on_their_way_are_no_store_and_go_on(tmp_path, mon
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     """Python's own memory; rows that are mapped are not counted. What is bounded is made small:
     one copy of the rows that are more would take 1.9 MB."""
-    monkeypatch.setattr(stored_fitting, "SAMPLE", 2000)
+    for module in (filling, job):
+        monkeypatch.setattr(module, "SAMPLE", 2000)
     sizes = {"sample_rows": 2000, "bucket_bytes": 400_000, "slice_bytes": 200_000}
     for module in (build, records, segment, store):
         monkeypatch.setattr(module, "TUNING", replace(module.TUNING, **sizes))

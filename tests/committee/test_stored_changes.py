@@ -95,7 +95,7 @@ def test_a_stream_goes_to_disk_once_it_waits_no_more(tmp_path, step):
     model = given(tmp_path / "f.rows", anchors=5, chunk_size=100)
     for seed in range(4):
         model.partial_fit(*some_rows(step, seed))
-    assert model.model_.stored is not None and not model.model_.sizes
+    assert model.model_.stored is not None and not model.model_.sum.arrived()
     assert len(Store.open(model.store)) == 4 * step == model.model_.total_weight
 
 
@@ -141,10 +141,10 @@ def test_equal_rows_are_one(tmp_path):
 
 
 def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, monkeypatch):
-    from collegium.pipeline.kept import filling as stored_fitting
+    from collegium.pipeline.kept import filling
     from collegium.rows.store.sample import splitmix64
 
-    monkeypatch.setattr(stored_fitting, "SAMPLE", 50)
+    monkeypatch.setattr(filling, "SAMPLE", 50)
     X, y = some_rows(700)
     y = np.exp(y)
     y[np.argmax(splitmix64(np.arange(700)))] = -1.0  # not in the sample

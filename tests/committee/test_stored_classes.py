@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier
+from collegium.committee.classes import chosen_link
 from collegium.committee.labels import problems
 from collegium.kernels import Matern32
 from collegium.rows.store.store import Store
@@ -29,7 +30,7 @@ def seen(model):
     weights, K = model.class_weight_, model.classes_.size
 
     def targets(codes, w):
-        each = [problem.y for problem in problems(model.likelihood, K, codes)]
+        each = [problem.y for problem in problems(chosen_link(model.likelihood), K, codes)]
         return each, w * weights[codes[:, 0].astype(int)]
 
     return targets
@@ -93,6 +94,7 @@ def test_a_source_gives_the_model_of_its_arrays_to_the_last_bit(tmp_path, class_
         assert_array_equal(other.class_count_, models[0].class_count_)
 
 
+@pytest.mark.slow
 def test_what_is_learnt_is_good_and_does_not_depend_on_threads(tmp_path):
     X, y = some_labels(900, K=2)
     Xs, ys = some_labels(1000, 7, K=2)
@@ -145,7 +147,7 @@ def test_other_shares_of_classes_are_learnt_anew(tmp_path):
     with pytest.warns(collegium.StreamWarning):
         model.partial_fit(X[rest], y[rest])
     assert model.kernel_.theta.tolist() != kernel.theta.tolist()
-    assert model.model_.learnt_at == 600 == len(Store.open(model.store))
+    assert model.model_.stream.learnt_at == 600 == len(Store.open(model.store))
     assert_as_slow(model)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from collegium.pipeline.kept.pool import StoredPool
-from collegium.pipeline.kept.disk import OnDisk
 from collegium.kernels import Matern32
 from collegium.learning.tuning import TUNING
+from collegium.pipeline.kept.disk import OnDisk, ScaledTargets
+from collegium.pipeline.kept.pool import StoredPool
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import Scaling
@@ -20,7 +20,8 @@ def pool_of(tmp_path, n=3000, sample=200, w=None):
     X, y = rng.uniform(0, 1, size=(n, 2)), rng.normal(size=(n, 1))
     w = np.ones(n) if w is None else w
     store = Store.build(tmp_path / "p.rows", [(X, y, w, 0)], cell_rows=60)
-    kept = OnDisk(store, Scaling(np.zeros(1), np.ones(1)), None, Metric(np.zeros(2), np.ones(2)))
+    sees = ScaledTargets(Scaling(np.zeros(1), np.ones(1)))
+    kept = OnDisk(store, sees, Metric(np.zeros(2), np.ones(2)))
     positions = store.sample(sample)
     return StoredPool(kept, positions, kept.take(positions)), X, y
 

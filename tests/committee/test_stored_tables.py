@@ -36,7 +36,7 @@ def test_the_nearest_rows_of_a_model_are_those_of_its_kernel(tmp_path):
     own, later = frame(900), frame(60, 3)
     model = CommitteeRegressor(**FIXED, store=tmp_path / "a.rows")
     model.fit(own[COLUMNS], own["fare"], own["w"])
-    kept, Xs = model.model_.on_disk(), model.encoding_.forward(later[COLUMNS])
+    kept, Xs = model.model_.kept, model.encoding_.forward(later[COLUMNS])
     X = kept.store.inputs(np.arange(len(kept.store)))
     lengths = np.asarray(KERNEL.length_scale)
     for z, near in zip(Xs, kept.nearest(Xs, 30), strict=True):
@@ -106,8 +106,8 @@ def test_new_levels_of_a_stream_are_found_on_disk(tmp_path):
     model.partial_fit(more[COLUMNS], more["fare"])
     query = more[COLUMNS][more["city"] == "Quito"].iloc[:5]
     Xs = model.encoding_.forward(query)
-    near = model.model_.on_disk().nearest(Xs, 5)
-    codes = model.model_.on_disk().store.inputs(near)[:, :, 0]
+    near = model.model_.kept.nearest(Xs, 5)
+    codes = model.model_.kept.store.inputs(near)[:, :, 0]
     assert (codes[:, 0] == Xs[0, 0]).all() and Xs[0, 0] < 0.0
     assert (model.predict(query) > 3.0).all()
 

@@ -111,7 +111,9 @@ def test_polars_frames_and_arrays_of_objects_are_the_same_table():
     assert_array_equal(listed.predict(Xs.to_numpy(dtype=object).tolist()), model.predict(Xs))
 
 
-@pytest.mark.parametrize("rows", [300, 700], ids=["averaged", "learnt"])
+@pytest.mark.parametrize(
+    "rows", [pytest.param(300, marks=pytest.mark.slow), 700], ids=["averaged", "learnt"]
+)
 def test_defaults_learn_from_a_frame_and_keep_it_in_a_file(rows, tmp_path):
     X, y = frame(rows + 100)
     model = CommitteeRegressor(random_state=0, noise="constant").fit(X[:rows], y[:rows])
@@ -216,6 +218,7 @@ def test_a_column_of_gaps_alone_says_nothing():
         assert np.isfinite(model.predict(full)).all()
 
 
+@pytest.mark.slow
 def test_a_level_that_came_once_and_many_levels():
     rng = np.random.default_rng(0)
     n = 1_100

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import CommitteeClassifier, CommitteeRegressor, SparseGPRegressor
-from collegium.pipeline.fitting import free_scale
 from collegium.kernels import Constant, Matern32, Trend
 from collegium.kernels.trend import has_trend
 from collegium.learning.trend import Lines
+from collegium.pipeline.exact import free_scale
 
 BASE, NOISE = Matern32(0.8, 0.6), 0.05
 
@@ -140,6 +140,7 @@ def test_a_stream_keeps_its_line():
     assert abs(mean[0] - 60.0) < 4.0 * std[0] and std[0] < 6.0
 
 
+@pytest.mark.slow
 def test_other_systems_follow_it_too():
     X, y = years(240)
     sparse = SparseGPRegressor(trend="linear", anchors=40, random_state=0).fit(X, y)

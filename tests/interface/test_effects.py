@@ -14,8 +14,8 @@ from collegium import (
     SparseGPRegressor,
     kernels,
 )
-from collegium.interface import effects
-from collegium.interface.effects import columns_together, donors, rows_for, shares
+from collegium.interface.words import effects
+from collegium.interface.words.effects import columns_together, donors, rows_for, shares
 from collegium.tables.encoding import Encoding
 
 KERNEL = kernels.RBF(60.0, [0.8, 0.8, 1.0, 3.0, 5.0, 50.0, 60.0])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from collegium import RegressionFilter
-from collegium.interface.stream import Waiting, arriving_rows, condensed, lengthened
+from collegium.interface.streams.waiting import Waiting, arriving_rows, condensed, lengthened
 from collegium.rows.rows import Rows
 
 

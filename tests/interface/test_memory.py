@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeRegressor, RegressionFilter, RVCRegressor, kernels, sample_prior
-from collegium.interface.limits import LONGEST, bytes_allowed, seconds_allowed
+from collegium.interface.checks.limits import LONGEST, bytes_allowed, seconds_allowed
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

@@ -13,8 +13,8 @@ from collegium import (
     SparseGPRegressor,
     kernels,
 )
-from collegium.interface import effects
-from collegium.interface.summary import kinds_lines, term_words
+from collegium.interface.words import effects
+from collegium.interface.words.summary import kinds_lines, term_words
 from collegium.kernels.wrapped.scored import LevelScores
 from collegium.tables.encoding import Encoding
 

@@ -18,7 +18,8 @@ from collegium import (
     StreamWarning,
     kernels,
 )
-from collegium.interface.watching import ALARM, Arrived, StreamCheck, look, recent_share
+from collegium.answers.arrived import Arrived, look
+from collegium.interface.streams.watching import ALARM, StreamCheck, recent_share
 
 KERNEL = kernels.RBF(1.0, 1.0)
 GIVEN = dict(kernel=KERNEL, noise=0.04, learn=False)

@@ -64,6 +64,7 @@ def run(package: Path, temporary: Path, work: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_temporary_folder_takes_what_is_compiled(package, tmp_path):
     said = run(package, tmp_path, f"{WORK}\n{EVERYTHING_COMPILED}\n{KEPT}")
     assert said.count("compiled functions are kept in") == 1

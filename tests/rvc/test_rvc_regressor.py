@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rvc_cases import GRID, MODES, WAYS, assert_alike, assert_sound, model, wave
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import RVCRegressor
 from collegium.rvc import stream as rvc_stream
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
-from rvc_cases import GRID, MODES, WAYS, assert_alike, assert_sound, model, wave
 
 
 @parametrize_with_checks(

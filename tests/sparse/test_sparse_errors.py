@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
 from collegium import SparseGPRegressor
+from collegium.interface.checks.arguments import NOISES
+from collegium.pipeline.checking import HeldOut
+from collegium.pipeline.kept.memory import InMemory
 from collegium.pipeline.settings import Settings
-from collegium.pipeline.checking import LeftOut
-from collegium.interface.arguments import NOISES
 from collegium.rows.rows import Rows
 from collegium.sparse.methods import METHODS
 
@@ -31,18 +32,18 @@ def sparse(**given):
 
 def test_tenths_are_left_out_in_turn_until_they_are_enough():
     X, y = noisy(205)
-    rows, settings = Rows(X, y, np.ones(205)), Settings.of(sparse())
-    groups = np.array_split(np.arange(205), 4)
+    rows, settings = Rows(X, y, np.ones(205)), Settings.of(sparse(), NOISES)
+    kept = InMemory(rows, tuple(np.array_split(np.arange(205), 4)))
 
     def parts(number):
-        return LeftOut.tenths(rows, groups, settings, np.random.default_rng(0), number)
+        return HeldOut.tenths(kept, settings, np.random.default_rng(0), number)
 
     held = np.concatenate([left.held for left in parts(1000)])
     assert len(parts(1000)) == 10 and np.unique(held).size == held.size == 200
     assert [left.held.size for left in parts(50)] == [20, 20, 20]
     assert [left.held.size for left in parts(7)] == [7]
     for left in parts(1000):
-        others = np.concatenate(left.groups)
+        others = np.concatenate(left.others.groups)
         assert_array_equal(np.sort(np.concatenate([others, left.held])), np.arange(205))
 
 
@@ -85,7 +86,7 @@ def test_a_stream_learns_a_scale_and_goes_on_the_same_after_a_file_and_a_pickle(
     assert model.model_.errors is None
     for a in range(15, 415, 100):
         model.partial_fit(X[a : a + 100], y[a : a + 100])
-    assert model.model_.errors is not None and model.model_.checked.seen >= 200
+    assert model.model_.errors is not None and model.model_.stream.checked.seen >= 200
     model.save(tmp_path / "stream.clg")
     others = [collegium.load(tmp_path / "stream.clg"), pickle.loads(pickle.dumps(model))]
     for one in (model, *others):
@@ -93,7 +94,7 @@ def test_a_stream_learns_a_scale_and_goes_on_the_same_after_a_file_and_a_pickle(
             one.partial_fit(X[a : a + 100], y[a : a + 100])
     for other in others:
         assert_array_equal(other.quantile(Xs, 0.9), model.quantile(Xs, 0.9))
-        assert other.model_.checked.seen == model.model_.checked.seen
+        assert other.model_.stream.checked.seen == model.model_.stream.checked.seen
     std = model.predict(Xs, return_std=True)[1]
     assert std[-2] > 3.0 * std[1]
 
@@ -102,16 +103,18 @@ def test_queries_as_anchors_have_constant_noise():
     X, y = noisy(200)
     auto = sparse(method="dtc", inference="transductive", anchors="auto").fit(X, y)
     auto.partial_fit(*noisy(50, seed=1))
-    assert auto.model_.errors is None and auto.model_.checked is None
+    assert auto.model_.errors is None and auto.model_.stream.checked is None
     with pytest.raises(ValueError, match="varying.*transductive"):
         sparse(method="dtc", inference="transductive", noise="varying").fit(X, y)
 
 
 def test_the_words_of_the_noise():
     X, y = noisy(120)
-    assert SparseGPRegressor.noise_words == NOISES and SparseGPRegressor().noise == "auto"
+    assert SparseGPRegressor().noise == "auto"
+    for word in NOISES:
+        assert sparse(noise=word).fit(X, y).noise_ > 0.0
     steady = np.sin(X) + 0.1 * np.random.default_rng(5).normal(size=X.shape)
     assert sparse(noise="varying").fit(X, steady).model_.errors is not None
     given = sparse(noise=0.1).fit(X, y)
-    assert given.model_.errors is None and given.model_.checked is None
+    assert given.model_.errors is None and given.model_.stream.checked is None
     assert_allclose(given.noise_, 0.1)

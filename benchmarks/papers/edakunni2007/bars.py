@@ -109,7 +109,7 @@ def _band(ax, x: Array, mean: Array, std: Array, colour: str) -> None:
 
 
 def figures_4_and_5(folder: Path, out: Path, quick: bool) -> None:
-    """Motorcycle data: bars of each third of the range, of rows left out and in sample."""
+    """Motorcycle data: error bars of each third of the range, held out and in sample."""
     print("\nFigures 4 and 5: motorcycle data, 20 centres on a grid, batch; 95 % bars")
     loaded = data.rows(folder, "mcycle")
     if loaded is None:

@@ -87,7 +87,7 @@ def figure_6a(folder: Path, out: Path, quick: bool) -> None:
 
 
 def figure_6b(folder: Path, out: Path, quick: bool) -> None:
-    """Error on rows left out; the same arguments for all sets."""
+    """Error on held-out rows; the same arguments for all sets."""
     repeats = 2 if quick else 5
     print(
         f"\nFigure 6b: squared error / variance on test rows, mean (standard error) of {repeats}"

@@ -5,7 +5,7 @@ counts a row w = exp(−½(x − c)ᵀMᵀM(x − c)) times. M descends the leav
 
     J = Σ w e²_cv / Σ w + penalty Σ D²,   e_cv = (y − βᵀx)/(1 − w xᵀPx),   D = MᵀM.
 
-One step a row and no second-order step sizes: a step changes no entry of M by more than a tenth
+One step per row and no second-order step sizes: a step changes no entry of M by more than a tenth
 of its diagonal. Scales of X and y are those of the first rows. One setting for all data, but for
 the size of new fields, on which much depends.
 """
@@ -106,7 +106,7 @@ class RFWR:
             self.fields.remove(max(pair, key=lambda field: np.linalg.norm(field.M)))
 
     def predict(self, X: Array) -> Array:
-        """Before the first rows are complete: their mean."""
+        """Predict; before the first rows are complete, by their mean."""
         if self.first is not None:
             return np.full(X.shape[0], np.mean([target for _, target in self.first]))
         X = (X - self.centre) / self.scale

@@ -1,4 +1,4 @@
-"""What the experiments of Edakunni, Schaal & Vijayakumar (2007) share."""
+"""Setting of the experiments of Edakunni, Schaal & Vijayakumar (2007)."""
 
 import warnings
 from functools import partial

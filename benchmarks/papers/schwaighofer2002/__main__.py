@@ -46,7 +46,7 @@ methods are asked B of them at a time.
 Part A: one width and noise ratio a method and B (the paper: one width a method, the best of its
 cross-validation), tuned on 4000 rows that are in no tested fold and judged by 1000 others: SRM
 Random on a grid, the others by steps from there; RRA, SGMA and at B = 1000 PostApp and Trans
-take those of SRM Random. Part B: one length scale a column, learnt by evidence on the rows of no
+take those of SRM Random. Part B: one length scale per column, learnt by evidence on the rows of no
 tested fold by CommitteeRegressor and by SparseGPRegressor(method="fitc", 200 anchors); which of
 the two, with what factor of width and noise, is judged on the same 1000 rows, so that each
 method and B again has its own. With --folds 10 tuning is repeated for every fold.

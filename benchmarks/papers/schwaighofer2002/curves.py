@@ -15,7 +15,7 @@ CURVES = Hyper((2.0,), 1.0, 0.05)
 
 
 def curves(data: Data, hyper: Hyper, most: int, path: Path) -> None:
-    """How many anchors do I need? Variance left in the rows, and error on test rows."""
+    """Remaining variance of the rows, and error on test rows, against the number of anchors."""
     f = fold(data, 0)
     numbers = [m for m in (25, 50, 100, 200, 400, 700, 1000) if m <= most]
     print(f"\nGain curves on {data.name}, fold 0, {hyper}: share of Σ var f(x) left, and remaining")

@@ -1,4 +1,4 @@
-"""What may explain a difference from the table of the paper: other readings of a method."""
+"""Possible reasons for differences from the table of the paper: other readings of a method."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -108,7 +108,7 @@ def variants(data: Data, setup: Setup, B: int) -> dict[str, list[tuple[str, floa
 
 
 def anchors_wanted(data: Data, hyper: Hyper, B: int, paper: float) -> str:
-    """How many random anchors reach the paper's value, on fold 0."""
+    """Number of random anchors that reach the paper's value, on fold 0."""
     f = fold(data, 0)
     for factor in (1.0, 1.25, 1.5, 1.75, 2.0):
         m = round(factor * B)

@@ -228,7 +228,7 @@ def descend(error: Callable[[Hyper], float], starts: list[Hyper], most: int) -> 
 
 
 def isotropic(data: Data, tested: list[int], names: list[str], sizes: list[int]) -> Setup:
-    """One width and noise ratio a method and B: SRM Random on a grid, then from there."""
+    """One width and noise ratio per method and B: SRM Random on a grid, then from there."""
     f = for_tuning(data, tested)
     root = np.sqrt(f.X.shape[1])
     grid = [Hyper((w * root,), 1.0, r) for w in (0.4, 0.7, 1.2, 2.0) for r in (1e-3, 0.03, 0.5)]
@@ -238,7 +238,7 @@ def isotropic(data: Data, tested: list[int], names: list[str], sizes: list[int])
 
 
 def learnt(data: Data, tested: list[int], names: list[str], sizes: list[int]) -> Setup:
-    """One length scale a column, learnt by evidence (whole committee, or FITC with 200 anchors);
+    """One length scale per column, learnt by evidence (whole committee, or FITC with 200 anchors);
     which of the two, times what width and noise, is judged as for isotropic kernels.
     """
     rows = for_tuning(data, tested, n=data.y.size)
@@ -256,7 +256,7 @@ def learnt(data: Data, tested: list[int], names: list[str], sizes: list[int]) ->
 
 
 def _setup(f: Fold, starts: list[Hyper], names: list[str], sizes: list[int], most: int) -> Setup:
-    """Hyperparameters of every method and B, each judged by rows left out of the tuning rows."""
+    """Hyperparameters of every method and B, each judged by held-out tuning rows."""
     jobs = [(m, B) for B in sizes for m in TUNED[B] if m in names or m == "SRM Random"]
     found = Threads(2).map(lambda job: descend(partial(judged, f, *job), starts, most), jobs)
     setup = dict(zip(jobs, found))

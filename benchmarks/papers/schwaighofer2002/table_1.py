@@ -155,7 +155,7 @@ def print_order(cells: Cells, sizes: list[int]) -> None:
 
 
 def draw_bars(found: dict[tuple[str, str], Cells], sizes: list[int], path: Path) -> None:
-    """Ours against the paper's, a row of panels a B."""
+    """Draw our results against the paper's, one row of panels per B."""
     names = list(dict.fromkeys(name for name, _ in found))
     figure, axes = plt.subplots(
         len(sizes), len(names), figsize=(3.4 * len(names) + 1, 3.4 * len(sizes)), squeeze=False
@@ -193,7 +193,7 @@ def _height(found, name: str, kind: str, method: str, B: int) -> float:
 
 
 def print_summary(found: dict[tuple[str, str], Cells]) -> None:
-    """How many cells of part B are no worse than the paper."""
+    """Print how many cells of part B are no worse than the paper."""
     verdicts = [
         (f"{name} {method} B = {B} ({cell.mean:.2f} against {cell.paper:.2f})", verdict(cell))
         for (name, part), cells in found.items() if part == "B"

@@ -281,7 +281,7 @@ def figure_5(folder: Path, out: Path, quick: bool) -> None:
 
 
 def _print_blocks(model: Model, X: Array, C: Array, P: Array, jitter: float) -> None:
-    """How strong are the dependencies within and between training rows and query points?"""
+    """Print the strength of dependencies within and between training rows and query points."""
     print(
         f"  γ = {model.width:.3g}, σ²/A = {model.ratio:.3g}, P_eff of the training rows"
         f" {model.effective_dof(X[:300]):.0f}, jitter {jitter:g}; entries off the diagonal:"

@@ -80,7 +80,7 @@ def gpr(model: Model, X: Array, y: Array, Xs: Array) -> Array:
 
 
 def bcm(model: Model, chunks: list[Chunk], Q: Array) -> Array:
-    """The committee's answer at the query set Q: one message a module, Tresp (2000) eqs 20–21."""
+    """The committee's prediction at Q: one message per module, Tresp (2000) eqs 20–21."""
     basis = Anchors.at(model.kernel, Q)
     send = partial(Block(model.ratio).send, basis)
     belief = normalise(Serial().sum(send, chunks, basis.prior()))
@@ -117,7 +117,7 @@ def tune(error, d: int, *, steps: int = 40, start: Model | None = None) -> Model
 
 
 def validation_error(model: Model, e: Experiment) -> float:
-    """Of the full GP."""
+    """Error of the full GP on validation rows."""
     return mse(e.y_valid, gpr(model, e.X_tune, e.y_tune, e.X_valid))
 
 
@@ -133,7 +133,7 @@ def art(n: int, seed: int, *, d: int = 5, noise: float = 0.1, function: int = 0)
 
 
 def wide_art(n: int, seed: int, *, d: int = 5, noise: float = 0.1, function: int = 0):
-    """The same with centres in [−1, 1]^d: the cube the inputs come from."""
+    """ART rows with centres in [−1, 1]^d, the cube of the inputs."""
     C = np.random.default_rng([function, d]).uniform(-1.0, 1.0, (len(ART_WEIGHTS), d))
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, (n, d))
@@ -223,7 +223,7 @@ def tuned_art(K: int = 1000, n_valid: int = 100) -> Model:
 
 
 def stream(model: Model, Q: Array, n_query: int, blocks: int, seed: int, every: int = 1):
-    """Means at Q after each thousand rows. What is kept: one message a query set."""
+    """Means at Q after each thousand rows. One message per query set is kept."""
     bases = [Anchors.at(model.kernel, Q[s : s + n_query]) for s in range(0, len(Q), n_query)]
     states = [basis.prior() for basis in bases]
     expert = Block(model.ratio)

@@ -104,7 +104,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one split gave."""
+    """Results of one split."""
 
     model: Model
     gpr: float
@@ -288,7 +288,7 @@ def _print_problem(table, problem, results, again, matched) -> None:
 
 
 def _note(name: str, zs: list[float]) -> str:
-    """What the runs at the paper's P_eff say about a difference."""
+    """Explain a difference by the runs at the paper's P_eff."""
     near = [abs(z) <= 2 for z in zs]
     if all(near):
         return f"  {name}: differs, but not at the paper's P_eff: tuning can account for it"

@@ -56,7 +56,7 @@ class Task:
         return kernels.RBF(self.rest.var(), c0 * n ** (-1.0 / d))
 
     def mse(self, mean: Array) -> float:
-        """Of the linear regression and `mean` on top of it."""
+        """Mean squared error of the linear regression with `mean` on top of it."""
         return float(np.mean((self.y_test - self.linear - mean) ** 2))
 
     def filtered(
@@ -206,7 +206,7 @@ def table_2(folder: Path, out: Path, quick: bool) -> None:
 
 
 def _gaussian_process(task: Task, seed: int) -> float:
-    """One length a column, a linear part and noise, by evidence (Williams & Rasmussen 1996)."""
+    """A length scale per column, a linear part, noise, by evidence (Williams & Rasmussen 1996)."""
     prior = kernels.RBF() + kernels.Linear(length_scale=1.0)
     model = CommitteeRegressor(prior, random_state=seed).fit(task.X, task.y)
     return float(np.mean((task.y_test - model.predict(task.X_test)) ** 2))

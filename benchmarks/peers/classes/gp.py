@@ -1,9 +1,9 @@
-"""GaussianProcessClassifier of scikit-learn on as many rows as our time allows.
+"""GaussianProcessClassifier of scikit-learn on as many rows as fit into the same time.
 
 The largest random subset of 125, 250, 500, … rows whose fit takes no more CPU seconds than
-CommitteeClassifier's on all rows. Its kernel is that of its user guide, a constant times an
-isotropic RBF, no restarts; the length scale starts at √d, since from 1 it does not move in many
-dimensions. The CPU time is that of the last fit, not of the search for its size.
+CommitteeClassifier on all rows. The kernel is that of the user guide, a constant times an isotropic
+RBF, without restarts; the length scale starts at √d, since in many dimensions it does not move
+from 1. The CPU time is that of the last fit, not of the search for the size.
 """
 
 import numpy as np

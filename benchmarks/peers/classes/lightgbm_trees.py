@@ -1,4 +1,4 @@
-"""LightGBM, default trees and learning rate, stopped early on a tenth held out."""
+"""LightGBM, default trees and learning rate, stopped early on a held-out tenth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""CommitteeClassifier, default but for the arguments in the plan's table."""
+"""CommitteeClassifier with default arguments, except those in brackets."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""LightGBM with a Poisson objective, default otherwise, stopped early on a tenth held out.
+"""LightGBM with a Poisson objective, otherwise default, stopped early on a held-out tenth.
 
 Intervals are quantiles of a Poisson with the predicted mean.
 """

@@ -1,7 +1,8 @@
-"""PoissonRegressor of scikit-learn, on one-hot columns for whatever has at most 24 values.
+"""PoissonRegressor of scikit-learn; columns of at most 24 values are one-hot encoded.
 
-Its penalty is 1e-4: the default, 1, holds one-hot columns near zero. In the bicycle set these are
-the season, year, month, hour, day and weather; the last four, of the air, stay as they are.
+Its penalty is 1e-4: the default, 1, shrinks the coefficients of one-hot columns too much. In the
+bicycle set the encoded columns are the season, year, month, hour, day and weather; the last four
+columns, about the air, are used as they are.
 Intervals are quantiles of a Poisson with the predicted mean.
 """
 

@@ -1,4 +1,4 @@
-"""CommitteeRegressor of log(1 + y), default: lognormal means, its own quantiles, no likelihood."""
+"""CommitteeRegressor on log(1 + y), default: lognormal means, its own quantiles, no likelihood."""
 
 import numpy as np
 

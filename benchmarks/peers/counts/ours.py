@@ -1,4 +1,4 @@
-"""CommitteeRegressor on counts, default but for the likelihood."""
+"""CommitteeRegressor on counts, with default arguments except the likelihood."""
 
 import numpy as np
 

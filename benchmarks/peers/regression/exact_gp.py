@@ -40,7 +40,7 @@ class Tiles:
 
     @classmethod
     def of(cls, kernel: Kernel, noise: float, X: Array, tile: int = TILE) -> Tiles:
-        """Of K(X, X) + noise·I."""
+        """Factorise K(X, X) + noise·I."""
         n = X.shape[0]
         cuts = [slice(at, min(at + tile, n)) for at in range(0, n, tile)]
         rows: list[list[Array]] = [[] for _ in cuts]
@@ -111,7 +111,7 @@ class ExactGP:
 
 
 def learn(X: Array, y: Array, rng: np.random.Generator, *, rows: int = 2_000) -> Learnt:
-    """A Matérn 3/2 with a length scale a column, by the evidence of some rows, as users do."""
+    """Learn a Matérn 3/2 with a length scale per column by the evidence of some rows."""
     pick = rng.permutation(y.size)[:rows]
     X, y = X[pick], (y[pick] - y[pick].mean())[:, None]
     chunks, engine = cut(X, y, np.ones(pick.size), [np.arange(pick.size)]), engine_for(1)

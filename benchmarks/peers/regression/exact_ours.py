@@ -1,6 +1,6 @@
-"""The exact GP on all rows with the kernel and noise that ours has learnt: the same prior.
+"""The exact GP on all rows with the kernel and noise that collegium has learnt: the same prior.
 
-Learning is what ours does in `fit` with constant noise, and is counted here too.
+Learning is the same as in `fit` of collegium with constant noise, and its cost is included.
 """
 
 from benchmarks.peers.regression.exact_gp import ExactGP

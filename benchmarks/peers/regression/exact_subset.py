@@ -1,4 +1,4 @@
-"""The exact GP on the rows it is given: Matérn 3/2, a length scale a column, by evidence."""
+"""The exact GP on the given rows: Matérn 3/2, one length scale per column, learnt by evidence."""
 
 import numpy as np
 

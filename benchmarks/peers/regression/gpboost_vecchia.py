@@ -1,8 +1,8 @@
-"""GPBoost: a GP by Vecchia's approximation, Matérn 3/2, one length scale, or one a column (ARD).
+"""GPBoost: a GP by Vecchia's approximation, Matérn 3/2, one length scale or one per column (ARD).
 
-With ARD, length scales are learnt on a random subset and divide the columns; then the isotropic
-model is fitted on all rows, which is far cheaper than to search for neighbours anew whenever the
-length scales change. 20 neighbours while fitting (its default) and 100 for predictions.
+With ARD, length scales are learnt on a random subset and the columns are divided by them; then the
+isotropic model is fitted to all rows, which is far cheaper than a new search for neighbours at
+every change of the length scales. 20 neighbours while fitting (its default), 100 for predictions.
 """
 
 import gpboost

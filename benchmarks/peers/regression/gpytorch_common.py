@@ -1,4 +1,4 @@
-"""What the two models of GPyTorch share."""
+"""Code that both models of GPyTorch use."""
 
 import gpytorch
 import numpy as np
@@ -12,14 +12,14 @@ def tensor(A):
 
 
 def covariance(d: int):
-    """Matérn 3/2 with a length scale a column; starts at √d, as rows are standardised."""
+    """Matérn 3/2 with a length scale per column; starts at √d, as rows are standardised."""
     kernel = gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=d)
     kernel.lengthscale = float(np.sqrt(d))
     return gpytorch.kernels.ScaleKernel(kernel)
 
 
 def centres(X, count: int, seed: int):
-    """Of k-means, on at most 20,000 rows."""
+    """Centres of k-means, on at most 20,000 rows."""
     rows = np.random.default_rng(seed).permutation(X.shape[0])[:20_000]
     count = min(count, rows.size)
     return MiniBatchKMeans(count, random_state=seed, n_init=1).fit(X[rows]).cluster_centers_

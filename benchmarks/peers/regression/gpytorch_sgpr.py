@@ -1,7 +1,7 @@
 """GPyTorch SGPR (Titsias 2009): inducing points and hyperparameters by Adam on all rows.
 
-After its SGPR tutorial, learning in single precision as there; the inducing points start at
-k-means centres, and the step falls.
+Follows its SGPR tutorial, with learning in single precision as there; the inducing points start at
+k-means centres, and the step size decreases.
 """
 
 import gpytorch
@@ -52,7 +52,7 @@ class Model:
         self.found = words(self.model.covar_module.base_kernel, likelihood)
 
     def predict(self, Xs):
-        """In double precision: in single, answers from 100,000 rows in two columns are garbage."""
+        """Predict in double precision: single is wrong for 100,000 rows in two columns."""
         model = self.model.double()
         rows, targets = model.train_inputs[0].double(), model.train_targets.double()
         model.set_train_data(rows, targets, strict=False)

@@ -1,6 +1,7 @@
 """GPyTorch SVGP (Hensman et al. 2013): a variational GP by Adam on small batches.
 
-After its SVGP tutorial: batches of 1024, whitened, inducing points learnt; the step falls.
+Follows its SVGP tutorial: batches of 1024, whitened, inducing points learnt; the step size
+decreases.
 """
 
 import gpytorch

@@ -1,6 +1,6 @@
-"""LightGBM: boosted trees, stopped early on a tenth held out; one standard deviation for all.
+"""LightGBM: boosted trees, stopped early on a held-out tenth; one standard deviation for all rows.
 
-It has no error bars of its own; the held-out residuals give a constant one, and the t.
+It has no error bars of its own; the standard deviation and the t come from the held-out residuals.
 """
 
 import numpy as np

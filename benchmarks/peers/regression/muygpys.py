@@ -1,7 +1,7 @@
 """MuyGPyS: each prediction from its nearest rows alone; leave-one-out likelihood of a batch.
 
-After its anisotropic tutorial: length scales and noise by L-BFGS on the leave-one-out
-likelihood of a random batch; then, a second round, with neighbours found in the learnt metric.
+Follows its anisotropic tutorial: length scales and noise by L-BFGS on the leave-one-out likelihood
+of a random batch; then a second round with neighbours found in the learnt metric.
 """
 
 import numpy as np

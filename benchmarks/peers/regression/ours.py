@@ -1,4 +1,4 @@
-"""CommitteeRegressor, default but for the arguments in the plan's table."""
+"""CommitteeRegressor with default arguments, except those in brackets."""
 
 from benchmarks.harness import warm_up as small
 from benchmarks.harness.forecast import Forecast

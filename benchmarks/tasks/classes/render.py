@@ -17,22 +17,22 @@ from benchmarks.tasks.classes.plan import METHODS
 HEAD = """\
 # Classes, counts and outliers
 
-Written by `make bench-classes`; not edited by hand. Every line is one process, so memory is its
-own. A random tenth of the rows is for testing; X is standardised with the training rows'
-statistics. Log loss is the mean of −log p of the true class (lower is better; probabilities below
-1e-15 count as that); Brier is Σₖ (pₖ − 1[y = k])², so between 0 and 2; the expected calibration
-error compares the probability of the class that is predicted with how often it is right, in 15
-bins; *sureness* is the mean of that probability: below the accuracy is under-confident, above it
-over-confident. CPU seconds are those of {threads}; compiling and reading the data are not in
-them. Sorted by log loss; ours in bold. The sets with fewer than 2,000 training rows are one
-chunk, where ways to cut and to sweep are all the same.
+Written by `make bench-classes`; not edited by hand. Every line was measured in a process of its
+own, so that memory is measured separately. A random tenth of the rows is held out for testing; X is
+standardised with the statistics of the training rows. Log loss is the mean of −log p of the true
+class (lower is better; probabilities below 1e-15 count as 1e-15). Brier is Σₖ (pₖ − 1[y = k])²,
+between 0 and 2. The expected calibration error compares the probability of the predicted class with
+how often that class is right, in 15 bins. *Confidence* is the mean of that probability: below the
+accuracy it is under-confident, above it over-confident. CPU seconds are those of {threads}, without
+compiling and reading the data. Sorted by log loss; collegium in bold. Data sets with fewer than
+2,000 training rows are one chunk, so that all partitions and sweeps are the same.
 """
 CAPTIONS = {
     "classes_time.png": "Log loss against CPU time",
-    "classes_reliability.png": "How often a class is right against the probability it was given",
+    "classes_reliability.png": "Share of correct classes against their predicted probability",
 }
 COLUMNS = (
-    "method", "rows", "accuracy", "log loss", "Brier", "calibration error", "sureness", "sweeps",
+    "method", "rows", "accuracy", "log loss", "Brier", "calibration error", "confidence", "sweeps",
     "CPU s, fit + predict", "peak GB",
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ LEAST = 1e-15
 
 
 def of_answer(split: Split, answer: tuple[Array, Array]) -> dict:
-    """Of (probabilities, the classes of their columns)."""
+    """Score (probabilities, the classes of their columns)."""
     P, known = answer
     K = int(max(split.y.max(), split.y_test.max())) + 1
     full = np.zeros((P.shape[0], K))

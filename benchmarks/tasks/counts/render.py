@@ -8,11 +8,11 @@ from benchmarks.tasks.counts.plan import METHODS
 HEAD = """\
 ## Counts: bike_hour
 
-Bicycles hired in an hour; {n:,} rows × {d} columns, {n_test:,} predictions. Intervals of the peers
-are quantiles of a Poisson with the predicted mean: hires are far more spread than that.
+Bicycles hired per hour; {n:,} rows × {d} columns, {n_test:,} predictions. Intervals of the peers
+are quantiles of a Poisson with the predicted mean; the counts are far more dispersed.
 """
 COLUMNS = (
-    "method", "Poisson deviance a row", "RMSE", "95 % interval holds", "mean width",
+    "method", "Poisson deviance per row", "RMSE", "95 % interval covers", "mean width",
     "interval score", "CPU s, fit + predict",
 )  # fmt: skip
 

@@ -10,12 +10,12 @@ from collegium.metrics import coverage, interval_score
 
 
 def of_answer(split: Split, answer: tuple[Array, Array, Array]) -> dict:
-    """Of (mean, lower, upper)."""
+    """Score (mean, lower, upper)."""
     return of_counts(split.y_test, *answer)
 
 
 def of_counts(y: Array, mean: Array, lower: Array, upper: Array) -> dict:
-    """Poisson deviance a row, 2 mean(y log(y/μ) − y + μ), and 95 % intervals."""
+    """Poisson deviance per row, 2 mean(y log(y/μ) − y + μ), and 95 % intervals."""
     mean = np.maximum(mean, 1e-10)
     return {
         "deviance": float(2.0 * np.mean(xlogy(y, y / mean) - y + mean)),

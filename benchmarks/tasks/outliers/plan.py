@@ -1,4 +1,4 @@
-"""A robot arm with clean and with spoilt training targets, and noise models for them."""
+"""A robot arm with clean training targets and with outliers, and noise models for them."""
 
 from __future__ import annotations
 

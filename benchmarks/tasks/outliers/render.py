@@ -8,26 +8,26 @@ from benchmarks.tasks.outliers.plan import METHODS
 HEAD = """\
 ## Outliers: kin8nm
 
-A tenth of the training targets have an error of ten standard deviations. Test rows are clean, y
-in standard deviations; the interval is that of a new target.
+A tenth of the training targets have an error of ten standard deviations. Test rows are clean; y
+is in standard deviations; the interval is for a new target.
 """
 COLUMNS = (
     "method",
     "training targets",
     "RMSE",
     "NLPD",
-    "95 % interval holds",
+    "95 % interval covers",
     "CPU s, fit + predict",
 )
 
 
 def sections(found: dict[str, dict]) -> list[str]:
-    """One table of all sets."""
+    """Render one table for all sets."""
     if not found:
         return []
     rows, absent = [], {}
     for name, results in found.items():
-        targets = "spoilt" if name.endswith("_outliers") else "clean"
+        targets = "with outliers" if name.endswith("_outliers") else "clean"
         rows += [cells(m, targets, row) for m, row in results.items() if "RMSE" in row]
         absent |= unanswered(results, METHODS)
     return [f"{HEAD}\n{lines(COLUMNS, rows + without(absent, len(COLUMNS)))}\n"]

@@ -1,4 +1,4 @@
-"""What `make bench` measures: the data sets, our configurations, the exact GP and the peers."""
+"""Plan of `make bench`: the data sets, our configurations, the exact GP and the peers."""
 
 from __future__ import annotations
 

@@ -18,42 +18,43 @@ from benchmarks.harness.markdown import (
 from benchmarks.tasks.regression.plan import METHODS
 
 HEAD = """\
-# Ours and its peers, side by side
+# collegium and its peers, side by side
 
-What a single prediction costs, and what it is worth: [answers.md](answers.md), with a picture.
+The cost and accuracy of a single prediction: [answers.md](answers.md), with a picture.
 
-Written by `make bench`; not edited by hand. Every line is one process, so memory is its own. X
-and y are standardised with the training rows' statistics, so RMSE 1 and NLPD 1.42 are what the
-mean of y alone gives. `fit` includes learning the hyperparameters. CPU seconds are those of
-{threads}; compiling and reading the data are not in them. *Peak* is the largest resident
-memory, and in brackets what imports and data took of it before `fit`. Sorted by NLPD; ours in
-bold.
+Written by `make bench`; not edited by hand. Every line was measured in a process of its own, so
+that memory is measured separately. X and y are standardised with the statistics of the training
+rows, so predicting the mean of y gives RMSE 1 and NLPD 1.42. `fit` includes learning the
+hyperparameters. CPU seconds are those of {threads}, without compiling and reading the data. *Peak*
+is the largest resident memory, and in brackets the part of it that imports and data took before
+`fit`. Sorted by NLPD; collegium in bold.
 
-Each method is scored by its own predictive distribution, which of the peers and of the exact GP is
-a normal. *With t* is the NLPD of these with a Student t in its place, one scale factor and one ν
-for all rows, fitted to (y − mean)/sd of rows held out of the training: LightGBM's own, which it
-stops by, and for the others a tenth, at most 1,000, answered by a second fit to the rest. The
-*median |z|*, z = Φ⁻¹(F(y)), is .67 where error bars are right, less where most are too wide. The
-95 % interval should also hold 95 % of the rows of each third: *by width* of the interval (narrow ·
-middle · wide; none where there is one width for all) and *by mean* (low · middle · high). The
-interval score (lower is better) is that of the 95 % interval. –: not measured.
+Each method is scored by its own predictive distribution, which is a normal for the peers and for
+the exact GP. *With t* is their NLPD when a Student t replaces the normal, with one scale factor and
+one ν for all rows, fitted to (y − mean)/sd of held-out rows: for LightGBM those that it uses to
+stop early, for the others a tenth of the training rows, at most 1,000, predicted by a second fit to
+the rest. The *median |z|*, z = Φ⁻¹(F(y)), is .67 where error bars are right, and smaller where most
+are too wide. The 95 % interval should also cover 95 % of the rows in each third: *by width* of the
+interval (narrow · middle · wide; none where all have the same width) and *by mean* (low · middle ·
+high). The interval score (lower is better) is that of the 95 % interval. –: not measured.
 """
 CAPTIONS = {
-    "bench_width.png": "How often 95 % intervals hold, from the narrowest tenth to the widest",
+    "bench_width.png": "Coverage of 95 % intervals, from the narrowest tenth to the widest",
     "bench_front.png": "Accuracy and time on kin40k and protein",
-    "bench_overview.png": "NLPD and time on all sets",
+    "bench_overview.png": "NLPD and time on all data sets",
 }
 #: What a reader of a set's table should know.
 NOTES = {
     "wine_red": "240 of the 1,599 rows are copies of others, so that one test row in seven is also "
-    "a training row; a model that takes the noise for nothing is certain of these, and right. "
-    "Ours does not take copies as proof that there is no noise. The next table is without them.",
-    "bike_hour": "Counts as they are, standardised; docs/classification.md has them as counts.",
-    "heaton_satellite": "Heaton et al. (2019) give, on this split, RMSE 1.53 (SPDE), 1.64 (NNGP), "
-    "1.68 (LatticeKrig) and 2.08 (laGP), recalled, not re-run.",
+    "a training row; a model without noise is certain of these, and right. collegium does not take "
+    "copies as evidence that there is no noise. The next table excludes them.",
+    "bike_hour": "Counts, standardised like other targets; docs/classification.md models them as "
+    "counts.",
+    "heaton_satellite": "Heaton et al. (2019) report, on this split, RMSE 1.53 (SPDE), 1.64 "
+    "(NNGP), 1.68 (LatticeKrig) and 2.08 (laGP), quoted, not rerun.",
 }
 COLUMNS = (
-    "method", "rows", "RMSE", "NLPD", "with t", "median \\|z\\|", "95 % interval holds",
+    "method", "rows", "RMSE", "NLPD", "with t", "median \\|z\\|", "95 % interval covers",
     "by width, %", "by mean, %", "interval score", "CPU s, fit + predict", "wall s", "peak GB",
 )  # fmt: skip
 
@@ -93,7 +94,7 @@ def cells(name: str, row: dict) -> list[str]:
 
 
 def label(name: str, row: dict) -> str:
-    """A subset that turned out to be all rows is called so."""
+    """Name a method; a subset that turned out to be all rows is called so."""
     if METHODS[name].group == "exact" and row["n_train"] == row["n_available"]:
         return "exact GP, all rows"
     return shown(name, METHODS)

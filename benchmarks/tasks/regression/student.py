@@ -1,4 +1,4 @@
-"""One Student t about the means and standard deviations of a peer, learnt from rows held out.
+"""One Student t about the means and standard deviations of a peer, learnt from held-out rows.
 
 A normal is a poor density where errors have heavy tails, whoever predicts. So that the comparison
 is fair, each peer that gives a mean and a standard deviation is scored a second time, with

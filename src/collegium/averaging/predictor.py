@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..answers.answers import Answers
 from ..rows.rows import Prediction
+from .answers import AveragedAnswers
 from .averaged import Averaged
 from .mixture import Mixture
 from .unseen import as_unseen
@@ -20,6 +22,8 @@ class AveragedPredictor:
     """Predicts means (q, p) and variances (q, p) of f, the moments of mixtures."""
 
     outputs: tuple[Averaged, ...]
+
+    answers: ClassVar[type[Answers]] = AveragedAnswers
 
     @classmethod
     def of(cls, outputs: tuple[Averaged, ...]) -> AveragedPredictor:

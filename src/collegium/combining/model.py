@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ..interface.arguments import check_square
+from ..interface.checks.arguments import check_square
 from ..interface.model import Model
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian

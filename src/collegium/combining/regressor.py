@@ -10,15 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
+from ..answers.answers import Answers
 from ..engines import engine_for
-from ..interface.answers import Answers
-from ..interface.arguments import check_square, partition_rule, whole_number
+from ..interface.checks.arguments import check_square, partition_rule, whole_number
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
-from ..interface.tables import reads_sources
-from ..interface.validation import check_queries, check_rows, generator
 from ..learning import anchors as selection
 from ..numerics.threads import single_threaded
 from ..rows import partition

@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
-from ..interface.arguments import check_square, choose_engine, number_or_auto, whole_number
-from ..interface.limits import answer_time_allowed
+from ..interface.checks.arguments import check_square, choose_engine, number_or_auto, whole_number
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.limits import answer_time_allowed
 from ..numerics.threads import single_threaded
-from ..pipeline.answering import answers_by, chosen, due, with_n_local
+from ..pipeline.answering import answers_by, chosen, way_is_due, with_n_local
 from ..pipeline.layers import Fast
 from ..pipeline.settings import nearest_rows
 from ..pipeline.systems import refuse_answer_time
@@ -23,7 +22,7 @@ OTHER_WAYS = ("n_local=", "answer_time=")
 CHOSEN = "chosen way"
 
 
-def predictor(estimator: Any, n_local: Any, own: Callable[[], Any]) -> Any:
+def predictor_of(estimator: Any, n_local: Any, own: Callable[[], Any]) -> Any:
     """Make the predictor of a fitted model when it is first asked for.
 
     What a call asks for counts before `answer_time`, and that before `n_local`.
@@ -89,7 +88,7 @@ def prepare(estimator: Any, *, streaming: bool = False) -> None:
     """Choose how to answer in time, and make what that needs; in a stream, where it has grown much
     since then, and without making anything."""
     limit, model = answer_time_allowed(estimator.answer_time), estimator.model_
-    if limit is None or (streaming and not due(model, limit)):
+    if limit is None or (streaming and not way_is_due(model, limit)):
         return
     say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)
     with single_threaded():

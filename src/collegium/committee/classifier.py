@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_chunk_id
+from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
-from ..interface.tables import Blocks, arrays_of, as_source
-from ..interface.validation import check_queries
+from ..interface.frames.sources import arrays_of, as_source
 from ..numerics.threads import single_threaded
 from ..pipeline import models
 from ..pipeline.job import stream_job
@@ -21,7 +21,7 @@ from ..pipeline.settings import Settings
 from ..pipeline.swept.adding import with_kernel_of
 from ..pipeline.swept.settings import latent_settings, sweeps_asked
 from ..rows.rows import Prediction, Rows
-from ..sources.source import Skipped, Source
+from ..sources.source import Skipped
 from .classes import (
     chosen_link,
     class_weights,
@@ -32,7 +32,7 @@ from .classes import (
     ripe,
     warn_of_ids,
 )
-from .labels import Labels, Tally
+from .labels import Labels
 
 Array = np.ndarray
 #: Rows next to a query that correct the anchors.
@@ -189,9 +189,6 @@ class CommitteeClassifier(Classifier):
         if source is None:
             self._fit_rows(settings, X, y, sample_weight)
             return self
-        n = source.n_rows
-        if settings.store is not None and n > settings.chunk_rows(n):
-            self._count_classes(source)
         model = models.model_of_source(self, self._system(), settings, source)
         if model is None:
             self._fit_rows(settings, *arrays_of(self, source))
@@ -209,18 +206,6 @@ class CommitteeClassifier(Classifier):
         labels = None if labels is None else labels[used]
         self._note_classes(classes, rows, counts(rows, classes.size))
         self._keep_learnt(models.model_of_rows(self, self._system(), settings, rows, labels))
-
-    def _count_classes(self, source: Source) -> None:
-        """Note the classes of a source, of which rows are read one chunk at a time."""
-        if len(source.target) > 1:
-            raise ValueError(f"y has {len(source.target)} columns, and labels are one: name it")
-        say = self._say()
-        say.task = "counting classes"
-        tally = Tally.of(Blocks(source, say))
-        if tally.classes.size < 2:
-            raise ValueError("there is one class only: give rows of at least two")
-        codes = np.arange(tally.classes.size)[:, None].astype(float)
-        self._note_classes(tally.classes, Rows(codes, codes, tally.weight), tally.count)
 
     def _note_classes(self, classes: Array, rows: Rows, count: Array) -> None:
         self.classes_ = classes
@@ -303,7 +288,7 @@ class CommitteeClassifier(Classifier):
         if model.stored is not None:
             found = system.add(model, stream_job(self, settings, rows, chunk_id), check)
             self._keep(found, check)
-            self._keep_learnt(models.relearnt(self, self._system(), settings), check)
+            self._keep_learnt(models.fitted_again(self, self._system(), settings), check)
             return True
         if model.sum.arrived():
             both = system.rows_of(model) + rows
@@ -359,7 +344,7 @@ class CommitteeClassifier(Classifier):
         self
         """
         check_is_fitted(self)
-        self._keep_learnt(models.relearnt(self, self._system(), self._settings()))
+        self._keep_learnt(models.fitted_again(self, self._system(), self._settings()))
         return self
 
     def _settings(self) -> Settings:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..combining.pointwise import RULES
-from ..interface.arguments import check_chunk_id, one_of
+from ..interface.checks.arguments import check_chunk_id, one_of
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
-from ..interface.tables import reads_sources
-from ..interface.validation import check_outputs, check_rows
 from ..pipeline import models
 from ..pipeline.settings import Settings
-from ..pipeline.systems import Exact
+from ..pipeline.systems import ExactFit
 
 #: The rules of `combining.pointwise`, and nested kriging.
 COMBINATIONS = (*(rule for rule in RULES if rule != "bcm"), "npae")
@@ -141,7 +141,7 @@ class ExpertsRegressor(Regressor):
         settings = self._settings()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         labels = settings.labels(rows.X.shape[0])
-        self._keep(models.model_of_rows(self, Exact(), settings, rows, labels))
+        self._keep(models.model_of_rows(self, ExactFit(), settings, rows, labels))
         return self
 
     @all_or_nothing
@@ -176,7 +176,7 @@ class ExpertsRegressor(Regressor):
         else:
             check_outputs(rows, model.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
-        self._keep(models.after(self, Exact(), settings, rows, chunk_id, check), check)
+        self._keep(models.after(self, ExactFit(), settings, rows, chunk_id, check), check)
         return self
 
     @all_or_nothing
@@ -188,7 +188,7 @@ class ExpertsRegressor(Regressor):
         self
         """
         check_is_fitted(self)
-        self._keep(models.relearnt(self, Exact(), self._settings()))
+        self._keep(models.fitted_again(self, ExactFit(), self._settings()))
         return self
 
     def _settings(self) -> Settings:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..interface.tables import Blocks, origin_of
-from ..interface.validation import check_weights
+from ..interface.checks.rows import check_weights
+from ..interface.frames.sources import Blocks, origin_of
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation
 from ..likelihoods.softmax import Softmax
@@ -94,13 +94,23 @@ class Labels:
         return fit_model(system, job)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return adding.add_rows(model, job, check)
+        return adding.add_swept_rows(model, job, check)
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
-        """Rows of a source for a store, and a hash of where they come from."""
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Labels, Iterable[Block], str]:
+        """Count the classes of a source, then prepare its rows for a store."""
+        targets = blocks.source.target
+        if len(targets) > 1:
+            raise ValueError(f"y has {len(targets)} columns, and labels are one: name it")
+        blocks.say.task = "counting classes"
+        tally = Tally.of(blocks)
+        if tally.classes.size < 2:
+            raise ValueError("there is one class only: give rows of at least two")
+        codes = np.arange(tally.classes.size)[:, None].astype(float)
+        estimator._note_classes(tally.classes, Rows(codes, codes, tally.weight), tally.count)
+        own = replace(self, weights=estimator.class_weight_)
         origin = origin_of(blocks.source)
-        origin = origin and fingerprint(origin, "labels", self.weights > 0.0)
-        return Labelled(blocks, estimator.classes_, self.weights), origin
+        origin = origin and fingerprint(origin, "labels", own.weights > 0.0)
+        return own, Labelled(blocks, tally.classes, own.weights), origin
 
 
 @dataclass(frozen=True, eq=False)

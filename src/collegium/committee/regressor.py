@@ -6,18 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..interface.arguments import check_chunk_id
-from ..interface.estimator import all_or_nothing, fitted
-from ..interface.regressor import Regressor
-from ..interface.tables import arrays_of, as_source
-from ..interface.validation import (
+from ..interface.checks.arguments import check_chunk_id
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import (
     check_exposure,
     check_known,
     check_outputs,
     refuse_noise_variance,
 )
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import arrays_of, as_source
+from ..interface.regressor import Regressor
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..pipeline import models
@@ -285,7 +285,8 @@ class CommitteeRegressor(Regressor):
         """
         system = system_for(self)
         settings = system.settings(self, known=noise_variance is not None)
-        source, given = as_source(X, y, sample_weight), (X, y, sample_weight)
+        source = as_source(X, y, sample_weight)
+        given: tuple[Any, Any, Any] = (X, y, sample_weight)
         if source is not None:
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
@@ -380,7 +381,7 @@ class CommitteeRegressor(Regressor):
         check_is_fitted(self)
         system = system_for(self)
         settings = system.settings(self, known=self.model_.known_noise)
-        self._keep(models.relearnt(self, system, settings))
+        self._keep(models.fitted_again(self, system, settings))
         answering.prepare(self)
         return self
 
@@ -392,7 +393,7 @@ class CommitteeRegressor(Regressor):
         return models.chunks_again(self, system, system.settings(self), rows, id)
 
     def _predictor(self, n_local: Any = None) -> Any:
-        return answering.predictor(self, n_local, super()._predictor)
+        return answering.predictor_of(self, n_local, super()._predictor)
 
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return answering.stored_way(self, *super()._file_parts())

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..answers.answers import Answers
 from ..numerics.records import record
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling
+from .answers import ScaledAnswers
 from .features import Neighbours, ScaleInputs
 from .scale import ErrorScale
 from .tuning import TUNING
@@ -88,6 +90,8 @@ class ErrorPredictor:
     errors: Errors
     near: Any  # `Neighbours` or the like; None: the scale does not use them
     noise: Array | float  # one number, or one per output
+
+    answers: ClassVar[type[Answers]] = ScaledAnswers
 
     @classmethod
     def of(

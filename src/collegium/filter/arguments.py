@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.arguments import (
+from ..interface.checks.arguments import (
     NOISES,
     check_square,
     check_verbose,

@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..interface.answers import LEVELS
-from ..interface.arguments import check_draws, check_square
+from ..answers.answers import LEVELS
+from ..interface.checks.arguments import check_draws, check_square
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
-from ..interface.stream import arriving_rows, condensed, lengthened
-from ..interface.tables import reads_sources
-from ..interface.validation import check_queries, check_rows, generator
-from ..interface.watching import StreamCheck
+from ..interface.streams.waiting import arriving_rows, condensed, lengthened
+from ..interface.streams.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .arguments import FilterOptions, residual_rows

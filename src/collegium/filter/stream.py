@@ -12,8 +12,8 @@ from ..engines import engine_for
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
-from ..interface.progress import Progress
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
+from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..kernels.stationary.rbf import RBF
 from ..learning.hyperparameters import learn

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
+from ..answers.arrived import Arrived, look
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
-from .answers_file import write_answers
-from .arguments import whole_number
-from .encoded import KnownColumns, validated
+from .checks.arguments import whole_number
+from .checks.fitted import check_is_fitted
+from .checks.rows import check_range, check_weights, refuse_collections
 from .estimator import Estimator, all_or_nothing
-from .validation import check_range, check_weights, refuse_collections
-from .watching import Arrived, ProgressiveClasses, look
+from .frames.encoded import KnownColumns, validated
+from .frames.writing import write_answers
+from .streams.watching import ProgressiveClasses
 
 Array = np.ndarray
 
@@ -112,7 +114,7 @@ class Classifier(ClassifierMixin, Estimator):
         return ProgressiveClasses.scored(probability, codes)
 
     def _arrived(self, rows: Rows) -> Arrived | None:
-        """What rows of a stream say of the model's answers, before it learns from them."""
+        """Compare rows of a stream with the model's answers, before it learns from them."""
         if not hasattr(self, "model_") or not rows.w.size:
             return None
 

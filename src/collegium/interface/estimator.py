@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
+from ..answers.answers import Made
+from ..answers.arrived import CHECKED, Arrived
 from ..modelfile import files
 from ..numerics import records
 from ..numerics.compiling import interrupts
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
-from .answers import Made
-from .arguments import check_known_ids, choose_engine, yes_or_no
-from .effects import importances
+from .checks.arguments import check_known_ids, choose_engine, yes_or_no
+from .checks.fitted import check_is_fitted
 from .model import without_rows
-from .progress import Progress
-from .summary import summary_of
-from .watching import CHECKED, Arrived, StreamCheck
+from .streams.watching import StreamCheck
+from .words.effects import importances
+from .words.progress import Progress
+from .words.summary import summary_of
 
 Array = np.ndarray
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -94,7 +95,7 @@ class Estimator(BaseEstimator):
         self.stream_ = check or StreamCheck()
 
     def _remedy(self) -> str:
-        """What to do where the error bars of a stream stop covering."""
+        """Say what to do where the error bars of a stream stop covering."""
         forgetting = getattr(self, "forgetting", None)
         if forgetting is None:
             return (
@@ -245,7 +246,7 @@ class Estimator(BaseEstimator):
         return self.model_
 
     def _differs_from(self, other: Any) -> list[str]:
-        """What else must be equal in models that are put together."""
+        """Name what else must be equal in models that are put together."""
         mine, theirs = (getattr(one, "encoding_", None) for one in (self, other))
         plain = all(one is None or one.plain for one in (mine, theirs))
         return [] if plain or mine == theirs else ["encoding of words, dates or gaps"]

@@ -7,25 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..averaging.predictor import AveragedPredictor
-from ..errors.errors import ErrorPredictor
+from ..answers.answers import Answers
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
 from ..likelihoods.units import Units
 from ..rows.scaling import Scaling
-from .answers import Answers
-from .averaged_answers import AveragedAnswers
-from .scaled_answers import ScaledAnswers
 
 Array = np.ndarray
-#: Answers of predictors that know more than mean and variance of f.
-KINDS: dict[type, type[Answers]] = {
-    ErrorPredictor: ScaledAnswers, AveragedPredictor: AveragedAnswers,
-}  # fmt: skip
 
 
 def without_rows(model: Any) -> Any:
-    """The model without rows that its answers do not need: what its stream learns from anew."""
+    """Drop rows that answers do not need: those that a stream relearns from."""
     if hasattr(model, "without_rows"):
         return model.without_rows()
     return replace(model, **dict.fromkeys(getattr(model, "for_streams", ())))
@@ -55,11 +47,11 @@ class Model:
         """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
         raise TypeError("abstract model")
 
-    def answers(
+    def answers_at(
         self, X: Array, predictor: Any, engine: Any, shift: Array | float, offset: Array | float
     ) -> Any:
         """Answer queries in the units of y; `shift` is added to latent functions, `offset` to y."""
-        kind = KINDS.get(type(predictor), Answers)
+        kind = getattr(predictor, "answers", Answers)
         return kind(X, predictor, self.likelihoods, self.units, engine, shift, offset, self.kernel)
 
     @property
@@ -91,12 +83,12 @@ class Model:
 
     @property
     def kernel_in_units(self) -> Kernel:
-        """Of the first output where there are several."""
+        """The kernel in the units of the first output."""
         return self.kernel.scaled(float(self.scaling.scale[0] ** 2))
 
     @property
     def noise_in_units(self) -> float | Array | None:
-        """One number an output where these differ; None where the likelihood has no noise."""
+        """One number per output where these differ; None where the likelihood has no noise."""
         noise = getattr(self.likelihoods[0], "noise", None)
         if noise is None:
             return None

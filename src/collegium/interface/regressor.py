@@ -10,24 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
+from ..answers.answers import LEVELS, Answers
+from ..answers.arrived import Arrived, look
 from ..likelihoods.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
-from .answers import LEVELS, Answers
-from .answers_file import by_output, write_answers
-from .arguments import (
+from .checks.arguments import (
     check_coverage,
     check_draws,
     check_level,
     check_probabilities,
     check_square,
 )
+from .checks.fitted import check_is_fitted
+from .checks.rows import check_exposure, check_queries, check_targets
 from .estimator import Estimator, all_or_nothing
-from .progressive import progressive
-from .validation import check_exposure, check_queries, check_targets
-from .watching import Arrived, Progressive, look
+from .frames.writing import by_output, write_answers
+from .streams.progressive import progressive
+from .streams.watching import Progressive
 
 Array = np.ndarray
 
@@ -324,7 +325,7 @@ class Regressor(RegressorMixin, Estimator):
         return progressive(self, X, y, sample_weight, batch)
 
     def _answers(self, X, level, exposure, n_local=None) -> Answers:
-        """What the model knows at queries; refuses what it does not."""
+        """Answer queries; refuse what the model cannot answer."""
         check_is_fitted(self)
         check_level(level, self.levels)
         X, model = check_queries(self, X), self.model_
@@ -333,19 +334,19 @@ class Regressor(RegressorMixin, Estimator):
         return self._answers_at(X, model.units.shift + np.log(e), own)
 
     def _answers_and_targets(self, X, y, exposure, n_local) -> tuple[Any, Array]:
-        """The same, and y (n, p) to compare them with."""
+        """Answer queries, and check y (n, p) to compare with."""
         answers = self._answers(X, LEVELS[0], exposure, n_local)
         shape = (answers.X.shape[0], self.model_.scaling.scale.size)
         return answers, check_targets(y, shape)
 
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
-        """The same for checked queries; `shift` is added to latent functions. `predictor`: another
-        than the model's own."""
+        """Answer checked queries; `shift` is added to latent functions. `predictor`: another than
+        the model's own."""
         own = predictor or self._predictor()
-        return self.model_.answers(X, own, self._engine(), shift, self._prior_mean(X))
+        return self.model_.answers_at(X, own, self._engine(), shift, self._prior_mean(X))
 
     def _arrived(self, rows: Rows) -> Arrived | None:
-        """What rows of a stream say of the model's answers, before it learns from them."""
+        """Compare rows of a stream with the model's answers, before it learns from them."""
         known = rows.extra is not None
         if not hasattr(self, "model_") or (known and not self.model_.known_noise):
             return None
@@ -367,7 +368,7 @@ class Regressor(RegressorMixin, Estimator):
         return self._answers_at(X, shift, own and own())
 
     def _prior_mean(self, X: Array) -> Array | float:
-        """What is added to answers, in the units of y: a number or (n, p)."""
+        """The prior mean to add to answers, in the units of y: a number or (n, p)."""
         return 0.0
 
     def _shaped(self, found: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from ..interface.arguments import (
+from ..interface.checks.arguments import (
     check_square,
     check_verbose,
     number,
@@ -15,7 +15,7 @@ from ..interface.arguments import (
     whole_number,
     yes_or_no,
 )
-from ..interface.encoded import Columns
+from ..interface.frames.encoded import Columns
 from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged

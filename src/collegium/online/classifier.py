@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
-from sklearn.utils.validation import check_is_fitted
 
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import check_queries, generator
 from ..interface.classifier import Classifier
-from ..interface.encoded import columns_of
 from ..interface.estimator import all_or_nothing, fitted
-from ..interface.progress import Progress
-from ..interface.stream import Waiting, lengthened
-from ..interface.tables import reads_sources
-from ..interface.validation import check_queries, generator
+from ..interface.frames.encoded import columns_of
+from ..interface.frames.sources import reads_sources
+from ..interface.streams.waiting import Waiting, lengthened
+from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..likelihoods.probit import Probit
 from ..likelihoods.units import signs

@@ -8,17 +8,17 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.encoded import columns_of
-from ..interface.estimator import all_or_nothing, fitted
-from ..interface.regressor import Regressor
-from ..interface.stream import arriving_rows, condensed, lengthened
-from ..interface.tables import reads_sources
-from ..interface.validation import (
+from ..interface.checks.rows import (
     check_known,
     check_noise_variance,
     check_rows,
     generator,
 )
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.encoded import columns_of
+from ..interface.frames.sources import reads_sources
+from ..interface.regressor import Regressor
+from ..interface.streams.waiting import arriving_rows, condensed, lengthened
 from ..likelihoods.poisson import Poisson
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows

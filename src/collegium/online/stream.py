@@ -11,10 +11,10 @@ from ..engines import engine_for
 from ..errors.checked import Checked, with_checked_errors
 from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs
-from ..interface.arguments import given_hyperparameters, noise_word
+from ..interface.checks.arguments import given_hyperparameters, noise_word
 from ..interface.model import Model
-from ..interface.progress import Progress
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
+from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Scalar

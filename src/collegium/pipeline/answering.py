@@ -89,7 +89,7 @@ class Way:
         return self.model.predictor(own and replace(own, cells=self.model.answering.cells))
 
 
-def due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
+def way_is_due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
     """Whether a stream that no longer waits has to look for a way to answer in time."""
     fast = model.answering.fast
     return not (model.alone or (fast is not None and fast.holds(*limit, len(model.kept))))

@@ -66,7 +66,10 @@ def hold_out(
     if settings.transductive:  # a joint committee needs no anchors, nor all of many chunks
         kept = around_one_place(kept, rng)
     found = kept.held_out(number, rng)
-    return None if found is None else HeldOut(*found, settings)
+    if found is None:
+        return None
+    rows, held, others = found
+    return HeldOut(rows, held, others, settings)
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
@@ -79,7 +82,8 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     )
     ask = partial(Joint.of, size=points, tolerance=settings.screening)
     kept = around_one_place(InMemory(scaled, tuple(groups)), rng)
-    left = HeldOut(*kept.held_out(held_out_rows(scaled.y), rng), settings)
+    rows, held, others = kept.held_out(held_out_rows(scaled.y), rng)
+    left = HeldOut(rows, held, others, settings)
     prior = Committee.start(kernel, noise, np.empty((0, d)), scaled.y.shape[1])
     return judge(partial(left.errors, prior, ask))
 

@@ -1,4 +1,4 @@
-"""What work will take on this machine, in seconds and bytes, before it is done.
+"""Estimates of seconds and bytes that work will take on this machine.
 
 Rates are measured in a few milliseconds; counts are those of the leading terms. An estimate
 within a factor of two is what this is for.
@@ -31,7 +31,7 @@ NEAR, ANCHORS = 200, 50
 
 @dataclass(frozen=True)
 class Speed:
-    """What one thread of this machine does."""
+    """Speed of one thread of this machine."""
 
     step: float  # seconds for the evidence of 400 rows, with its gradient
     flops: float  # a second, in matrix products
@@ -111,7 +111,7 @@ def committee_bytes(n: int, d: int, p: int, chunk: int, m: int, n_jobs: int, *, 
 
 
 def refining_bytes(n: int, d: int, p: int, group: int, given: int, m: int, n_jobs: int) -> int:
-    """Of refining: a preconditioner, most of it in single precision, work in hand, vectors."""
+    """Bytes of a preconditioner, most of it in single precision, work in hand, vectors."""
     work = n_jobs * (3 * (group + given) ** 2 + 2 * (group + given) * m)
     waiting = (int(np.log2(max(n / group, 1.0))) + 4) * m**2 + n // group * m * p
     return 4 * n * (2 * group + given + m) + 8 * (n * (d + 8 * p) + work + waiting)

@@ -23,6 +23,7 @@ from ..rows.scaling import for_learning, merged
 from .checking import CHECK_CHUNKS, ERROR_ROWS, HeldOut
 from .fitting import Draft
 from .job import Job
+from .kept.memory import InMemory
 from .model import CommitteeModel
 
 Array = np.ndarray
@@ -43,7 +44,8 @@ def refined_held_out(model: Any, left: HeldOut, rest: Array, wrong: Array) -> Pr
     y = (K + Ψ)w + r: the exact GP of the others answers for (K + Ψ)w, their committee for r.
     `rest`: r of all rows (n, p); `wrong`: errors of that GP at those held out (n, p).
     """
-    others = replace(left.others, rows=replace(left.rows, y=rest))  # type: ignore[type-var]
+    assert isinstance(left.others, InMemory)
+    others = replace(left.others, rows=replace(left.rows, y=rest))
     own = answers_held_out(model, replace(left, rows=others.rows, others=others))
     return Prediction((left.rows.y - rest - wrong)[left.held] + own.mean, own.variance)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel, Sum
 from ..kernels.trend import has_trend
 from ..learning.dof import degrees_of_freedom

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..kernels import Kernel
 from ..learning.anchors import Selection
 from ..learning.effort import Effort
 from ..learning.group_anchors import choose_anchors
@@ -21,7 +20,6 @@ from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
 from .job import Job
 from .plan import LEARNING_AT_MOST, Plan
-from .settings import Settings
 
 Array = np.ndarray
 
@@ -32,8 +30,8 @@ class Draft:
 
     rows: Rows  # all, or a sample that stands for all; targets as the likelihood sees them
     units: Units
-    kernel: Kernel | None
-    noise: float | None = None
+    kernel: Any  # None until it is known
+    noise: Any = None  # of y scaled, likewise
     likelihoods: tuple[Observation, ...] = ()  # one per problem, where they are not Gaussian
     learnt_at: int = 0  # rows that hyperparameters were learnt from
     kept: Any = None  # where the rows are, cut into chunks: a `Kept`
@@ -108,7 +106,7 @@ def scaled_draft(job: Job) -> Draft:
     return Draft(scaled, Units(scaling), kernel, noise, kept=job.kept(scaled, scaling))
 
 
-def choose_scaling(rows: Rows, settings: Settings) -> Scaling:
+def choose_scaling(rows: Rows, settings: Any) -> Scaling:
     """Scale each output by itself where all noise is learnt, else in the given proportions."""
     scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
     if settings.noise is None:
@@ -160,7 +158,7 @@ def anchors_for(job: Job, rows: Rows, draft: Draft, m: int, *, near: bool) -> Se
     s = job.settings
     if s.anchors is not None:
         return given_anchors(s.anchors)
-    rows, noise = rows.as_weights(draft.noise)  # type: ignore[arg-type]
+    rows, noise = rows.as_weights(draft.noise)
     return choose_anchors(s.selection, draft.kernel, noise, rows, m, job.rng, near=near)
 
 

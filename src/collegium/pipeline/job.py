@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.encoded import columns_of
-from ..interface.progress import Progress
-from ..interface.validation import generator
+from ..interface.checks.rows import generator
+from ..interface.frames.encoded import columns_of
+from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..rows.chunk import Chunk, cut_rows
 from ..rows.ids import ChunkIds, Id, Owners

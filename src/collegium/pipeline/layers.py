@@ -75,7 +75,7 @@ class Fast:
 @record("pipeline.answering/1")
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """What is prepared for answers."""
+    """Cells and ways that are prepared for answers."""
 
     cells: Cells | None = None  # None: queries are answered from their own nearest rows
     fast: Fast | None = None  # how to answer within `answer_time`
@@ -84,7 +84,7 @@ class Answering:
 @record("pipeline.stream/1")
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """What a model remembers so that it can follow a stream."""
+    """Memory of a model that follows a stream."""
 
     learnt_at: int = 0  # rows seen when hyperparameters were last learnt
     errors_at: int = 0  # rows kept when their scale was last looked for

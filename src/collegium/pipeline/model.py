@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.arrived import FEW
 from ..answers.cells.predictor import CellPredictor
 from ..answers.conjugate_gradients import Refined
 from ..answers.predictors import ExactPredictor, LocalPredictor, Predictor
@@ -22,8 +23,7 @@ from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
-from ..interface.stream import Waiting
-from ..interface.watching import FEW
+from ..interface.streams.waiting import Waiting
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.units import Units
 from ..messages.committee import Committee
@@ -46,7 +46,7 @@ LAST, WATCHED_NEAR = 500, 20
 SOME_ROWS, NEAR_FOR_MEANS = 2_000, 100
 
 
-class Layered(Additive, Model):
+class Layered(Additive, Model):  # type: ignore[override]
     """A model of a committee, whatever its likelihood: what all layers share."""
 
     sizes: Sizes
@@ -105,14 +105,15 @@ class Layered(Additive, Model):
     def _way_words(self) -> str:
         return ""
 
-    def answers(self, X: Array, *asked: Any) -> Any:
+    def answers_at(self, X: Array, *asked: Any) -> Any:
         if self.warping is None:
-            return super().answers(X, *asked)
-        return WarpedAnswers(super().answers(self.warping.places(X), *asked), self.warping)
+            return super().answers_at(X, *asked)
+        return WarpedAnswers(super().answers_at(self.warping.places(X), *asked), self.warping)
 
     def without_rows(self) -> Any:
         """Drop rows that answers do not need: those that a stream learns from again."""
-        return replace(self, stream=replace(self.stream, following=None, checked=None))
+        stream = replace(self.stream, following=None, checked=None)
+        return replace(self, stream=stream)  # type: ignore[type-var]
 
 
 @record("pipeline.model/1")

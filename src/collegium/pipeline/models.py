@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..interface.encoded import columns_of
-from ..interface.stream import grow
-from ..interface.tables import (
+from ..interface.frames.encoded import columns_of
+from ..interface.frames.sources import (
     Blocks,
     encoded_source,
     fits_memory,
     origin_of_rows,
     refuse_beyond_memory,
 )
-from ..interface.watching import StreamCheck
+from ..interface.streams.waiting import grow
+from ..interface.streams.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.ids import Id
 from ..rows.rows import Rows
@@ -74,14 +74,14 @@ def model_of_source(estimator: Any, system: Any, settings: Settings, source: Sou
     say, source = estimator._say(), encoded_source(estimator, source)
     settings = settings.for_columns(columns_of(estimator))
     read = Blocks(source, say)
-    blocks, origin = system.blocks(estimator, read)
+    system, blocks, origin = system.blocks(estimator, read)
     store, warping = fill(settings, blocks, n, origin, say)
     model = model_of_store(estimator, system, settings, store, warping, say)
     read.find_skipped()
     return model
 
 
-def relearnt(estimator: Any, system: Any, settings: Settings) -> Any:
+def fitted_again(estimator: Any, system: Any, settings: Settings) -> Any:
     """Fit the rows that a model kept once more."""
     model = estimator.model_
     system = system.again(model)

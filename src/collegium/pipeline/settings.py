@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..averaging.averaged import points_for
-from ..interface.arguments import (
+from ..interface.checks.arguments import (
     LEARN,
     check_square,
     check_verbose,
@@ -24,8 +24,8 @@ from ..interface.arguments import (
     tolerance,
     whole_number,
 )
-from ..interface.encoded import Columns
-from ..interface.limits import bytes_allowed, seconds_allowed
+from ..interface.checks.limits import bytes_allowed, seconds_allowed
+from ..interface.frames.encoded import Columns
 from ..interface.options import CG, Select, Transductive
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from ..errors.checked import Checked
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel
 from ..likelihoods.base import Observation
 from ..likelihoods.gaussian import Gaussian
@@ -22,7 +22,6 @@ from ..numerics.records import record
 from ..rows.chunk import Chunk, chunk_of, rows_of
 from ..rows.ids import ChunkIds, Id, Owners, Receipt, digest, id_of_parts
 from ..transforms.warping import Warping
-from .kept.kept import Kept
 from .layers import Stream
 
 Array = np.ndarray
@@ -50,7 +49,7 @@ class ChunkBook:
         return ChunkBook(self.ids + other.ids, self.n + other.n, self.weight + other.weight)
 
 
-class Sum(Protocol):
+class MessageSum(Protocol):
     """Messages of chunks about one basis."""
 
     @property
@@ -195,7 +194,7 @@ def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | 
 class Additive:
     """A model that is a sum of messages."""
 
-    sum: Any  # a Sum
+    sum: Any  # a MessageSum
     units: Units
     chunks: ChunkBook
     stream: Stream
@@ -219,7 +218,7 @@ class Additive:
         return self.sum.log_evidence()
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> Any:
         """The rows that answers are made of."""
         raise TypeError("abstract model")
 
@@ -311,7 +310,7 @@ class Additive:
         weight = sum(map(kept.weight, gone))
         own, stored = kept.without(gone, self.sum, engine)
         left = self._less(ids, gone, weight, own)
-        return left if self.stored is None else replace(left, stored=stored)
+        return left if self.stored is None else replace(left, stored=stored)  # type: ignore[type-var]
 
     def without_chunks(self, id: Id, chunks: Sequence[Chunk], engine: Any) -> Self:
         """Remove a chunk whose rows were not kept, but are known to be these."""
@@ -320,7 +319,8 @@ class Additive:
         sum_left = self.sum.less(self.chunks.ids.receipt(id), id, chunks, engine)
         weight = sum(float(chunk.w.sum()) for chunk in chunks)
         left = self._less([id], chunks, weight, sum_left)
-        return replace(left, stream=left.stream.without_chunks(chunks))
+        stream = left.stream.without_chunks(chunks)
+        return replace(left, stream=stream)  # type: ignore[type-var]
 
     def _less(self, ids: Collection[Id], gone: Sequence[Any], weight: float, left: Any) -> Self:
         stream = self.stream

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.arguments import NOISES
-from ..interface.limits import answer_time_allowed
-from ..interface.tables import Blocks, origin_of
-from ..interface.validation import check_exposure, check_noise_variance, check_rows, check_weights
+from ..interface.checks.arguments import NOISES
+from ..interface.checks.limits import answer_time_allowed
+from ..interface.checks.rows import check_exposure, check_noise_variance, check_rows, check_weights
+from ..interface.frames.sources import Blocks, origin_of
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
 from ..likelihoods.gaussian import Gaussian
@@ -45,7 +45,7 @@ GAUSSIAN = "gaussian"
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactFit:
     """Gaussian noise: messages add up once, and that is exact."""
 
     multi_output: bool = True
@@ -67,19 +67,20 @@ class Exact:
         rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
         return check_noise_variance(noise_variance, rows), y_ndim
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
-        """Rows of a source for a store, and a hash of where they come from."""
-        return blocks, origin_of(blocks.source)
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[ExactFit, Iterable[Block], str]:
+        """Prepare rows of a source for a store: the system that fits them, the rows, and a hash of
+        where they come from."""
+        return self, blocks, origin_of(blocks.source)
 
     def counting(self, rows: Rows) -> Rows:
         """Take the rows that count."""
         return rows
 
-    def knowing(self, rows: Rows) -> Exact:
+    def knowing(self, rows: Rows) -> ExactFit:
         """Note what a sample of the rows may not tell."""
         return self
 
-    def again(self, model: CommitteeModel) -> Exact:
+    def again(self, model: CommitteeModel) -> ExactFit:
         """Note what a fitted model knows of its rows."""
         return self
 
@@ -99,7 +100,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptFit:
     """A likelihood that is not Gaussian: chunks are approximated in sweeps."""
 
     likelihood: Scalar
@@ -138,19 +139,19 @@ class Swept:
             return rows, 1
         return Rows(rows.X, np.column_stack([rows.y, e]), rows.w), 1
 
-    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Iterable[Block], str]:
+    def blocks(self, estimator: Any, blocks: Blocks) -> tuple[SweptFit, Iterable[Block], str]:
         refuse_outputs(estimator, len(blocks.source.target))
         origin = origin_of(blocks.source)
         origin = origin and fingerprint(origin, self.likelihood.takes_exposure)
-        return Counted(blocks, self.likelihood), origin
+        return self, Counted(blocks, self.likelihood), origin
 
     def counting(self, rows: Rows) -> Rows:
         return rows
 
-    def knowing(self, rows: Rows) -> Swept:
+    def knowing(self, rows: Rows) -> SweptFit:
         return replace(self, uneven=exposed(rows.y))
 
-    def again(self, model: SweptModel) -> Swept:
+    def again(self, model: SweptModel) -> SweptFit:
         return replace(self, uneven=model.units.exposed) if model.stored is not None else self
 
     def rows_of(self, model: SweptModel) -> Rows:
@@ -161,13 +162,13 @@ class Swept:
         return fit_regression(job, self.likelihood, self.sweeping, uneven=uneven)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return swept_adding.add_rows(model, job, check)
+        return swept_adding.add_swept_rows(model, job, check)
 
     def matches(self, model: Any) -> bool:
         return isinstance(model, SweptModel) and self.likelihood == model.sum.asked
 
 
-def system_for(estimator: Any) -> Exact | Swept:
+def system_for(estimator: Any) -> ExactFit | SweptFit:
     """Choose the system by the likelihood that a regressor was asked for."""
     asked, sweeping = estimator.likelihood, sweeps_asked(estimator.sweeps)
     if isinstance(asked, str) and asked == GAUSSIAN:
@@ -176,12 +177,12 @@ def system_for(estimator: Any) -> Exact | Swept:
                 "sweeps means nothing with likelihood='gaussian', where messages do not move: "
                 "leave it out"
             )
-        return Exact()
+        return ExactFit()
     if isinstance(asked, str) and asked in LIKELIHOODS:
-        return Swept(LIKELIHOODS[asked](), sweeping)
+        return SweptFit(LIKELIHOODS[asked](), sweeping)
     if isinstance(asked, Scalar) and asked.support:
         check_methods(asked)
-        return Swept(asked, sweeping)
+        return SweptFit(asked, sweeping)
     if isinstance(asked, type) and issubclass(asked, Observation):
         raise ValueError(f"likelihood={asked!r} is a class: give an instance, {asked.__name__}()")
     raise ValueError(

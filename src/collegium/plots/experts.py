@@ -4,8 +4,8 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
+from ..interface.checks.fitted import check_is_fitted
 from .axes import DOTS, LINE, TRUTH, new_axes, one_column, two_axes
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..interface.answers import OBSERVATION
-from ..interface.watching import Arrived
+from ..answers.answers import OBSERVATION
+from ..answers.arrived import Arrived
 from ..numerics.linalg import LOG_2PI
 from .committee import Answer
 from .stream import RVCStream

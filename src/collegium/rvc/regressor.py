@@ -7,19 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..interface.estimator import all_or_nothing, fitted
-from ..interface.regressor import Regressor
-from ..interface.stream import arriving_rows, lengthened
-from ..interface.tables import reads_sources
-from ..interface.validation import (
+from ..answers.arrived import Arrived
+from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.rows import (
     check_queries,
     check_rows,
     check_weights,
     generator,
 )
-from ..interface.watching import Arrived, Progressive
+from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
+from ..interface.regressor import Regressor
+from ..interface.streams.waiting import arriving_rows, lengthened
+from ..interface.streams.watching import Progressive
 from ..numerics.compiling import announce_compiling
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..interface.arguments import check_verbose, is_auto, number, whole_number
+from ..interface.checks.arguments import check_verbose, is_auto, number, whole_number
 from ..interface.model import Model
-from ..interface.progress import Progress
-from ..interface.stream import Waiting
+from ..interface.streams.waiting import Waiting
+from ..interface.words.progress import Progress
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.units import Units

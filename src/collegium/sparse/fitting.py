@@ -31,7 +31,7 @@ from ..pipeline.fitting import (
 from ..pipeline.job import Job
 from ..pipeline.kept.memory import InMemory
 from ..pipeline.layers import Stream
-from ..pipeline.stream.errors import checked_first, with_checked_errors
+from ..pipeline.stream.errors import checked_first, with_stream_errors
 from ..pipeline.sums import Additive, ChunkBook, GaussianSum
 from ..rows.chunk import cut_rows
 from ..rows.metric import Metric
@@ -45,7 +45,7 @@ LEARN_ROWS, LEARN_ANCHORS, MOST_ANCHORS = 8000, 300, 500
 
 @record("sparse.model/2")
 @dataclass(frozen=True, eq=False)
-class SparseModel(Additive, Model):
+class SparseModel(Additive, Model):  # type: ignore[override]
     """Messages of a method's experts about its anchors."""
 
     sum: GaussianSum
@@ -120,7 +120,7 @@ class SparseModel(Additive, Model):
             chunks=self.chunks.plus(ids, chunks, float(rows.w.sum())),
             stream=replace(self.stream, checked=checked),
         )
-        return with_checked_errors(model, job)
+        return with_stream_errors(model, job)
 
 
 @dataclass(frozen=True)

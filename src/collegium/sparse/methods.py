@@ -1,4 +1,4 @@
-"""The sparse methods by name: who speaks for a chunk, and who answers."""
+"""The sparse methods by name: expert and predictor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Method:
-    """Who speaks for a chunk, who answers, and whether that needs the rows."""
+    """Expert, predictor, and whether rows are kept."""
 
     expert: type[Expert]
     answer: Callable[[Committee], Any]

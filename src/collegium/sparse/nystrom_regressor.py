@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..interface.arguments import check_square, yes_or_no
+from ..interface.checks.arguments import check_square, yes_or_no
+from ..interface.checks.rows import check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.regressor import Regressor
-from ..interface.validation import check_rows, generator
 from ..numerics.threads import single_threaded
 from ..pipeline.fitting import fit_model
 from ..pipeline.job import Job

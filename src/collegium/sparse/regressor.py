@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..interface.arguments import NOISES, check_chunk_id, one_of, yes_or_no
+from ..interface.checks.arguments import NOISES, check_chunk_id, one_of, yes_or_no
+from ..interface.checks.rows import check_known, check_noise_variance, check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
+from ..interface.frames.sources import reads_sources
 from ..interface.options import Transductive
 from ..interface.regressor import Regressor
-from ..interface.tables import reads_sources
-from ..interface.validation import check_known, check_noise_variance, check_outputs, check_rows
 from ..numerics.threads import single_threaded
 from ..pipeline.fitting import fit_model
 from ..pipeline.job import fit_job, stream_job

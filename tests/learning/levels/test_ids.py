@@ -87,6 +87,7 @@ def test_a_committee_takes_ids_for_names():
     assert errors[0] < 0.9 * errors[1]
 
 
+@pytest.mark.slow
 def test_few_rows_are_averaged_with_names():
     X, y = rows(360, 20, seed=4)
     model = CommitteeRegressor(random_state=0).fit(X[:300], y[:300])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from collegium.kernels import Group, Matern12, Matern32, Sphere
-from collegium.pipeline.kept.disk import OnDisk
+from collegium.pipeline.kept.disk import OnDisk, ScaledTargets
 from collegium.rows.metric import Metric
 from collegium.rows.scaling import Scaling
 from collegium.rows.store.distance import Distance
@@ -82,7 +82,7 @@ def test_the_metric_of_a_kernel_is_searched_exactly(tmp_path, levels):
     metric = Metric.of(kernel, X)
     assert {one.columns for one in metric.embeddings} == {(1,), (3,)}
     store = built(tmp_path / "s.rows", X)
-    found = OnDisk(store, Scaling.none(), None, metric).nearest(queries(X), 25)
+    found = OnDisk(store, ScaledTargets(Scaling.none()), metric).nearest(queries(X), 25)
     distance = Distance.of(metric)
     ids = np.arange(len(X))
     for z, own in zip(queries(X), store.ids(found), strict=True):
@@ -146,7 +146,7 @@ def test_a_kernel_on_a_sphere_is_searched_on_the_sphere(tmp_path):
     metric = Metric.of(kernel, X)
     store = built(tmp_path / "s.rows", X)
     Z = np.array([[179.9, 10.0], [-179.9, -10.0], [5.0, 89.9]])
-    found = OnDisk(store, Scaling.none(), None, metric).nearest(Z, 20)
+    found = OnDisk(store, ScaledTargets(Scaling.none()), metric).nearest(Z, 20)
     for z, own in zip(Z, store.ids(found), strict=True):
         far = ((on_globe(X) - on_globe(z[None])) ** 2).sum(axis=1)
         assert set(own) == set(np.argsort(far)[:20])

@@ -11,7 +11,7 @@ from ...learning.dof import exact_dof, kernel_rank, sampled_dof
 from ...learning.tuning import TUNING
 from ...numerics.threads import single_threaded
 from ...rows.rows import Rows
-from ..validation import generator
+from ..checks.rows import generator
 
 
 def select_anchors(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...modelfile.files import read_model
-from ..arguments import yes_or_no
+from ..checks.arguments import yes_or_no
 
 
 def load(

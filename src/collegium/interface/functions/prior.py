@@ -5,8 +5,8 @@ from sklearn.utils import check_array
 
 from ...kernels import Filtered, as_kernel
 from ...numerics.threads import single_threaded
-from ..arguments import check_draws, check_square
-from ..validation import generator
+from ..checks.arguments import check_draws, check_square
+from ..checks.rows import generator
 
 
 def sample_prior(kernel, X, n_samples=5, random_state=0, mean=None):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...kernels import Leaf
 from ...numerics.records import estimator_of
-from ..encoded import KnownColumns
+from ..frames.encoded import KnownColumns
 
 
 def warm_up(*models: Any) -> None:

@@ -109,7 +109,7 @@ class ScaledTargets:
         return self.scaling.forward(y if self.warping is None else self.warping.forward(y))
 
 
-def seen(loaded: tuple[Array, Array, Array], sees: Any) -> Rows:
+def rows_seen(loaded: tuple[Array, Array, Array], sees: Any) -> Rows:
     """Make rows of what a store has, targets as a model sees them."""
     X, y, w = (np.asarray(part, np.float64) for part in loaded)
     return Rows(X, sees(y), w)
@@ -131,7 +131,7 @@ class SeenCell:
         return self.own.n
 
     def load(self) -> tuple[Array, Array, Array]:
-        return seen(self.own.load(), self.sees).fields()
+        return rows_seen(self.own.load(), self.sees).fields()
 
     def numbers(self) -> Array:
         """List the numbers of its rows."""
@@ -169,7 +169,7 @@ class OnDisk:
         return self.store.cell_rows
 
     def take(self, positions: Array) -> Rows:
-        return seen(self.store.take(positions), self.sees)
+        return rows_seen(self.store.take(positions), self.sees)
 
     def nearest(self, Xs: Array, k: int) -> Array:
         most = CELLS if Xs.shape[1] > MANY else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...interface.progress import Progress
+from ...interface.words.progress import Progress
 from ...numerics.fingerprint import fingerprint
 from ...rows.rows import Rows
 from ...rows.scaling import merged

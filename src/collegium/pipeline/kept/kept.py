@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class Kept(Protocol):
     """Rows by their positions, as a model sees them: targets transformed and scaled."""
 
     #: Whether committees keep these rows themselves.
-    in_memory: bool
+    in_memory: ClassVar[bool]
 
     @property
     def cell_rows(self) -> int:

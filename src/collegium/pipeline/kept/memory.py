@@ -73,9 +73,7 @@ class InMemory:
     def weight(self, chunk: Any) -> float:
         return float(chunk.load()[2].sum())
 
-    def held_out(
-        self, number: int, rng: np.random.Generator
-    ) -> tuple[Rows, Array, InMemory] | None:
+    def held_out(self, number: int, rng: np.random.Generator) -> tuple[Rows, Array, InMemory]:
         """Draw `number` of the chunks' rows at random, not above a tenth of them."""
         each = np.sort(np.concatenate(self.groups))
         held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))

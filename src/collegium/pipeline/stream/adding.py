@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...interface.watching import StreamCheck
+from ...interface.streams.watching import StreamCheck
 from ...learning.hyperparameters import learn
 from ...learning.optimise import Learnt
 from ...messages.basis import Anchors
@@ -20,8 +20,8 @@ from .errors import (
     checked_again,
     checked_first,
     kept_first,
-    with_checked_errors,
     with_kept_errors,
+    with_stream_errors,
 )
 from .following import Following
 
@@ -54,7 +54,7 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         stored=stored,
     )
     model = model if following is None else followed(model, job, check)
-    return with_kept_errors(model, job) if keep else with_checked_errors(model, job)
+    return with_kept_errors(model, job) if keep else with_stream_errors(model, job)
 
 
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:

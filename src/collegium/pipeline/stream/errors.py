@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...answers.arrived import CHECKED
 from ...answers.predictors import LocalPredictor
 from ...errors.checked import Checked
 from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
-from ...interface.watching import CHECKED
 from ...rows.metric import Metric
 from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
@@ -68,7 +68,7 @@ def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
     """Relearn errors at some of the rows kept, once they are four times as many as before."""
     if not job.settings.scale_wanted:
         return model
-    model = without_failed_errors(model, job)
+    model = without_lost_errors(model, job)
     n = sum(model.committee.sizes)
     if not n or n < 4 * model.stream.errors_at:
         return model
@@ -90,11 +90,11 @@ def checked_again(model: Stream, job: Job) -> Stream:
     return _kept(model, model.errors, before.answered(found, model.sum.noise))
 
 
-def with_checked_errors(model: Stream, job: Job) -> Stream:
+def with_stream_errors(model: Stream, job: Job) -> Stream:
     """Relearn errors at the rows checked, where it is time for that."""
     if model.stream.checked is None or not job.settings.scale_wanted:
         return model
-    model = without_failed_errors(model, job)
+    model = without_lost_errors(model, job)
     own = model.stream.checked
     if not own.due:
         return model
@@ -102,7 +102,7 @@ def with_checked_errors(model: Stream, job: Job) -> Stream:
     return _kept(model, errors, own.learnt())
 
 
-def without_failed_errors(model: Stream, job: Job) -> Stream:
+def without_lost_errors(model: Stream, job: Job) -> Stream:
     """Drop a scale by which rows checked since have lost."""
     own = model.stream.checked
     if own is None or model.errors is None or not own.failed:

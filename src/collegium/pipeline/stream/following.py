@@ -46,7 +46,7 @@ LEAST = 1e-6
 @record("committee.following/1")
 @dataclass(frozen=True, eq=False)
 class Following:
-    """What a stream keeps so that its anchors can follow it."""
+    """A sample and thresholds by which anchors follow a stream."""
 
     least: float  # var[f | anchors] from which on a row is badly seen
     budget: int  # anchors, at most

@@ -23,7 +23,7 @@ from .system import OPEN
 Array = np.ndarray
 
 
-def add_rows(model: SweptModel, job: Job, check: Any = None) -> SweptModel:
+def add_swept_rows(model: SweptModel, job: Job, check: Any = None) -> SweptModel:
     """Add more rows, in chunks that are approximated once."""
     sees, own = model.sum.sees, model.stream.following
     if own is not None and sees.classes:

@@ -44,7 +44,7 @@ class SweptTerm:
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class SweptSums:
     """Sums of messages, the largest change, and whether all modes were found, one per committee."""
 
     totals: tuple[Totals, ...]
@@ -52,26 +52,26 @@ class Swept:
     found: tuple[bool, ...]
 
     @classmethod
-    def none(cls, committees: Sequence[LaplaceCommittee]) -> Swept:
+    def none(cls, committees: Sequence[LaplaceCommittee]) -> SweptSums:
         return cls.of_sizes([(one.basis.m, one.likelihood.latents) for one in committees])
 
     @classmethod
-    def of_sizes(cls, sizes: Sequence[tuple[int, int]]) -> Swept:
+    def of_sizes(cls, sizes: Sequence[tuple[int, int]]) -> SweptSums:
         """Start with no messages, for committees of so many anchors and latent functions."""
         totals = tuple(Totals.zero(m, K) for m, K in sizes)
         return cls(totals, (0.0,) * len(totals), (True,) * len(totals))
 
-    def plus(self, terms: Iterable[SweptTerm]) -> Swept:
+    def plus(self, terms: Iterable[SweptTerm]) -> SweptSums:
         totals, changes, found = list(self.totals), list(self.changes), list(self.found)
         for term in terms:
             for k, message in enumerate(term.messages):
                 totals[k] = totals[k].plus([message])
                 changes[k] = max(changes[k], term.changes[k])
                 found[k] = found[k] and term.found[k]
-        return Swept(tuple(totals), tuple(changes), tuple(found))
+        return SweptSums(tuple(totals), tuple(changes), tuple(found))
 
-    def __add__(self, other: Swept) -> Swept:
-        return Swept(
+    def __add__(self, other: SweptSums) -> SweptSums:
+        return SweptSums(
             tuple(a + b for a, b in zip(self.totals, other.totals)),
             tuple(map(max, self.changes, other.changes)),
             tuple(a and b for a, b in zip(self.found, other.found)),
@@ -263,11 +263,11 @@ class StoredSweeps:
             return SiteReader((0,), (own.path,), ((own.n, own.latents),))
         return SiteReader.of(self.stored.parts, k) if self.stored.parts else None
 
-    def _at_once(self, work: Approximate) -> Swept:
+    def _at_once(self, work: Approximate) -> SweptSums:
         return summed(self.engine, work, self.cells)
 
-    def _in_sequence(self, work: Approximate) -> Swept:
-        totals, swept = [one.past for one in work.committees], Swept.none(work.committees)
+    def _in_sequence(self, work: Approximate) -> SweptSums:
+        totals, swept = [one.past for one in work.committees], SweptSums.none(work.committees)
         with single_threaded():
             for cell in self.cells:
                 term, totals = work.in_turn(cell, totals)
@@ -275,9 +275,9 @@ class StoredSweeps:
         return swept
 
 
-def summed(engine: Any, work: Approximate | Said, cells: Sequence[Any]) -> Swept:
+def summed(engine: Any, work: Approximate | Said, cells: Sequence[Any]) -> SweptSums:
     sizes = [(one.basis.m, one.likelihood.latents) for one in work.committees]
-    blank = partial(Swept.of_sizes, sizes)
+    blank = partial(SweptSums.of_sizes, sizes)
     return added(engine, work, cells, blank(), blank)
 
 

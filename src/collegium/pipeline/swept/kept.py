@@ -141,7 +141,7 @@ class SitesOnDisk:
         own, values = self.stored, []
         own.open()  # refuses rows that were sorted again
         for one in grown:
-            known = {state.id: state.sites for state in one.states}
+            known: dict[Any, Any] = {state.id: state.sites for state in one.states}
             values.append(np.concatenate([values_of(known[chunk.id]) for chunk in chunks]))
         stored = with_part(replace(own, rows=own.rows.after(chunks)), values)
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...answers.predictors import GlobalPredictor
-from ...interface.stream import Waiting
+from ...interface.streams.waiting import Waiting
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
 from ...likelihoods.units import Units

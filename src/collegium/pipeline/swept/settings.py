@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...interface.arguments import (
+from ...interface.checks.arguments import (
     is_auto,
     noise_word,
     number,

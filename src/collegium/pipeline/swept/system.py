@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interface.stream import Waiting
+from ...interface.streams.waiting import Waiting
 from ...kernels import Kernel
 from ...laplace.calibration import best_scale, covering_noise
 from ...laplace.committee import LaplaceCommittee, settle_together
@@ -99,7 +99,7 @@ class SweptSystem:
         if not self.learnable:
             first = first_kernel(self._rows(job).X, s.levels)
             return replace(draft, kernel=draft.kernel or self._whole(job, first))
-        if earlier is not None and not due(earlier, job.n, s):
+        if earlier is not None and not relearning_is_due(earlier, job.n, s):
             return replace(
                 draft, kernel=earlier.kernel, likelihoods=earlier.likelihoods,
                 learnt_at=earlier.stream.learnt_at,
@@ -286,7 +286,7 @@ def fit_regression(
 ) -> SweptModel:
     """Fit a regressor; `uneven`: whether any row has another exposure than one, if it is known."""
     rows, s, earlier = job.rows, job.settings, job.earlier
-    again = earlier is not None and not due(earlier, job.n, s)
+    again = earlier is not None and not relearning_is_due(earlier, job.n, s)
     units = earlier.units if again else likelihood.units(rows.y, rows.w)
     units = replace(units, exposed=exposed(rows.y) if uneven is None else uneven)
     y = units.forward(rows.y)
@@ -344,6 +344,6 @@ def variance_of_rounding(y: Array) -> float:
         return float(min(steps.min(initial=np.inf) ** 2 / 12.0, 0.25 * y.var()))
 
 
-def due(earlier: Any, n: int, settings: Settings) -> bool:
+def relearning_is_due(earlier: Any, n: int, settings: Settings) -> bool:
     """Whether a stream that has come to n rows relearns."""
     return n >= min(2 * earlier.stream.learnt_at, settings.enough())

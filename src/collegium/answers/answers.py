@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,7 +14,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.units import Units
 from ..numerics import linalg
 from ..rows.rows import Prediction
-from .watching import COVERAGE, Arrived
+from .arrived import COVERAGE, Arrived
 
 Array = np.ndarray
 #: Of a new observation, or of the function behind it.
@@ -22,21 +22,8 @@ LEVELS = ("observation", "function")
 OBSERVATION = LEVELS[0]
 
 
-class Predictor(Protocol):
-    """Moments of f at queries X (n, d), for targets as the likelihood sees them."""
-
-    def mean(self, X: Array, engine: Any) -> Array:
-        """E[f]  (n, p)."""
-
-    def predict(self, X: Array, engine: Any) -> Prediction:
-        """E[f]  (n, p) and var[f]  (n,) or (n, p)."""
-
-    def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
-        """The same and cov[f]  (n, n) or (n, n, p)."""
-
-
 class Made:
-    """Holds what is made of a fitted model when first asked for, and is never stored."""
+    """Caches objects derived from a fitted model; never saved."""
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -48,7 +35,7 @@ class Made:
         return self.value
 
     def named(self, name: str, make: Callable[[], Any]) -> Any:
-        """What else is made of the model."""
+        """Make an object when it is first asked for."""
         if name not in self.others:
             self.others[name] = make()
         return self.others[name]
@@ -56,13 +43,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What is known of y at queries: f ~ N(mean + shift, variance), y | f by the likelihood.
+    """y at queries: f ~ N(mean + shift, variance), y | f by the likelihood.
 
     Moments are (n, p) in the units of y; covariances (n, n, p), draws (n, p, n_samples).
     """
 
     X: Array  # (n, d)
-    predictor: Any  # a Predictor; one that knows further levels has `at(level)`
+    predictor: Any  # has mean, predict and joint; one that knows further levels has `at(level)`
     likelihoods: tuple[Scalar, ...]  # one an output
     units: Units
     engine: Any = None
@@ -116,7 +103,7 @@ class Answers:
         return self._distributions(self._found(OBSERVATION), y)
 
     def arrived(self, y: Array, known: Array | None = None) -> Arrived:
-        """What observations y (n, c), in the units of the user, say of these answers; `known`:
+        """Compare observations y (n, c), in the units of the user, with these answers; `known`:
         noise variances that they have beside that of the likelihood  (n,)."""
         tail = 0.5 - 0.5 * COVERAGE
         wide = found = self._found(OBSERVATION)
@@ -136,7 +123,7 @@ class Answers:
         )  # fmt: skip
 
     def _log_densities(self, found: Prediction, y: Array) -> Array:
-        """Of what the likelihoods see of y  (n, p)."""
+        """Log densities of y as the likelihoods see it  (n, p)."""
         each = []
         for j, own in enumerate(self.likelihoods):
             (m, v), seen = self._output(found, j), self._seen(y, j)
@@ -173,11 +160,11 @@ class Answers:
         name = "" if source is self.predictor else level
         return self.made.named(name, lambda: source.predict(self.X, self.engine))
 
-    def _source(self, level: str) -> Predictor:
+    def _source(self, level: str) -> Any:
         return self.predictor if level in LEVELS else self.predictor.at(level)
 
     def _through(self, found: Prediction, level: str) -> tuple[Array, Array]:
-        """Means and variances of y, or of E[y | f], before they get their units  (n, p)."""
+        """Means and variances of y, or of E[y | f], in standardised units  (n, p)."""
         each = []
         for j, own in enumerate(self.likelihoods):
             tell = own.predict if level == OBSERVATION else own.function
@@ -228,5 +215,5 @@ class Answers:
 
 
 def _of_output(values: Array, j: int, ndim: int = 2) -> Array:
-    """Those of output j, where outputs have their own."""
+    """Take the values of output j, where outputs have their own."""
     return values if values.ndim == ndim else values[..., j]

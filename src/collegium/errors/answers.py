@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.answers import OBSERVATION, Answers, _of_output
 from ..engines.local import here
-from ..errors.density import Margins
-from ..errors.features import ScaleInputs
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .answers import OBSERVATION, Answers, _of_output
+from .density import Margins
+from .features import ScaleInputs
 
 Array = np.ndarray
 #: Queries whose nearest rows are looked for at a time.
@@ -96,5 +96,5 @@ class ScaledAnswers(Answers):
         return self.predictor.scale.predictive(self._inputs(found))
 
     def _noises(self) -> Array:
-        """Of each output  (p,)."""
+        """Noise variance of each output  (p,)."""
         return np.broadcast_to(self.predictor.noise, len(self.likelihoods))

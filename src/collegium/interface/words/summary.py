@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel, Leaf, Sum
-from ..kernels.columns import On, Wrapped
-from ..kernels.composite import Composite
-from ..kernels.wrapped.scored import Scored
-from ..rows.metric import column_scales
-from ..tables.reading import DATE, LEVELS
+from ...kernels import Kernel, Leaf, Sum
+from ...kernels.columns import On, Wrapped
+from ...kernels.composite import Composite
+from ...kernels.wrapped.scored import Scored
+from ...rows.metric import column_scales
+from ...tables.reading import DATE, LEVELS
 
 Array = np.ndarray
 #: Columns that are named one by one; levels, lengths and effects of further ones are counted.
@@ -62,7 +62,7 @@ def summary_of(estimator: Any) -> str:
 
 
 def column_names(estimator: Any) -> list[str]:
-    """Of the columns that a model sees; x0, x1 … where X came without names."""
+    """Name the columns that a model sees; x0, x1 … where X came without names."""
     given = getattr(estimator, "feature_names_in_", None)
     own = [f"x{j}" for j in range(estimator.n_features_in_)] if given is None else list(given)
     encoding = getattr(estimator, "encoding_", None)
@@ -143,7 +143,7 @@ def function_lines(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def term_words(kernel: Kernel, names: list[str], spread: Array) -> str:
-    """What a term of a kernel says, columns by name, those of short length scales first."""
+    """Describe a term of a kernel, columns by name, those of short length scales first."""
     if isinstance(kernel, On):
         at = list(kernel.positions or ())
         return term_words(kernel.kernel, [names[k] for k in at], spread[at])

@@ -10,16 +10,16 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..numerics import memory
-from ..numerics.fingerprint import fingerprint
-from ..rows.rows import Rows
-from ..rows.store.records import Block
-from ..sources.opening import open as open_source
-from ..sources.source import Source, check_numbers
-from ..tables.encoding import Encoding
+from ...numerics import memory
+from ...numerics.fingerprint import fingerprint
+from ...rows.rows import Rows
+from ...rows.store.records import Block
+from ...sources.opening import open as open_source
+from ...sources.source import Source, check_numbers
+from ...tables.encoding import Encoding
+from ..checks.limits import bytes_allowed
+from ..checks.rows import LARGEST_WEIGHT, check_range, refuse_noise_variance
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
-from .limits import bytes_allowed
-from .validation import LARGEST_WEIGHT, check_range, refuse_noise_variance
 
 Array = np.ndarray
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..sources.opening import open as open_source
-from ..sources.reference import Reference
-from ..sources.source import Source, check_columns, check_numbers
-from ..sources.writing import check_writable, columns_to
-from ..tables.encoding import Encoding
+from ...sources.opening import open as open_source
+from ...sources.reference import Reference
+from ...sources.source import Source, check_columns, check_numbers
+from ...sources.writing import check_writable, columns_to
+from ...tables.encoding import Encoding
 
 Array = np.ndarray
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..numerics.records import record
-from ..numerics.threads import single_threaded
-from ..rows.rows import Rows
-from ..rows.scaling import merged
-from .validation import check_outputs, check_rows
+from ...numerics.records import record
+from ...numerics.threads import single_threaded
+from ...rows.rows import Rows
+from ...rows.scaling import merged
+from ..checks.rows import check_outputs, check_rows
 
 
 @record("stream.waiting/1")

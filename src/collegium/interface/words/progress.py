@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from ..engines import Serial
+from ...engines import Serial
 
 LOGGER = logging.getLogger("collegium")
 #: Seconds between two pictures of the same bar; shorter work shows none.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..averaging.mixture import Mixture
-from .answers import OBSERVATION, Answers
-from .watching import COVERAGE, Arrived
+from ..answers.answers import OBSERVATION, Answers
+from ..answers.arrived import COVERAGE, Arrived
+from .mixture import Mixture
 
 Array = np.ndarray
 

@@ -16,11 +16,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..kernels import Kernel
-from ..sources.frames import library_of
-from ..tables.arrow import is_arrow
-from ..tables.encoding import Encoding
-from ..tables.reading import LEVELS
+from ...kernels import Kernel
+from ...sources.frames import library_of
+from ...tables.arrow import is_arrow
+from ...tables.encoding import Encoding
+from ...tables.reading import LEVELS
 
 Array = np.ndarray
 
@@ -31,7 +31,7 @@ class KnownColumns(np.ndarray):
 
 @dataclass(frozen=True)
 class Columns:
-    """What is known of the columns of numbers that a model sees."""
+    """Names and levels of the columns of numbers that a model sees."""
 
     names: tuple[str, ...] | None = None  # None: X came without
     levels: Mapping[int, str] = field(default_factory=dict)  # positions of codes, and their names
@@ -48,7 +48,7 @@ class Columns:
 
 
 def columns_of(estimator: Any) -> Columns:
-    """Of the rows that an estimator is fitted to."""
+    """Describe the columns of the rows that an estimator is fitted to."""
     encoding = getattr(estimator, "encoding_", None)
     if encoding is None or encoding.plain:
         names = getattr(estimator, "feature_names_in_", None)

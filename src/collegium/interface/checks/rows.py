@@ -10,13 +10,13 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from ..likelihoods.base import Scalar
-from ..rows.rows import Rows
-from ..rows.scaling import LARGEST, Scaling
-from ..sources.frames import library_of
-from ..sources.source import Source
-from .answers_file import queries
-from .encoded import KnownColumns, validated
+from ...likelihoods.base import Scalar
+from ...rows.rows import Rows
+from ...rows.scaling import LARGEST, Scaling
+from ...sources.frames import library_of
+from ...sources.source import Source
+from ..frames.encoded import KnownColumns, validated
+from ..frames.writing import queries
 
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
@@ -113,7 +113,7 @@ def generator(random_state) -> np.random.Generator:
 
 
 def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) -> Array:
-    """One a row, or of all rows; ones by default, with a warning where others were `used`  (n,)."""
+    """One per row, or of all rows; ones by default, with a warning where others were used  (n,)."""
     if exposure is None:
         if used:
             warnings.warn(
@@ -133,14 +133,14 @@ def check_exposure(exposure, n: int, likelihood: Scalar, *, used: bool = False) 
     if e.ndim == 0:
         e = np.full(n, float(e))
     if e.shape != (n,):
-        raise ValueError(f"exposure has shape {e.shape}: give one number a row, ({n},), or one")
+        raise ValueError(f"exposure has shape {e.shape}: give one number per row, ({n},), or one")
     if not ((e >= 1.0 / LARGEST) & (e <= LARGEST)).all():
         raise ValueError(f"exposure must be positive numbers, at most {LARGEST:.0e}")
     return e
 
 
 def check_noise_variance(noise_variance, rows: Rows) -> Rows:
-    """Rows with their known noise variances: one a row, or one of all; as they are without."""
+    """Rows with their known noise variances: one per row, or one of all; as they are without."""
     if noise_variance is None:
         return rows
     n = rows.w.size
@@ -150,7 +150,7 @@ def check_noise_variance(noise_variance, rows: Rows) -> Rows:
         raise ValueError(f"noise_variance must be numbers: {error}") from error
     v = np.full(n, float(v)) if v.ndim == 0 else v
     if v.shape != (n,):
-        raise ValueError(f"noise_variance has shape {v.shape}: give one a row, ({n},), or one")
+        raise ValueError(f"noise_variance has shape {v.shape}: give one per row, ({n},), or one")
     if not ((v >= 0.0) & (v <= LARGEST_WEIGHT)).all():
         raise ValueError(
             "noise_variance must be finite numbers of at least 0: give the square of each row's "
@@ -170,7 +170,7 @@ def check_known(model, noise_variance) -> bool:
 
 
 def refuse_noise_variance(noise_variance) -> None:
-    """Of rows in a file or frame that is read as a source."""
+    """Refuse noise variances of rows in a file or frame that is read as a source."""
     if noise_variance is not None:
         raise ValueError(
             "noise_variance is for X and y in arrays; a source or store has no such column"
@@ -195,5 +195,18 @@ def check_queries(estimator, X) -> Array:
         return queries(estimator, X)
     if isinstance(X, KnownColumns):
         return X.view(np.ndarray)
+    if _as_fitted(estimator, X):
+        return X
     refuse_collections(X)
     return validated(estimator, X, reset=False, dtype=np.float64, order="C")
+
+
+def _as_fitted(estimator, X) -> bool:
+    """Whether X is an array that the model takes as it is: nothing is left to convert or name."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.float64:
+        return False
+    encoding = getattr(estimator, "encoding_", None)
+    plain = encoding is None or encoding.plain
+    fits = plain and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
+    named = hasattr(estimator, "feature_names_in_")
+    return fits and not named and X.flags.c_contiguous and bool(np.isfinite(X).all())

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.threads import single_threaded
-from ..rows.partition import evenly_spaced
+from ...numerics.threads import single_threaded
+from ...rows.partition import evenly_spaced
 
 Array = np.ndarray
 #: Rows that effects are averaged over where means cost little and where they do not; fewer where

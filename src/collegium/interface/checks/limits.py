@@ -7,8 +7,8 @@ from numbers import Real
 
 import numpy as np
 
-from ..numerics import memory
-from .options import AnswerTime
+from ...numerics import memory
+from ..options import AnswerTime
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Characters of the longest text that is read as a size.

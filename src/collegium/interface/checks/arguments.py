@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engines import engine_for
-from ..kernels import Kernel, as_kernel, split_white
-from ..messages.probe import probe
-from ..numerics import linalg, memory
-from ..rows.ids import ChunkIds, Id
-from ..rows.partition import RULES
+from ...engines import engine_for
+from ...kernels import Kernel, as_kernel, split_white
+from ...messages.probe import probe
+from ...numerics import linalg, memory
+from ...rows.ids import ChunkIds, Id
+from ...rows.partition import RULES
 
 Array = np.ndarray
 #: How the noise may be learnt: varying with x where that is better, never, or always.

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..numerics.threads import single_threaded
-from .arguments import whole_number
-from .encoded import KnownColumns
-from .validation import check_rows
+from ...numerics.threads import single_threaded
+from ..checks.arguments import whole_number
+from ..checks.rows import check_rows
+from ..frames.encoded import KnownColumns
 from .watching import Progressive
 
 #: Rows of a new stream that are learnt from before any is predicted.

@@ -1,0 +1,1 @@
+"""Checks of arguments and rows that users pass."""

@@ -1,0 +1,1 @@
+"""Frames and files as rows, and answers written to files."""

@@ -1,0 +1,1 @@
+"""Streams: rows that wait, arriving rows that are predicted first, progressive scores."""

@@ -1,0 +1,1 @@
+"""A fitted model in words and shares, and progress of long work."""
