@@ -156,7 +156,9 @@ def test_cells_answer_here_where_sums_run_on_a_cluster(client):
     given = {"kernel": Matern32(1.0, 1.2), "noise": 0.01, "learn": False, "random_state": 0}
     sizes = {"chunk_size": 60, "anchors": 12, "n_local": 30}
     model = CommitteeRegressor(**given, **sizes, answer_time=1e9).fit(X, np.sin(X[:, 0]))
-    cells = replace(model.model_, cells=Cells.of(model.model_.kernel, X, 100, 50, 1e8))
+    boxes = Cells.of(model.model_.kernel, X, 100, 50, 1e8)
+    layer = replace(model.model_.answering, cells=boxes)
+    cells = replace(model.model_, answering=layer)
     own = cells.predictor()
     expected = own.predict(X[:9], Serial())
     fresh = cells.predictor()

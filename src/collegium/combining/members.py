@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..interface.checks.fitted import check_is_fitted
 from ..transforms.warping import Warping
 from . import pointwise
 from .jacobians import linearised

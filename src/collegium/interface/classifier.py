@@ -1,4 +1,4 @@
-"""What classifiers share: labels checked and coded, answers from probabilities."""
+"""Base of classifiers: labels checked and coded, answers from probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What regressors and classifiers share: a fitted record, and what is read from it."""
+"""Base of regressors and classifiers: a fitted record, and what is read from it."""
 
 from __future__ import annotations
 

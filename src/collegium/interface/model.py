@@ -1,4 +1,4 @@
-"""What estimators ask of a fitted record: the same in the units of the user."""
+"""Base of fitted records: what estimators ask of them, in the units of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every regressor shares: one path from queries to answers in the units of y."""
+"""Base of regressors: one path from queries to answers in the units of y."""
 
 from __future__ import annotations
 
