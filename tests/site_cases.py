@@ -70,6 +70,6 @@ def converged(committee, engine=None, *, sequential=False, tolerance=1e-8, max_s
 
 
 def predictors(committee, n_local):
-    """One a latent function."""
+    """One predictor per latent function."""
     latents = [committee.latent(k) for k in range(committee.likelihood.latents)]
     return latent_predictors(latents, n_local)

@@ -105,7 +105,7 @@ def way(model: Any) -> str:
     own = getattr(own, "own", own)
     cells = getattr(own, "cells", None)
     if cells is None:
-        return type(own).__name__
+        return type(own).__name__.removesuffix("Predictor")
     return f"cells of {cells.k}, variances of {cells.near}"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.harness.meter import least
 from collegium import kernels
 from collegium.answers import conjugate_gradients as refine
-from collegium.answers.predictors import Global, Local
+from collegium.answers.predictors import GlobalPredictor, LocalPredictor
 from collegium.engines import Serial, Threads, single_threaded
 from collegium.kernels import Leaf
 from collegium.messages.basis import Anchors
@@ -212,7 +212,7 @@ def guard_sums(guard: Guard, kernel: kernels.Kernel, Z: np.ndarray, chunks: list
 def guard_predictions(guard: Guard, kernel: kernels.Kernel, Z: np.ndarray, chunks: list) -> None:
     engine, Xs = Serial(), np.random.default_rng(4).normal(size=(4096, D))
     committee = Committee.start(kernel, 0.1, Z, 1).add(chunks, engine, keep=True)
-    by_anchors, by_rows = Global(committee), Local.of(committee, 400)
+    by_anchors, by_rows = GlobalPredictor(committee), LocalPredictor.of(committee, 400)
     guard.time("4096 means by anchors", lambda: by_anchors.mean(Xs, engine))
     guard.time("4096 means and variances by anchors", lambda: by_anchors.predict(Xs, engine))
     guard.time("1 query by 400 rows", lambda: by_rows.predict(Xs[:1], engine))
@@ -237,7 +237,7 @@ def main() -> int:
         guard_message(guard, basis, chunks)
         guard_sums(guard, kernel, basis.Z, chunks)
         guard_predictions(guard, kernel, basis.Z, chunks)
-        system = refine.System.of(kernel, 0.1, chunks[:4])
+        system = refine.LinearSystem.of(kernel, 0.1, chunks[:4])
         product = partial(system.product, y[: system.X.shape[0]], Serial())
         guard.time("covariance times vector, 2000 rows", product)
     guard_threads(guard, basis, chunks)

@@ -9,9 +9,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers import conjugate_gradients
-from collegium.answers.conjugate_gradients import Refined, System, refined, solve, with_targets
-from collegium.answers.preconditioner import Group, Preconditioner
+from collegium.answers.conjugate_gradients import (
+    LinearSystem,
+    Refined,
+    refined,
+    solve_system,
+    with_targets,
+)
+from collegium.answers.preconditioner import Preconditioner, RowGroup
 from collegium.answers.predictors import predictor
+from collegium.answers.tuning import TUNING
 from collegium.engines import Serial, Threads
 from collegium.kernels import (
     RBF,
@@ -43,21 +50,26 @@ def committee(problem):
     return empty.add(problem.chunks, Serial(), keep=True)
 
 
+def tune(monkeypatch, **numbers):
+    own = replace(TUNING, refining=replace(TUNING.refining, **numbers))
+    monkeypatch.setattr(conjugate_gradients, "TUNING", own)
+
+
 def conditioner(problem, basis=None):
     """Chunks that are given no rows: the committee itself."""
-    groups = [Group(i, at, at[:0]) for i, at in enumerate(problem.rows[3])]
+    groups = [RowGroup(i, at, at[:0]) for i, at in enumerate(problem.rows[3])]
     own = system(problem)
     return Preconditioner.of(basis or problem.basis, own.X, own.psi, groups, Serial())
 
 
 def system(problem):
-    return System.of(problem.kernel, problem.noise, problem.chunks)
+    return LinearSystem.of(problem.kernel, problem.noise, problem.chunks)
 
 
 def solved(problem, *, engine=None, helped=None, **given):
     given = {"tolerance": 1e-9, "max_iter": 400, **given}
     helped = conditioner(problem) if helped is None else helped
-    return solve(system(problem), problem.rows[1], helped, engine or Serial(), **given)
+    return solve_system(system(problem), problem.rows[1], helped, engine or Serial(), **given)
 
 
 def covariance_of_the_committee(problem):
@@ -98,7 +110,7 @@ class Noted(Nothing):
 def test_the_product_is_the_covariance_of_all_rows_times_the_weights(
     problem, side, coarse, monkeypatch
 ):
-    monkeypatch.setattr(conjugate_gradients, "SIDE", side)
+    tune(monkeypatch, side=side)
     C, y = dense(problem)
     found = system(problem).product(y, Serial(), coarse=coarse)
     assert found.dtype == float
@@ -130,7 +142,7 @@ def test_coarse_values_are_the_values_in_single_precision(kernel, make):
 @pytest.mark.parametrize("coarse", [False, True])
 def test_the_weights_are_those_of_the_exact_gp(make, noise, coarse, monkeypatch):
     """Whatever is rounded on the way, in the preconditioner or in the products."""
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 4)
+    tune(monkeypatch, side=4)
     problem = make(SIZES, noise=noise)
     C, y = dense(problem)
     found = solved(problem, tolerance=1e-11, coarse=coarse)
@@ -142,7 +154,7 @@ def test_the_weights_are_those_of_the_exact_gp(make, noise, coarse, monkeypatch)
 @pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("stop", ["tolerance", "max_iter", "enough"])
 def test_the_residual_reported_is_that_of_the_weights(make, coarse, stop, monkeypatch):
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 8)
+    tune(monkeypatch, side=8)
     problem = make((40, 40, 40), noise=1e-5)
     asked = iter(range(100))
     given = {
@@ -161,15 +173,15 @@ def test_the_residual_reported_is_that_of_the_weights(make, coarse, stop, monkey
 
 def test_the_residual_is_renewed_on_the_way(make, monkeypatch):
     """Also where double precision needs many steps: noise in the products does not build up."""
-    monkeypatch.setattr(conjugate_gradients, "RENEW", 5)
+    tune(monkeypatch, renew=5)
     problem, calls = make((40, 40, 40), noise=1e-5, p=1), []
-    product = System.product
+    product = LinearSystem.product
 
     def counted(self, w, engine, *, coarse=False):
         calls.append(coarse)
         return product(self, w, engine, coarse=coarse)
 
-    monkeypatch.setattr(System, "product", counted)
+    monkeypatch.setattr(LinearSystem, "product", counted)
     found = solved(problem, tolerance=0.0, max_iter=20, coarse=False)
     assert found.residuals.size == 21 and len(calls) == 20 + 4
 
@@ -178,7 +190,7 @@ def test_the_residual_is_renewed_on_the_way(make, monkeypatch):
 @pytest.mark.parametrize("coarse", [False, True])
 def test_no_step_takes_the_weights_away_from_those_of_the_exact_gp(make, coarse, monkeypatch):
     """In the norm of K + Ψ; the residual may grow."""
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 16)
+    tune(monkeypatch, side=16)
     problem = make((40, 40, 40), noise=1e-4)
     noted = Noted(problem)
     found = solved(problem, helped=noted, tolerance=1e-6, coarse=coarse)
@@ -195,7 +207,7 @@ def test_rounding_that_makes_the_covariance_indefinite_does_no_harm(
     make, noise, max_iter, monkeypatch
 ):
     """Of single precision: no answer is farther from the exact one than w = 0."""
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 5)
+    tune(monkeypatch, side=5)
     kernel = RBF(variance=1.7, length_scale=np.array([2.5, 3.0]))
     problem = make((20, 20, 20), noise=noise, kernel=kernel, weighted=False)
     C, y = dense(problem)
@@ -261,15 +273,15 @@ def test_a_preconditioner_that_changes_from_step_to_step_will_do(make):
 
 def test_no_residual_of_single_precision_ends_the_steps(make, monkeypatch):
     """With products that are a tenth off, residuals seem to fall and stay at a ninth."""
-    monkeypatch.setattr(conjugate_gradients, "RENEW_COARSE", 1000)
+    tune(monkeypatch, renew_coarse=1000)
 
-    class Rounded(System):
+    class Rounded(LinearSystem):
         def product(self, w, engine, *, coarse=False):
             return (0.9 if coarse else 1.0) * super().product(w, engine)
 
     problem = make((40, 40, 40))
     own, y = Rounded.of(problem.kernel, problem.noise, problem.chunks), problem.rows[1]
-    found = solve(own, y, conditioner(problem), Serial(), tolerance=0.05, max_iter=100)
+    found = solve_system(own, y, conditioner(problem), Serial(), tolerance=0.05, max_iter=100)
     assert 0.0 < found.residuals[-1] <= 0.05
 
 
@@ -368,7 +380,7 @@ def test_outputs_are_systems_of_their_own(problem):
 
 
 def test_threads_change_no_bit(problem, monkeypatch):
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 4)
+    tune(monkeypatch, side=4)
     one = refined(committee(problem), Serial(), tolerance=1e-8, max_iter=50)
     two = refined(committee(problem), Threads(3), tolerance=1e-8, max_iter=50)
     assert_array_equal(one.weights, two.weights)
@@ -402,23 +414,23 @@ def test_renewing_often_undoes_no_progress_that_the_energy_cannot_show(make, coa
     """The energy's rounding hides errors below the root of the machine's precision."""
     problem = make((40, 40, 40), m=15, noise=1e-4)
     seldom = solved(problem, tolerance=1e-10, coarse=False).residuals
-    monkeypatch.setattr(conjugate_gradients, "RENEW", 2)
+    tune(monkeypatch, renew=2)
     often = solved(problem, tolerance=1e-10, coarse=coarse).residuals
     assert often[-1] <= 1e-10 and often.size < 1.5 * seldom.size
 
 
 def test_an_output_without_variation_does_not_end_single_precision(make, monkeypatch):
-    monkeypatch.setattr(conjugate_gradients, "SIDE", 16)
+    tune(monkeypatch, side=16)
     problem, calls = make((40, 40, 40), m=40, noise=1e-2), []
-    product = System.product
+    product = LinearSystem.product
 
     def noted(self, w, engine, *, coarse=False):
         calls.append(coarse)
         return product(self, w, engine, coarse=coarse)
 
-    monkeypatch.setattr(System, "product", noted)
+    monkeypatch.setattr(LinearSystem, "product", noted)
     y = problem.rows[1] * [0.0, 1.0]
-    found = solve(
+    found = solve_system(
         system(problem), y, conditioner(problem), Serial(), tolerance=1e-3, max_iter=50
     )  # fmt: skip
     assert not found.weights[:, 0].any() and found.residuals[-1] <= 1e-3
@@ -438,7 +450,7 @@ def test_single_precision_that_leads_nowhere_is_given_up(smooth):
     assert found.residuals[-1] <= 1e-6
 
 
-def test_rows_left_out_are_answered_by_the_exact_gp_of_the_others():
+def test_held_out_rows_are_answered_by_the_exact_gp_of_the_others():
     """The preconditioner does not know all rows: without the factor that a random vector gives,
     errors would be a tenth too large."""
     rng = np.random.default_rng(0)

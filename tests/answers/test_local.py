@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 import reference
 from collegium.answers.local import Shared, correct, covariance_global, predict_global
-from collegium.answers.predictors import Local
+from collegium.answers.predictors import LocalPredictor
 from collegium.engines import Serial
 from collegium.kernels import RBF, Linear, Matern12, Matern32, White
 from collegium.messages.basis import Anchors
@@ -319,7 +319,7 @@ def test_nearest_rows_come_nearest_first():
 def test_the_local_predictor_asks_so_many_nearest_rows_or_all(k, case):
     committee = Committee.start(case.kernel, case.noise, case.Z, 2)
     committee = committee.add(case.chunks, Serial(), keep=True)
-    local, X = Local.of(committee, k), case.rows[0]
+    local, X = LocalPredictor.of(committee, k), case.rows[0]
     weights = local.near.metric.weights
     away = (((case.Xs[:, None] - X) * weights) ** 2).sum(axis=2)
     mean, cov = slow_correction(case, believe(case), np.argsort(away, axis=1)[:, :k])

@@ -7,19 +7,19 @@ from numpy.testing import assert_allclose
 import reference
 from collegium.answers.local import correct
 from collegium.answers.neighbourhoods import (
-    ENOUGH_NOISE,
-    MANY_ROWS,
     Neighbourhoods,
     single_will_do,
-    solve,
+    solve_neighbourhood,
 )
-from collegium.answers.predictors import Local
+from collegium.answers.predictors import LocalPredictor
+from collegium.answers.tuning import NeighbourTuning
 from collegium.engines import Serial
 from collegium.kernels import RBF, Linear, Matern12, Matern52
 from collegium.messages.committee import Committee
 from collegium.rows.chunk import chunk_of
 from collegium.rows.rows import Rows, SiteRows
 
+TUNING = NeighbourTuning()
 KERNELS = {
     "sum": Matern52(1.7, [0.8, 1.9]) + Matern12(0.4, 2.5),
     "product": RBF(0.8, 1.7) * Linear([1.5, 0.9]) + Matern12(0.6, 0.7),
@@ -37,7 +37,7 @@ def test_one_factorisation_solves_for_rows_and_query(make, kernel):
     work, seen = Neighbourhoods.of(basis, 11, 3, single=False), []
     for i, C in work.residuals(X, np.ascontiguousarray(V.T), members, Xs, Vs):
         at = members[i]
-        weights, noisy, known = solve(C, psi[at], 40.0)
+        weights, noisy, known = solve_neighbourhood(C, psi[at], 40.0)
         expected = np.linalg.solve(K[np.ix_(at, at)] + np.diag(psi[at]), c[at, i])
         assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
         assert_allclose(noisy, psi[at] * expected, rtol=1e-9, atol=1e-12)
@@ -48,9 +48,9 @@ def test_one_factorisation_solves_for_rows_and_query(make, kernel):
 
 def test_what_is_not_positive_definite_is_left_to_jitter():
     C = np.array([[1.0, 0, 0], [1.0, 1.0, 0], [0.3, 0.3, 1.0]])
-    assert solve(C.copy(), np.zeros(2), 4.0) is None
-    assert solve(C.copy(), np.full(2, 1e-3), 4.0) is not None
-    assert solve(np.full((3, 3), np.nan), np.ones(2), 4.0) is None
+    assert solve_neighbourhood(C.copy(), np.zeros(2), 4.0) is None
+    assert solve_neighbourhood(C.copy(), np.full(2, 1e-3), 4.0) is not None
+    assert solve_neighbourhood(np.full((3, 3), np.nan), np.ones(2), 4.0) is None
 
 
 def many_rows(noise, n=400):
@@ -68,8 +68,8 @@ def many_rows(noise, n=400):
 
 def test_single_precision_moves_answers_by_little_of_their_error():
     """At the least noise that is let through a mean moves by some hundredths of its deviation."""
-    committee, Xs = many_rows(noise=2.0 * 3.0 * ENOUGH_NOISE)
-    local = Local.of(committee, MANY_ROWS + 20)
+    committee, Xs = many_rows(noise=2.0 * 3.0 * TUNING.enough_noise)
+    local = LocalPredictor.of(committee, TUNING.many_rows + 20)
     assert local.single
     quick = local.predict(Xs, Serial())
     vars(local)["single"] = False
@@ -82,14 +82,14 @@ def test_single_precision_moves_answers_by_little_of_their_error():
 def test_single_precision_is_for_many_rows_with_noise():
     committee, _ = many_rows(noise=0.01)
     rows, kernel = committee.rows(), committee.basis.kernel
-    assert single_will_do(kernel, 0.01, rows, MANY_ROWS)
-    assert not single_will_do(kernel, 0.01, rows, MANY_ROWS - 1)
-    assert not single_will_do(kernel, 1e-6, rows, MANY_ROWS)
+    assert single_will_do(kernel, 0.01, rows, TUNING.many_rows)
+    assert not single_will_do(kernel, 0.01, rows, TUNING.many_rows - 1)
+    assert not single_will_do(kernel, 1e-6, rows, TUNING.many_rows)
     heavy = Rows(rows.X, rows.y, np.where(np.arange(rows.w.size) == 7, 1e5, rows.w))
-    assert not single_will_do(kernel, 0.01, heavy, MANY_ROWS)
-    assert not single_will_do(kernel.scaled(1e20), 1e20, rows, MANY_ROWS)
+    assert not single_will_do(kernel, 0.01, heavy, TUNING.many_rows)
+    assert not single_will_do(kernel.scaled(1e20), 1e20, rows, TUNING.many_rows)
     sites = SiteRows(rows.X, rows.y, rows.y, rows.w)
-    assert not single_will_do(kernel, 0.01, sites, MANY_ROWS)
+    assert not single_will_do(kernel, 0.01, sites, TUNING.many_rows)
 
 
 def test_systems_that_single_precision_does_not_solve_are_solved_in_double():
@@ -115,7 +115,7 @@ def test_single_precision_sees_small_differences_far_from_zero():
     start = Committee.start(kernel, 1e-3, X[:2], 1)
     parts = [Rows(X[a : a + 150], y[a : a + 150], np.ones(150)) for a in range(0, 600, 150)]
     chunks = [chunk_of(i, part) for i, part in enumerate(parts)]
-    local = Local.of(start.add(chunks, Serial(), keep=True), 300)
+    local = LocalPredictor.of(start.add(chunks, Serial(), keep=True), 300)
     assert local.single
     Xs = 3e7 + np.linspace(-1.5, 1.5, 30)[:, None]
     quick = local.predict(Xs, Serial())

@@ -8,14 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers.preconditioner import (
-    GIVEN,
-    LARGEST,
-    Group,
     Preconditioner,
+    RowGroup,
     group_size,
     grouped,
     nearest_before,
 )
+from collegium.answers.tuning import RefiningTuning
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern52, Periodic
 from collegium.messages.basis import Anchors
@@ -50,7 +49,7 @@ def groups_of(problem, number, size=8):
 
 
 def alone(problem):
-    return [Group(i, at, at[:0]) for i, at in enumerate(problem.rows[3])]
+    return [RowGroup(i, at, at[:0]) for i, at in enumerate(problem.rows[3])]
 
 
 def written_out(problem, groups):
@@ -145,10 +144,12 @@ def test_rows_beyond_single_precision_have_neighbours_too():
 
 
 def test_groups_grow_with_the_root_of_the_rows_and_fit_the_memory():
+    tuning = RefiningTuning()
     assert group_size(1) >= 1
     assert group_size(10_000) == 250 and group_size(40_000) == 500
     for n in (10**6, 10**7, 10**8):
-        assert group_size(n) == 1 or group_size(n) * (4 * GIVEN + 8) * n <= LARGEST
+        size = group_size(n)
+        assert size == 1 or size * (4 * tuning.given + 8) * n <= tuning.largest
 
 
 def test_outputs_are_systems_of_their_own(problem):

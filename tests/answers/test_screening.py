@@ -1,11 +1,11 @@
-"""Chunks that are left out move no prediction by more than the tolerance."""
+"""Chunks that are skipped move no prediction by more than the tolerance."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium.answers import local
-from collegium.answers.screening import Boxes
+from collegium.answers.screening import ChunkBoxes
 from collegium.kernels import RBF, Constant, Hat, Linear, Matern12, Matern32, Periodic, White
 from collegium.messages.basis import Anchors
 from collegium.messages.experts import Block
@@ -48,7 +48,7 @@ KERNELS = {
 def test_no_answer_moves_by_more_than_the_tolerance(name, tolerance):
     kernel, members = KERNELS[name], chunks()
     basis, whole = answers(kernel, members, QUERIES)
-    used = Boxes.of(members).matter(basis, NOISE, tolerance)
+    used = ChunkBoxes.of(members).matter(basis, NOISE, tolerance)
     assert 0 < used.size < len(members)  # there is something to see
     _, fewer = answers(kernel, [members[i] for i in used], QUERIES)
     moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
@@ -58,7 +58,7 @@ def test_no_answer_moves_by_more_than_the_tolerance(name, tolerance):
 
 def test_a_looser_tolerance_uses_fewer():
     members, basis = chunks(), Anchors.at(Matern32(2.0, [1.5, 2.0]), QUERIES)
-    boxes = Boxes.of(members)
+    boxes = ChunkBoxes.of(members)
     counts = [boxes.matter(basis, NOISE, t).size for t in (0.0, 1e-12, 1e-6, 1e-3, 0.5)]
     assert counts[0] == len(members)
     assert counts == sorted(counts, reverse=True) and counts[-1] < counts[1]
@@ -69,18 +69,18 @@ def test_a_looser_tolerance_uses_fewer():
 ])  # fmt: skip
 def test_a_kernel_that_reaches_everywhere_uses_every_chunk(kernel):
     members, basis = chunks(), Anchors.at(kernel, QUERIES)
-    assert_array_equal(Boxes.of(members).matter(basis, NOISE, 1e-3), np.arange(len(members)))
+    assert_array_equal(ChunkBoxes.of(members).matter(basis, NOISE, 1e-3), np.arange(len(members)))
 
 
 def test_without_noise_every_chunk_is_used():
     members, basis = chunks(), Anchors.at(Matern32(), QUERIES)
-    assert Boxes.of(members).matter(basis, 0.0, 1e-3).size == len(members)
+    assert ChunkBoxes.of(members).matter(basis, 0.0, 1e-3).size == len(members)
 
 
 def test_one_chunk_is_always_used():
     members = chunks(count=1)
     basis = Anchors.at(Matern32(), QUERIES + 1e5)
-    assert Boxes.of(members).matter(basis, NOISE, 1e-3).size == 1
+    assert ChunkBoxes.of(members).matter(basis, NOISE, 1e-3).size == 1
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -110,7 +110,7 @@ def test_the_bound_is_nearly_reached_and_never_passed(noise):
 
     for variance in np.geomspace(1e-12, 1e-1, 160) * noise:
         basis = Anchors.at(RBF(variance, 1.0), Z)
-        used = Boxes.of(members).matter(basis, noise, tolerance)
+        used = ChunkBoxes.of(members).matter(basis, noise, tolerance)
         whole, fewer = answer(basis, range(4)), answer(basis, used)
         moved = np.abs(fewer.mean - whole.mean) / np.sqrt(whole.variance)[:, None]
         assert moved.max() <= tolerance * (1 + 1e-9)
@@ -134,9 +134,9 @@ def test_what_is_bounded_is_what_near_equal_queries_make_of_far_rows(gap):
         least = 1e-3
         fits = [np.sqrt(k * delta) * (1 + np.sqrt(k * delta)) * size <= least and k * delta <= least
                 for k in (1, 2)]  # fmt: skip
-        assert Boxes.of(members).matter(basis, NOISE, least).size == 2 - sum(fits)
+        assert ChunkBoxes.of(members).matter(basis, NOISE, least).size == 2 - sum(fits)
 
 
 def test_a_product_with_compact_support_screens_whatever_the_other_factor():
     members, basis = chunks(), Anchors.at(Hat(1.0, [22.0, 27.0]) * Linear(2.0), QUERIES)
-    assert 0 < Boxes.of(members).matter(basis, NOISE, 1e-3).size < len(members)
+    assert 0 < ChunkBoxes.of(members).matter(basis, NOISE, 1e-3).size < len(members)

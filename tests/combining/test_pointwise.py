@@ -155,7 +155,8 @@ def test_threads_give_the_same_bits(problem):
 def test_queries_in_batches_are_answered_as_in_one(problem, monkeypatch):
     for make in (lambda c: ExpertsPredictor.of(c, "grbcm"), NestedKriging.of):
         whole = make(committee(problem)).predict(problem.Xs, Serial())
-        monkeypatch.setattr("collegium.combining.predictors.BATCH", 2)
+        small = replace(predictors.ANSWERS.predictors, batch=2)
+        monkeypatch.setattr(predictors, "ANSWERS", replace(predictors.ANSWERS, predictors=small))
         parts = make(committee(problem)).predict(problem.Xs, Serial())
         monkeypatch.undo()
         assert_allclose(parts.mean, whole.mean, rtol=1e-12)

@@ -17,8 +17,8 @@ from collegium import (
     RVCRegressor,
     SparseGPRegressor,
 )
-from collegium.answers.cells import CellPredictor
-from collegium.answers.predictors import Local
+from collegium.answers.cells.predictor import CellPredictor
+from collegium.answers.predictors import LocalPredictor
 from collegium.errors.errors import ErrorPredictor
 from collegium.kernels import Matern32, Matern52
 from collegium.pipeline import answering
@@ -145,7 +145,7 @@ def test_errors_of_fewer_rows_are_learnt_anew(uneven):
 def test_nearest_rows_left_out_leave_out_the_row(plain):
     own, found = answering.nearest_held_out(answering.with_nearest(plain.model_, 12))
     committee = plain.model_.committee
-    local, rows = Local.of(committee, 13), committee.rows()
+    local, rows = LocalPredictor.of(committee, 13), committee.rows()
     for i in (0, 100, 899):
         row = own[i]
         near = local.near.nearest(rows.X[row : row + 1], 13)
@@ -200,8 +200,8 @@ def test_one_call_gives_all(every_model, name, level):
 
 
 def test_one_call_predicts_once(rows, plain, monkeypatch):
-    asked, own = [], Local.predict
-    monkeypatch.setattr(Local, "predict", lambda *given: asked.append(0) or own(*given))
+    asked, own = [], LocalPredictor.predict
+    monkeypatch.setattr(LocalPredictor, "predict", lambda *given: asked.append(0) or own(*given))
     plain.predict(rows[0][:5], return_std=True, interval=0.9)
     assert len(asked) == 1
 

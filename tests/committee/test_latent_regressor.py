@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from collegium import CommitteeRegressor, Sweeps, kernels, likelihoods
+from collegium.laplace.tuning import TUNING
 from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_rows, state, truth
 
 pytestmark = pytest.mark.filterwarnings("ignore:the rows came with exposures")
@@ -453,7 +455,8 @@ def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
         stream = clone(model).set_params(anchors=queries(12, seed=9)).partial_fit(X, y)
         stream.partial_fit(X, y)
     with monkeypatch.context() as m:
-        m.setattr("collegium.laplace.mode.MAX_ITER", 1)
+        few = replace(TUNING, modes=replace(TUNING.modes, max_iter=1))
+        m.setattr("collegium.laplace.mode.TUNING", few)
         with pytest.warns(ConvergenceWarning, match="mode of every chunk"):
             clone(model).fit(X, y)
         with pytest.warns(ConvergenceWarning, match="mode of every chunk"):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeRegressor
-from collegium.laplace.calibration import COVERED, covering_noise
+from collegium.laplace.calibration import covering_noise
+from collegium.laplace.tuning import TUNING
 from collegium.likelihoods.student import StudentT
 from collegium.rows.rows import Prediction
 
@@ -55,5 +56,5 @@ def test_the_noise_that_covers_is_the_least():
     assert 6.0 < factor < 16.0
     for change, covers in ((1.0, True), (0.8, False)):
         far = StudentT(4.0, 0.1 * factor * change).quantile(0.975, np.zeros(400), known.variance)
-        assert (np.mean(np.abs(y[:, 0]) <= far) >= COVERED) == covers
+        assert (np.mean(np.abs(y[:, 0]) <= far) >= TUNING.calibration.covered) == covers
     assert covering_noise(StudentT(4.0, 3.0), y, w, known) == 1.0

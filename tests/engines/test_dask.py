@@ -12,7 +12,7 @@ import pytest
 import collegium
 from cluster_cases import dask_cluster, numbers
 from collegium import CommitteeRegressor
-from collegium.answers.cells import Cells
+from collegium.answers.cells.cells import Cells
 from collegium.engines import Serial
 from collegium.engines.tasks import report
 from collegium.kernels import Matern32

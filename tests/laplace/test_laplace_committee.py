@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from collegium.answers.local import correct
-from collegium.answers.predictors import Global, Local, OwnChunk
+from collegium.answers.predictors import GlobalPredictor, LocalPredictor, OwnChunkPredictor
 from collegium.answers.predictors import predictor as predictor_of
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF
@@ -68,7 +68,7 @@ def test_at_the_fixed_point_mode_and_evidence_are_those_of_the_whole_model(
         reference.covariance(KERNEL, Z), reference.covariance(KERNEL, Z, X)
     )
     A = np.linalg.solve(np.eye(len(f)) + W[:, None] * C, np.diag(W))
-    answer = Global(found.latent()).predict(Xs, Serial())
+    answer = GlobalPredictor(found.latent()).predict(Xs, Serial())
     assert_allclose(answer.mean[:, 0], Ksf @ g, rtol=1e-7, atol=1e-8)
     variance = KERNEL.diag(Xs) - np.einsum("qn,nk,qk->q", Ksf, A, Ksf)
     assert_allclose(answer.variance, variance, rtol=1e-8)
@@ -136,7 +136,7 @@ def test_gaussian_chunks_converge_in_one_sweep(expert, kind):
     assert_allclose(once.beliefs[0].covariance, plain.belief.covariance, rtol=1e-9, atol=1e-11)
     assert_allclose(once.log_evidence, plain.log_evidence()[0], rtol=1e-11)
     assert swept(once).change < 1e-12
-    for make in (lambda c: Local.of(c, 5), OwnChunk.of, Global):
+    for make in (lambda c: LocalPredictor.of(c, 5), OwnChunkPredictor.of, GlobalPredictor):
         mine, theirs = make(once.latent()), make(plain)
         left, right = mine.joint(Xs, Serial()), theirs.joint(Xs, Serial())
         assert_allclose(left[0].mean, right[0].mean, rtol=1e-8, atol=1e-9)
@@ -262,7 +262,9 @@ def test_rows_of_negative_curvature_do_not_diverge(sequential):
     assert np.ptp(f) < 1e-5 and np.abs(f).max() < 1.0
     for most in (12, 18, 27):  # sane before it converges, too
         early = converged(first, sequential=sequential, max_sweeps=most)
-        assert np.abs(Global(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
+        assert (
+            np.abs(GlobalPredictor(early.latent()).predict(X[:1], Serial()).mean) < np.abs(y).max()
+        )
     never = converged(first, sequential=sequential, tolerance=0.0, max_sweeps=100)
     assert_allclose(never.log_evidence, found.log_evidence, rtol=1e-6)
     slope = likelihood.derivatives(y[:, None], f[:, 0])[0].sum() - f[0, 0] / KERNEL.variance
@@ -330,7 +332,7 @@ def test_local_answers_are_those_of_pseudo_targets():
     found = settled(Logit(), chunks, Z)
     latent = found.latent()
     rows = pseudo(latent.rows())
-    answer = Local.of(latent, 6)
+    answer = LocalPredictor.of(latent, 6)
     neighbours = answer.near.nearest(Xs, 6)
     expected = correct(found.basis, 1.0, rows, Xs, neighbours)
     right = expected.predict(found.basis, latent.belief, Xs)
@@ -347,7 +349,7 @@ def test_answers_about_several_latent_functions_share_what_they_can():
     found = settled(Softmax(3), chunks, Z, tolerance=1e-6)
     answers = predictors(found, 5)
     for k in range(3):
-        left, right = answers[k].predict(Xs, Serial()), Local.of(found.latent(k), 5)
+        left, right = answers[k].predict(Xs, Serial()), LocalPredictor.of(found.latent(k), 5)
         assert_array_equal(left.mean, right.predict(Xs, Serial()).mean)
         assert_array_equal(left.variance, right.predict(Xs, Serial()).variance)
         assert answers[k].design is answers[0].design
@@ -362,7 +364,7 @@ def test_answers_about_several_latent_functions_share_what_they_can():
 def test_answers_by_the_own_chunk_are_pic_of_pseudo_targets():
     chunks, Z, Xs = draw(Poisson())
     latent = settled(Poisson(), chunks, Z).latent()
-    own = OwnChunk.of(latent)
+    own = OwnChunkPredictor.of(latent)
     data = [pseudo(part) for part in latent.parts()]
     data = [Chunk(i, one.X, one.y, one.w) for i, one in enumerate(data)]
     owners = own._owners(Xs)
@@ -387,7 +389,7 @@ def test_rows_of_precision_zero_still_count():
     assert_allclose(left.variance, right.variance, rtol=1e-5)
     flat = SiteRows(sites.X, sites.f, 0.0 * sites.g, 0.0 * sites.W)
     alone = correct(basis, 0.0, flat, Xs, N).predict(basis, belief, Xs)
-    anchors = Global(found.latent()).predict(Xs, Serial())
+    anchors = GlobalPredictor(found.latent()).predict(Xs, Serial())
     assert_allclose(alone.mean, anchors.mean, rtol=1e-10)
     assert_allclose(alone.variance, anchors.variance, rtol=1e-10)
 
@@ -402,7 +404,11 @@ def test_one_chunk_and_all_its_rows_is_the_ordinary_laplace_gp(likelihood):
     A = np.linalg.solve(np.eye(22) + W[:, None] * C, np.diag(W))
     variance = KERNEL.diag(Xs) - np.einsum("qn,nk,qk->q", Ks, A, Ks)
     latent = found.latent()
-    for answer in (predictor_of(latent, 3), Local.of(latent, 22), OwnChunk.of(latent)):
+    for answer in (
+        predictor_of(latent, 3),
+        LocalPredictor.of(latent, 22),
+        OwnChunkPredictor.of(latent),
+    ):
         mine = answer.predict(Xs, Serial())
         assert_allclose(mine.mean[:, 0], Ks @ g, rtol=1e-7, atol=1e-8)
         assert_allclose(mine.variance, variance, rtol=1e-8)
@@ -453,7 +459,11 @@ def test_nasty_data_give_finite_answers(likelihood, X, y, expert, variance):
     most = 3.0 * size + 10.0 * np.sqrt(variance)  # latent means overshoot between rows
     Xs = np.concatenate([X[:5], [[0.0, 0.0], [50.0, -50.0]]])
     for k, answer in enumerate(predictors(found, 8)):
-        for one in (answer, Global(found.latent(k)), OwnChunk.of(found.latent(k))):
+        for one in (
+            answer,
+            GlobalPredictor(found.latent(k)),
+            OwnChunkPredictor.of(found.latent(k)),
+        ):
             moments = one.predict(Xs, Serial())
             assert np.isfinite(moments.mean).all() and np.abs(moments.mean).max() < most
             assert (moments.variance >= 0.0).all() and np.isfinite(moments.variance).all()
@@ -474,7 +484,7 @@ def test_one_in_ten_thousand():
     found = start(Logit(), Z, kernel=RBF(9.0, 1.0), expert=Diagonal).join(chunks)
     found = converged(found)
     assert found.change <= 1e-8
-    answer = Global(found.latent()).predict(X[:200], Serial())
+    answer = GlobalPredictor(found.latent()).predict(X[:200], Serial())
     p = Logit().probability(answer.mean[:, 0], answer.variance)
     assert np.isfinite(p).all() and p[0] > 0.1 and 0.0 < np.median(p) < 0.001
 
@@ -493,12 +503,3 @@ def test_empty_chunks_change_nothing():
     empty = Chunk(9, np.empty((0, 2)), np.empty((0, 1)), np.empty(0))
     with_it, without = settled(Logit(), [*chunks, empty], Z), settled(Logit(), chunks, Z)
     assert_allclose(with_it.log_evidence, without.log_evidence, rtol=1e-12)
-
-
-def test_the_change_of_a_stack_is_its_largest():
-    a = Stack.zero(3, 2)
-    parts = list(a.parts)
-    parts[1] = replace(parts[1], shift=parts[1].shift + 3.0)
-    assert Stack(tuple(parts)).change(a, a) == 3.0
-    assert Stack(tuple(parts)).change(a, Stack(tuple(parts))) == 0.75
-    assert a.change(a, a) == 0.0

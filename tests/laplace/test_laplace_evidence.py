@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Constant, Linear, Matern12, Matern32, White
-from collegium.laplace.evidence import factorised, factorised_together, objective
+from collegium.laplace.evidence import evidence_together, laplace_evidence, objective
 from collegium.learning.optimise import Scales, maximise
 from collegium.likelihoods import Logit, Poisson, Softmax, StudentT
 from site_cases import KERNEL, LIKELIHOODS, draw, start, swept
@@ -31,7 +31,7 @@ def test_the_evidence_is_a_sum_of_chunks(likelihood):
         reference.laplace(reference.covariance(KERNEL, c.X), likelihood, c.y, c.w)[3]
         for c in chunks
     )
-    value, _ = factorised(KERNEL, likelihood, chunks, Serial())
+    value, _ = laplace_evidence(KERNEL, likelihood, chunks, Serial())
     assert_allclose(value, expected, rtol=1e-9)
 
 
@@ -39,7 +39,7 @@ def test_the_evidence_is_a_sum_of_chunks(likelihood):
 def test_the_evidence_is_that_of_a_committee_without_anchors(likelihood):
     chunks, _, _ = draw(likelihood)
     none = swept(start(likelihood, np.empty((0, 2))).join(chunks))
-    value, _ = factorised(KERNEL, likelihood, chunks, Serial())
+    value, _ = laplace_evidence(KERNEL, likelihood, chunks, Serial())
     assert_allclose(value, none.log_evidence, rtol=1e-10)
 
 
@@ -48,11 +48,11 @@ def test_likelihoods_of_the_same_rows_add_up_from_wherever_they_start(likelihood
     chunks, _, _ = draw(likelihood)
     others = [replace(c, y=c.y[::-1]) for c in chunks]
     both = [replace(c, y=np.hstack([c.y, d.y])) for c, d in zip(chunks, others)]
-    one, two = (factorised(KERNEL, likelihood, part, Serial()) for part in (chunks, others))
+    one, two = (laplace_evidence(KERNEL, likelihood, part, Serial()) for part in (chunks, others))
     near = KERNEL.with_theta(KERNEL.theta + 0.1)
-    first = factorised_together(near, [likelihood] * 2, both, Serial())
+    first = evidence_together(near, [likelihood] * 2, both, Serial())
     for modes in (None, first.modes):
-        found = factorised_together(KERNEL, [likelihood] * 2, both, Serial(), modes)
+        found = evidence_together(KERNEL, [likelihood] * 2, both, Serial(), modes)
         assert_allclose(found.value, one[0] + two[0], rtol=1e-10)
         assert_allclose(found.gradient, one[1] + two[1], rtol=1e-7, atol=1e-9)
 
@@ -66,7 +66,7 @@ def test_the_gradient_is_the_derivative(likelihood, kernel):
 
     def f(theta):
         own = likelihood.with_theta(theta[q:])
-        return factorised(kernel.with_theta(theta[:q]), own, chunks, Serial())
+        return laplace_evidence(kernel.with_theta(theta[:q]), own, chunks, Serial())
 
     theta = np.append(kernel.theta, likelihood.theta)
     found = f(theta)[1]
@@ -83,7 +83,7 @@ def test_the_student_gradient_holds_where_rows_have_negative_curvature():
 
     def f(theta):
         own = likelihood.with_theta(theta[3:])
-        return factorised(kernel.with_theta(theta[:3]), own, chunks, Serial())
+        return laplace_evidence(kernel.with_theta(theta[:3]), own, chunks, Serial())
 
     theta = np.append(kernel.theta, likelihood.theta)
     numeric = reference.gradient(lambda t: f(t)[0], theta, step=1e-5)
@@ -95,9 +95,9 @@ def test_the_student_gradient_holds_where_rows_have_negative_curvature():
 
 def test_the_gradient_is_the_same_to_the_bit_on_every_engine():
     chunks, _, _ = draw(Poisson())
-    value, gradient = factorised(KERNEL, Poisson(), chunks, Serial())
+    value, gradient = laplace_evidence(KERNEL, Poisson(), chunks, Serial())
     for engine in (Threads(2), Threads(3)):
-        other = factorised(KERNEL, Poisson(), chunks[::-1], engine)
+        other = laplace_evidence(KERNEL, Poisson(), chunks[::-1], engine)
         assert other[0] == value
         assert_array_equal(other[1], gradient)
 
@@ -122,8 +122,8 @@ def test_learning_maximises_the_evidence():
 def test_a_fixed_noise_has_no_gradient():
     likelihood = replace(StudentT(3.7, 0.08), fixed=("noise",))
     chunks, _, _ = draw(likelihood)
-    free = factorised(KERNEL, replace(likelihood, fixed=()), chunks, Serial())
-    held = factorised(KERNEL, likelihood, chunks, Serial())
+    free = laplace_evidence(KERNEL, replace(likelihood, fixed=()), chunks, Serial())
+    held = laplace_evidence(KERNEL, likelihood, chunks, Serial())
     assert_array_equal(held[1], free[1][:-1])
     padded = objective(likelihood, chunks, Serial())(KERNEL, 123.0)
     assert padded[0] == held[0] and padded[1][-1] == 0.0

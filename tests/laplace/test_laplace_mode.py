@@ -1,6 +1,7 @@
 """Modes and sites of one chunk; messages without inverses of W."""
 
-import mpmath
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,9 +12,9 @@ import reference
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.laplace import mode as laplace
-from collegium.laplace.covariances import Dense, LowRank, residual_covariance
-from collegium.laplace.covariances import Diagonal as DiagonalCovariance
+from collegium.laplace.covariances import DenseCovariance, LowRankCovariance, residual_covariance
 from collegium.laplace.mode import find_sites
+from collegium.laplace.tuning import TUNING
 from collegium.likelihoods import Gaussian, Logit, Poisson, Softmax, StudentT
 from collegium.messages.basis import Anchors
 from collegium.messages.experts import Block, Diagonal, Projected
@@ -21,61 +22,6 @@ from collegium.rows.chunk import Chunk
 from site_cases import KERNEL, LIKELIHOODS, draw, predictors, start, swept
 
 every = pytest.mark.parametrize("likelihood", LIKELIHOODS.values(), ids=LIKELIHOODS.keys())
-
-
-def covariances(n=9, m=4, seed=0):
-    rng = np.random.default_rng(seed)
-    A, T = rng.normal(size=(n, n)), rng.normal(size=(m, n))
-    d = rng.uniform(0.2, 1.4, n)
-    yield "dense", Dense(A @ A.T), A @ A.T
-    yield "dense plus", Dense(A @ A.T).plus(T), A @ A.T + T.T @ T
-    yield "diagonal", DiagonalCovariance(d), np.diag(d)
-    yield "diagonal plus", DiagonalCovariance(d).plus(T), np.diag(d) + T.T @ T
-
-
-@pytest.mark.parametrize("own, C", [case[1:] for case in covariances()],
-                         ids=[case[0] for case in covariances()])  # fmt: skip
-def test_covariances_are_combined_with_sites(own, C):
-    rng = np.random.default_rng(1)
-    W = rng.uniform(0.1, 5.0, 9)
-    W[[2, 5]] = 0.0
-    A = np.linalg.solve(np.eye(9) + W[:, None] * C, np.diag(W))  # (I + WC)⁻¹W
-    factored, x, X = own.factorise(W), rng.normal(size=9), rng.normal(size=(9, 3))
-    assert_allclose(own.times(x), C @ x, rtol=1e-12)
-    assert_allclose(factored.solve(x), A @ x, rtol=1e-10, atol=1e-12)
-    assert_allclose(factored.matrix(), A, rtol=1e-10, atol=1e-12)
-    assert_allclose(
-        factored.log_det(), np.linalg.slogdet(np.eye(9) + W[:, None] * C)[1], rtol=1e-12
-    )
-    u, Cu = factored.solve_damped(x)
-    expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
-    assert_allclose(u, expected, rtol=1e-10, atol=1e-12)
-    assert_allclose(Cu, C @ expected, rtol=1e-10, atol=1e-12)
-    if not isinstance(own, LowRank):
-        assert_allclose(
-            factored.whiten(X).T @ factored.whiten(X), X.T @ A @ X, rtol=1e-10, atol=1e-12
-        )
-    if isinstance(own, Dense):
-        W[3] = -0.4
-        expected = np.linalg.solve(np.eye(9) + W[:, None] * C, x)
-        assert_allclose(own.solve_indefinite(W, x), expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize("own, C", [case[1:] for case in covariances()],
-                         ids=[case[0] for case in covariances()])  # fmt: skip
-@pytest.mark.parametrize("power", [8, 16, 24])
-def test_damped_solves_are_accurate_at_any_precision(own, C, power):
-    """(I + WC)⁻¹x, and C times it, where x − ACx has no digits left."""
-    rng = np.random.default_rng(1)
-    W, x = 10.0 ** rng.uniform(0.5 * power, power, 9), rng.normal(size=9)
-    with mpmath.workdps(80):
-        M = mpmath.eye(9) + mpmath.diag(W.tolist()) * mpmath.matrix(C.tolist())
-        exact = mpmath.lu_solve(M, mpmath.matrix(x.tolist()))
-        Cu_exact = mpmath.matrix(C.tolist()) * exact
-        exact, Cu_exact = (np.array(z.tolist(), dtype=float)[:, 0] for z in (exact, Cu_exact))
-    u, Cu = own.factorise(W).solve_damped(x)
-    assert_allclose(u, exact, rtol=1e-9, atol=1e-11 * np.abs(exact).max())
-    assert_allclose(Cu, Cu_exact, rtol=1e-9, atol=1e-11 * np.abs(Cu_exact).max())
 
 
 @every
@@ -87,7 +33,7 @@ def test_sites_are_at_the_mode(likelihood, rank):
     rng = np.random.default_rng(3)
     m = 0.4 * rng.normal(size=(24, 1))
     d = rng.uniform(0.3, 0.9, 24)
-    P = LowRank(d, V) if rank == "low" else Dense(KERNEL.value(X))
+    P = LowRankCovariance(d, V) if rank == "low" else DenseCovariance(KERNEL.value(X))
     C = np.diag(d) + V.T @ V if rank == "low" else KERNEL.value(X)
 
     class Shifted:
@@ -116,7 +62,7 @@ def test_sites_of_softmax_are_at_the_joint_mode():
     X, y, w = chunks[0].load()
     C = KERNEL.value(X)
     f, p = reference.softmax_mode(C, 4, y, w)
-    sites = find_sites(likelihood, y, w, np.zeros((21, 4)), [Dense(C)] * 4)
+    sites = find_sites(likelihood, y, w, np.zeros((21, 4)), [DenseCovariance(C)] * 4)
     assert_allclose(sites.f, f, rtol=1e-9, atol=1e-10)
     assert_allclose(sites.W, w[:, None] * p * (1 - p), rtol=1e-8)
 
@@ -136,7 +82,7 @@ def test_messages_are_those_of_gaussian_pseudo_targets(likelihood, expert):
     (found,) = sites.message(V, Q)
     f, g, W = sites.f, sites.g, sites.W
     pseudo = Chunk(0, X, f + g / W, np.ones(15))
-    left = Q.C if isinstance(Q, Dense) else np.diag(Q.d)
+    left = Q.C if isinstance(Q, DenseCovariance) else np.diag(Q.d)
     R = left + np.diag(1.0 / W[:, 0])
     assert_allclose(found.precision, V @ np.linalg.solve(R, V.T), rtol=1e-8, atol=1e-9)
     assert_allclose(found.shift, V @ np.linalg.solve(R, pseudo.y), rtol=1e-7, atol=1e-8)
@@ -217,7 +163,7 @@ def _five_erfs(m, v):
 def test_large_counts_are_fitted_to_the_last_digit():
     X = np.linspace(-1, 1, 12)[:, None]
     y = np.full((12, 1), 1e9)
-    P = Dense(Matern32(2.0, 0.7).value(X))
+    P = DenseCovariance(Matern32(2.0, 0.7).value(X))
     sites = find_sites(Poisson(), y, np.ones(12), np.zeros((12, 1)), [P])
     assert sites.converged
     assert_allclose(sites.f, np.log(1e9), rtol=1e-7)
@@ -269,10 +215,10 @@ def test_rows_of_any_weight_have_their_mode(likelihood, weight, rank):
 def prior_of(X, rank):
     if rank == "dense":
         C = reference.covariance(KERNEL, X)
-        return Dense(C), C
+        return DenseCovariance(C), C
     T = Anchors.at(KERNEL, X[:5] + 0.1).design(X)
     d = KERNEL.diag(X) - (T * T).sum(axis=0) + 0.01
-    return LowRank(d, T), np.diag(d) + T.T @ T
+    return LowRankCovariance(d, T), np.diag(d) + T.T @ T
 
 
 def test_a_failed_search_is_not_called_a_mode(monkeypatch):
@@ -284,7 +230,8 @@ def test_a_failed_search_is_not_called_a_mode(monkeypatch):
 
     assert found().converged
     with monkeypatch.context() as m:
-        m.setattr(laplace, "MAX_ITER", 3)
+        few = replace(TUNING, modes=replace(TUNING.modes, max_iter=3))
+        m.setattr(laplace, "TUNING", few)
         assert not found().converged
     own = laplace.LogPosterior.step
     monkeypatch.setattr(laplace.LogPosterior, "step", lambda *a: tuple(-s for s in own(*a)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium.answers.predictors import Global
+from collegium.answers.predictors import GlobalPredictor
 from collegium.engines import engine_for
 from collegium.kernels import RBF, Matern32
 from collegium.messages.basis import Anchors
@@ -18,7 +18,7 @@ ENGINE = engine_for(None)
 
 
 def answers(committee, Xs):
-    return Global(committee).predict(Xs, ENGINE)
+    return GlobalPredictor(committee).predict(Xs, ENGINE)
 
 
 def started(problem, Z):

@@ -4,16 +4,16 @@
 preconditioner is a committee of groups that also know the rows around them: see
 `preconditioner`. The committee predicts from the residual r = y − (K + Ψ)w as it would from y:
 
-    mean(x*) = k(x*, X)w + s(x*)ᵀr,   s(x*)ᵀy the mean of the committee.
+    mean(x*) = k(x*, X)w + s(x*)ᵀr,   where s(x*)ᵀy is the committee's mean.
 
-At the start, w = 0, this is the committee's own mean; at the solution w* it is that of the exact
-GP. In between it differs from the exact mean by the committee's error for the function
+At the start, w = 0, this is the committee's own mean; at the solution w* it is the mean of the
+exact GP. In between it differs from the exact mean by the committee's error for the function
 Σ k(·, xᵢ)(w* − w)ᵢ, whose norm is at most ‖w* − w‖ in the norm of K + Ψ.
 
 Each step minimises the energy ½wᵀ(K + Ψ)w − wᵀy along a line, so ‖w* − w‖ falls in every step:
 the last iterate is the best, whenever the iterations stop (the residual need not fall each
-time). Products are in single precision while that helps. Residual and energy are recomputed in
-double precision from time to time, and steps since then that did not lower the energy are undone.
+time). Products are in single precision while that is enough. Residual and energy are recomputed in
+double precision from time to time; steps since then that did not lower the energy are undone.
 """
 
 from __future__ import annotations
@@ -33,20 +33,15 @@ from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk, rows_of
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .preconditioner import GIVEN, Preconditioner, group_size, grouped
+from .preconditioner import Preconditioner, group_size, grouped
 from .predictors import Predictor
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows and columns of a block of kernel values, so that it stays in a core's cache.
-SIDE = 512
-#: The residual is recomputed after RENEW steps, in single precision after RENEW_COARSE, or when
-#: it seems to have fallen to DROP of the last recomputed one. Single precision ends when the
-#: recomputed residual is twice the updated one, or when steps have to be undone.
-RENEW, RENEW_COARSE, DROP = 50, 12, 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class LinearSystem:
     """K + Ψ of all rows."""
 
     kernel: Kernel
@@ -54,22 +49,22 @@ class System:
     psi: Array  # noise variance of each row  (n,)
 
     @classmethod
-    def of(cls, kernel: Kernel, noise: float, chunks: Sequence[Chunk]) -> System:
+    def of(cls, kernel: Kernel, noise: float, chunks: Sequence[Chunk]) -> LinearSystem:
         X = np.concatenate([chunk.X for chunk in chunks])
         return cls(kernel, X, np.concatenate([rows_of(chunk).psi(noise) for chunk in chunks]))
 
     def product(self, w: Array, engine: Any, *, coarse: bool = False) -> Array:
         """(K + Ψ)w  (n, p); every kernel value is computed once and used twice."""
-        n = self.X.shape[0]
-        strips = [Strip(i, a, min(a + SIDE, n)) for i, a in enumerate(range(0, n, SIDE))]
+        n, side = self.X.shape[0], TUNING.refining.side
+        strips = [Strip(i, a, min(a + side, n)) for i, a in enumerate(range(0, n, side))]
         of_strip = partial(self._strip, w, w.astype(np.float32) if coarse else w)
         return engine.sum(of_strip, strips, zero=self.psi[:, None] * w)
 
     def _strip(self, w: Array, rounded: Array, strip: Strip) -> Array:
-        """The terms of one strip of the lower triangle, and of its mirror image."""
+        """Terms of one strip of the lower triangle and of its mirror image."""
         total, own = np.zeros_like(w), slice(strip.start, strip.stop)
         total[own] = self.kernel.value(self.X[own]) @ w[own]
-        others = blocks(strip.start, SIDE)
+        others = blocks(strip.start, TUNING.refining.side)
         parts = [self.X[other] for other in others]
         values: Iterator[Array]
         if rounded is w:
@@ -98,7 +93,7 @@ class Solution:
     weights: Array  # (n, p)
     rest: Array  # r = y − (K + Ψ)w  (n, p)
     residuals: Array  # ‖r‖/‖y‖ before each iteration and after the last  (k + 1,)
-    left_out: Array | None = None  # errors for (K + Ψ)w of the exact GP of other rows  (h, p)
+    left_out: Array | None = None  # errors at held-out rows: see `held_out_errors`  (h, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +105,14 @@ class Iterate:
     energy: Array  # ½wᵀ(K + Ψ)w − wᵀy = −½wᵀ(y + r)  (p,)
 
     @classmethod
-    def at(cls, w: Array, y: Array, system: System, engine: Any) -> Iterate:
+    def at(cls, w: Array, y: Array, system: LinearSystem, engine: Any) -> Iterate:
         r = y - system.product(w, engine)
         return cls(w, r, -0.5 * _dot(w, y + r))
 
-    def or_at(self, w: Array, y: Array, system: System, engine: Any) -> Iterate:
-        """This iterate or the one at w, for each output the one of lower energy."""
+    def or_at(self, w: Array, y: Array, system: LinearSystem, engine: Any) -> Iterate:
+        """Choose this iterate or the one at w, per output the one of lower energy."""
         other = Iterate.at(w, y, system, engine)
-        rounding = 1e-10 * np.abs(self.energy)
+        rounding = TUNING.refining.rounding * np.abs(self.energy)
         better = other.energy <= self.energy + rounding  # false for NaN
         return Iterate(
             np.where(better, other.w, self.w),
@@ -126,19 +121,19 @@ class Iterate:
         )
 
 
-def solve(
-    system: System, y: Array, conditioner: Any, engine: Any, *, tolerance: float, max_iter: int,
-    enough: Callable[[], bool] = lambda: False, coarse: bool = True,
+def solve_system(
+    system: LinearSystem, y: Array, conditioner: Any, engine: Any, *, tolerance: float,
+    max_iter: int, enough: Callable[[], bool] = lambda: False, coarse: bool = True,
     say: Callable[[str], None] = lambda text: None, decide: int | None = None,
 ) -> Solution:  # fmt: skip
-    """Preconditioned conjugate gradients for (K + Ψ)w = y, each output a system of its own.
+    """Solve (K + Ψ)w = y by preconditioned conjugate gradients, each output on its own.
 
-    Starts from w = 0, and stops early once `enough()`, called before each step, is true. The
-    residuals of the first `decide` outputs say when it is done; by default those of all.
+    It starts from w = 0, and stops early once `enough()`, called before each step, is true. It is
+    done when the residuals of the first `decide` outputs (by default of all) are small.
     Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
     residuals of changing precision (Golub & Ye 1999).
     """
-    norm = np.maximum(np.sqrt(_dot(y, y)), 1e-300)
+    norm, tuning = np.maximum(np.sqrt(_dot(y, y)), 1e-300), TUNING.refining
 
     def size(r: Array) -> float:
         return float((np.sqrt(_dot(r, r)) / norm)[:decide].max())
@@ -164,12 +159,12 @@ def solve(
         w = w + step * direction
         before, zr, r = r, _dot(z, r), r - step * Kd
         updated, rounded = size(r), rounded or coarse
-        due, undone = (k + 1) % (RENEW_COARSE if coarse else RENEW) == 0, False
-        if due or (coarse and updated <= max(tolerance, DROP * size(known.r))):
+        due, undone = (k + 1) % (tuning.renew_coarse if coarse else tuning.renew) == 0, False
+        if due or (coarse and updated <= max(tolerance, tuning.drop * size(known.r))):
             tried, known, rounded = w, known.or_at(w, y, system, engine), False
             w, r = known.w, known.r
             undone = not np.array_equal(w, tried)
-            coarse = coarse and size(r) <= 2.0 * updated and not undone
+            coarse = coarse and size(r) <= tuning.worse * updated and not undone
         residuals.append(size(r))
         z = conditioner.solve(r, engine)
         beta = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
@@ -181,10 +176,10 @@ def solve(
 
 
 def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
-    """The preconditioner with the committee's anchors and rows, in groups of its own."""
+    """Build the preconditioner from the committee's anchors and rows, in groups of its own."""
     c = committee
-    system, size = System.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
-    groups = grouped(system.kernel, system.X, size, GIVEN * size, engine)
+    system, size = LinearSystem.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
+    groups = grouped(system.kernel, system.X, size, TUNING.refining.given * size, engine)
     return Preconditioner.of(c.basis, system.X, system.psi, groups, engine)
 
 
@@ -195,23 +190,26 @@ def refined(
 ) -> Solution:  # fmt: skip
     """Solve for the exact GP's weights of the rows that a committee has kept.
 
-    `held`: numbers of rows, to be answered by the exact GP of all others: see `left_out`.
+    `held`: numbers of rows to hold out, predicted by the exact GP of all others: see
+    `held_out_errors`.
     """
-    system = System.of(committee.basis.kernel, committee.noise, committee.chunks())
+    system = LinearSystem.of(committee.basis.kernel, committee.noise, committee.chunks())
     y = committee.rows().y
     asked: dict[str, Any] = {"tolerance": tolerance, "max_iter": max_iter, "enough": enough}
     with single_threaded():
         conditioner = preconditioner(committee, engine)
         say(f"preconditioner of {len(conditioner.parts)} groups")
         if held is None:
-            return solve(system, y, conditioner, engine, **asked, say=say)
+            return solve_system(system, y, conditioner, engine, **asked, say=say)
         L, p = block_factor(conditioner, held, engine), y.shape[1]
-        v = probe(L, held, y.shape[0])
-        both = solve(system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p)
+        v = random_probe(L, held, y.shape[0])
+        both = solve_system(
+            system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p
+        )
         found = Solution(both.weights[:, :p], both.rest[:, :p], both.residuals)
         x, r = both.weights[:, p:], both.rest[:, p:]
         trace = float(_dot(x, v + r)[0])  # vᵀA⁻¹v ≥ 2xᵀv − xᵀAx for any x, A = K + Ψ
-        return replace(found, left_out=left_out(L, found.weights[held], trace))
+        return replace(found, left_out=held_out_errors(L, found.weights[held], trace))
 
 
 def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array:
@@ -220,7 +218,7 @@ def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array
     return linalg.cholesky(block, float(block.diagonal().max()), overwrite=True)[0]
 
 
-def probe(L: Array, held: Array, n: int) -> Array:
+def random_probe(L: Array, held: Array, n: int) -> Array:
     """v_H = L⁻ᵀε with random signs ε, LLᵀ = (M⁻¹)_HH, and 0 at other rows  (n, 1).
 
     The mean of vᵀ(K + Ψ)⁻¹v is tr L⁻¹((K + Ψ)⁻¹)_HH L⁻ᵀ: h where M = K + Ψ.
@@ -230,21 +228,22 @@ def probe(L: Array, held: Array, n: int) -> Array:
     return v
 
 
-def left_out(L: Array, w: Array, trace: float) -> Array:
-    """Errors at rows H of the exact GP of all others, for the targets (K + Ψ)w  (h, p):
+def held_out_errors(L: Array, w: Array, trace: float) -> Array:
+    """Errors at held-out rows H of the exact GP of all others, for targets (K + Ψ)w  (h, p):
 
         (((K + Ψ)⁻¹)_HH)⁻¹ w_H ≈ ((M⁻¹)_HH)⁻¹ w_H h/trace
 
     (Rasmussen & Williams 2006, eq. 5.12 for one row). M knows fewer rows around H than K + Ψ: its
-    precisions are some percent too small, by much the same factor everywhere. Their mean ratio
-    is trace/h, with vᵀ(K + Ψ)⁻¹v of one random vector as the trace (Hutchinson 1989; `probe`).
+    precisions are a few percent too small, by nearly the same factor everywhere. Their mean ratio
+    is trace/h, with vᵀ(K + Ψ)⁻¹v of one random vector as the trace (Hutchinson 1989;
+    `random_probe`).
     """
     factor = trace / L.shape[0] if trace > 0.0 else 1.0
     return linalg.solve_posdef(L, w) / factor
 
 
 def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:
-    """The committee of the same kept rows with other targets y."""
+    """Build the committee of the same kept rows with other targets y."""
     c, ends = committee, np.cumsum(committee.sizes)[:-1]
     chunks = [replace(chunk, y=own) for chunk, own in zip(c.chunks(), np.split(y, ends))]
     empty = Committee.start(c.basis.kernel, c.noise, c.basis.Z, y.shape[1], type(c.expert))
@@ -255,7 +254,7 @@ def with_targets(committee: Committee, y: Array, engine: Any) -> Committee:
 class Refined(Predictor):
     """mean(x*) = k(x*, X)w + s(x*)ᵀr, with the committee's own variances."""
 
-    own: Predictor  # s(x*)ᵀr: of the committee whose targets are r
+    own: Predictor  # s(x*)ᵀr: the committee whose targets are r
     kernel: Kernel
     X: Array  # (n, d)
     weights: Array  # (n, p)

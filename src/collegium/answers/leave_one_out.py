@@ -1,4 +1,4 @@
-"""Answers of an exact GP at its own rows, each given all others."""
+"""Predictions of an exact GP at its own rows, each given all others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def leave_one_out(kernel: Kernel, noise: float, rows: Rows) -> Prediction:
 
         A = K + Ψ    E = yᵢ − (A⁻¹y)ᵢ/(A⁻¹)ᵢᵢ    var = 1/(A⁻¹)ᵢᵢ − Ψᵢ
 
-    A row that stands for copies is left out with all of them.
+    A row of weight w stands for w copies, which are held out together.
     """
     K, psi = kernel.value(rows.X), rows.psi(noise)
     scale = float(K.diagonal().max(initial=0.0)) or 1.0

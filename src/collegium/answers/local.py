@@ -1,12 +1,13 @@
-"""The local correction: the rows nearest to a query correct the prediction of the anchors.
+"""Local correction: the rows nearest to a query correct the prediction of the anchors.
 
-Given v, f is Vᵀv plus a residual process; condition that on the rows N near the query x*:
+Given v, f is Vᵀv plus a residual process, conditioned here on the rows N near the query x*:
 
     C = K_NN − V_NᵀV_N + Ψ     c = K(X_N, x*) − V_NᵀV*     w = C⁻¹c     t = V* − V_N w
     mean = tᵀE[v] + wᵀy_N      var f* = k(x*, x*) − V*ᵀV* − wᵀc + tᵀΛ⁻¹t
 
-N = none: the anchors alone. N = the query's own chunk: PIC (Snelson & Ghahramani 2007).
-N = all rows of the one chunk: the exact GP. The prediction at a query depends on no other query.
+With no rows N it is the prediction of the anchors alone, with the query's own chunk PIC (Snelson &
+Ghahramani 2007), with all rows of a single chunk the exact GP. Predictions at different queries do
+not depend on each other.
 
 Gaussian sites are rows with y = f̂ + W⁻¹g and Ψ = W⁻¹, written without W⁻¹: with Q = C − Ψ,
 w = W^½(I + W^½QW^½)⁻¹W^½c and Ψw = c − Qw, so that wᵀy = wᵀf̂ + (Ψw)ᵀg.
@@ -27,7 +28,8 @@ from ..messages.message import Belief
 from ..numerics import linalg
 from ..numerics.tiles import by_tiles
 from ..rows.rows import AnyRows, Prediction, Rows
-from .neighbourhoods import Neighbourhoods, solve
+from .neighbourhoods import Neighbourhoods, solve_neighbourhood
+from .tuning import TUNING
 
 Array = np.ndarray
 
@@ -42,7 +44,7 @@ def _observe(C: Array, rows: AnyRows, noise: float) -> Array:
 
 
 def _observed_scale(scale: float, rows: AnyRows) -> float:
-    """The scale of the diagonal of `_observe`, to which jitter is relative."""
+    """Scale of the diagonal of `_observe`, to which jitter is relative."""
     return scale if isinstance(rows, Rows) else 1.0 + scale * float(rows.W.max(initial=0.0))
 
 
@@ -78,7 +80,7 @@ class Shared:
 
     @classmethod
     def of(cls, basis: Anchors, noise: float, rows: AnyRows, V: Array | None = None) -> Shared:
-        """`V`: their design, if known already."""
+        """Factorise once for these rows; `V`: their design, if already known."""
         V = basis.design(rows.X) if V is None else V
         C = basis.residual(rows.X, V)
         Qg = 0.0 if isinstance(rows, Rows) else linalg.mirror(C) @ rows.g
@@ -90,7 +92,7 @@ class Shared:
         return cls(rows, V, L, rows.g + root * linalg.solve_posdef(L, root * (rows.f - Qg)))
 
     def _given(self, basis: Anchors, Xs: Array) -> tuple[Array, Array, Array]:
-        """V*, c, and L⁻¹c (of sites L⁻¹W^½c)."""
+        """V*, c, and L⁻¹c (for sites L⁻¹W^½c)."""
         Vs = basis.design(Xs)
         c = basis.kernel.value(Xs, self.rows.X).T - self.V.T @ Vs  # (n, q), columns contiguous
         scaled = c if isinstance(self.rows, Rows) else np.sqrt(self.rows.W)[:, None] * c
@@ -102,7 +104,7 @@ class Shared:
         return w if isinstance(self.rows, Rows) else np.sqrt(self.rows.W)[:, None] * w
 
     def predict(self, basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
-        """Means and variances, tile by tile."""
+        """Compute means and variances, tile by tile."""
 
         def answer(tile: Array) -> Prediction:
             Vs, c, a = self._given(basis, tile)
@@ -115,7 +117,7 @@ class Shared:
         return Prediction.by_tiles(answer, Xs)
 
     def variance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
-        """Those of `predict`; without anchors at half the cost  (q,)."""
+        """Compute the variances of `predict`, without anchors at half the cost  (q,)."""
 
         def answer(tile: Array) -> tuple[Array]:
             Vs, _, a = self._given(basis, tile)
@@ -142,7 +144,7 @@ class Shared:
             root = np.sqrt(self.rows.W)[:, None]
             beta = self.weights - root * linalg.solve_posdef(self.factor, root * fitted)
         rest = basis.expansion(belief.mean - self.V @ beta)
-        return around(basis, belief, self.rows.X, np.concatenate([rest.weights, beta]))
+        return expansion_around(basis, belief, self.rows.X, np.concatenate([rest.weights, beta]))
 
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         left, t = self.residual(basis, belief, Xs)
@@ -155,8 +157,8 @@ class Shared:
         return linalg.mirror(linalg.subtract_gram(basis.residual(Xs, Vs), a.T)), t
 
 
-def around(basis: Anchors, belief: Belief, X: Array, weights: Array) -> Expansion:
-    """x ↦ K(x, (Z, X))W; of a trend, K(x, X)β has what V_Nβ took away: E[β] is left."""
+def expansion_around(basis: Anchors, belief: Belief, X: Array, weights: Array) -> Expansion:
+    """x ↦ K(x, (Z, X))W; the trend keeps E[β], since K(x, X)β restores what V_Nβ subtracts."""
     own = basis.expansion(belief.mean)
     points = np.concatenate([own.points, X])
     return Expansion(own.kernel, points, weights, own.line, belief.mean[: basis.first])
@@ -164,10 +166,10 @@ def around(basis: Anchors, belief: Belief, X: Array, weights: Array) -> Expansio
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """The neighbours of each query and their weights, for means and covariances."""
+    """Neighbours of each query and their weights, for means and covariances."""
 
     rows: AnyRows  # the union of all neighbourhoods
-    V: Array  # of those rows  (m, u)
+    V: Array  # design of these rows  (m, u)
     Vs: Array  # (m, q)
     members: Array  # positions in `rows`  (q, k)
     weights: Array  # w of each query  (q, k)
@@ -180,7 +182,7 @@ class Corrections:
 
     @cached_property
     def W(self) -> csc_matrix:
-        """The weights as columns over the union of rows  (u, q)."""
+        """Weights as columns over the union of rows  (u, q)."""
         return self._columns(self.weights)
 
     def _columns(self, values: Array) -> csc_matrix:
@@ -207,14 +209,14 @@ class Corrections:
     def covariance(self, basis: Anchors, belief: Belief, Xs: Array) -> Array:
         """K** − V*ᵀV* − Wᵀc − cᵀW + Wᵀ(K_UU + Ψ − V_UᵀV_U)W + tᵀΛ⁻¹t  (q, q).
 
-        U is the union of neighbourhoods; K_UU is formed some rows at a time.
+        U is the union of neighbourhoods; K_UU is formed in blocks of rows.
         """
         W, kernel = self.W, basis.kernel
         VW = (W.T @ self.V.T).T
         cross = -VW.T @ self.Vs  # Wᵀc  (q, q)
         inner = (W.T @ self._columns(self.noisy)).toarray() - VW.T @ VW
-        step = max(1, 2_000_000 // max(1, self.rows.X.shape[0]))
-        for start in range(0, self.rows.X.shape[0], step):  # some rows at a time
+        step = max(1, TUNING.neighbours.covariances // max(1, self.rows.X.shape[0]))
+        for start in range(0, self.rows.X.shape[0], step):
             part = slice(start, start + step)
             X_part = self.rows.X[part]
             K_part = kernel.value(X_part, self.rows.X)
@@ -232,10 +234,10 @@ def correct(
     basis: Anchors, noise: float, rows: AnyRows, Xs: Array, neighbours: Array,
     VT: Array | None = None, *, single: bool = False,
 ) -> Corrections:  # fmt: skip
-    """Solve Cw = c for each query's neighbours  (q, k), whatever the other queries are.
+    """Solve Cw = c for each query's neighbours  (q, k), independently of the other queries.
 
-    VT: the design of all rows  (n, m), if known already. Sites carry their own noise. `single`: in
-    single precision, but for systems that this does not solve.
+    VT: the design of all rows  (n, m), if already known. Sites carry their own noise. `single`: in
+    single precision, except for systems that need double.
     """
     return correct_each(basis, noise, [rows], Xs, neighbours, VT, single=single)[0]
 
@@ -244,7 +246,7 @@ def correct_each(
     basis: Anchors, noise: float, kinds: Sequence[AnyRows], Xs: Array, neighbours: Array,
     VT: Array | None = None, *, single: bool = False,
 ) -> list[Corrections]:  # fmt: skip
-    """`correct` for several latent functions: rows that differ in their sites alone."""
+    """Apply `correct` to several latent functions, whose rows differ only in their sites."""
     q, k = neighbours.shape
     union, members = np.unique(np.sort(neighbours, axis=1), return_inverse=True)
     members = members.reshape(q, k)  # ascending in each row
@@ -262,8 +264,9 @@ def correct_each(
         for j, rows in enumerate(near):
             own, found = rows.take(at), None
             if isinstance(own, Rows):
-                found = solve(C if len(near) == 1 else C.copy(), own.psi(noise), 4.0 * scale)
-            if found is None:  # of sites, or with jitter
+                matrix = C if len(near) == 1 else C.copy()
+                found = solve_neighbourhood(matrix, own.psi(noise), 4.0 * scale)
+            if found is None:  # sites, or jitter is needed
                 found = _solve(*work.again(X[at], VT[at], Xs[i], Vs[:, i]), own, noise, scale)
             weights[j, i], noisy[j, i], known = found
             left[j, i] -= known

@@ -1,8 +1,8 @@
-"""Residual covariances of the rows near each query, and systems with them.
+"""Residual covariances of the rows near each query, and their linear systems.
 
-Of k rows and a query behind them [[C, c], [cᵀ, ·]], C = K − VᵀV: the last row of the Cholesky
-factor is L⁻¹c, so one factorisation solves for the query too. Arrays are used again for one query
-after the other: making them anew takes longer than filling them.
+For k rows followed by the query the matrix is [[C, c], [cᵀ, ·]], C = K − VᵀV. The last row of its
+Cholesky factor is L⁻¹c, so one factorisation solves for the query too. Arrays are reused from
+query to query: allocating them takes longer than filling them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from ..messages.basis import Anchors
 from ..numerics import linalg
 from ..rows import partition
 from ..rows.rows import AnyRows, Rows
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Kernel values that are computed before the systems they belong to are solved.
-AT_ONCE = 2**17
-#: From so many rows on single precision saves half of the time; it is good enough where the noise
-#: of every row is at least this share of the prior variance: rounding is a twentieth of that.
-MANY_ROWS, ENOUGH_NOISE = 256, 1e-6
 
 
 def single_will_do(kernel: Kernel, noise: float, rows: AnyRows, k: int) -> bool:
     """Whether systems of k of these rows may be solved in single precision."""
-    if k < MANY_ROWS or not isinstance(rows, Rows):
+    if k < TUNING.neighbours.many_rows or not isinstance(rows, Rows):
         return False
     prior = float(kernel.diag(rows.X).max(initial=0.0))
-    return 1e-15 < prior < 1e15 and float(rows.psi(noise).min()) >= ENOUGH_NOISE * prior
+    enough = TUNING.neighbours.enough_noise * prior
+    return 1e-15 < prior < 1e15 and float(rows.psi(noise).min()) >= enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +42,8 @@ class Neighbourhoods:
 
     @classmethod
     def of(cls, basis: Anchors, k: int, q: int, *, single: bool) -> Neighbourhoods:
-        """For up to q queries."""
-        b = int(np.clip(AT_ONCE // (k + 1) ** 2, 1, max(q, 1)))
+        """Allocate arrays for up to q queries."""
+        b = int(np.clip(TUNING.neighbours.at_once // (k + 1) ** 2, 1, max(q, 1)))
         kind = np.float32 if single else np.float64
         K, room = np.empty((2, b, k + 1, k + 1), kind)
         return cls(basis, np.empty((k + 1, basis.m), kind), K, room)
@@ -54,7 +51,7 @@ class Neighbourhoods:
     def residuals(
         self, X: Array, VT: Array, members: Array, Xs: Array, Vs: Array
     ) -> Iterator[tuple[int, Array]]:
-        """The number of a query, and [[C, c], [cᵀ, ·]] on the lower triangle, to be overwritten.
+        """Yield the number of a query and [[C, c], [cᵀ, ·]], lower triangle, free to overwrite.
 
         members: positions of the rows of each query in X and VT  (q, k).
         """
@@ -69,16 +66,16 @@ class Neighbourhoods:
                 yield i, linalg.subtract_gram(own, self.V)
 
     def again(self, X: Array, VT: Array, x: Array, v: Array) -> tuple[Array, Array]:
-        """C, lower triangle, and c of one query, in double precision."""
+        """Recompute C (lower triangle) and c of one query in double precision."""
         C = linalg.subtract_gram(self.basis.kernel.value(X), VT)
         return C, self.basis.kernel.value(x[None], X)[0] - VT @ v
 
 
-def solve(C: Array, psi: Array, corner: float) -> tuple[Array, Array, float] | None:
-    """w = (C + Ψ)⁻¹c, Ψw and cᵀw from [[C, c], [cᵀ, ·]], which is overwritten; None: C + Ψ is not
-    positive definite without jitter.
+def solve_neighbourhood(C: Array, psi: Array, corner: float) -> tuple[Array, Array, float] | None:
+    """w = (C + Ψ)⁻¹c, Ψw and cᵀw from [[C, c], [cᵀ, ·]], which is overwritten; None where C + Ψ is
+    not positive definite without jitter.
 
-    `corner` stands for the query's own variance: any number above cᵀw will do.
+    `corner` stands for the query's own variance: any number above cᵀw works.
     """
     diagonal = C.reshape(-1)[:: C.shape[0] + 1]
     diagonal[:-1] += psi

@@ -1,8 +1,8 @@
-"""A preconditioner for K + Ψ: groups of rows, each given anchors and the nearest rows before it.
+"""Preconditioner for K + Ψ: groups of rows, each given anchors and the nearest rows before it.
 
-Given the anchors, the rows have the covariance C = K − VᵀV + Ψ. With the rows in groups, one
-after the other, their density is a product: each group B given all rows before it. The nearest N
-of these rows carry nearly all of their information (Vecchia 1988):
+Given the anchors, the rows have the covariance C = K − VᵀV + Ψ. With the rows in an order of
+groups, their density is a product: each group B given all rows before it. The nearest N of these
+rows carry nearly all the information (Vecchia 1988):
 
     T = C_BN C_NN⁻¹,   LLᵀ = C_BB − TC_NB,   (Gr)_B = L⁻¹(r_B − Tr_N),   C⁻¹ ≈ GᵀG,
 
@@ -10,8 +10,9 @@ and with the anchors put back
 
     M = VᵀV + (GᵀG)⁻¹,   M⁻¹ = Gᵀ(I − AΛ⁻¹Aᵀ)G,   A = GVᵀ,   Λ = I + AᵀA    (Woodbury).
 
-N = none: M is the covariance of a committee of these groups. N = all rows before: M = K + Ψ.
-M⁻¹ is symmetric and positive definite for any T and A, so single precision is enough for them.
+With no rows N, M is the covariance of a committee of these groups; with all rows before it,
+M = K + Ψ. M⁻¹ is symmetric and positive definite for any T and A, so single precision is enough
+for these.
 """
 
 from __future__ import annotations
@@ -29,18 +30,13 @@ from ..messages.basis import Anchors
 from ..numerics import linalg
 from ..rows import partition
 from ..rows.metric import Metric
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Rows N for each row of a group.
-GIVEN = 3
-#: Most bytes for T and L of all groups.
-LARGEST = 2**30
-#: Rows whose distances from a group are computed at a time.
-WIDTH = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class RowGroup:
     """Rows B, and the rows N before them that B is conditioned on."""
 
     id: int
@@ -60,7 +56,7 @@ class Part:
     A: Array  # (b, m)  single precision
 
     @classmethod
-    def of(cls, basis: Anchors, X: Array, psi: Array, group: Group) -> Part:
+    def of(cls, basis: Anchors, X: Array, psi: Array, group: RowGroup) -> Part:
         at, c = np.concatenate([group.near, group.own]), group.near.size
         V = basis.design(X[at])
         C = basis.residual(X[at], V)
@@ -77,18 +73,18 @@ class Part:
         return linalg.gram(self.A.T.astype(float))
 
     def whiten(self, r: Array) -> tuple[Array, Array]:
-        """The group's rows of Gr, and its term of AᵀGr."""
+        """Compute the group's rows of Gr, and its term of AᵀGr."""
         white = linalg.solve_lower(self.L, r[self.own] - self.T @ r[self.near])
         return white, self.A.T @ white
 
     def colour(self, shared: Array, white: Array) -> tuple[Array, Array]:
-        """The group's term of Gᵀ(g − Aa), a = `shared`: at its own rows B, and at N."""
+        """Compute the group's term of Gᵀ(g − Aa), a = `shared`, at its own rows B and at N."""
         own = linalg.solve_upper(self.L, white - self.A @ shared, overwrite=True)
         return own, -(self.T.T @ own)
 
     def columns(self, place: Array) -> tuple[Array, Array, Array]:
-        """The group's columns g of G at rows i with place[i] ≥ 0: these places (k,), gᵀg (k, k)
-        and Aᵀg (m, k)."""
+        """Columns g of the group's rows of G, for rows i with place[i] ≥ 0: these places (k,),
+        gᵀg (k, k) and Aᵀg (m, k)."""
         own, near = (np.flatnonzero(place[rows] >= 0) for rows in (self.own, self.near))
         chosen = np.zeros((self.own.size, own.size))
         chosen[own, np.arange(own.size)] = 1.0
@@ -106,7 +102,7 @@ class Preconditioner:
 
     @classmethod
     def of(
-        cls, basis: Anchors, X: Array, psi: Array, groups: Sequence[Group], engine: Any
+        cls, basis: Anchors, X: Array, psi: Array, groups: Sequence[RowGroup], engine: Any
     ) -> Preconditioner:
         parts = engine.map(partial(Part.of, basis, X, psi), groups)
         precision = engine.sum(Part.precision, parts, zero=np.eye(basis.m))
@@ -132,12 +128,12 @@ class Preconditioner:
     def block(self, rows: Array, engine: Any) -> Array:
         """M⁻¹ between distinct rows  (h, h): GᵀG − GᵀAΛ⁻¹AᵀG.
 
-        A group has a part in it by those that are among its rows B and N.
+        A group contributes through the rows that are among its B and N.
         """
         place = np.full(sum(part.own.size for part in self.parts), -1)
         place[rows] = np.arange(rows.size)
         found = np.zeros((rows.size, rows.size))
-        AG = np.zeros((self.factor.shape[0], rows.size))  # AᵀG of these columns
+        AG = np.zeros((self.factor.shape[0], rows.size))  # these columns of AᵀG
         for at, square, own in engine.map(lambda part: part.columns(place), self.parts):
             found[np.ix_(at, at)] += square
             AG[:, at] += own
@@ -146,14 +142,16 @@ class Preconditioner:
 
 
 def group_size(n: int) -> int:
-    """Rows b of a group: its 30nb² operations balance the n² kernel values of the iterations
-    they save; no more than fit LARGEST."""
-    return max(1, min(int(2.5 * np.sqrt(n)), LARGEST // ((4 * GIVEN + 8) * n)))
+    """Rows b of a group: 30nb² operations balance the n² kernel values of the iterations that
+    they save; no more than memory allows."""
+    tuning = TUNING.refining
+    most = tuning.largest // ((4 * tuning.given + 8) * n)
+    return max(1, min(int(tuning.group * np.sqrt(n)), most))
 
 
-def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> list[Group]:
-    """Clusters in the kernel's metric, in random order, each with the `number` nearest rows
-    before it."""
+def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> list[RowGroup]:
+    """Cluster rows in the kernel's metric, in random order; each group has the `number` nearest
+    rows before it."""
     rng = np.random.default_rng(0)
     S = Metric.of(kernel, X).forward(X)
     clusters = partition.balanced(S, size, rng)
@@ -161,25 +159,25 @@ def grouped(kernel: Kernel, X: Array, size: int, number: int, engine: Any) -> li
     order, ends = np.concatenate(clusters), np.cumsum([own.size for own in clusters])
     S = np.clip(S[order], -1e15, 1e15).astype(np.float32)
 
-    def group(i: int) -> Group:
+    def group(i: int) -> RowGroup:
         own, start = clusters[i], ends[i] - clusters[i].size
-        return Group(i, own, order[nearest_before(S, start, ends[i], number)])
+        return RowGroup(i, own, order[nearest_before(S, start, ends[i], number)])
 
     return engine.map(group, range(len(clusters)))
 
 
 def nearest_before(S: Array, start: int, stop: int, number: int) -> Array:
-    """The `number` rows before `start` that are nearest to any row from `start` to `stop`."""
+    """Find the `number` rows before `start` nearest to any row from `start` to `stop`."""
     if start <= number:
         return np.arange(start)
-    own, before = S[start:stop], partition.blocks(start, WIDTH)
+    own, before = S[start:stop], partition.blocks(start, TUNING.refining.width)
     gaps = np.concatenate([_gaps(own, np.ascontiguousarray(S[part].T)) for part in before])
     return np.flatnonzero(partition.lowest(gaps, number))
 
 
 @leaf
 def _gaps(S, ZT):
-    """minᵢ ‖sᵢ − zⱼ‖² of each j."""
+    """minᵢ ‖sᵢ − zⱼ‖² for each j."""
     m = ZT.shape[1]
     D, least = np.empty(m, ZT.dtype), np.full(m, np.inf, ZT.dtype)
     for i in range(S.shape[0]):

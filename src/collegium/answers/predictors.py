@@ -1,11 +1,11 @@
 """Predictors: from a committee's belief and rows to means, variances and covariances of f.
 
-    Exact      every row                                   the exact GP
-    Global     the anchors alone                           Tresp (2000), eq. 17
-    OwnChunk   the anchors and the query's own chunk       PIC
-    Local      the anchors and the rows nearest to a query
+    ExactPredictor      every row                                     the exact GP
+    GlobalPredictor     the anchors alone                             Tresp (2000), eq. 17
+    OwnChunkPredictor   the anchors and the query's own chunk         PIC
+    LocalPredictor      the anchors and the rows nearest to a query   see `local`
 
-Each has `mean`, `predict` (means and variances) and `joint` (covariances too).
+Each has `mean`, `predict` (means and variances) and `joint` (also covariances).
 """
 
 from __future__ import annotations
@@ -29,22 +29,13 @@ from ..rows.rows import AnyRows, Prediction, Rows
 from . import local
 from .local import Shared
 from .neighbourhoods import single_will_do
+from .tuning import TUNING
 
 Array = np.ndarray
 
 
-#: Most bytes for the design of the neighbours of one batch of queries.
-BATCH_BYTES = 256 * 2**20
-#: Queries of one batch where all queries share a factor.
-BATCH = 1024
-#: Most bytes for the design of all rows, kept between calls; if larger, each call computes it.
-DESIGN_BYTES = 256 * 2**20
-#: Rows that are left out at a time.
-LEFT_OUT = 256
-
-
 class Informed(Protocol):
-    """What predictors need of a committee: a belief, and the rows that were kept."""
+    """A committee as predictors see it: a belief, and the rows that were kept."""
 
     @property
     def basis(self) -> Anchors: ...
@@ -64,31 +55,31 @@ class Predictor:
     """Predicts f at queries X* (q, d), in batches that an engine runs."""
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        """Means and variances."""
+        """Compute means and variances."""
         raise TypeError("abstract predictor")
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """Means, variances and the covariance  (q, q)."""
+        """Compute means, variances and the covariance  (q, q)."""
         raise TypeError("abstract predictor")
 
     def prepare(self, engine: Any) -> int:
-        """Make what answers need before they are asked for; how many cells there are."""
+        """Compute ahead of queries what can be shared; return the number of cells."""
         return 0
 
     def mean(self, Xs: Array, engine: Any) -> Array:
-        """Means alone  (q, p); overridden where they cost less than variances."""
+        """Compute means alone  (q, p); overridden where they cost less than variances."""
         return self.predict(Xs, engine).mean
 
 
 @dataclass(frozen=True, eq=False)
-class Exact(Predictor):
+class ExactPredictor(Predictor):
     """Predicts from every row: one neighbourhood for all queries, factorised once."""
 
     committee: Informed
     shared: Shared
 
     @classmethod
-    def of(cls, committee: Informed) -> Exact:
+    def of(cls, committee: Informed) -> ExactPredictor:
         return cls(committee, Shared.of(committee.basis, committee.noise, committee.rows()))
 
     @cached_property
@@ -104,7 +95,7 @@ class Exact(Predictor):
         def answer(X: Array) -> Prediction:
             return Prediction(expansion.at(X), self.shared.variance(c.basis, c.belief, X))
 
-        return in_order(Xs, BATCH, answer, engine)
+        return predict_in_batches(Xs, answer, engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c = self.committee
@@ -112,8 +103,8 @@ class Exact(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class Global(Predictor):
-    """Predicts from the anchors alone; `degenerate`: without the variance given them (SoR)."""
+class GlobalPredictor(Predictor):
+    """Predicts from the anchors alone; `degenerate`: without the variance given v (SoR)."""
 
     committee: Informed
     degenerate: bool = False
@@ -133,7 +124,7 @@ class Global(Predictor):
             found = Prediction.by_tiles(partial(ask, c.basis, c.belief), X)
             return Prediction(expansion.at(X), found.variance)
 
-        return in_order(Xs, BATCH, answer, engine)
+        return predict_in_batches(Xs, answer, engine)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         c, found = self.committee, self.predict(Xs, engine)
@@ -143,7 +134,7 @@ class Global(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnChunk(Predictor):
+class OwnChunkPredictor(Predictor):
     """Predicts from the anchors and one chunk, that of the row nearest to a query: PIC
     (Snelson & Ghahramani 2007).
     """
@@ -154,7 +145,7 @@ class OwnChunk(Predictor):
     tree: cKDTree
 
     @classmethod
-    def of(cls, committee: Informed) -> OwnChunk:
+    def of(cls, committee: Informed) -> OwnChunkPredictor:
         X = committee.rows().X
         metric = Metric.of(committee.basis.kernel, X)
         return cls(committee, committee.parts(), metric, cKDTree(metric.forward(X)))
@@ -181,7 +172,7 @@ class OwnChunk(Predictor):
         return Prediction.joined(engine.map(answer, batches)).take(_places(batches))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """Queries of different chunks share the anchors alone: their residuals are independent."""
+        """Predict jointly; residuals of queries in different chunks are independent."""
         c, owners = self.committee, self._owners(Xs)
         t, left = np.empty((c.basis.m, Xs.shape[0])), np.zeros((Xs.shape[0],) * 2)
         for batch in partition.by_label(owners):
@@ -190,7 +181,7 @@ class OwnChunk(Predictor):
         return self.predict(Xs, engine), left + linalg.gram(c.belief.spread(t).T)
 
     def _owners(self, Xs: Array) -> Array:
-        """The number of each query's chunk  (q,)."""
+        """Number of each query's chunk  (q,)."""
         _, nearest = self.tree.query(self.metric.forward(Xs))
         return np.searchsorted(np.cumsum(self.committee.sizes), nearest, side="right")
 
@@ -199,30 +190,30 @@ class OwnChunk(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class Local(Predictor):
+class LocalPredictor(Predictor):
     """Predicts from the anchors and the k rows nearest to each query."""
 
     committee: Informed
     rows: Any  # `take(positions)` -> AnyRows
-    near: Any  # of these rows: `metric` and `nearest(X*, k)`; see `rows.nearest.Nearby`
+    near: Any  # has `metric` and `nearest(X*, k)`; see `rows.nearest.Nearby`
     k: int
-    lasting: bool = True  # whether it will answer often: then the design of all rows is kept
+    lasting: bool = True  # whether it answers more than once: keeps the design of all rows
 
     @classmethod
-    def of(cls, committee: Informed, k: int, *, lasting: bool = True) -> Local:
+    def of(cls, committee: Informed, k: int, *, lasting: bool = True) -> LocalPredictor:
         rows = committee.rows()
         near = Nearby.of(Metric.of(committee.basis.kernel, rows.X), rows.X)
         return cls(committee, rows, near, min(k, rows.X.shape[0]), lasting)
 
-    def with_committee(self, committee: Informed) -> Local:
-        """The predictor of another committee of the same rows; it shares the design."""
+    def with_committee(self, committee: Informed) -> LocalPredictor:
+        """Build the predictor of another committee of the same rows, sharing the design."""
         other = replace(self, committee=committee, rows=committee.rows())
         vars(other)["design"] = self.design
         return other
 
     @cached_property
     def single(self) -> bool:
-        """Whether single precision will do; not asked of rows that are not in memory."""
+        """Whether single precision is enough; never for rows on disk."""
         c, rows = self.committee, self.rows
         return isinstance(rows, Rows) and single_will_do(c.basis.kernel, c.noise, rows, self.k)
 
@@ -232,10 +223,10 @@ class Local(Predictor):
         if not self.lasting:
             return None
         n, basis = self.rows.X.shape[0], self.committee.basis
-        if 8 * n * basis.m > DESIGN_BYTES:
+        if 8 * n * basis.m > TUNING.predictors.design_bytes:
             return None
         VT = np.empty((n, basis.m))
-        for part in partition.blocks(n, BATCH):
+        for part in partition.blocks(n, TUNING.predictors.batch):
             VT[part] = basis.design_of(self.rows.X[part]).T
         return VT
 
@@ -243,15 +234,15 @@ class Local(Predictor):
         return predict_each([self], Xs, engine)[0]
 
     def left_out(self, own: Array, X: Array) -> Prediction:
-        """At rows of these numbers, each from the k nearest of the others.
+        """Predict rows of these numbers, each from the k nearest of the others.
 
         The belief about the anchors has seen the row, as one among all.
         """
         c, parts = self.committee, []
-        for part in partition.blocks(own.size, LEFT_OUT):
+        for part in partition.blocks(own.size, TUNING.predictors.held_out):
             near = self.near.nearest(X[part], min(self.k + 1, len(self.near)))
             others = near != own[part, None]
-            others[others.all(axis=1), -1] = False  # among too many like it
+            others[others.all(axis=1), -1] = False  # more than k equal rows
             near = near[others].reshape(others.shape[0], -1)
             found = local.correct(
                 c.basis, c.noise, self.rows, X[part], near, self.design, single=self.single
@@ -268,12 +259,12 @@ class Local(Predictor):
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
 
 
-def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Prediction]:
-    """Predictions of committees of the same rows (`Local.with_committee`), which share
-    neighbourhoods."""
+def predict_each(answers: Sequence[LocalPredictor], Xs: Array, engine: Any) -> list[Prediction]:
+    """Predict by several committees of the same rows (`LocalPredictor.with_committee`), which
+    share neighbourhoods."""
     first, kinds = answers[0], [one.rows for one in answers]
-    c, VT = first.committee, first.design
-    size = int(np.clip(BATCH_BYTES // (8 * first.k * max(c.basis.m, 1)), 1, 256))
+    c, VT, most = first.committee, first.design, TUNING.predictors.batch_bytes
+    size = int(np.clip(most // (8 * first.k * max(c.basis.m, 1)), 1, 256))
     batches = partition.balanced(first.near.metric.forward(Xs), size, np.random.default_rng(0))
 
     def answer(batch: Array) -> list[Prediction]:
@@ -287,16 +278,17 @@ def predict_each(answers: Sequence[Local], Xs: Array, engine: Any) -> list[Predi
 
 
 def predictor(committee: Informed, n_local: int) -> Predictor:
-    """Exact if one chunk has all rows; else local, or global for n_local = 0."""
+    """Choose the exact one if one chunk has all rows; else local, or global for n_local = 0."""
     kept = len(committee.sizes)
     if committee.no_anchors or kept == 1:
-        return Exact.of(committee)
-    return Local.of(committee, n_local) if n_local and kept else Global(committee)
+        return ExactPredictor.of(committee)
+    return LocalPredictor.of(committee, n_local) if n_local and kept else GlobalPredictor(committee)
 
 
-def in_order(Xs: Array, size: int, answer: Callable[[Array], Prediction], engine: Any):
-    """answer(X) for `size` queries at a time, in the order of the queries."""
-    parts = engine.map(lambda part: answer(Xs[part]), partition.blocks(Xs.shape[0], size))
+def predict_in_batches(Xs: Array, answer: Callable[[Array], Prediction], engine: Any) -> Prediction:
+    """Apply answer(X) to one batch of queries after the other."""
+    batches = partition.blocks(Xs.shape[0], TUNING.predictors.batch)
+    parts = engine.map(lambda part: answer(Xs[part]), batches)
     return Prediction.joined(parts)
 
 

@@ -1,6 +1,6 @@
-"""Finds chunks that can be left out for a set of queries, within a stated tolerance.
+"""Finds chunks that can be skipped for a set of queries, within a stated tolerance.
 
-Leave chunks S out of a committee about v (prior N(0, I)) and write Ṽ = V_SΨ^(−½), ỹ = Ψ^(−½)y.
+Skip chunks S of a committee about v (prior N(0, I)) and write Ṽ = V_SΨ^(−½), ỹ = Ψ^(−½)y.
 R ⪰ Ψ gives Λ_S ⪯ ṼṼᵀ ⪯ δI with δ = ‖Ṽ‖²_F, and ‖E[v]‖ ≤ ‖ỹ‖, so for any tᵀv
 
     |change of the mean| ≤ √δ (1 + √δ) ‖ỹ‖ · (posterior standard deviation of tᵀv)
@@ -25,16 +25,16 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
-    """The smallest box around the inputs of each chunk, its weight and its sum of squares."""
+class ChunkBoxes:
+    """Bounding box, weight and sum of squares of each chunk."""
 
     low: Array  # (M, d)
     high: Array  # (M, d)
     weight: Array  # Σ w  (M,)
-    squares: Array  # Σ w y², of the output where the total is largest  (M,)
+    squares: Array  # Σ w y² of the output with the largest total  (M,)
 
     @classmethod
-    def of(cls, chunks: Sequence[Chunk]) -> Boxes:
+    def of(cls, chunks: Sequence[Chunk]) -> ChunkBoxes:
         squares = np.array([(chunk.w[:, None] * chunk.y**2).sum(axis=0) for chunk in chunks])
         return cls(
             np.array([chunk.X.min(axis=0) for chunk in chunks]),
@@ -44,7 +44,7 @@ class Boxes:
         )
 
     def matter(self, basis: Anchors, noise: float, tolerance: float) -> Array:
-        """Numbers of the chunks to use. Leaving out all others moves no mean by more than
+        """Numbers of the chunks to use. Skipping all others moves no mean by more than
         `tolerance` posterior standard deviations and no variance by more than that share.
         """
         every = np.arange(self.weight.size)
@@ -54,7 +54,7 @@ class Boxes:
         least = self.weight * covariance / noise
         largest = self._largest(tolerance, noise)
         if not (np.sort(least / max(basis.scale(basis.Z), 1e-300))[0] <= largest):
-            return every  # ‖K⁻¹‖ ≥ 1/max k(z, z): none can be left out
+            return every  # ‖K⁻¹‖ ≥ 1/max k(z, z): none can be skipped
         inverse = float(linalg.inverse_posdef(basis.factor).diagonal().sum())  # ≥ ‖K(Z, Z)⁻¹‖
         delta = inverse * least
         order = np.argsort(delta, kind="stable")
@@ -62,7 +62,7 @@ class Boxes:
         return np.sort(order[~skipped])
 
     def _largest(self, tolerance: float, noise: float) -> float:
-        """The largest δ with √δ(1 + √δ)‖ỹ‖ ≤ tolerance and δ ≤ tolerance."""
+        """Largest δ with √δ(1 + √δ)‖ỹ‖ ≤ tolerance and δ ≤ tolerance."""
         size = np.sqrt(self.squares.sum() / noise)
         root = 0.5 * (np.sqrt(1.0 + 4.0 * tolerance / max(size, 1e-300)) - 1.0)
         return float(min(root**2, tolerance))

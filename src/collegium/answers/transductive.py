@@ -1,8 +1,8 @@
-"""The joint Bayesian committee machine: u = f(X*), the queries are the anchors (Tresp 2000).
+"""Joint Bayesian committee machine: u = f(X*), the queries are the anchors (Tresp 2000).
 
 Every chunk sends a message about the queries themselves. Queries are predicted in clustered
-batches. A small batch is padded with training inputs around it and with anchors, so that one
-query alone is predicted as well as among a thousand.
+batches. A small batch is padded with training inputs around it and with anchors, so that a single
+query is predicted as well as one among a thousand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Prediction
 from . import local
 from .predictors import Predictor
-from .screening import Boxes
+from .screening import ChunkBoxes
 
 Array = np.ndarray
 
@@ -40,7 +40,7 @@ class Joint(Predictor):
     metric: Metric
     tree: cKDTree
     size: int  # query points of one batch, padding included
-    boxes: Boxes
+    boxes: ChunkBoxes
     tolerance: float  # of screening, in posterior standard deviations
 
     @classmethod
@@ -48,7 +48,7 @@ class Joint(Predictor):
         X, chunks = committee.rows().X, committee.chunks()
         metric = Metric.of(committee.basis.kernel, X)
         tree = cKDTree(metric.forward(X))
-        return cls(committee, chunks, X, metric, tree, size, Boxes.of(chunks), tolerance)
+        return cls(committee, chunks, X, metric, tree, size, ChunkBoxes.of(chunks), tolerance)
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         distinct, where = partition.distinct(Xs)
@@ -63,7 +63,7 @@ class Joint(Predictor):
         return local.predict_global(basis, belief, Q)
 
     def _believe(self, Q: Array, engine: Any) -> tuple[Anchors, Belief]:
-        """Anchors at Q and its padding, and the belief about them."""
+        """Place anchors at Q and its padding, and compute the belief about them."""
         kernel, expert = self.committee.basis.kernel, self.committee.expert
         p = self.committee.belief.mean.shape[1]
         points, _ = partition.distinct(np.concatenate([Q, self.padding(Q)]))
@@ -73,7 +73,7 @@ class Joint(Predictor):
         return basis, normalise(engine.sum(send, used, basis.prior(p)))
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
-        """Moments and covariance of all queries, taken as one batch."""
+        """Predict all queries as one batch: moments and covariance."""
         distinct, where = partition.distinct(Xs)
         if distinct.shape[0] > linalg.LARGEST:
             raise ValueError(
@@ -94,13 +94,13 @@ class Joint(Predictor):
 
 
 def padding(Q: Array, size: int, X: Array, Z: Array, metric: Metric, tree: cKDTree) -> Array:
-    """Training inputs near the queries, then anchors near them, up to `size` points in all."""
+    """Choose training inputs, then anchors, near the queries, up to `size` points in all."""
     room = size - Q.shape[0]
     if room <= 0:
         return np.empty((0, Q.shape[1]))
     Qs = metric.forward(Q)
     distance, index = tree.query(Qs, k=[*range(1, min(tree.n, room) + 1)])
-    ranked = index.T[distance.T > 0.0]  # nearest of every query first
+    ranked = index.T[distance.T > 0.0]  # the nearest of every query first
     _, first = np.unique(ranked, return_index=True)
     near = ranked[np.sort(first)][: max(room - Z.shape[0], room // 2)]
     centre = Qs.mean(axis=0)

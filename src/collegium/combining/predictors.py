@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared
-from ..answers.predictors import BATCH, Predictor
+from ..answers.predictors import Predictor
+from ..answers.tuning import TUNING as ANSWERS
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..messages.message import Belief, normalise
@@ -68,7 +69,8 @@ class ExpertsPredictor(Predictor):
         return cls(rule, basis, belief, noise, members[0], members[1:])
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        parts = [self._batch(Xs[batch], engine) for batch in blocks(Xs.shape[0], BATCH)]
+        batches = blocks(Xs.shape[0], ANSWERS.predictors.batch)
+        parts = [self._batch(Xs[batch], engine) for batch in batches]
         return Prediction.joined(parts)
 
     def _batch(self, Xs: Array, engine: Any) -> Prediction:

@@ -1,1 +1,1 @@
-"""The generalised committee: likelihoods that are not Gaussian, by Laplace's approximation."""
+"""Generalised committee: non-Gaussian likelihoods by Laplace's approximation."""

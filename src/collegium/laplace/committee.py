@@ -1,4 +1,4 @@
-"""The generalised Bayesian committee machine: chunks with non-Gaussian targets.
+"""Generalised Bayesian committee machine: chunks with non-Gaussian targets.
 
 A chunk's message is a Laplace approximation of p(y | v), and where it is expanded depends on
 the messages of the other chunks. So each chunk is approximated against the belief without its
@@ -8,11 +8,11 @@ own message, its *cavity*,
 
 in sequence or all at once, in sweeps that are repeated until the messages stop changing. One
 sweep from zero messages is the Bayesian committee machine; at the fixed point the mode is that
-of the whole anchored model, and the evidence its Laplace evidence. A new chunk that is
-approximated once against the present belief, and never again, is online learning.
+of the whole anchored model, and the evidence its Laplace evidence. Approximating a new chunk
+once against the present belief, and never again, is online learning.
 
-K latent functions (classes) send K messages: posterior covariances between functions are left
-out, which keeps K m² numbers instead of K²m² and leaves the mode unchanged.
+K latent functions (classes) send K messages: posterior covariances between functions are
+dropped, which keeps Km² numbers instead of K²m² and leaves the mode unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..answers.predictors import Local, Predictor, predict_each, predictor
+from ..answers.predictors import LocalPredictor, Predictor, predict_each, predictor
 from ..likelihoods.base import Observation
 from ..messages.basis import Anchors
 from ..messages.experts.base import Expert
@@ -36,18 +36,11 @@ from ..numerics.tree import place
 from ..rows.chunk import Chunk
 from ..rows.rows import Prediction, SiteRows
 from .covariances import Residual, residual_covariance
-from .mode import TOLERANCE, Each, Sites, find_sites
+from .mode import Each, Sites, find_sites
 from .stack import Stack, Totals
+from .tuning import TUNING
 
 Array = np.ndarray
-#: While changes grow from sweep to sweep the step is halved, down to this.
-LEAST_STEP = 1.0 / 16.0
-#: After so many growing changes above this size the sweeps count as diverging.
-GROWTHS, DIVERGING = 4, 1e-2
-#: The tolerance of modes is the square of this times the last change.
-MODE_SHARE = 1e-2
-#: A change of messages, relative to their sum, that rounding alone can cause.
-ROUNDING = 1e-9
 
 
 @record("laplace.state/1")
@@ -78,7 +71,7 @@ class ChunkDesign:
 
 @dataclass(frozen=True, eq=False)
 class Latent:
-    """One latent function, with what predictors need of a committee (`predictors.Informed`)."""
+    """One latent function as a committee that predictors can use (`predictors.Informed`)."""
 
     basis: Anchors
     belief: Belief
@@ -94,11 +87,11 @@ class Latent:
         return self.basis.m == 0
 
     def parts(self) -> tuple[SiteRows, ...]:
-        """The kept rows, one `SiteRows` per chunk."""
+        """Kept rows, one `SiteRows` per chunk."""
         return self.kept
 
     def rows(self) -> SiteRows:
-        """The kept rows of all chunks."""
+        """Kept rows of all chunks."""
         d = self.basis.Z.shape[1]
         nothing = SiteRows(np.empty((0, d)), np.empty((0, 1)), np.empty((0, 1)), np.empty(0))
         every = (nothing, *self.kept)
@@ -125,24 +118,24 @@ class LaplaceCommittee:
     def of(
         cls, basis: Anchors, likelihood: Observation, expert: type[Expert] = Block
     ) -> LaplaceCommittee:
-        """The prior alone, before any chunk."""
+        """Start from the prior alone, before any chunk."""
         return cls(basis, likelihood, expert(0.0), Totals.zero(basis.m, likelihood.latents))
 
     def join(self, chunks: Sequence[Chunk]) -> LaplaceCommittee:
-        """With more chunks, whose messages are zero until the next sweep; ordered by id."""
+        """Add chunks, whose messages are zero until the next sweep; ordered by id."""
         zero = Stack.zero(self.basis.m, self.likelihood.latents)
         states = [*self.states, *(ChunkState(chunk, zero) for chunk in chunks)]
-        return replace(self, states=in_order(states), change=np.inf)
+        return replace(self, states=sorted_states(states), change=np.inf)
 
     def add(self, chunks: Sequence[Chunk], *, keep: bool = True) -> LaplaceCommittee:
-        """Online learning: approximate each new chunk once, against the present belief."""
-        grown, totals = self, self.totals
+        """Learn online: approximate each new chunk once, against the present belief."""
+        grown, totals, tolerance = self, self.totals, TUNING.modes.tolerance
         zero = Stack.zero(self.basis.m, self.likelihood.latents)
         with single_threaded():
             for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
                 belief = totals.with_prior(self.basis)
                 new = self.approximate(
-                    self.design(chunk), ChunkState(chunk, zero), belief, TOLERANCE
+                    self.design(chunk), ChunkState(chunk, zero), belief, tolerance
                 )
                 totals = totals.plus([new.messages])
                 if keep:
@@ -151,7 +144,7 @@ class LaplaceCommittee:
                     found = grown.past_found and new.mode_found
                     past = grown.past.plus([new.messages])
                     grown = replace(grown, past=past, past_found=found)
-        return replace(grown, states=in_order(grown.states))
+        return replace(grown, states=sorted_states(grown.states))
 
     def design(self, chunk: Chunk) -> ChunkDesign:
         X, _, _ = chunk.load()
@@ -173,14 +166,14 @@ class LaplaceCommittee:
         return ChunkState(state.chunk, Stack(sites.message(design.V, design.Q)), found)
 
     def as_sent(self, sites: Sites, y: Array, w: Array) -> Sites:
-        """Sites whose message is sent: while messages use bounds, with these as curvatures."""
+        """Sites to send; with bounds in place of curvatures while messages use bounds."""
         if not self.bounded:
             return sites
         f = sites.f[:, 0] if self.likelihood.latents == 1 else sites.f
         return replace(sites, W=w[:, None] * self.likelihood.bound(y, f).reshape(sites.W.shape))
 
     def with_curvatures(self, engine: Any) -> LaplaceCommittee:
-        """Messages with curvatures instead of bounds; at the fixed point the mode is the same."""
+        """Return to curvatures instead of bounds; at the fixed point the mode is the same."""
 
         def renew(state: ChunkState) -> ChunkState:
             assert state.sites is not None
@@ -190,11 +183,11 @@ class LaplaceCommittee:
         return replace(self, states=tuple(engine.map(renew, self.states)), bounded=False)
 
     def with_anchors(self, basis: Anchors) -> LaplaceCommittee:
-        """On a basis with more anchors, appended to its own; no chunks may have been kept."""
+        """Extend the basis by anchors appended to its own; no chunks may have been kept."""
         return replace(self, basis=basis, past=self.past.padded(basis.m))
 
     def with_messages(self, basis: Anchors, messages: Sequence[Message]) -> LaplaceCommittee:
-        """On another basis, with these messages of all chunks so far, which were not kept."""
+        """Change the basis, given the messages of all chunks so far, which were not kept."""
         return replace(self, basis=basis, past=Totals.of(messages))
 
     def after_sweep(self, found: Sequence[ChunkState], step: float) -> LaplaceCommittee:
@@ -232,7 +225,7 @@ class LaplaceCommittee:
         return self.past_found and all(state.mode_found for state in self.states)
 
     def latent(self, k: int = 0) -> Latent:
-        """The k-th latent function, with the sites of all kept rows."""
+        """Select the k-th latent function, with the sites of all kept rows."""
         kept = tuple(
             SiteRows(state.chunk.load()[0], s.f[:, k : k + 1], s.g[:, k : k + 1], s.W[:, k])
             for state in self.states
@@ -241,14 +234,14 @@ class LaplaceCommittee:
         return Latent(self.basis, self.beliefs[k], kept)
 
 
-#: Positions of the committees that are swept, these, and their steps -> the same after a sweep.
+#: Positions of some committees, the committees, their steps -> the committees after a sweep.
 Sweep = Callable[[list[int], list[LaplaceCommittee], list[float]], list[LaplaceCommittee]]
-#: A committee and its position -> the same with curvatures instead of bounds.
+#: A position, the committee there -> the committee with curvatures instead of bounds.
 Renew = Callable[[int, LaplaceCommittee], LaplaceCommittee]
 
 
-def in_order(states: Iterable[ChunkState]) -> tuple[ChunkState, ...]:
-    """By the ids of their chunks."""
+def sorted_states(states: Iterable[ChunkState]) -> tuple[ChunkState, ...]:
+    """Sort by the ids of chunks."""
     return tuple(sorted(states, key=lambda state: place(state.id)))
 
 
@@ -277,26 +270,27 @@ def settle(
     committees: Sequence[LaplaceCommittee], sweep: Sweep, renew: Renew, tolerance: float,
     max_sweeps: int,
 ) -> list[LaplaceCommittee]:  # fmt: skip
-    """Repeat `sweep` for those of the committees whose messages still move.
+    """Repeat `sweep` for the committees whose messages still move.
 
     A step is shortened while changes grow, and only then. Where p is not log-concave, rows of
     negative curvature have sites of precision zero, and sweeps may diverge. If short steps do not
-    help, bounds take the place of curvatures until the messages converge (as in EM for Student's
-    t), and the curvatures return at the end, by `renew`.
+    help, bounds replace curvatures until the messages converge (as in EM for Student's t), and
+    `renew` brings the curvatures back at the end.
     """
     now, steps, moving = list(committees), [1.0] * len(committees), list(range(len(committees)))
-    growths = [0] * len(committees)
+    growths, tuning = [0] * len(committees), TUNING.sweeps
     for _ in range(max_sweeps):
         new = sweep(moving, [now[k] for k in moving], [steps[k] for k in moving])
         for k, one in zip(moving, new):
             grows = one.change > now[k].change
-            steps[k] = max(0.5 * steps[k], LEAST_STEP) if grows else min(1.5 * steps[k], 1.0)
-            growths[k] += grows and one.change > DIVERGING
-            now[k] = replace(one, bounded=True) if growths[k] >= GROWTHS else one
+            shorter, longer = max(0.5 * steps[k], tuning.least_step), min(1.5 * steps[k], 1.0)
+            steps[k] = shorter if grows else longer
+            growths[k] += grows and one.change > tuning.diverging
+            now[k] = replace(one, bounded=True) if growths[k] >= tuning.growths else one
         moving = [k for k in moving if now[k].change > tolerance]
         if not moving:
             break
-    small = max(tolerance, ROUNDING)
+    small = max(tolerance, tuning.rounding)
     return [
         renew(k, one) if one.bounded and one.change <= small else one for k, one in enumerate(now)
     ]
@@ -312,7 +306,7 @@ def sweep_together(
     tolerances = [mode_tolerance(one.change) for one in committees]
 
     def approximate(i: int) -> list[ChunkState]:
-        """Chunk i in each committee."""
+        """Approximate chunk i in each committee."""
         design = first.design(first.states[i].chunk)
         found = []
         for one, total, tolerance in each(zip(committees, totals, tolerances)):
@@ -342,20 +336,23 @@ def sweep_together(
 
 def mode_tolerance(change: float) -> float:
     """Newton tolerance: tight in the first sweep, then tied to the last change."""
-    return TOLERANCE if change == np.inf else max((MODE_SHARE * min(change, 1.0)) ** 2, TOLERANCE)
+    least = TUNING.modes.tolerance
+    if change == np.inf:
+        return least
+    return max((TUNING.sweeps.mode_share * min(change, 1.0)) ** 2, least)
 
 
 def latent_predictors(latents: Sequence[Latent], n_local: int) -> tuple[Predictor, ...]:
-    """One predictor per latent function; the functions have the same rows and anchors, and so the
-    predictors share the design."""
+    """Make one predictor per latent function; rows and anchors are the same, so the predictors
+    share the design."""
     first = predictor(latents[0], n_local)
-    if isinstance(first, Local):
+    if isinstance(first, LocalPredictor):
         return (first, *(first.with_committee(latent) for latent in latents[1:]))
     return (first, *(predictor(latent, n_local) for latent in latents[1:]))
 
 
 def predict_latents(predictors: Sequence[Predictor], Xs: Array, engine: Any) -> list[Prediction]:
-    """Means and variances of each latent function; local predictors share neighbourhoods too."""
-    if all(isinstance(one, Local) for one in predictors):
-        return predict_each(cast(Sequence[Local], predictors), Xs, engine)
+    """Predict each latent function; local predictors also share neighbourhoods."""
+    if all(isinstance(one, LocalPredictor) for one in predictors):
+        return predict_each(cast(Sequence[LocalPredictor], predictors), Xs, engine)
     return [one.predict(Xs, engine) for one in predictors]

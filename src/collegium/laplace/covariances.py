@@ -8,7 +8,7 @@ without ever forming W⁻¹, so that W may be zero. `solve_damped` computes
 
     u = (I + WC)⁻¹x        Cu = (C⁻¹ + W)⁻¹x
 
-directly: the difference x − ACx = u would lose all digits where WC > 1e16. Three kinds of
+directly: the difference x − ACx = u would lose all digits where WC > 1e16. The three kinds of
 covariance differ in how B is factorised. (Gaussian noise has W⁻¹ = Ψ > 0, and C + Ψ itself is
 factorised: see `messages.experts`.)
 """
@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseCovariance:
     """C, a full matrix."""
 
     C: Array  # (n, n)
@@ -48,9 +48,9 @@ class Dense:
         linalg.add_diagonal(B, 1.0)
         return linalg.solve_square(B, x)
 
-    def plus(self, T: Array) -> Dense:
+    def plus(self, T: Array) -> DenseCovariance:
         """C + TᵀT, T (m, n)."""
-        return Dense(self.C + linalg.gram(T.T))
+        return DenseCovariance(self.C + linalg.gram(T.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class FactoredDense:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagonal:
+class DiagonalCovariance:
     """C = diag(d)."""
 
     d: Array  # (n,)
@@ -104,8 +104,8 @@ class Diagonal:
         b = 1.0 + W * self.d
         return FactoredDiagonal(self.d, W / b, b)
 
-    def plus(self, T: Array) -> LowRank:
-        return LowRank(self.d, T)
+    def plus(self, T: Array) -> LowRankCovariance:
+        return LowRankCovariance(self.d, T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +134,8 @@ class FactoredDiagonal:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
-    """C = diag(d) + TᵀT: n rows cost nm² operations instead of n³."""
+class LowRankCovariance:
+    """C = diag(d) + TᵀT: nm² operations instead of n³."""
 
     d: Array  # (n,)
     T: Array  # (m, n)
@@ -144,7 +144,7 @@ class LowRank:
         return self.d * x + self.T.T @ (self.T @ x)
 
     def factorise(self, W: Array) -> FactoredLowRank:
-        own = Diagonal(self.d).factorise(W)
+        own = DiagonalCovariance(self.d).factorise(W)
         M = linalg.gram(self.T * np.sqrt(own.a))
         scale = 1.0 + float(M.diagonal().max(initial=0.0))
         linalg.add_diagonal(M, 1.0)
@@ -185,11 +185,15 @@ class FactoredLowRank:
         return self.own.log_det() + linalg.log_det(self.L)
 
 
-Residual = Dense | Diagonal  # Q = cov[f | v]
-Prior = Dense | LowRank  # P = cov[f]
+Residual = DenseCovariance | DiagonalCovariance  # Q = cov[f | v]
+Prior = DenseCovariance | LowRankCovariance  # P = cov[f]
 Factored = FactoredDense | FactoredDiagonal | FactoredLowRank
 
 
 def residual_covariance(residual: Array) -> Residual:
     """Q from an expert's `residual`: a lower triangle (n, n), or a diagonal (n,)."""
-    return Dense(linalg.mirror(residual)) if residual.ndim == 2 else Diagonal(residual)
+    return (
+        DenseCovariance(linalg.mirror(residual))
+        if residual.ndim == 2
+        else DiagonalCovariance(residual)
+    )

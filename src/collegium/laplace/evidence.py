@@ -1,4 +1,4 @@
-"""The Laplace evidence of chunks that are independent of each other, and its gradient.
+"""Laplace evidence of chunks that are independent of each other, and its gradient.
 
     log Z = log p(y | f̂) − ½gᵀf̂ − ½ log|I + W^½KW^½|,   f̂ = Kg
 
@@ -8,8 +8,7 @@ with s = ∂ log Z/∂f̂ = −½ var(f) ∂W/∂f and u = (I − ∂² log p ·
     K̄ = ½ggᵀ − ½A + ½(ugᵀ + guᵀ),   A = (K + W⁻¹)⁻¹,   var(f) = diag(K − KAK).
 
 The terms with u follow the mode; without them the gradient is wrong. For K latent functions
-the terms are summed; the determinant is that of the sites, without covariances between
-functions.
+the terms are summed; the determinant ignores covariances between functions.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ from ..learning.optimise import Objective
 from ..likelihoods.base import Observation
 from ..numerics import linalg
 from ..rows.chunk import Chunk
-from .covariances import Dense
-from .mode import TOLERANCE, Each, LogPosterior, Sites, find_sites, log_posterior
+from .covariances import DenseCovariance
+from .mode import Each, LogPosterior, Sites, find_sites, log_posterior
+from .tuning import TUNING
 
 Array = np.ndarray
 
@@ -37,16 +37,16 @@ Gradients = dict[int, list[Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """A log evidence and its gradient, as a term of a sum."""
+class EvidenceTerm:
+    """Log evidence and its gradient, as a term of a sum."""
 
     value: float
     kernel: Array  # (q,)
     likelihood: Array
     modes: Gradients
 
-    def __add__(self, other: Term) -> Term:
-        return Term(
+    def __add__(self, other: EvidenceTerm) -> EvidenceTerm:
+        return EvidenceTerm(
             self.value + other.value,
             self.kernel + other.kernel,
             self.likelihood + other.likelihood,
@@ -58,21 +58,22 @@ class Term:
         return np.append(self.kernel, self.likelihood)
 
 
-def factorised(
+def laplace_evidence(
     kernel: Kernel, likelihood: Observation, chunks: Sequence[Chunk], engine: Any
 ) -> tuple[float, Array]:
     """Σᵢ log Zᵢ and its gradient in (θ of the kernel, θ of the likelihood)."""
-    total = factorised_together(kernel, [likelihood], chunks, engine)
+    total = evidence_together(kernel, [likelihood], chunks, engine)
     return total.value, total.gradient
 
 
-def factorised_together(
+def evidence_together(
     kernel: Kernel, likelihoods: Sequence[Observation], chunks: Sequence[Chunk], engine: Any,
-    start: Gradients | None = None, tolerance: float = TOLERANCE,
-) -> Term:  # fmt: skip
+    start: Gradients | None = None, tolerance: float = TUNING.modes.tolerance,
+) -> EvidenceTerm:  # fmt: skip
     """Σᵢ log Zᵢ summed over likelihoods of one kind with equal θ; y holds their columns side by
-    side. `start`: where modes are searched first, such as those of a similar kernel."""
-    nothing = Term(0.0, np.zeros(kernel.theta.size), np.zeros(likelihoods[0].theta.size), {})
+    side. `start`: where to start the search for modes, such as those of a similar kernel."""
+    own = np.zeros(likelihoods[0].theta.size)
+    nothing = EvidenceTerm(0.0, np.zeros(kernel.theta.size), own, {})
     send = partial(
         chunk_evidence, kernel, likelihoods, start=start or {}, tolerance=tolerance,
         each=getattr(engine, "each", iter),
@@ -81,7 +82,8 @@ def factorised_together(
 
 
 def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> Objective:
-    """For `optimise.maximise`: the evidence at (kernel, σ²) and its gradient in their logs.
+    """Make the objective of `optimise.maximise`: the evidence at (kernel, σ²) and its gradient in
+    their logs.
 
     For a likelihood without a free parameter the last entry is zero: use noise_fixed=True.
     """
@@ -89,7 +91,7 @@ def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> 
     def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
         noisy = bool(likelihood.theta.size)
         own = likelihood.with_theta(np.log([noise])) if noisy else likelihood
-        value, gradient = factorised(kernel, own, chunks, engine)
+        value, gradient = laplace_evidence(kernel, own, chunks, engine)
         return value, gradient if noisy else np.append(gradient, 0.0)
 
     return at
@@ -98,10 +100,10 @@ def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> 
 def chunk_evidence(
     kernel: Kernel, likelihoods: Sequence[Observation], chunk: Chunk, start: Gradients,
     tolerance: float, each: Each = iter,
-) -> Term:  # fmt: skip
+) -> EvidenceTerm:  # fmt: skip
     """log Z of one chunk and its gradient."""
     X, y, w = chunk.load()
-    K = Dense(linalg.mirror(kernel.value(X)))
+    K = DenseCovariance(linalg.mirror(kernel.value(X)))
     value, A, own = 0.0, np.zeros_like(K.C), np.zeros(likelihoods[0].theta.size)
     modes, responses = [], []  # g and u
     starts = start.get(chunk.id, [None] * len(likelihoods))
@@ -124,11 +126,11 @@ def chunk_evidence(
     g = np.hstack(modes)
     ug = np.hstack(responses) @ g.T
     K_bar = 0.5 * (g @ g.T + ug + ug.T - A)
-    return Term(value, kernel.vjp(X, None, K_bar), own, {chunk.id: modes})
+    return EvidenceTerm(value, kernel.vjp(X, None, K_bar), own, {chunk.id: modes})
 
 
 def _through_mode(posterior: LogPosterior, sites: Sites, variance: Array) -> Array:
-    """u of each latent function  (n, K)."""
+    """u per latent function  (n, K)."""
     f = posterior.shaped(sites.f)
     W_bar = (-0.5 * posterior.w[:, None] * variance).reshape(f.shape)
     s = posterior.likelihood.curvature_vjp(posterior.y, f, W_bar).reshape(sites.f.shape)

@@ -18,24 +18,15 @@ from ..likelihoods.base import Observation
 from ..numerics.clock import Clock
 from ..rows.chunk import Chunk, cut
 from ..rows.rows import Rows
-from .evidence import Gradients, factorised_together
+from .evidence import Gradients, evidence_together
+from .tuning import TUNING
 
 Array = np.ndarray
-#: The families tried when no kernel is given, roughest first. The roughest within this log
-#: evidence per row of the best is taken.
-FAMILIES, MARGIN = ("Matern32", "Matern52", "RBF"), 0.002
-#: Prior median and log standard deviation of the variance of a latent function: log rates and
-#: log odds are of order one.
-SIZE, SIZE_SPREAD = 4.0, 1.5
-#: Newton's method stops at this decrement; see `mode`.
-MODE_TOLERANCE = 1e-10
-#: Log prior of a likelihood's own parameter about its given value: standard deviation, bounds.
-OWN_SPREAD, OWN_REACH = 2.0, 7.0
 
 
 @dataclass(frozen=True)
 class LatentEffort:
-    """How many rows and iterations learning uses."""
+    """Rows and iterations that learning uses."""
 
     rough_rows: int = 400
     chunks: int = 8
@@ -43,7 +34,7 @@ class LatentEffort:
     max_iter: int = 30
 
     def clusters(self, problems: int) -> int:
-        """Chunks to learn from: many problems take longer."""
+        """Number of chunks to learn from; fewer for many problems, which take longer."""
         return max(4, self.chunks // (1 + problems // 6))
 
 
@@ -66,37 +57,10 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class LearntLatent:
-    """A kernel, and the likelihoods with their parameters."""
+    """Kernel, and likelihoods with their parameters."""
 
     kernel: Kernel
     likelihoods: tuple[Observation, ...]
-
-
-def learn_latent(
-    rows: Rows, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
-    engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
-    say: Callable[[str], None] = lambda text: None, levels: tuple[int, ...] = (),
-    trend: Lines | None = None,
-) -> LearntLatent:  # fmt: skip
-    """Learn first from random rows, then from clusters in the metric of the kernel found.
-
-    `kernel` gives the family and the start. Only X and w of `rows` are read. `levels`: columns of
-    codes, which are equal or not.
-    """
-    y = np.hstack([problem.y for problem in problems])
-    pool = Pool(Rows(rows.X, y, rows.w))
-    return learn_from(
-        pool,
-        problems,
-        kernel,
-        rng,
-        engine,
-        effort=effort,
-        clock=clock,
-        say=say,
-        levels=levels,
-        trend=trend,
-    )
 
 
 def learn_from(
@@ -106,9 +70,11 @@ def learn_from(
     weigh: Callable[[Rows], Rows] = lambda rows: rows, levels: tuple[int, ...] = (),
     trend: Lines | None = None,
 ) -> LearntLatent:  # fmt: skip
-    """`learn_latent` from a pool of rows, whose y has the targets of all problems side by side.
+    """Learn first from random rows, then from clusters in the metric of the kernel found.
 
-    `weigh` gives rows the weights to learn by; `trend` stands beside the kernel.
+    The y of the pool has the targets of all problems side by side. `kernel` gives the family and
+    the start. `weigh` gives rows the weights to learn by. `levels`: columns of codes, which are
+    equal or not. `trend` is added to the kernel.
     """
     effort, clock = effort or LatentEffort(), clock or Clock()
     term = None if trend is None else trend.kernel(pool.sample.X, latent_size(problems))
@@ -120,15 +86,16 @@ def learn_from(
 
 
 def first_kernel(
-    X: Array, levels: tuple[int, ...] = (), size: float = SIZE, family: str = FAMILIES[0]
-) -> Kernel:
-    """The kernel that learning starts from."""
+    X: Array, levels: tuple[int, ...] = (), size: float = TUNING.learning.size,
+    family: str = TUNING.learning.families[0],
+) -> Kernel:  # fmt: skip
+    """Kernel that learning starts from."""
     return Scales.of(X, levels).kernel(family, size)
 
 
 @dataclass(eq=False)
 class _LatentLearner:
-    """The steps of `learn_latent`."""
+    """Steps of `learn_from`."""
 
     pool: Pool
     problems: tuple[Problem, ...]
@@ -142,7 +109,7 @@ class _LatentLearner:
     trend: Kernel | None = None  # without free parameters
 
     def whole(self, kernel: Kernel) -> Kernel:
-        """The kernel, with the trend where there is one; θ is the same."""
+        """Add the trend, if there is one; θ stays the same."""
         return kernel if self.trend is None or has_trend(kernel) else kernel + self.trend
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
@@ -164,15 +131,16 @@ class _LatentLearner:
         )
 
     def _family(self, noise: float, groups: list[Array]) -> Learnt:
-        """The roughest family whose evidence is within MARGIN of the best."""
+        """Take the roughest family whose evidence is close to the best."""
         size = latent_size(self.problems)
         tried = []
-        for name in FAMILIES:
+        for name in TUNING.learning.families:
             tried.append(self._fit(self.scales.kernel(name, size), noise, groups))
             self.say(f"{name}: log evidence per row {tried[-1].value:.3f}")
             if self.clock.out():
                 break
-        return tried[roughest_good(np.array([found.value for found in tried]), MARGIN)]
+        values = np.array([found.value for found in tried])
+        return tried[roughest_good(values, TUNING.learning.margin)]
 
     def _fit(self, kernel: Kernel, noise: float, groups: list[Array]) -> Learnt:
         X, y, w = self.weigh(self.pool.rows).fields()
@@ -184,15 +152,16 @@ class _LatentLearner:
         )  # fmt: skip
 
     def _objective(self, chunks: list[Chunk]) -> Objective:
-        """The evidence of the chunks; modes start from those of the previous kernel."""
+        """Evidence of the chunks; each search for modes starts from the previous ones."""
         modes: Gradients = {}
 
         def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
             nonlocal modes
             likelihoods = [_with_noise(problem.likelihood, noise) for problem in self.problems]
-            found = factorised_together(
-                self.whole(kernel), likelihoods, chunks, self.engine, modes, MODE_TOLERANCE
-            )
+            found = evidence_together(
+                self.whole(kernel), likelihoods, chunks, self.engine, modes,
+                TUNING.learning.mode_tolerance,
+            )  # fmt: skip
             modes, gradient = found.modes, np.zeros(kernel.theta.size + 1)
             gradient[: found.gradient.size] = found.gradient
             return found.value, gradient
@@ -200,7 +169,7 @@ class _LatentLearner:
         return at
 
     def _prior(self, kernel: Kernel, noise: float) -> Prior:
-        """The prior for targets of unit variance, with the latent function's own size."""
+        """Prior for targets of unit variance, with the latent function's own size."""
         prior, first = self.scales.prior(kernel), self.problems[0]
         if not (self._measured() and "noise" in first.likelihood._names()):
             prior = _own_parameter(prior, noise)
@@ -212,8 +181,8 @@ class _LatentLearner:
         sizes = np.array([kind == "variance" for kind, _ in kernel.labels] + [False])
         return replace(
             prior,
-            centre=np.where(sizes, np.log(SIZE), prior.centre),
-            spread=np.where(sizes, SIZE_SPREAD, prior.spread),
+            centre=np.where(sizes, np.log(TUNING.learning.size), prior.centre),
+            spread=np.where(sizes, TUNING.learning.size_spread, prior.spread),
         )
 
     def _clusters(self, kernel: Kernel) -> list[Array]:
@@ -236,8 +205,8 @@ class _LatentLearner:
 
 
 def latent_size(problems: Sequence[Problem]) -> float:
-    """Variance to expect of a latent function."""
-    return problems[0].unit if _in_units_of_y(problems) else SIZE
+    """Expected variance of a latent function."""
+    return problems[0].unit if _in_units_of_y(problems) else TUNING.learning.size
 
 
 def _in_units_of_y(problems: Sequence[Problem]) -> bool:
@@ -245,14 +214,14 @@ def _in_units_of_y(problems: Sequence[Problem]) -> bool:
 
 
 def _own_parameter(prior: Prior, value: float) -> Prior:
-    """A prior about the given value, for a parameter that is not a noise in the units of y."""
-    t = np.log(value)
-    own = {"centre": t, "spread": OWN_SPREAD, "low": t - OWN_REACH, "high": t + OWN_REACH}
+    """Prior about the given value, for a parameter that is not a noise in the units of y."""
+    t, reach = np.log(value), TUNING.learning.own_reach
+    own = {"centre": t, "spread": TUNING.learning.own_spread, "low": t - reach, "high": t + reach}
     return replace(prior, **{k: np.append(getattr(prior, k)[:-1], v) for k, v in own.items()})
 
 
 def _in_units(prior: Prior, kernel: Kernel, unit: float, noise_unit: float) -> Prior:
-    """The prior for functions and noise of these variances; slopes are lengths, 1/√variance."""
+    """Prior for functions and noise of these variances; slopes are lengths, 1/√variance."""
     powers = {"variance": 1.0, "slope": -0.5}
     shift = np.array([powers.get(kind, 0.0) for kind, _ in kernel.labels] + [0.0]) * np.log(unit)
     shift[-1] = np.log(noise_unit)

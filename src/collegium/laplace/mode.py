@@ -1,4 +1,4 @@
-"""The mode of latent values f under a likelihood, and Gaussian sites at the mode.
+"""Mode of latent values f under a likelihood, and Gaussian sites at the mode.
 
 With f ~ N(m, P) and f = m + Pa, Newton's method maximises the log posterior
 
@@ -7,8 +7,8 @@ With f ~ N(m, P) and f = m + Pa, Newton's method maximises the log posterior
 
 (Rasmussen & Williams 2006, Alg. 3.1 in another form), halving a step until ψ rises. The first
 form of Δa is computed (`covariances.solve_damped`): the second has no digits left where
-WP > 1e16, as with counts of 1e9 under a vague prior. At the mode a = g. A row of weight w is w
-equal rows.
+WP > 1e16, as with counts of 1e9 under a vague prior. At the mode a = g. A row of weight w counts
+as w equal rows.
 """
 
 from __future__ import annotations
@@ -24,18 +24,11 @@ from ..messages.message import Message
 from ..numerics import linalg
 from ..numerics.records import record
 from .covariances import Factored, Prior, Residual
+from .tuning import TUNING
 
 Array = np.ndarray
-#: Goes through a loop; see `Progress.each`.
+#: Iterates over a loop; see `Progress.each`.
 Each = Callable[[Iterable], Iterator]
-#: Newton's method stops at this decrement (g − a)ᵀPΔa: 1e-9 posterior standard deviations.
-TOLERANCE = 1e-18
-#: Below this decrement f counts as close to the mode.
-NEAR = 1e-2
-#: Most iterations, most iterations whose gain in ψ is below rounding, most halvings of a step.
-MAX_ITER, MAX_SMALL, HALVINGS = 200, 20, 60
-#: A step must gain this share of the decrement (Armijo), up to the relative rounding of ψ.
-GAIN, ROUNDING = 1e-4, 1e-14
 
 
 @record("laplace.sites/1")
@@ -50,7 +43,7 @@ class Sites:
     converged: bool = True
 
     def message(self, V: Array, Q: Residual) -> tuple[Message, ...]:
-        """One message about v per latent function, f | v ~ N(Vᵀv, Q); with u = (I + WQ)⁻¹g
+        """Send one message about v per latent function, f | v ~ N(Vᵀv, Q); with u = (I + WQ)⁻¹g
 
             Λ = VAVᵀ    h = V(Af̂ + u)    c = log p(y | f̂) − ½f̂ᵀAf̂ − uᵀf̂ + ½gᵀQu − ½ log|B|
 
@@ -61,7 +54,7 @@ class Sites:
         return tuple(_message(V, Q, *column) for column in columns)
 
     def log_evidence(self, factored: Sequence[Factored]) -> float:
-        """Σ c of those messages; `factored`: Q and W of each latent function."""
+        """Σ c of these messages; `factored`: Q and W of each latent function."""
         columns = zip(factored, self.f.T, self.g.T)
         return self.log_density + sum(_shift_and_scale(*column)[1] for column in columns)
 
@@ -81,12 +74,12 @@ def _shift_and_scale(factored: Factored, f: Array, g: Array) -> tuple[Array, flo
 
 def find_sites(
     likelihood: Observation, y: Array, w: Array, means: Array, priors: Sequence[Prior],
-    start: Array | None = None, tolerance: float = TOLERANCE, each: Each = iter,
+    start: Array | None = None, tolerance: float = TUNING.modes.tolerance, each: Each = iter,
 ) -> Sites:  # fmt: skip
-    """Sites at the mode of K latent functions, f_k ~ N(means[:, k], priors[k]).
+    """Find the sites at the mode of K latent functions, f_k ~ N(means[:, k], priors[k]).
 
-    `start`: a first guess of g  (n, K), such as that of a mode found before. `each` goes through
-    the K functions, and may show how far it is.
+    `start`: a first guess of g  (n, K), such as that of an earlier mode. `each` iterates over the
+    K functions, and may report progress.
     """
     return _newton(log_posterior(likelihood, y, w, means, priors, each), start, tolerance)
 
@@ -130,13 +123,13 @@ class LogPosterior:
     def step(self, f: Array, ascent: Array) -> tuple[Array, Array]:
         """Δa of Newton's method and PΔa; ascent = g − a.
 
-        Where p is not log-concave a bound takes the place of W: ψ is sure to rise along Δa,
-        but slowly near the mode, where −∂² log p itself is used.
+        Where p is not log-concave a bound replaces W: then ψ is sure to rise along Δa, but slowly
+        near the mode, where −∂² log p itself is used.
         """
         P, r = self.priors[0], ascent[:, 0]
         bound = self.w * self.likelihood.bound(self.y, f[:, 0])
         step, P_step = P.factorise(bound).solve_damped(r)
-        if r @ P_step < NEAR and (bound > self._curvature(f)).any():
+        if r @ P_step < TUNING.modes.near and (bound > self._curvature(f)).any():
             full = self.solve(f, ascent)[:, 0]
             P_full = P.times(full)
             if r @ P_full > 0.0:
@@ -155,11 +148,11 @@ class LogPosterior:
         return -self.w * self.likelihood.derivatives(self.y, f[:, 0])[1]
 
     def expansion_point(self, f: Array) -> Array:
-        """f̂ of the sites when the mode is f."""
+        """f̂ of the sites if the mode is f."""
         return f
 
     def shaped(self, f: Array) -> Array:
-        """f as the likelihood takes it."""
+        """f in the shape that the likelihood takes."""
         return f[:, 0]
 
 
@@ -196,8 +189,8 @@ class CoupledLogPosterior(LogPosterior):
     def expansion_point(self, f: Array) -> Array:
         """f centred over classes.
 
-        Softmax and its derivatives are the same at f + s𝟙 for any s. With equal priors of all
-        classes the mode of all chunks has zero sums; starting there saves many sweeps.
+        Softmax and its derivatives are the same at f + s𝟙 for any s. With equal priors for all
+        classes the joint mode of all chunks has zero sums; starting there saves many sweeps.
         """
         return f - f.mean(axis=1, keepdims=True)
 
@@ -206,10 +199,11 @@ class CoupledLogPosterior(LogPosterior):
 
 
 def _newton(posterior: LogPosterior, start: Array | None, tolerance: float) -> Sites:
-    """Newton's method with line search, from `start` or the prior mean."""
+    """Run Newton's method with line search, from `start` or the prior mean."""
+    tuning = TUNING.modes
     a, Pa, value = _first_point(posterior, start)
     converged, n_small = False, 0
-    for _ in range(MAX_ITER):
+    for _ in range(tuning.max_iter):
         f = posterior.means + Pa
         ascent = posterior.derivatives(f)[0] - a
         step, P_step = posterior.step(f, ascent)
@@ -218,10 +212,12 @@ def _newton(posterior: LogPosterior, start: Array | None, tolerance: float) -> S
         if decrement > 0.0:
             found = _line_search(posterior, a, Pa, value, step, P_step, decrement)
         size = 1.0 + abs(value)
-        small = abs(decrement) < 100.0 * ROUNDING * size  # no gain shows in ψ, but f̂ may move
+        small = (
+            abs(decrement) < 100.0 * tuning.rounding * size
+        )  # no gain shows in ψ, but f̂ may move
         n_small += small
         enough = small if found is None else decrement <= tolerance * size
-        converged = n_small > MAX_SMALL or enough
+        converged = n_small > tuning.max_small or enough
         a, Pa, value = found or (a, Pa, value)
         if converged or found is None:
             break
@@ -246,25 +242,26 @@ def _line_search(
     posterior: LogPosterior, a: Array, Pa: Array, value: float, step: Array, P_step: Array,
     decrement: float,
 ) -> tuple[Array, Array, float] | None:  # fmt: skip
-    """The first of the steps 1, ½, ¼, … that meets Armijo's condition; None if none does.
+    """Take the first of the steps 1, ½, ¼, … that meets Armijo's condition; None if none does.
 
-    Far from the mode Newton's steps are too short: where 1 meets it, 2, 4, … are tried while
-    ψ rises.
+    Far from the mode Newton's steps are too short: if 1 meets it, 2, 4, … are tried while ψ
+    rises.
     """
-    slack = ROUNDING * (1.0 + abs(value))
+    tuning = TUNING.modes
+    slack = tuning.rounding * (1.0 + abs(value))
 
     def at(size: float) -> tuple[Array, Array, float]:
         a_new, Pa_new = a + size * step, Pa + size * P_step
         new = posterior.log_density(posterior.means + Pa_new)
         return a_new, Pa_new, new - 0.5 * float((a_new * Pa_new).sum())
 
-    for size in 0.5 ** np.arange(HALVINGS):
+    for size in 0.5 ** np.arange(tuning.halvings):
         best = at(size)
-        if best[2] >= value + GAIN * size * decrement - slack:  # false for NaN
+        if best[2] >= value + tuning.gain * size * decrement - slack:  # false for NaN
             break
     else:
         return None
-    while size >= 1.0 and decrement > NEAR:
+    while size >= 1.0 and decrement > tuning.near:
         size *= 2.0
         longer = at(size)
         if not longer[2] > best[2]:

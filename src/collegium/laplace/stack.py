@@ -65,7 +65,7 @@ class Totals:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Totals:
-        """The sums of one message each."""
+        """Start each sum from one message."""
         return cls(tuple(Total.of(message) for message in messages))
 
     def plus(self, stacks: Iterable[Stack]) -> Totals:
@@ -74,7 +74,7 @@ class Totals:
         return Totals(tuple(own.plus(new) for own, new in zip(self.parts, more)))
 
     def minus(self, stack: Stack) -> Totals:
-        """Without a stack that it holds."""
+        """Subtract a stack that it contains."""
         return Totals(tuple(own.minus([old]) for own, old in zip(self.parts, stack.parts)))
 
     def __add__(self, other: Totals) -> Totals:
@@ -84,7 +84,7 @@ class Totals:
         return Totals(tuple(part.padded(m) for part in self.parts))
 
     def messages(self) -> list[Message]:
-        """Without the prior, one per latent function."""
+        """Sums without the prior, one per latent function."""
         return [part.message() for part in self.parts]
 
     def with_prior(self, basis: Anchors) -> Stack:

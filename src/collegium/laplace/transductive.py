@@ -1,4 +1,4 @@
-"""The generalised committee whose anchors are the queries themselves: u = f(X*)."""
+"""Generalised committee whose anchors are the queries themselves: u = f(X*)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class JointLatents:
         return cls(tuple(committees), metric, tree, X, size, sweeps, tolerance, sequential, report)
 
     def predict(self, Xs: Array, engine: Any) -> list[Prediction]:
-        """Means and variances of each latent function."""
+        """Compute means and variances of each latent function."""
         distinct, where = partition.distinct(Xs)
         batches = partition.balanced(
             self.metric.forward(distinct), self.size, np.random.default_rng(0)
@@ -70,7 +70,7 @@ class JointLatents:
         return [Prediction.joined(parts).take(order[where]) for parts in zip(*answers)]
 
     def joint(self, Xs: Array, engine: Any) -> list[tuple[Prediction, Array]]:
-        """Moments and covariances of all queries, taken as one batch."""
+        """Predict all queries as one batch: moments and covariances."""
         distinct, where = partition.distinct(Xs)
         found, (pairs, ends) = [], self._believe(distinct, engine)
         self.report(ends)
@@ -85,7 +85,7 @@ class JointLatents:
         return [local.predict_global(*one, Q) for one in pairs], ends
 
     def _believe(self, Q: Array, engine: Any) -> tuple[list[tuple[Anchors, Belief]], list[Outcome]]:
-        """Anchors and belief of each latent function, and whether the committees converged."""
+        """Compute anchors and belief of each latent function, and whether sweeps converged."""
         first = self.committees[0].basis
         pad = padding(Q, self.size, self.X, first.Z, self.metric, self.tree)
         points, _ = partition.distinct(np.concatenate([Q, pad]))

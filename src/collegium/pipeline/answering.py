@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ..answers.cells import CellPredictor, Cells, LeftOut, scaled_variance
+from ..answers.cells.cells import Cells, scaled_variance
+from ..answers.cells.predictor import CellPredictor, HeldOutAnswers
 from ..answers.leave_one_out import leave_one_out
-from ..answers.predictors import Local
+from ..answers.predictors import LocalPredictor
 from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
 from ..errors.scale import resolution
@@ -52,7 +53,7 @@ def answers_by(model: CommitteeModel, fast: Fast) -> CommitteeModel:
     """Answer in the way that was chosen; of a stream that has grown, by cells of all rows."""
     averaged, cells = model.averaged if fast.averaged else (), fast.cells
     if cells is not None and len(model.kept) != fast.rows:
-        cells = cells.anew(model.kernel, model.committee.rows().X)
+        cells = cells.rebuilt(model.kernel, model.committee.rows().X)
     model = with_nearest(model, fast.n_local)
     answering = replace(model.answering, cells=cells)
     return replace(model, answering=answering, errors=fast.errors, averaged=averaged)
@@ -109,7 +110,7 @@ def nearest_held_out(model: CommitteeModel) -> tuple[Array, Prediction]:
     """
     own, answers = model.sample_of_rows(TUNING.checking.error_rows), model.committee_predictor()
     X = model.kept.take(own).X
-    if not isinstance(answers, Local):
+    if not isinstance(answers, LocalPredictor):
         return own, _refined(model, own, answers.predict(X, Serial()))
     return own, _refined(model, own, answers.left_out(own, X))
 
@@ -282,7 +283,7 @@ def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> 
 
 
 def _calibrated(
-    model: CommitteeModel, y: Array, left: LeftOut
+    model: CommitteeModel, y: Array, left: HeldOutAnswers
 ) -> tuple[CommitteeModel, Prediction]:
     """Choose the power of variances that errors at held-out rows ask for, and answer at these;
     `y`: targets of all rows that cells see."""

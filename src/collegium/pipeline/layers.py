@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.cells import Cells
+from ..answers.cells.cells import Cells
 from ..errors.checked import Checked
 from ..errors.errors import Errors
 from ..messages.committee import Committee

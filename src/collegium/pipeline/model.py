@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..answers.arrived import FEW
-from ..answers.cells import CellPredictor
+from ..answers.cells.predictor import CellPredictor
 from ..answers.conjugate_gradients import Refined
-from ..answers.predictors import Exact, Local, Predictor
+from ..answers.predictors import ExactPredictor, LocalPredictor, Predictor
 from ..answers.transductive import Joint
 from ..averaging.averaged import Averaged
 from ..averaging.predictor import AveragedPredictor
@@ -211,7 +211,7 @@ class CommitteeModel(Layered):
         own, cells = self.committee_predictor(), self.answering.cells
         if self.refined is not None:
             refined = Refined(own, self.kernel, self.committee.rows().X, self.refined.weights)
-        if cells is not None and isinstance(own, (Exact, Local)):
+        if cells is not None and isinstance(own, (ExactPredictor, LocalPredictor)):
             rest = self.committee if self.refined is None else self.refined.rest
             return CellPredictor.of(
                 rest, cells, own, None if refined is None else refined.expansion
@@ -240,7 +240,7 @@ class CommitteeModel(Layered):
         near, c = min(self.sizes.n_local, TUNING.stream.near), self.committee
         if c.no_anchors or not (near and c.arrived):
             return self.predictor()
-        return Local.of(c.of_last_rows(TUNING.stream.last), near, lasting=False)
+        return LocalPredictor.of(c.of_last_rows(TUNING.stream.last), near, lasting=False)
 
     # -- rows that answers are checked with ---------------------------------------------------
 

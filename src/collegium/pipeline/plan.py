@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..answers.preconditioner import GIVEN, group_size
-from ..answers.predictors import DESIGN_BYTES
+from ..answers.preconditioner import group_size
+from ..answers.tuning import TUNING as ANSWERS
 from ..kernels import Kernel
 from ..kernels.composite import Composite
-from ..laplace.learning import FAMILIES, LatentEffort
+from ..laplace.learning import LatentEffort
+from ..laplace.tuning import TUNING as LATENT
 from ..learning.effort import Effort
 from ..likelihoods.base import Observation
 from ..numerics import memory
@@ -214,13 +215,15 @@ class Work:
 
     def bytes(self, m: int, refine: bool) -> int:
         group = group_size(self.n)
-        more = refining_bytes(self.n, self.d, self.p, group, GIVEN * group, m, self.jobs)
+        given = ANSWERS.refining.given * group
+        more = refining_bytes(self.n, self.d, self.p, group, given, m, self.jobs)
         return self._committee(m, self.jobs) + (more if refine else 0)
 
     def _committee(self, m: int, jobs: int) -> int:
         in_memory = self.settings.store is None
         keep = self.settings.keeps_rows and in_memory
-        design = 0 if self.exact or not keep else min(8 * self.n * m, DESIGN_BYTES)
+        most = ANSWERS.predictors.design_bytes
+        design = 0 if self.exact or not keep else min(8 * self.n * m, most)
         n = self.n if in_memory else 0
         return design + committee_bytes(n, self.d, self.p, self.chunk, m, jobs, keep=keep)
 
@@ -250,7 +253,8 @@ class Work:
         product = self.product(speed)
         last = product + self.messages(speed, m)
         group = group_size(self.n)
-        first = speed.conditioning(self.n, group, GIVEN * group, m) / self.jobs
+        given = ANSWERS.refining.given * group
+        first = speed.conditioning(self.n, group, given, m) / self.jobs
         return first + ITERATIONS * STEP * product + last, last
 
 
@@ -304,7 +308,7 @@ class SweptPlan:
 
         effort, total = LatentEffort(), 0.0
         if s.learn:
-            families = len(FAMILIES) if s.kernel is None else 1
+            families = len(LATENT.learning.families) if s.kernel is None else 1
             total += EVALUATIONS * families * approximation(min(n, effort.rough_rows))
             if n > effort.rough_rows:
                 clusters = effort.clusters(self.problems)

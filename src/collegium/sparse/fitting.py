@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import Global
+from ..answers.predictors import GlobalPredictor
 from ..answers.transductive import Joint
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
@@ -102,7 +102,7 @@ class SparseModel(Additive, Model):  # type: ignore[override]
     def answerer(self, committee: Committee) -> Any:
         """Answer for a committee of this method."""
         if self.keeps_rows and not committee.arrived:
-            return Global(committee)
+            return GlobalPredictor(committee)
         if self.query_size:
             return Joint.of(committee, self.query_size)
         return METHODS[self.method].answer(committee)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import Global, OwnChunk
+from ..answers.predictors import GlobalPredictor, OwnChunkPredictor
 from ..messages.committee import Committee
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
@@ -30,9 +30,13 @@ class Method:
 
 #: Every expert that has a name, answering with its anchors; and those that answer otherwise.
 METHODS = {
-    "sor": Method(Projected, partial(Global, degenerate=True)),
-    **{expert.method: Method(expert, Global) for expert in Expert.registry if expert.method},
-    "pic": Method(Block, OwnChunk.of, keeps_rows=True),
+    "sor": Method(Projected, partial(GlobalPredictor, degenerate=True)),
+    **{
+        expert.method: Method(expert, GlobalPredictor)
+        for expert in Expert.registry
+        if expert.method
+    },
+    "pic": Method(Block, OwnChunkPredictor.of, keeps_rows=True),
     "nystrom": Method(Projected, Nystrom.of, keeps_rows=True),
 }
 #: Those for which the queries of a call may be the anchors.

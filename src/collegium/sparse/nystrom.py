@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.predictors import BATCH, Predictor, in_order
+from ..answers.predictors import Predictor, predict_in_batches
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..messages.expansion import Expansion
@@ -53,7 +53,7 @@ class Nystrom(Predictor):
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         """Mean k*w, variance k** − k*(K̃ + Ψ)⁻¹k*: of two kernels, so it can come out negative."""
-        found = in_order(Xs, BATCH, partial(Prediction.by_tiles, self._tile), engine)
+        found = predict_in_batches(Xs, partial(Prediction.by_tiles, self._tile), engine)
         return Prediction(self.mean(Xs, engine), _told(found.variance))
 
     def _tile(self, Xs: Array) -> Prediction:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...answers.predictors import Local, Predictor, predictor
+from ...answers.predictors import LocalPredictor, Predictor, predictor
 from ...errors.tuning import TUNING as ERRORS
 from ...messages.committee import Committee
 from ...numerics.records import record
@@ -222,7 +222,7 @@ class OnDisk:
         near = self
         if self.first is not None:  # the kernel may be another one than when rows were last near
             near = replace(self, metric=Metric.of(committee.basis.kernel, self.first.X))
-        return Local(committee, near, near, min(k, len(self)), lasting=False)
+        return LocalPredictor(committee, near, near, min(k, len(self)), lasting=False)
 
     def neighbours(self, metric: Metric) -> NeighboursOnDisk:
         return NeighboursOnDisk(replace(self, metric=metric))

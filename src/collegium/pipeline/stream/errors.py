@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...answers.arrived import CHECKED
-from ...answers.predictors import Local
+from ...answers.predictors import LocalPredictor
 from ...errors.checked import Checked
 from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
@@ -45,7 +45,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
     if errors is None or model.sizes.query_size or not wanted:
         return model.stream.checked
     some = scaled.take(evenly_spaced(scaled.w.size, TUNING.stream.predicted))
-    own = Local.of(c, model.sizes.n_local, lasting=False)
+    own = LocalPredictor.of(c, model.sizes.n_local, lasting=False)
     answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
     return _with(model, some, answers.inputs(some.X, found))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...laplace.calibration import left_out
+from ...laplace.calibration import without_own_site
 from ...laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
 from ...laplace.learning import Problem
 from ...rows.ids import Id, id_of_parts
@@ -171,4 +171,4 @@ def _held_out(
     y: list[Array], w: Array, known: list[Prediction], sites: list[SiteRows]
 ) -> HeldOutSites:
     """Take the own site of each row out of what is known of it."""
-    return HeldOutSites(y, w, [left_out(one, own) for one, own in zip(known, sites)], sites)
+    return HeldOutSites(y, w, [without_own_site(one, own) for one, own in zip(known, sites)], sites)

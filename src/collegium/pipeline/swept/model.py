@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...answers.predictors import Global
+from ...answers.predictors import GlobalPredictor
 from ...interface.streams.waiting import Waiting
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
@@ -86,7 +86,7 @@ class SweptModel(Layered):
         few = 1 + TUNING.stream.last // self.sizes.chunk_size
         latents = [replace(one, kept=one.kept[-few:]) for one in self.kept.latents()]
         near = min(self.sizes.n_local, TUNING.stream.near)
-        each = latent_predictors(latents, near) if near else tuple(map(Global, latents))
+        each = latent_predictors(latents, near) if near else tuple(map(GlobalPredictor, latents))
         return OneLatent(LatentPredictor(each, None, self.sum.scale))
 
     def latents(self) -> LatentPredictor:

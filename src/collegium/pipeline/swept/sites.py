@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...answers.predictors import Local
+from ...answers.predictors import LocalPredictor
 from ...laplace.committee import LaplaceCommittee
 from ...numerics.records import record
 from ...numerics.tree import place
@@ -100,7 +100,9 @@ class StoredSites:
                     found.append(SiteRun(id, store, later[a:b], alive, start, start + n))
         return sorted(found, key=lambda one: place(one.id))
 
-    def predictors(self, committees: Sequence[LaplaceCommittee], k: int) -> tuple[Local, ...]:
+    def predictors(
+        self, committees: Sequence[LaplaceCommittee], k: int
+    ) -> tuple[LocalPredictor, ...]:
         """Predict each latent function from anchors and the k rows nearest to a query."""
         store = self.open()
         near = OnDisk(store, ScaledTargets(Scaling.none()), self.rows.metric)
@@ -108,7 +110,7 @@ class StoredSites:
         for reader, one in zip(self.readers(len(committees)), committees):
             for j in range(one.likelihood.latents):
                 rows = StoredSiteRows(store, reader, j, self.n, self.first)
-                found.append(Local(one.latent(j), rows, near, most, lasting=False))
+                found.append(LocalPredictor(one.latent(j), rows, near, most, lasting=False))
         return tuple(found)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...laplace.calibration import LatentScale
-from ...laplace.committee import LaplaceCommittee, in_order, settle_together
+from ...laplace.committee import LaplaceCommittee, settle_together, sorted_states
 from ...laplace.stack import Totals
 from ...likelihoods.base import Observation
 from ...messages.basis import Anchors
@@ -92,7 +92,7 @@ class SweptSum:
     def plus(self, other: SweptSum, engine: Any) -> SweptSum:
         both = [
             replace(
-                a, past=a.past + b.past, states=in_order((*a.states, *b.states)),
+                a, past=a.past + b.past, states=sorted_states((*a.states, *b.states)),
                 past_found=a.past_found and b.past_found,
             )
             for a, b in zip(self.committees, other.committees)

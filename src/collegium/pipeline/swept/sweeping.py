@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ...laplace.committee import ROUNDING
+from ...laplace.tuning import TUNING as LAPLACE
 from ...numerics.records import record
 
 
@@ -26,7 +26,7 @@ class Sweeping:
     def check(self, committees: Sequence[Any]) -> None:
         """Warn where messages did not come to rest, or modes were not found."""
         change = max(one.change for one in committees)
-        if self.settle and change > max(self.tolerance, ROUNDING):
+        if self.settle and change > max(self.tolerance, LAPLACE.sweeps.rounding):
             warnings.warn(
                 f"messages still moved by {change:.1e} after {self.most} sweeps: give "
                 "sweeps=collegium.Sweeps(schedule='sequence'), larger chunks, or sweeps=1",

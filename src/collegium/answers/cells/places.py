@@ -1,7 +1,7 @@
-"""Where cells are: around rows, or boxes where there are few coordinates.
+"""Places of cells: around rows, or boxes where there are few coordinates.
 
-Both tell the cell of a query from the query and the rows alone, and a cell's centre, in the
-coordinates of a metric. A cell has a name: a tuple of whole numbers.
+The cell of a query depends on the query and the rows alone, in the coordinates of a metric. A
+cell has a name: a tuple of whole numbers.
 """
 
 from __future__ import annotations
@@ -14,27 +14,18 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ..rows import partition
-from ..rows.metric import Metric
-from ..rows.nearest import Nearby, nearest
+from ...rows import partition
+from ...rows.metric import Metric
+from ...rows.nearest import Nearby, nearest
+from ..tuning import TUNING
 
 Array = np.ndarray
-#: Rows around one centre, and coordinates up to which cells are boxes.
-SIZE, FEW_COORDINATES = 40, 3
-#: A box reaches from its centre at most so far, as a share of the depth of the rows that variances
-#: are made of: from the nearest of them to the last. Far from all rows, as in a gap, that is thin.
-REACH = 0.75
-#: Halvings of the first box, at most; it counts as so many times as wide for far queries.
-LEVELS, FAR = 40, 2.0**20
-#: Boxes whose depth is remembered.
-REMEMBERED = 100_000
-
 Name = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class AroundRows:
-    """A query is in the cell of the nearest centre; centres are rows, one for SIZE of them."""
+    """Assigns a query to the cell of the nearest centre; centres are rows."""
 
     near: Nearby
     X: Array  # centres  (c, d)
@@ -44,13 +35,13 @@ class AroundRows:
         return cls(Nearby.of(metric, X), X)
 
     def names(self, X: Array) -> tuple[list[Name], Array]:
-        """The cells of queries, and the number of each query's cell among them  (q,)."""
+        """Names of the cells of queries, and the number of each query's cell among them  (q,)."""
         own = self.near.nearest(X, 1)[:, 0]
         found, number = np.unique(own, return_inverse=True)
         return [(int(i),) for i in found], number.reshape(-1)
 
     def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
-        """The k rows nearest to the centre, nearest first."""
+        """Find the k rows nearest to the centre, nearest first."""
         return rows.nearest(self.X[name[0] : name[0] + 1], k)[0]
 
     def inside(self, name: Name, X: Array) -> Array:
@@ -58,8 +49,8 @@ class AroundRows:
         return self.near.nearest(X, 1)[:, 0] == name[0]
 
     def strange(self, X: Array) -> Array:
-        """Whether queries have a level that the centre of their cell has not: its rows may have
-        none of it  (q,)."""
+        """Whether queries have a level that the centre of their cell lacks, and its rows may lack
+        too  (q,)."""
         columns = self.near.metric.level_columns()
         if not columns:
             return np.zeros(X.shape[0], dtype=bool)
@@ -67,14 +58,14 @@ class AroundRows:
         return (own[:, columns] != X[:, columns]).any(axis=1)
 
 
-def centres(metric: Metric, X: Array) -> Array:
-    """Random rows, one for SIZE of them, and one of every level that none of these has  (c, d).
+def random_centres(metric: Metric, X: Array) -> Array:
+    """Draw rows, and one row of every level that none of them has  (c, d).
 
-    Rows in the middle of clusters would be better by little, but nearer to the other rows than to
-    new ones: these others, left out, would show errors that are too small.
+    Rows in the middle of clusters would be slightly better, but nearer to the other rows than to
+    new ones: the errors of held-out rows would be too small.
     """
     n, rng = X.shape[0], np.random.default_rng(0)
-    chosen = rng.choice(n, partition.n_parts(n, SIZE), replace=False)
+    chosen = rng.choice(n, partition.n_parts(n, TUNING.cells.size), replace=False)
     order = rng.permutation(n)
     for column in metric.level_columns():
         levels, first = np.unique(X[order, column], return_index=True)
@@ -84,11 +75,11 @@ def centres(metric: Metric, X: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """A cube about all rows, halved in every coordinate until `REACH` holds for the k rows."""
+    """A cube around all rows, halved in every coordinate until it is small: see `reach`."""
 
     metric: Metric
     tree: cKDTree  # of all rows
-    k: int
+    k: int  # nearest rows that give the depth
     low: Array  # corner of the first cube  (e,)
     side: float
     depths: dict[Name, float] = field(default_factory=dict)
@@ -101,16 +92,16 @@ class Boxes:
         return cls(metric, tree, k, low - 1e-6 * side, side * (1.0 + 2e-6))
 
     def names(self, X: Array) -> tuple[list[Name], Array]:
-        """As those of `AroundRows`: the level and the place of the box at that level."""
-        S = self._forward(X)
+        """Names are the level and the place of the box at that level; see `AroundRows.names`."""
+        S, tuning = self._forward(X), TUNING.cells
         found: dict[Name, int] = {}
         number, waiting = np.empty(S.shape[0], dtype=int), np.arange(S.shape[0])
-        for level in range(LEVELS + 1):
+        for level in range(tuning.levels + 1):
             place = _place(S[waiting], level)
             first_of, own = _distinct(place)
             names = [(level, *map(int, place[i])) for i in first_of]
             reach = 0.5 * np.sqrt(S.shape[1]) * self.side / 2.0**level
-            done = (reach <= REACH * self._depths(names)) | (level == LEVELS)
+            done = (reach <= tuning.reach * self._depths(names)) | (level == tuning.levels)
             first = len(found)
             found.update({names[i]: first + j for j, i in enumerate(np.flatnonzero(done))})
             at = np.cumsum(done) - 1 + first
@@ -131,18 +122,19 @@ class Boxes:
         return np.zeros(X.shape[0], dtype=bool)
 
     def _forward(self, X: Array) -> Array:
-        """In units of the first cube."""
-        return np.clip((self.metric.forward(X) - self.low) / self.side, -FAR, FAR)
+        """Coordinates in sides of the first cube."""
+        far = TUNING.cells.far
+        return np.clip((self.metric.forward(X) - self.low) / self.side, -far, far)
 
     def _centres(self, names: Sequence[Name]) -> Array:
-        """(c, e)."""
+        """Centres of boxes  (c, e)."""
         each = np.array(names, dtype=float)
         return self.low + (each[:, 1:] + 0.5) * (self.side / 2.0 ** each[:, :1])
 
     def _depths(self, names: Sequence[Name]) -> Array:
-        """How much farther the last of the k rows is than the first  (c,)."""
+        """Distance of the farthest of the k rows minus that of the nearest  (c,)."""
         with self.lock:
-            if len(self.depths) > REMEMBERED:
+            if len(self.depths) > TUNING.cells.remembered:
                 self.depths.clear()
             new = [name for name in names if name not in self.depths]
             if new:
@@ -152,9 +144,9 @@ class Boxes:
 
 
 def _distinct(place: Array) -> tuple[Array, Array]:
-    """One position of each distinct row of whole numbers, and the number of each row's  (q,).
+    """One position of each distinct row of whole numbers, and the number of each row  (q,).
 
-    Column by column, which is quicker than to sort rows.
+    It works column by column, which is faster than sorting rows.
     """
     number = np.zeros(place.shape[0], dtype=np.int64)
     for column in place.T:
@@ -172,4 +164,4 @@ def _place(S: Array, level: int) -> Array:
 
 
 def few_coordinates(metric: Metric) -> bool:
-    return metric.width <= FEW_COORDINATES and not metric.embeddings
+    return metric.width <= TUNING.cells.few_coordinates and not metric.embeddings

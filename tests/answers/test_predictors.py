@@ -10,8 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from collegium.answers import predictors
 from collegium.answers.conjugate_gradients import Refined
-from collegium.answers.predictors import Exact, Global, Local, OwnChunk
+from collegium.answers.predictors import (
+    ExactPredictor,
+    GlobalPredictor,
+    LocalPredictor,
+    OwnChunkPredictor,
+)
 from collegium.answers.transductive import Joint
+from collegium.answers.tuning import TUNING
 from collegium.combining.predictors import ExpertsPredictor, NestedKriging
 from collegium.engines import Serial, Threads
 from collegium.kernels import RBF, Linear, Matern32, White
@@ -34,13 +40,13 @@ def committee_of(problem, Z, expert=Block):
 
 def all_predictors(problem):
     anchored, alone = committee_of(problem, problem.Z), committee_of(problem, problem.Z[:0])
-    local = Local.of(anchored, 7)
+    local = LocalPredictor.of(anchored, 7)
     X, y, w, _ = problem.rows
-    yield "exact, with anchors", Exact.of(anchored)
-    yield "exact", Exact.of(alone)
-    yield "global", Global(anchored)
-    yield "degenerate", Global(anchored, degenerate=True)
-    yield "own", OwnChunk.of(anchored)
+    yield "exact, with anchors", ExactPredictor.of(anchored)
+    yield "exact", ExactPredictor.of(alone)
+    yield "global", GlobalPredictor(anchored)
+    yield "degenerate", GlobalPredictor(anchored, degenerate=True)
+    yield "own", OwnChunkPredictor.of(anchored)
     yield "local", local
     yield "joint", Joint.of(anchored, 9)
     yield "nystrom", Nystrom.of(committee_of(problem, problem.Z, Projected))
@@ -78,7 +84,7 @@ def test_means_alone_need_no_solve_for_a_query(make, name, monkeypatch):
     real = linalg._solve
     monkeypatch.setattr(linalg, "_solve", solve)
     predictor.mean(np.tile(problem.Xs, (6, 1)), Serial())
-    # "own" factorises its chunks anew: right-hand sides are rows of a chunk, never queries
+    # "own" factorises its chunks again: right-hand sides are rows of a chunk, never queries
     assert not solved or (name == "own" and max(solved) <= 14)
 
 
@@ -128,13 +134,14 @@ def test_means_of_the_online_gp(make):
 
 def test_rows_whose_design_is_not_kept_give_the_same_answer(problem, monkeypatch):
     committee = committee_of(problem, problem.Z)
-    kept = Local.of(committee, 7)
+    kept = LocalPredictor.of(committee, 7)
     assert_allclose(kept.design, problem.basis.design(problem.rows[0]).T, rtol=1e-12, atol=1e-14)
-    monkeypatch.setattr(predictors, "DESIGN_BYTES", 8 * 30 * problem.basis.m - 1)
-    anew = Local.of(committee, 7)
-    assert anew.design is None
+    small = replace(TUNING.predictors, design_bytes=8 * 30 * problem.basis.m - 1)
+    monkeypatch.setattr(predictors, "TUNING", replace(TUNING, predictors=small))
+    fresh = LocalPredictor.of(committee, 7)
+    assert fresh.design is None
     for ask in ("predict", "joint"):
-        one, two = (getattr(each, ask)(problem.Xs, Serial()) for each in (kept, anew))
+        one, two = (getattr(each, ask)(problem.Xs, Serial()) for each in (kept, fresh))
         if ask == "joint":
             assert_allclose(one[1], two[1], rtol=1e-10, atol=1e-13)
             one, two = one[0], two[0]
@@ -149,5 +156,5 @@ def test_the_exact_mean_by_the_book(problem):
     expected = reference.covariance(problem.kernel, problem.Xs, X) @ np.linalg.solve(K, y)
     one = replace(problem, chunks=[problem.merged])
     for Z in (problem.Z, problem.Z[:0]):
-        exact = Exact.of(committee_of(one, Z))
+        exact = ExactPredictor.of(committee_of(one, Z))
         assert_allclose(exact.mean(problem.Xs, Serial()), expected, rtol=1e-9)

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from collegium.engines import engine_for
 from collegium.kernels import Matern32
-from collegium.laplace.calibration import LatentScale, best_scale, left_out
+from collegium.laplace.calibration import LatentScale, best_scale, without_own_site
 from collegium.laplace.committee import LaplaceCommittee, latent_predictors, settle_together
 from collegium.likelihoods import Gaussian, Logit
 from collegium.messages.basis import Anchors
@@ -21,14 +21,14 @@ def rows(n=25, seed=0):
     return X, np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(n, 1))
 
 
-def test_a_row_left_out_by_its_site_is_the_gp_of_the_others():
+def test_a_row_without_its_own_site_is_the_gp_of_the_others():
     X, y = rows()
     kernel, noise = Matern32(1.7, np.array([0.8, 1.9])), 0.09
     whole = LaplaceCommittee.of(Anchors.at(kernel, X[:0]), Gaussian(noise))
     whole = whole.join([Chunk(0, X, y, np.ones(25))])
     rules = {"sequential": False, "tolerance": 1e-8, "max_sweeps": 50}
     latent = settle_together([whole], ENGINE, **rules)[0].latent()
-    found = left_out(latent_predictors([latent], 0)[0].predict(X, ENGINE), latent.rows())
+    found = without_own_site(latent_predictors([latent], 0)[0].predict(X, ENGINE), latent.rows())
     for i in range(25):
         rest = np.arange(25) != i
         K = kernel.value(X[rest], X[rest]) + noise * np.eye(24)
@@ -39,7 +39,7 @@ def test_a_row_left_out_by_its_site_is_the_gp_of_the_others():
 
 def test_rows_of_no_or_all_information_give_numbers():
     sites = SiteRows(np.zeros((3, 1)), np.zeros((3, 1)), np.ones((3, 1)), np.array([0.0, 1e9, 1.0]))
-    found = left_out(Prediction(np.ones((3, 1)), np.array([2.0, 1e-9, 0.0])), sites)
+    found = without_own_site(Prediction(np.ones((3, 1)), np.array([2.0, 1e-9, 0.0])), sites)
     assert np.isfinite(found.mean).all() and (found.variance >= 0.0).all()
     assert_allclose([found.mean[0, 0], found.variance[0]], [1.0 - 2.0, 2.0])  # W = 0: g alone
     assert_allclose([found.mean[2, 0], found.variance[2]], [1.0, 0.0])

@@ -1,11 +1,11 @@
-"""One cell: rows around its centre, factorised once for all queries that fall into it.
+"""One cell: rows around its centre, factorised once for all queries in the cell.
 
     mean(x) = K(x, P)W        P the k rows nearest to the centre and the anchors (`Shared`)
     var f(x) = k(x, x) − |L⁻¹K(X_S, x)|²,   LLᵀ = K(X_S, X_S) + Ψ,   S the nearest `near` of them
 
-A mean costs k + m kernel values, a variance near²/2 steps. Given few rows, and no anchors, it is
-larger than that of the mean's error: see `Cells.variance`. Where the kernel has a trend, or other
-terms that do not fade with distance, variances are given the anchors too.
+A mean costs k + m kernel values, a variance near²/2 steps. Given few rows and no anchors, the
+variance exceeds that of the mean's error: see `Cells.variance`. Where the kernel has a trend, or
+other terms that do not fade with distance, the variance is conditioned on the anchors too.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel
-from ..kernels.base import To
-from ..kernels.stationary.leaves import summing_leaf
-from ..messages.basis import Anchors
-from ..messages.expansion import Expansion, weighed
-from ..messages.message import Belief
-from ..numerics import linalg
-from ..numerics.tiles import by_tiles
-from ..rows.rows import Rows
-from .local import Shared
+from ...kernels import Kernel
+from ...kernels.base import To
+from ...kernels.stationary.leaves import summing_leaf
+from ...messages.basis import Anchors
+from ...messages.expansion import Expansion, weighed
+from ...messages.message import Belief
+from ...numerics import linalg
+from ...numerics.tiles import by_tiles
+from ...rows.rows import Rows
+from ..local import Shared
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What answers for queries need; they do not depend on each other, to the last bit."""
+    """Answers queries, each independent of the others to the last bit."""
 
     kernel: Kernel
     variances: Any  # FewRows, or GivenAnchors
-    means: To | None  # K(·, P), rows behind anchors; None: means come from elsewhere
+    means: To | None  # K(·, P), anchors before rows; None: means come from elsewhere
     weights: Array  # W  (k + m, p)
-    line: Expansion | None  # of means, where there is a trend
+    line: Expansion | None  # trend of the means, if the kernel has one
 
     @classmethod
     def of(cls, basis: Anchors, noise: float, rows: Rows, means: Expansion | None) -> Cell:
-        """`rows`: S, the first of those that means are made of."""
+        """Build it from the rows S, the first of the k rows of the means."""
         L = packed(factor_of(basis.kernel, noise, rows))
-        shared = means is not None and means.line is None  # else the kernel of means is another
+        shared = means is not None and means.line is None  # else means have another kernel
         near = None if shared else basis.kernel.to(rows.X)
         return cls._with(FewRows(near, L, rows.w.size, basis.Z.shape[0]), basis, means)
 
@@ -51,7 +51,7 @@ class Cell:
     def given_anchors(
         cls, basis: Anchors, belief: Belief, shared: Shared, means: Expansion | None
     ) -> Cell:
-        """`shared`: of S."""
+        """Build it from the rows S in `shared`, conditioning variances on the anchors too."""
         return cls._with(GivenAnchors(basis, belief, shared), basis, means)
 
     @classmethod
@@ -70,16 +70,16 @@ class Cell:
         return sum(part.nbytes for part in parts if part is not None)
 
     def mean(self, X: Array) -> Array | float:
-        """(q, p); zero where means come from elsewhere."""
+        """Compute means  (q, p); zero where they come from elsewhere."""
         return self._weighed(X)[0]
 
     def predict(self, X: Array) -> tuple[Array | float, Array]:
-        """Means, and variances of f  (q,)."""
+        """Compute means, and variances of f  (q,)."""
         mean, K = self._weighed(X)
         return mean, self.variances.at(X, self.kernel.diag(X), K)
 
     def _weighed(self, X: Array) -> tuple[Array | float, Array | None]:
-        """Means, and the kernel values that they are sums of."""
+        """Compute means, and the kernel values that they are weighted sums of."""
         if self.means is None:
             return 0.0, None
         K, mean = self.means(X), np.empty((X.shape[0], self.weights.shape[1]))
@@ -94,10 +94,10 @@ class Cell:
 class FewRows:
     """k(x, x) − |L⁻¹K(X_S, x)|²."""
 
-    values: To | None  # K(·, X_S); None: among those that means are made of
+    values: To | None  # K(·, X_S); None: contained in the kernel values of the means
     factor: Array  # L, row by row  (near(near + 1)/2,)
     size: int  # rows S
-    anchors: int  # before them among the points of means
+    anchors: int  # before S among the points of the means
 
     @property
     def nbytes(self) -> int:
@@ -114,12 +114,11 @@ class FewRows:
 
 @dataclass(frozen=True, eq=False)
 class GivenAnchors:
-    """The same given the anchors too: a trend, and what else does not fade with distance, is
-    known by all rows."""
+    """Variances given S and the anchors, which know a trend from all rows."""
 
     basis: Anchors
     belief: Belief
-    shared: Shared  # of S
+    shared: Shared  # rows S
 
     @property
     def nbytes(self) -> int:
@@ -136,13 +135,13 @@ def factor_of(kernel: Kernel, noise: float, rows: Rows) -> Array:
 
 
 def packed(L: Array) -> Array:
-    """The lower triangle, row by row."""
+    """Lower triangle, row by row."""
     return L[np.tril_indices(L.shape[0])]
 
 
 @summing_leaf
 def explained(K, first, L, n, out):
-    """|L⁻¹κ|² for each row κ of K, which begins in column `first`  (q,)."""
+    """|L⁻¹κ|² for each row κ of K, from column `first` on  (q,)."""
     a = np.empty(n)
     for i in range(K.shape[0]):
         start, total = 0, 0.0

@@ -1,5 +1,7 @@
 """Kernels of latent functions, by the Laplace evidence of chunks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,14 +10,14 @@ import reference
 from collegium import kernels
 from collegium.engines import Serial, Threads
 from collegium.laplace.learning import (
-    SIZE,
-    SIZE_SPREAD,
     LatentEffort,
     Problem,
     _in_units,
-    learn_latent,
+    learn_from,
 )
+from collegium.laplace.tuning import TUNING
 from collegium.learning.optimise import Scales
+from collegium.learning.pool import Pool
 from collegium.likelihoods import Logit, Poisson, Probit, Softmax, StudentT
 from collegium.numerics.clock import Clock
 from collegium.rows.rows import Rows
@@ -39,8 +41,9 @@ def signs(n=150, seed=0):
 
 
 def learn(rows, problems, kernel=None, *, seed=0, engine=None, **arguments):
+    pool = Pool(Rows(rows.X, np.hstack([problem.y for problem in problems]), rows.w))
     rng = np.random.default_rng(seed)
-    return learn_latent(rows, problems, kernel, rng, engine or Serial(), **arguments)
+    return learn_from(pool, problems, kernel, rng, engine or Serial(), **arguments)
 
 
 def test_the_learnt_kernel_is_near_a_maximum_of_evidence_and_prior():
@@ -50,7 +53,7 @@ def test_the_learnt_kernel_is_near_a_maximum_of_evidence_and_prior():
     prior = Scales.of(rows.X).prior(found.kernel)
     centre, spread = (prior.centre + np.log(prior.units))[:-1], prior.spread[:-1].copy()
     variance = np.array([kind == "variance" for kind, _ in found.kernel.labels])
-    centre[variance], spread[variance] = np.log(SIZE), SIZE_SPREAD
+    centre[variance], spread[variance] = np.log(TUNING.learning.size), TUNING.learning.size_spread
 
     def posterior(theta):
         K = reference.covariance(found.kernel.with_theta(theta), rows.X)
@@ -137,11 +140,14 @@ def test_families_are_tried_until_time_is_up():
     assert len(said) == 2 and isinstance(found.kernel, kernels.Matern32)
 
 
-def test_only_inputs_and_weights_of_the_rows_are_read():
-    rows, problems = signs(60)
-    other = Rows(rows.X, np.full((60, 1), np.nan), rows.w)
-    one, two = (learn(r, problems, kernels.RBF(), effort=SMALL) for r in (rows, other))
-    assert_array_equal(one.kernel.theta, two.kernel.theta)
+def test_targets_are_those_of_the_pool():
+    rows, (problem,) = signs(60)
+    pool, unread = Pool(replace(rows, y=problem.y)), replace(problem, y=np.full((60, 1), np.nan))
+    found = [
+        learn_from(pool, [one], kernels.RBF(), np.random.default_rng(0), Serial(), effort=SMALL)
+        for one in (problem, unread)
+    ]
+    assert_array_equal(found[0].kernel.theta, found[1].kernel.theta)
 
 
 @pytest.mark.parametrize("likelihood, y, expected", [

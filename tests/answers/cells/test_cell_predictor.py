@@ -4,42 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cell_cases import cells_of, committee_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from collegium.answers import cells as module
-from collegium.answers.cell import Cell, FewRows
-from collegium.answers.cells import CellPredictor, Cells, local_variance, scaled_variance
-from collegium.answers.places import LEVELS, REACH, AroundRows, Boxes
-from collegium.answers.predictors import Exact, Local
+from collegium.answers.cells import predictor
+from collegium.answers.cells.predictor import CellPredictor
+from collegium.answers.local import Shared
+from collegium.answers.predictors import ExactPredictor
+from collegium.answers.tuning import TUNING
 from collegium.engines import Serial, Threads
-from collegium.kernels import RBF, Constant, Linear, Matern32, Periodic, Trend
+from collegium.kernels import Linear, Matern32, Trend
 from collegium.messages.committee import Committee
 from collegium.messages.expansion import Expansion
 from collegium.rows.chunk import chunk_of
-from collegium.rows.metric import Metric
-from collegium.rows.nearest import Nearby
 from collegium.rows.rows import Rows
-
-KERNEL = Matern32(1.7, [0.8, 1.9, 1.3, 0.9])
-
-
-def committee_of(n=160, d=4, chunks=3, anchors=9, kernel=None, p=2, noise=0.07, seed=3):
-    rng = np.random.default_rng(seed)
-    kernel = kernel or replace(KERNEL, length_scale=KERNEL.length_scale[:d])
-    X = rng.uniform(-2, 2, (n, d))
-    y = np.stack([np.sin(2 * X[:, 0]) + X[:, -1], X[:, 0] ** 2], axis=1)[:, :p]
-    rows = Rows(X, y + 0.2 * rng.normal(size=y.shape), rng.uniform(0.4, 3.0, n))
-    start = Committee.start(kernel, noise, X[:anchors] + 0.1, p)
-    parts = [rows.take(own) for own in np.array_split(np.arange(n), chunks)]
-    own = [chunk_of(i, part) for i, part in enumerate(parts)]
-    return start.add(own, Serial(), keep=True), rng.uniform(-2.5, 2.5, (45, d))
-
-
-def cells_of(committee, k, near, memory=1e8, n_local=20, **more):
-    own = Cells.of(committee.basis.kernel, committee.rows().X, k, near, memory)
-    accurate = Local.of(committee, n_local) if committee.basis.m else Exact.of(committee)
-    return CellPredictor.of(committee, replace(own, **more), accurate)
 
 
 @pytest.mark.parametrize("d", [2, 4], ids=["boxes", "around rows"])
@@ -63,7 +42,7 @@ def test_a_cell_is_the_local_correction_by_the_rows_around_its_centre(d):
     for name in names:
         own = number == names.index(name)
         at = answers.places.nearest(answers.near, name, 25)
-        shared = module.Shared.of(committee.basis, committee.noise, rows.take(at))
+        shared = Shared.of(committee.basis, committee.noise, rows.take(at))
         right = shared.predict(committee.basis, committee.belief, Xs[own])
         assert_allclose(found.mean[own], right.mean, rtol=1e-8, atol=1e-10)
         some = rows.take(at[:10])
@@ -107,7 +86,7 @@ def test_without_queries_there_are_no_answers():
 
 
 @pytest.mark.parametrize("d", [2, 4], ids=["boxes", "around rows"])
-def test_rows_left_out_are_answered_as_by_a_cell_without_them(d):
+def test_held_out_rows_are_answered_as_by_a_cell_without_them(d):
     committee, _ = committee_of(d=d)
     answers, rows = cells_of(committee, 25, 10), committee.rows()
     basis, kernel, noise = committee.basis, committee.basis.kernel, committee.noise
@@ -117,7 +96,7 @@ def test_rows_left_out_are_answered_as_by_a_cell_without_them(d):
     for i, row in enumerate(left.own):
         at = answers.places.nearest(answers.near, names[number[row]], 25)
         others = rows.take(at[at != row])
-        shared = module.Shared.of(basis, noise, others)
+        shared = Shared.of(basis, noise, others)
         query = rows.X[row : row + 1]
         mean = shared.predict(basis, committee.belief, query).mean
         assert_allclose(left.error[i], rows.y[row] - mean[0], rtol=1e-6, atol=1e-9)
@@ -126,7 +105,7 @@ def test_rows_left_out_are_answered_as_by_a_cell_without_them(d):
         assert_allclose(left.variance[i], C[0, 0], rtol=1e-6, atol=1e-9)
 
 
-def test_only_rows_that_are_asked_for_are_left_out():
+def test_only_rows_that_are_asked_for_are_held_out():
     committee, _ = committee_of()
     answers = cells_of(committee, 25, 10)
     names, _ = answers.places.names(committee.rows().X)
@@ -135,9 +114,10 @@ def test_only_rows_that_are_asked_for_are_left_out():
     assert answers.left_out([]).own.size == 0
 
 
-def test_centres_are_not_left_out(monkeypatch):
+def test_centres_are_not_held_out(monkeypatch):
     """They are in the middle of their cells, as no query will be."""
-    monkeypatch.setattr(module, "LEFT_OUT", 1000)
+    many = replace(TUNING.cells, held_out=1000)
+    monkeypatch.setattr(predictor, "TUNING", replace(TUNING, cells=many))
     committee, _ = committee_of()
     answers = cells_of(committee, 25, 10)
     left = answers.left_out(answers.places.names(committee.rows().X)[0])
@@ -160,7 +140,7 @@ def test_means_of_all_rows_are_added():
 
 def test_means_of_an_exact_gp_are_its_own():
     committee, Xs = committee_of(anchors=0, chunks=1)
-    answers, exact = cells_of(committee, 0, 12), Exact.of(committee)
+    answers, exact = cells_of(committee, 0, 12), ExactPredictor.of(committee)
     found, right = answers.predict(Xs, Serial()), exact.predict(Xs, Serial())
     assert_allclose(found.mean, right.mean, rtol=1e-9, atol=1e-11)
     for i in range(0, 45, 11):
@@ -170,10 +150,6 @@ def test_means_of_an_exact_gp_are_its_own():
 
 
 def test_far_from_all_rows_variances_are_those_of_the_prior():
-    given = np.array([0.0, 0.02, 1.7, 9.0])
-    assert_allclose(scaled_variance(given, 1.7, 1.5)[[0, 2, 3]], [0.0, 1.7, 9.0])
-    assert scaled_variance(given, 1.7, 1.5)[1] < 0.02 < scaled_variance(given, 1.7, 0.7)[1]
-    assert_array_equal(scaled_variance(given, 0.0, 1.5), given)
     committee, Xs = committee_of()
     answers = cells_of(committee, 25, 10, power=1.3)
     assert_allclose(answers.predict(Xs + 1e3, Serial()).variance, 1.7, rtol=1e-6)
@@ -209,20 +185,6 @@ def test_twins_without_noise_have_no_negative_variance(d):
     with np.errstate(all="ignore"):
         found = answers.predict(twins.X, Serial())
     assert (found.variance >= 0.0).all() and np.isfinite(found.mean).all()
-
-
-def test_rounding_gives_no_negative_variance():
-    few = FewRows(None, np.array([0.7]), 1, 0)
-    found = few.at(np.zeros((2, 1)), np.array([0.49, 0.5]), np.array([[0.4900001], [0.49]]))
-    assert_allclose(found, [0.0, 0.01])
-
-
-def test_the_prior_that_fades_is_that_of_stationary_terms():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    kernel = Matern32(1.3, 0.9) + Trend(30.0, 1.7) + RBF(0.4, [2.0, 0.5]) + Linear(1.1)
-    kernel = kernel + Constant(5.0) + Periodic(2.0) + Matern32(0.7, 1.0) * Linear(0.8)
-    assert_allclose(local_variance(kernel.for_width(2), X), 1.7)
-    assert local_variance(Linear(1.1), X) == 0.0
 
 
 def test_variances_that_grow_without_bound_are_not_scaled():
@@ -269,74 +231,3 @@ def test_queries_of_a_level_that_no_centre_near_them_has_are_answered_from_neare
     assert_array_equal(answers.mean(Xs, Serial()), found.mean)
     left = answers.left_out(answers.places.names(X)[0])
     assert not answers.places.strange(committee.rows().X[left.own]).any()
-
-
-# places ------------------------------------------------------------------------------------
-
-
-def boxes_of(X, k):
-    metric = Metric.of(Matern32(1.0, np.linspace(0.7, 1.4, X.shape[1])), X)
-    return Boxes.of(metric, Nearby.of(metric, X).tree, k), metric
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_boxes_reach_no_farther_than_a_share_of_the_depth_of_their_rows(d):
-    rng = np.random.default_rng(4)
-    X = np.concatenate([rng.normal(size=(200, d)), 5.0 + 0.1 * rng.normal(size=(100, d))])
-    boxes, metric = boxes_of(X, 20)
-    Xs = rng.uniform(-4, 7, (80, d))
-    names, number = boxes.names(Xs)
-    assert sorted(set(number)) == list(range(len(names)))
-    S = metric.forward(Xs)
-    for i, j in enumerate(number):
-        name = names[j]
-        centre = boxes._centres([name])[0]
-        half = 0.5 * boxes.side / 2.0 ** name[0]
-        assert (np.abs(S[i] - centre) <= half * (1 + 1e-9)).all()
-        far = np.sort(np.linalg.norm(metric.forward(X) - centre, axis=1))[:20]
-        assert np.sqrt(d) * half <= REACH * (far[-1] - far[0]) * (1 + 1e-9)
-        parent = (name[0] - 1, *(v // 2 for v in name[1:]))
-        if name[0]:  # the larger box would have reached too far
-            far = np.sort(np.linalg.norm(metric.forward(X) - boxes._centres([parent])[0], axis=1))
-            assert np.sqrt(d) * 2 * half > REACH * (far[19] - far[0])
-        assert boxes.inside(name, Xs)[i]
-    for i in range(0, 80, 9):
-        alone, _ = boxes.names(Xs[i : i + 1])
-        assert alone[0] == names[number[i]]
-
-
-def test_boxes_end_where_rows_are_equal_and_far_away():
-    X = np.zeros((50, 2))
-    X[40:] = np.random.default_rng(0).normal(size=(10, 2))
-    boxes, _ = boxes_of(X, 30)
-    names, number = boxes.names(np.array([[0.0, 0.0], [1e300, -1e300], [1e6, 3.0]]))
-    assert number.size == 3 and max(name[0] for name in names) <= LEVELS
-
-
-def test_what_boxes_remember_is_bounded(monkeypatch):
-    monkeypatch.setattr("collegium.answers.places.REMEMBERED", 10)
-    boxes, _ = boxes_of(np.random.default_rng(1).normal(size=(300, 2)), 20)
-    Xs = np.random.default_rng(2).normal(size=(50, 2))
-    first = [boxes.names(Xs[i : i + 1])[0] for i in range(50)]
-    assert len(boxes.depths) <= 10 + LEVELS
-    assert first == [boxes.names(Xs[i : i + 1])[0] for i in range(50)]
-
-
-def test_a_query_is_in_the_cell_of_the_nearest_centre():
-    X = np.random.default_rng(1).normal(size=(300, 5))
-    metric = Metric.of(Matern32(1.0, np.linspace(0.5, 2.0, 5)), X)
-    around, Xs = AroundRows.of(metric, X[::40]), np.random.default_rng(2).normal(size=(30, 5))
-    names, number = around.names(Xs)
-    D = np.linalg.norm(metric.forward(Xs)[:, None] - metric.forward(X[::40])[None], axis=2)
-    assert [names[j][0] for j in number] == list(D.argmin(axis=1))
-    for name in names:
-        assert_array_equal(around.inside(name, Xs), D.argmin(axis=1) == name[0])
-
-
-def test_a_cell_counts_all_that_it_keeps():
-    committee, _ = committee_of()
-    cell: Cell = cells_of(committee, 25, 10).cell((0,))
-    assert cell.nbytes == 8 * (55 + (9 + 25) * (4 + 2))
-    committee, _ = committee_of(kernel=Matern32(1.3, 0.9) + Trend(30.0, 1.7))
-    cell = cells_of(committee, 25, 10).cell((0,))
-    assert cell.nbytes == 8 * ((9 + 5) * 10 + 100 + 10 * 4 + (9 + 25) * (4 + 2))

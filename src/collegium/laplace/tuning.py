@@ -1,0 +1,74 @@
+"""Tuning numbers of this room: none is a hyperparameter; changing one changes answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ModeTuning:
+    """Tuning of Newton's method (`mode`)."""
+
+    tolerance: float = 1e-18  # decrement (g − a)ᵀPΔa to stop at: 1e-9 posterior deviations
+    near: float = 1e-2  # below this decrement f counts as close to the mode
+    max_iter: int = 200
+    max_small: int = 20  # iterations whose gain in ψ is below rounding, at most
+    halvings: int = 60  # of a step, at most
+    gain: float = 1e-4  # share of the decrement that a step must gain (Armijo)
+    rounding: float = 1e-14  # relative rounding of ψ
+
+
+@dataclass(frozen=True)
+class SweepTuning:
+    """Tuning of sweeps over chunks (`committee`)."""
+
+    least_step: float = 1.0 / 16.0  # while changes grow the step is halved, down to this
+    growths: int = 4  # growing changes after which the sweeps count as diverging
+    diverging: float = 1e-2  # smaller changes do not count as growing
+    mode_share: float = 1e-2  # the tolerance of modes is the square of this times the last change
+    rounding: float = 1e-9  # change of messages, relative to their sum, that rounding can cause
+
+
+@dataclass(frozen=True)
+class CalibrationTuning:
+    """Tuning of the scale of latent functions and of the noise (`calibration`)."""
+
+    spread: tuple[float, float] = (1.0, 2.0)  # prior standard deviations of log a and log b
+    rows: float = 3.0  # rows that the prior is worth
+    largest: tuple[float, float] = (3.0, 7.0)  # bounds of |log a| and |log b|
+    evaluations: int = 120  # of the loss, at most
+    # lower bound of 1 − Wv: the share of the posterior precision that is not from a row's own site
+    least_share: float = 1e-3
+    covered: float = 0.95  # share of held-out rows that central intervals must cover
+    halvings: int = 8  # of the interval that holds the noise's logarithm
+    largest_log: float = 30.0  # growth of the noise's logarithm, at most
+
+
+@dataclass(frozen=True)
+class LatentTuning:
+    """Tuning of hyperparameters of latent functions (`learning`)."""
+
+    # tried when no kernel is given, roughest first
+    families: tuple[str, ...] = ("Matern32", "Matern52", "RBF")
+    margin: float = 0.002  # the roughest within this log evidence per row of the best is taken
+    # prior median and log standard deviation of the variance of a latent function: log rates and
+    # log odds are of order one
+    size: float = 4.0
+    size_spread: float = 1.5
+    mode_tolerance: float = 1e-10  # decrement at which Newton's method stops: see `mode`
+    # log prior of a likelihood's own parameter about its given value: standard deviation, bounds
+    own_spread: float = 2.0
+    own_reach: float = 7.0
+
+
+@dataclass(frozen=True)
+class LaplaceTuning:
+    """All of them, by topic."""
+
+    modes: ModeTuning = ModeTuning()
+    sweeps: SweepTuning = SweepTuning()
+    calibration: CalibrationTuning = CalibrationTuning()
+    learning: LatentTuning = LatentTuning()
+
+
+TUNING = LaplaceTuning()
