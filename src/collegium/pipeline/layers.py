@@ -78,7 +78,7 @@ class Answering:
     """What is prepared for answers."""
 
     cells: Cells | None = None  # None: queries are answered from their own nearest rows
-    fast: Fast | None = None  # how to answer within `answer_time`
+    fast: Fast | None = None  # how to answer within `AnswerTime`
 
 
 @record("pipeline.stream/1")
