@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from collegium import CommitteeRegressor, RegressionFilter, RVCRegressor, kernels, sample_prior
+from collegium import (
+    CommitteeRegressor,
+    Learn,
+    Limits,
+    RegressionFilter,
+    RVCRegressor,
+    kernels,
+    sample_prior,
+)
 from collegium.interface.checks.limits import LONGEST, bytes_allowed, seconds_allowed
 
 RNG = np.random.default_rng(0)
@@ -50,14 +58,14 @@ def test_draws_beyond_memory_are_refused():
 
 
 def test_starts_without_end_are_refused():
-    with pytest.raises(ValueError, match="n_starts=1000000000: .* at most 1000"):
-        CommitteeRegressor(n_starts=10**9).fit(X, Y)
+    with pytest.raises(ValueError, match="n_starts of learn.*=1000000000: .* at most 1000"):
+        CommitteeRegressor(learn=Learn(n_starts=10**9)).fit(X, Y)
 
 
 @pytest.mark.parametrize("text", ["9" * 200_000 + "x", " " * 200_000 + "9", "1" + " " * 200_000])
 def test_long_texts_of_sizes_are_refused_at_once(text):
-    with pytest.raises(ValueError, match="memory_limit") as error:
-        CommitteeRegressor(memory_limit=text).fit(X, Y)
+    with pytest.raises(ValueError, match="memory of limits") as error:
+        CommitteeRegressor(limits=Limits(memory=text)).fit(X, Y)
     assert len(str(error.value)) < LONGEST + 100
 
 
