@@ -9,7 +9,7 @@ import pytest
 from collegium import CommitteeClassifier, CommitteeRegressor, Limits, kernels
 from collegium.engines import Serial, Threads
 from collegium.interface.checks.arguments import NOISES
-from collegium.interface.checks.limits import bytes_allowed
+from collegium.interface.checks.limits import bytes_allowed, limits_allowed
 from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
@@ -240,7 +240,8 @@ def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():
     [("2GB", 2e9), ("1.5 mb", 1.5e6), ("10KiB", 1e4), (4096, 4096.0), (1e9, 1e9), ("7", 7.0)],
 )
 def test_sizes_are_read_as_people_write_them(given, size):
-    assert bytes_allowed(given) == size
+    assert bytes_allowed(given, "limits") == size
+    assert limits_allowed(Limits(memory=given)) == (np.inf, size)
 
 
 def test_a_clock_counts_and_shares():

@@ -12,7 +12,12 @@ from collegium import (
     kernels,
     sample_prior,
 )
-from collegium.interface.checks.limits import LONGEST, bytes_allowed, seconds_allowed
+from collegium.interface.checks.limits import (
+    LONGEST,
+    bytes_allowed,
+    limits_allowed,
+    seconds_allowed,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -70,4 +75,5 @@ def test_long_texts_of_sizes_are_refused_at_once(text):
 
 
 def test_numbers_too_large_for_floats_are_no_limit():
-    assert bytes_allowed(10**400) == seconds_allowed(10**400) == np.inf
+    assert bytes_allowed(10**400, "") == seconds_allowed(10**400, "") == np.inf
+    assert limits_allowed(Limits(10**400, 10**400)) == (np.inf, np.inf)

@@ -9,7 +9,6 @@ from sklearn.model_selection import GridSearchCV
 
 from collegium import (
     CG,
-    AnswerTime,
     CommitteeOf,
     CommitteeRegressor,
     ExpertsRegressor,
@@ -27,7 +26,6 @@ from estimator_cases import GIVEN, queries, rows
 ALL = [
     Select("sgma", 7), Transductive(40, 0.5, 3), Inductive(2), Sweeps(3, 0.1, "sequence"),
     CG(0.5, 4), Learn("average", 3), Transform("log", None), Limits(60.0, "2GB"),
-    AnswerTime(0.1, "1GB", 40),
 ]  # fmt: skip
 
 
@@ -42,7 +40,7 @@ def test_options_are_records_that_can_be_cloned(options):
 
 def test_a_clone_has_options_of_its_own():
     model = CommitteeRegressor(anchors=Select("sgma", 7), inference=CG(0.5))
-    copy = clone(model).set_params(anchors__m=9, refine__tol=0.1)
+    copy = clone(model).set_params(anchors__m=9, inference__tol=0.1)
     assert (copy.anchors, copy.inference) == (Select("sgma", 9), CG(0.1))
     assert (model.anchors, model.inference) == (Select("sgma", 7), CG(0.5))
     assert model.get_params()["anchors__rule"] == "sgma"
