@@ -383,8 +383,9 @@ def test_huge_rough_counts(variant, schedule):
     chosen = {**COUNTS, **VARIANTS[variant], "kernel": kernels.Matern12(0.8, [1.1, 1.7])}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        inference = Inductive(Sweeps(schedule=schedule))
-        model = CommitteeRegressor(**chosen, inference=inference).fit(X, y)
+        kind = Transductive if variant == "transductive" else Inductive
+        chosen["inference"] = kind(sweeps=Sweeps(schedule=schedule))
+        model = CommitteeRegressor(**chosen).fit(X, y)
         assert_sound(model, queries())
         found = model.predict(X)
     assert found.max() < 3.0 * y.max()
@@ -482,17 +483,18 @@ def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
 def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
     X, y = rows_for(given)
     chosen = {**given, **VARIANTS["transductive"]}
+    few, once = Transductive(sweeps=Sweeps(tol=1e-8)), Transductive(sweeps=Sweeps(3, 1e-8))
     monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
-        model = CommitteeRegressor(**chosen, inference=Inductive(Sweeps(tol=1e-8))).fit(X, y)
+        model = CommitteeRegressor(**{**chosen, "inference": few}).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model.predict(queries())
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model.predict(queries(), return_cov=True)
-    once = CommitteeRegressor(**chosen, inference=Inductive(Sweeps(3, 1e-8)))  # as asked for
+    model = CommitteeRegressor(**{**chosen, "inference": once})  # as asked for
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        once.fit(X, y).predict(queries())
+        model.fit(X, y).predict(queries())
 
 
 # -- weights, streams, state ----------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, Limits, kernels
 from collegium.engines import Serial, Threads
-from collegium.interface.checks.arguments import NOISES
 from collegium.interface.checks.limits import bytes_allowed, limits_allowed
 from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
@@ -19,8 +18,8 @@ from collegium.numerics.clock import Clock
 from collegium.pipeline import checking
 from collegium.pipeline.cost import Speed
 from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
-from collegium.pipeline.settings import Settings
 from collegium.pipeline.swept.settings import latent_settings
+from collegium.pipeline.systems import Exact
 from collegium.rows.rows import Rows
 
 
@@ -31,7 +30,7 @@ def rows(n=3000, d=3, seed=0):
 
 
 def plan(n=40_000, d=8, **arguments):
-    return Plan.of(Settings.of(CommitteeRegressor(**arguments), NOISES), n, d, 1)
+    return Plan.of(Exact().settings(CommitteeRegressor(**arguments)), n, d, 1)
 
 
 @pytest.mark.diagonal
@@ -172,7 +171,7 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for():
 
 
 def test_what_passes_over_all_rows_is_said(capsys):
-    settings = Settings.of(CommitteeRegressor(limits=1.0), NOISES)
+    settings = Exact().settings(CommitteeRegressor(limits=1.0))
     replace(plan(limits=1.0), messages=3.0).announce(settings, Progress(1))
     assert "3.0 s pass over all rows once" in capsys.readouterr().out
 

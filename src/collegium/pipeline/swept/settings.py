@@ -33,9 +33,10 @@ def sweeps_asked(inference: Any) -> Sweeping:
     """Read `sweeps` of inference: "auto", a number, or Sweeps(most, tol, schedule)."""
     value = sweeps_of(inference)
     given = value if isinstance(value, Sweeps) else Sweeps(most=value)
-    most = number_or_auto(given.most, f"sweeps of inference={type(inference).__name__}(…)")
-    tolerance = number(given.tol, "tol of sweeps=Sweeps(…)", lambda v: v >= 0.0, "at least 0")
-    one_of(given.schedule, "schedule of sweeps=Sweeps(…)", SCHEDULES)
+    where = f"of inference={type(inference).__name__}(…)"
+    most = number_or_auto(given.most, f"sweeps {where}")
+    tolerance = number(given.tol, f"tol of sweeps {where}", lambda v: v >= 0.0, "at least 0")
+    one_of(given.schedule, f"schedule of sweeps {where}", SCHEDULES)
     sequential = given.schedule == "sequence"
     return Sweeping(most or MOST_SWEEPS, most is None, sequential, tolerance)
 
