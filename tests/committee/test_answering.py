@@ -169,7 +169,7 @@ def models():
     yield "exact", CommitteeRegressor(Matern32(), learn=True, random_state=0).fit(X[:60], y[:60])
     yield "averaged", CommitteeRegressor(random_state=0).fit(X[:50], y[:50])
     skewed = np.exp(y)
-    yield "log", CommitteeRegressor(transform="log", random_state=0).fit(X, skewed)
+    yield "log", CommitteeRegressor(transforms="log", random_state=0).fit(X, skewed)
     yield "filter", RegressionFilter(random_state=0).fit(X[:, :1], y)
     counts = np.floor(np.exp(y))
     given = {**GIVEN, "noise": "auto"}

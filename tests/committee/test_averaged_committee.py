@@ -15,7 +15,7 @@ from collegium.averaging.averaged import average
 from collegium.averaging.predictor import AveragedPredictor
 from collegium.averaging.unseen import as_unseen
 
-PLAIN = {"transform": None, "random_state": 0, "noise": "constant"}
+PLAIN = {"transforms": None, "random_state": 0, "noise": "constant"}
 
 
 def table(n=60, d=2, seed=0, p=None):

@@ -351,7 +351,7 @@ def test_bad_noise_is_refused_and_leaves_the_model(noise_variance):
         {"likelihood": "student-t"},
         {"noise": "varying"},
         {"learn": "average"},
-        {"transform": "rank"},
+        {"transforms": "rank"},
         {"store": "somewhere.rows"},
         {"noise": [0.1, 0.2]},
     ],

@@ -35,7 +35,7 @@ def given(path, **more):
     Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))
     arguments = {
         "kernel": KERNEL, "noise": NOISE, "learn": False, "anchors": Z, "n_local": 30,
-        "chunk_size": 100, "store": path, "transform": None,
+        "chunk_size": 100, "store": path, "transforms": None,
     }  # fmt: skip
     return CommitteeRegressor(**{**arguments, **more})
 
@@ -223,7 +223,7 @@ def test_few_rows_need_no_store(tmp_path):
 def test_skewed_columns_are_ranked_before_they_are_stored(tmp_path, transform):
     X, y = some_rows(2600)
     skewed, y = np.exp(2.0 * X), np.exp(y)
-    model = learnt(tmp_path / "w.rows", transform=Transform(transform, "rank"))
+    model = learnt(tmp_path / "w.rows", transforms=Transform(transform, "rank"))
     model.fit(skewed, y)
     assert model.input_transform_ == ("rank", "rank")
     Xs, ys = some_rows(200, 8)

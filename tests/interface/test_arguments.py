@@ -47,7 +47,7 @@ BAD = {
         np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],
-    "transform": [
+    "transforms": [
         "sqrt", 1, True, ["log"], *(Transform(y=kind) for kind in ("sqrt", 1, True, ["log"])),
         *(Transform(X=kind) for kind in ("log", 1, True, ["rank"])),
     ],

@@ -26,7 +26,7 @@ FILES: dict[str, str | None] = {"wine_red_distinct": "wine_red"}
 ORIGINAL_UNITS = {"heaton_satellite": "°C", "chm_simes": "m"}
 
 #: What the default adds to the committee, left out: one noise, one kernel, y and X as they come.
-CONSTANT = {"noise": "constant", "learn": True, "transform": None}
+CONSTANT = {"noise": "constant", "learn": True, "transforms": None}
 #: Our configurations: arguments of CommitteeRegressor.
 OURS: dict[str, dict] = {
     "collegium": {},

@@ -100,7 +100,7 @@ class CommitteeRegressor(Regressor):
     trend : None, "linear", column or list of columns, default=None
         A level and slopes beside the kernel, of all or some columns, so wide that the data alone
         set them: extrapolation follows the line. See docs/priors.md.
-    transform : {"auto", "log", "yeo-johnson", "rank"}, None or Transform, default="auto"
+    transforms : {"auto", "log", "yeo-johnson", "rank"}, None or Transform, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
         skewed y the one by which held-out rows are clearly denser, and means better; none where
@@ -201,7 +201,7 @@ class CommitteeRegressor(Regressor):
         n_local="auto",
         learn="auto",
         trend=None,
-        transform="auto",
+        transforms="auto",
         categorical_features="from_dtype",
         limits=None,
         store=None,
@@ -220,7 +220,7 @@ class CommitteeRegressor(Regressor):
         self.n_local = n_local
         self.learn = learn
         self.trend = trend
-        self.transform = transform
+        self.transforms = transforms
         self.categorical_features = categorical_features
         self.limits = limits
         self.store = store

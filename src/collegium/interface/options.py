@@ -166,7 +166,7 @@ class AnswerTime(Options):
 @record("options.transform/1")
 @dataclass(frozen=True)
 class Transform(Options):
-    """Transforms of y and of the columns of X: `transform=Transform(y="log", X=None)`.
+    """Transforms of y and of the columns of X: `transforms=Transform(y="log", X=None)`.
 
     Parameters
     ----------

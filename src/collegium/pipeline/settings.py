@@ -49,7 +49,7 @@ DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "inference": "inductive",
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
     "anchors": "auto", "n_local": "auto", "limits": None, "engine": None, "n_jobs": None,
-    "verbose": 0, "transform": None, "store": None, "trend": None,
+    "verbose": 0, "transforms": None, "store": None, "trend": None,
 }  # fmt: skip
 
 
@@ -133,7 +133,7 @@ class Settings:
             store=store_path(a["store"]),
             trend=Lines.asked(a["trend"]),
         )
-        settings = settings.with_transforms(*transforms_asked(a["transform"]))
+        settings = settings.with_transforms(*transforms_asked(a["transforms"]))
         if settings.store is not None:
             settings.check_store()
         if settings.averaging == "average":
@@ -382,15 +382,15 @@ def transforms_asked(value: Any) -> tuple[str | None, str | None]:
     """Transforms of y and of X: "auto", a kind, or None."""
     if isinstance(value, Transform):
         if value.y is not None:
-            one_of(value.y, "y of transform=Transform(…)", ("auto", *KINDS))
+            one_of(value.y, "y of transforms=Transform(…)", ("auto", *KINDS))
         if value.X is not None:
-            one_of(value.X, "X of transform=Transform(…)", ("auto", "rank"))
+            one_of(value.X, "X of transforms=Transform(…)", ("auto", "rank"))
         return value.y, value.X
     if value is None:
         return None, None
     if not isinstance(value, str) or value not in ("auto", *KINDS):
         raise ValueError(
-            f"transform={value!r}: give one of {('auto', *KINDS)} for y, None, or "
+            f"transforms={value!r}: give one of {('auto', *KINDS)} for y, None, or "
             "collegium.Transform(y, X)"
         )
     return value, "auto"

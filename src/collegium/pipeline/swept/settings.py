@@ -62,7 +62,7 @@ def latent_settings(
         )
     if answer_time_allowed(given.get("n_local")) is not None:
         refuse_answer_time()
-    settings = Settings.of(estimator, noise=noise, learn=Learn(learn, n_starts), transform=None)
+    settings = Settings.of(estimator, noise=noise, learn=Learn(learn, n_starts), transforms=None)
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
@@ -83,8 +83,8 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(learn, str) and learn != "auto":
         raise ValueError(f"learn={learn!r} needs likelihood='gaussian', not {name}")
-    if not all(value is None or is_auto(value) for value in transforms_asked(e.transform)):
-        raise ValueError(f"transform={e.transform!r} needs likelihood='gaussian', not {name}")
+    if not all(value is None or is_auto(value) for value in transforms_asked(e.transforms)):
+        raise ValueError(f"transforms={e.transforms!r} needs likelihood='gaussian', not {name}")
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
