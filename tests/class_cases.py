@@ -22,7 +22,7 @@ WAYS = {
     "anchors only": {**TINY, "n_local": 0},
     "softmax": {**TINY, "likelihood": "softmax"},
     "probit": {**TINY, "likelihood": "probit"},
-    "transductive": {**TINY, "inference": Transductive(20), "sweeps": 3},
+    "transductive": {**TINY, "inference": Transductive(20, sweeps=3)},
 }
 
 

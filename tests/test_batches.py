@@ -37,7 +37,7 @@ REGRESSORS = {
     "local": CommitteeRegressor(**GIVEN, **PARTS, n_local=13),
     "local, little noise": CommitteeRegressor(**SMALL, **PARTS, n_local=13),
     "global": CommitteeRegressor(**GIVEN, **PARTS, n_local=0),
-    "refined": CommitteeRegressor(**GIVEN, **PARTS, n_local=13, refine="cg"),
+    "refined": CommitteeRegressor(**GIVEN, **PARTS, n_local=13, inference="cg"),
     **{name: SparseGPRegressor(**GIVEN, **PARTS, method=name)
        for name in ("sor", "dtc", "fitc", "pitc", "pic", "vfe")},
     **{name: ExpertsRegressor(**GIVEN, chunk_size=30, combination=name)

@@ -33,6 +33,7 @@ from benchmarks.harness.meter import Meter, least
 from benchmarks.harness.tables import table
 from benchmarks.tasks.regression import plan, sets
 from benchmarks.tasks.regression.scores import scores
+from collegium import AnswerTime
 
 SETS = ("kin40k", "protein", "heaton_satellite", "chm_simes")
 FILE = RESULTS / "answers.json"
@@ -42,16 +43,16 @@ MOST, SIDE, SINGLE = 10_000, 1000, 200
 SETTINGS: dict[str, dict] = {
     "default": {},
     **{f"n_local={k}": {"n_local": k} for k in (200, 100, 50, 25, 12)},
-    **{f"answer_time={t:g}": {"answer_time": t} for t in (0.05, 0.1, 0.3, 1.0)},
+    **{f"AnswerTime({t:g})": {"n_local": AnswerTime(t)} for t in (0.05, 0.1, 0.3, 1.0)},
 }
 FEWER = {
-    name: SETTINGS[name] for name in ("default", "n_local=25", "n_local=12", "answer_time=0.3")
+    name: SETTINGS[name] for name in ("default", "n_local=25", "n_local=12", "AnswerTime(0.3)")
 }
-REFINED = {"default": {}, "answer_time=1": {"answer_time": 1.0}}
+REFINED = {"default": {}, "AnswerTime(1)": {"n_local": AnswerTime(1.0)}}
 #: Ours: arguments of `fit`, settings after it, and sets.
 OURS: dict[str, tuple[dict, dict[str, dict], tuple[str, ...]]] = {
     "collegium": ({}, SETTINGS, SETS),
-    "collegium, refined": ({"refine": "cg"}, REFINED, ("kin40k", "protein")),
+    "collegium, refined": ({"inference": "cg"}, REFINED, ("kin40k", "protein")),
     "collegium, anchors alone": ({"n_local": 0}, {"default": {}}, SETS),
 }
 OTHERS = {
@@ -79,11 +80,11 @@ def ours(split: Split, given: dict, settings: dict[str, dict]) -> Iterator[dict]
     from benchmarks.harness.warm_up import warm_up
     from collegium import CommitteeRegressor
 
-    warm_up({}, {"n_local": 0}, {"refine": "cg"})
+    warm_up({}, {"n_local": 0}, {"inference": "cg"})
     model = CommitteeRegressor(random_state=0, **given)
     with Meter() as fit:
         model.fit(split.X, split.y)
-    usual = {"n_local": model.n_local, "answer_time": None}
+    usual = {"n_local": model.n_local}
     for words, change in settings.items():
         model.set_params(**{**usual, **change})
         with Meter() as prepare:
@@ -142,7 +143,9 @@ def maps(folder: Path, name: str) -> list[dict]:
     from collegium import CommitteeRegressor
 
     split = sets.split(folder, name)
-    model = CommitteeRegressor(random_state=0, n_jobs=2, answer_time=0.3).fit(split.X, split.y)
+    model = CommitteeRegressor(random_state=0, n_jobs=2, n_local=AnswerTime(0.3)).fit(
+        split.X, split.y
+    )
     low, high = split.X.min(axis=0), split.X.max(axis=0)
     axes = [np.linspace(a, b, SIDE) for a, b in zip(low, high)]
     pixels = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)

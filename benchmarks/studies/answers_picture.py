@@ -47,10 +47,10 @@ def _panel(axis: plt.Axes, found: dict, score: str) -> None:
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.grid(alpha=0.25)
     lines = lines_of(found, "collegium")
-    near = [one for one in lines if not one["setting"].startswith("answer_time")]
-    fast = [one for one in lines if one["setting"].startswith("answer_time")]
+    near = [one for one in lines if not one["setting"].startswith("AnswerTime")]
+    fast = [one for one in lines if one["setting"].startswith("AnswerTime")]
     _group(axis, near, score, "ours, nearest rows", OURS, "o-")
-    _group(axis, fast, score, "ours, answer_time", OURS, "*-")
+    _group(axis, fast, score, "ours, AnswerTime", OURS, "*-")
     _group(axis, lines_of(found, "collegium, refined"), score, "ours, refined", "#7a0000", "s-")
     bare = lines_of(found, "collegium, anchors alone")
     _group(axis, bare, score, "ours, anchors alone", OURS, "x")
@@ -113,7 +113,7 @@ def markdown(found: dict[str, dict]) -> str:
 def _line(name: str, method: str, one: dict) -> str:
     ours = method.startswith("collegium")
     words = f"**{method}**, {one['setting']}" if ours else method
-    if ours and one["setting"].startswith("answer_time"):
+    if ours and one["setting"].startswith("AnswerTime"):
         words += f" ({one['way'].replace('Local', 'nearest rows').replace('Refined', 'all rows')})"
     mean = f"{one['ms_mean']:.3f}" if "ms_mean" in one else "–"
     numbers = f"{one['RMSE']:.4f} | {one['NLPD']:.3f} | {one['coverage']:.3f}"

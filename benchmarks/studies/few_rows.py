@@ -65,7 +65,7 @@ def gaussian(data: Split, mean: Array, std: Array) -> Answer:
 
 #: One kernel and one noise, y and X as they are.
 PLAIN = {
-    "learn": True, "noise": "constant", "target_transform": None, "input_transform": None,
+    "learn": True, "noise": "constant", "transforms": None,
 }  # fmt: skip
 METHODS: dict[str, Callable[[Split], Answer]] = {
     "default": ours, "one kernel": partial(ours, **PLAIN), "isotropic GP": isotropic,

@@ -123,7 +123,7 @@ def air(X, y) -> None:
     moving = RBF(100.0, [200.0, 8.0, 15.0], columns=[0, 1, 2]) * Matern12(1.0, 20.0, columns=3)
     given = {
         "default": {}, "default, one date": {},
-        "weather + weather * date": {"kernel": still + moving, "target_transform": "log"},
+        "weather + weather * date": {"kernel": still + moving, "transforms": "log"},
     }  # fmt: skip
     inputs = dict.fromkeys(given, own) | {"default": X[known]}
     compare("airquality", given, inputs, y[known])

@@ -23,9 +23,13 @@ from .interface.functions.prior import sample_prior as sample_prior
 from .interface.functions.warming import warm_up as warm_up
 from .interface.options import CG as CG
 from .interface.options import AnswerTime as AnswerTime
+from .interface.options import Inductive as Inductive
+from .interface.options import Learn as Learn
+from .interface.options import Limits as Limits
 from .interface.options import Select as Select
 from .interface.options import Sweeps as Sweeps
 from .interface.options import Transductive as Transductive
+from .interface.options import Transform as Transform
 from .interface.streams.watching import StreamWarning as StreamWarning
 from .messages.basis import Anchors as Anchors
 from .messages.basis import Features as Features

@@ -126,8 +126,8 @@ def test_counts_are_answered_from_other_rows(rows):
     other = CommitteeRegressor(**given, n_local=8).fit(X, y)
     for found, right in zip(model.predict(X[:20], True, n_local=8), other.predict(X[:20], True)):
         assert_allclose(found, right, rtol=1e-6)
-    with pytest.raises(ValueError, match="answer_time is for likelihood='gaussian'"):
-        model.set_params(answer_time=1.0).predict(X[:2])
+    with pytest.raises(ValueError, match="AnswerTime.* is for .*likelihood='gaussian'"):
+        model.set_params(n_local=AnswerTime(1.0)).predict(X[:2])
 
 
 def test_errors_of_fewer_rows_are_learnt_anew(uneven):
@@ -169,7 +169,7 @@ def models():
     yield "exact", CommitteeRegressor(Matern32(), learn=True, random_state=0).fit(X[:60], y[:60])
     yield "averaged", CommitteeRegressor(random_state=0).fit(X[:50], y[:50])
     skewed = np.exp(y)
-    yield "log", CommitteeRegressor(target_transform="log", random_state=0).fit(X, skewed)
+    yield "log", CommitteeRegressor(transforms="log", random_state=0).fit(X, skewed)
     yield "filter", RegressionFilter(random_state=0).fit(X[:, :1], y)
     counts = np.floor(np.exp(y))
     given = {**GIVEN, "noise": "auto"}
@@ -237,17 +237,18 @@ def covers(model, X, y):
 
 def test_any_time_gives_the_best_way_and_none_the_quickest(rows):
     X, y = table(600, seed=7)
-    best = CommitteeRegressor(**GIVEN, n_local=40, answer_time=ANY).fit(*rows)
+    best = CommitteeRegressor(**GIVEN, n_local=AnswerTime(ANY, n_local=40)).fit(*rows)
     fast = best.model_.answering.fast
     assert isinstance(fast, Fast) and fast.asked == ANY and fast.memory == 512e6
     assert sorted(best.answer_ways_) == sorted(fast.tried)
     assert best.answer_ways_[0][0] == fast.words
-    assert f"answer_time=1e+09: {fast.words}" in str(best.summary())
+    assert f"within 1e+09 ms per row: {fast.words}" in str(best.summary())
     assert len({words for words, _, _ in fast.tried}) == len(fast.tried) > 2
     scores = [score for _, _, score in fast.tried]
     assert max(scores) == scores[_chosen(fast)]
-    with pytest.warns(AnswerTimeWarning, match=r"answer_time=1e-09: the quickest way .* Give"):
-        quick = CommitteeRegressor(**GIVEN, n_local=40, answer_time=NONE).fit(*rows)
+    words = r"n_local=AnswerTime\(1e-09\): the quickest way .* Give"
+    with pytest.warns(AnswerTimeWarning, match=words):
+        quick = CommitteeRegressor(**GIVEN, n_local=AnswerTime(NONE, n_local=40)).fit(*rows)
     looked_at = {
         words: ms for words, ms, score in quick.model_.answering.fast.tried if score > -np.inf
     }
@@ -288,7 +289,7 @@ def cells_model(rows, **given):
         (),
     )
     model.model_ = answering_by(model.model_, fast)
-    return model.set_params(answer_time=2.0)
+    return model.set_params(n_local=AnswerTime(2.0, n_local=model.n_local))
 
 
 def test_answers_by_cells_do_not_depend_on_the_batch(rows):
@@ -311,7 +312,7 @@ def test_answers_by_cells_stay_in_a_file(rows, tmp_path):
     collegium.warm_up(again)
     assert len(again._predictor().cache) >= again.model_.answering.fast.cells.centres.shape[0]
     assert_array_equal(again.predict(X, True), model.predict(X, True))
-    fitted = CommitteeRegressor(**GIVEN, n_local=40, answer_time=ANY).fit(*rows)
+    fitted = CommitteeRegressor(**GIVEN, n_local=AnswerTime(ANY, n_local=40)).fit(*rows)
     fitted.save(tmp_path / "fitted.clg")
     again = collegium.load(tmp_path / "fitted.clg")
     assert_array_equal(again.predict(X, True), fitted.predict(X, True))
@@ -323,7 +324,7 @@ def test_time_is_looked_for_after_fit_too(rows, plain, tmp_path):
     assert not hasattr(model, "answer_ways_")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        model.set_params(answer_time=ANY)
+        model.set_params(n_local=AnswerTime(ANY, n_local=40))
     answers = model.predict(X, True)
     assert model.model_.answering.fast is None  # an answer changes nothing
     assert len(model.answer_ways_) > 2
@@ -332,33 +333,33 @@ def test_time_is_looked_for_after_fit_too(rows, plain, tmp_path):
     assert again.model_.answering.fast.words == model.answer_ways_[0][0]
     assert_array_equal(again.predict(X, True), answers)
     assert_array_equal(model.predict(X, n_local=40), before)
-    assert_array_equal(model.set_params(answer_time=None).predict(X), before)
+    assert_array_equal(model.set_params(n_local=40).predict(X), before)
     assert not hasattr(model, "answer_ways_")
 
 
 def test_refused_arguments_of_time(rows):
     for wrong in (0, -1.0, "fast", True, np.nan, np.inf, AnswerTime(0.0)):
-        with pytest.raises(ValueError, match="answer_time="):
-            CommitteeRegressor(**GIVEN, answer_time=wrong).fit(*rows)
-    with pytest.raises(ValueError, match="memory of answer_time"):
-        CommitteeRegressor(**GIVEN, answer_time=AnswerTime(1.0, "much")).fit(*rows)
-    with pytest.raises(ValueError, match="answer_time means nothing with n_local=0"):
-        CommitteeRegressor(**GIVEN, answer_time=1.0, n_local=0).fit(*rows)
-    with pytest.raises(ValueError, match="answer_time is for inference='inductive'"):
-        CommitteeRegressor(**GIVEN, answer_time=1.0, inference="transductive").fit(*rows)
-    with pytest.raises(ValueError, match="answer_time is for likelihood='gaussian'"):
-        CommitteeRegressor(answer_time=1.0, likelihood="poisson").fit(rows[0], rows[1] > 0)
+        with pytest.raises(ValueError, match="n_local=AnswerTime.*: give milliseconds per row"):
+            CommitteeRegressor(**GIVEN, n_local=AnswerTime(wrong)).fit(*rows)
+    with pytest.raises(ValueError, match="memory of n_local"):
+        CommitteeRegressor(**GIVEN, n_local=AnswerTime(1.0, "much")).fit(*rows)
+    with pytest.raises(ValueError, match="AnswerTime.* means nothing in a model of n_local=0"):
+        CommitteeRegressor(**GIVEN, n_local=AnswerTime(1.0, n_local=0)).fit(*rows)
+    with pytest.raises(ValueError, match="AnswerTime.* is for inference='inductive'"):
+        CommitteeRegressor(**GIVEN, n_local=AnswerTime(1.0), inference="transductive").fit(*rows)
+    with pytest.raises(ValueError, match="AnswerTime.* is for .*likelihood='gaussian'"):
+        CommitteeRegressor(n_local=AnswerTime(1.0), likelihood="poisson").fit(rows[0], rows[1] > 0)
 
 
 def test_time_and_memory_are_arguments_like_others(rows):
-    model = CommitteeRegressor(**GIVEN, answer_time=AnswerTime(ANY, 2e4))
-    assert clone(model).answer_time == AnswerTime(ANY, 2e4)
-    model.set_params(answer_time__memory="1MB").fit(*rows)
+    model = CommitteeRegressor(**GIVEN, n_local=AnswerTime(ANY, 2e4))
+    assert clone(model).n_local == AnswerTime(ANY, 2e4)
+    model.set_params(n_local__memory="1MB").fit(*rows)
     assert model.model_.answering.fast.memory == 1e6
     own = model._predictor()
     if isinstance(own, CellPredictor):
         assert 0 < own.cache.nbytes <= 1e6
-    few = CommitteeRegressor(**GIVEN, answer_time=AnswerTime(ANY, 10)).fit(*rows)
+    few = CommitteeRegressor(**GIVEN, n_local=AnswerTime(ANY, 10)).fit(*rows)
     assert few.model_.answering.fast.cells is None  # no cells fit ten bytes
 
 
@@ -384,10 +385,10 @@ def test_exact_and_averaged_models_answer_in_time(n):
     X, y = table(n + 200, 3)
     model = CommitteeRegressor(random_state=0).fit(X[:n], y[:n])
     assert bool(model.model_.averaged) == (n == 300)
-    other = clone(model).set_params(answer_time=ANY).fit(X[:n], y[:n])
+    other = clone(model).set_params(n_local=AnswerTime(ANY)).fit(X[:n], y[:n])
     assert_array_equal(other.predict(X[n:], True), model.predict(X[n:], True))
     with pytest.warns(AnswerTimeWarning):
-        quick = clone(model).set_params(answer_time=NONE).fit(X[:n], y[:n])
+        quick = clone(model).set_params(n_local=AnswerTime(NONE)).fit(X[:n], y[:n])
     assert 0.9 < covers(quick, X[n:], y[n:]) < 0.995
     error = np.sqrt(np.mean((quick.predict(X[n:]) - y[n:]) ** 2))
     assert error < 1.2 * np.sqrt(np.mean((model.predict(X[n:]) - y[n:]) ** 2))
@@ -396,7 +397,7 @@ def test_exact_and_averaged_models_answer_in_time(n):
 def test_refined_means_are_answered_from_all_rows(rows):
     X, y = table(2400, 3)
     given = {"kernel": Matern52(1.0, [0.9, 1.3, 1.1]), "n_local": 30, "anchors": 20}
-    model = CommitteeRegressor(**given, refine="cg", random_state=0).fit(X[:2100], y[:2100])
+    model = CommitteeRegressor(**given, inference="cg", random_state=0).fit(X[:2100], y[:2100])
     known = model.model_.refined.errors
     assert known.at.size == known.wrong.shape[0] > 100 and (np.diff(known.at) > 0).all()
     way = next(answering._by_cells(model.model_, ANY, 1e9, print))
@@ -411,13 +412,13 @@ def test_refined_means_are_answered_from_all_rows(rows):
         2.0, 512e6, 2100, 30, way.model.answering.cells, way.model.errors, False, "", ()
     )  # fmt: skip
     model.model_ = answering_by(model.model_, fast)
-    model.set_params(answer_time=2.0)
+    model.set_params(n_local=AnswerTime(2.0, n_local=30))
     assert 0.9 < covers(model, X[2100:], y[2100:]) < 0.99
 
 
 def test_rows_on_disk_answer_in_time(rows, tmp_path):
-    given = {**GIVEN, "n_local": 40, "store": tmp_path / "rows"}
-    model = CommitteeRegressor(**given, answer_time=ANY).fit(*rows)
+    given = {**GIVEN, "n_local": AnswerTime(ANY, n_local=40), "store": tmp_path / "rows"}
+    model = CommitteeRegressor(**given).fit(*rows)
     assert model.model_.stored is not None and model.model_.answering.fast.cells is None
     X = table(30, seed=5)[0]
     given = {**given, "n_local": 9, "store": tmp_path / "others"}
@@ -452,7 +453,7 @@ def test_the_power_of_variances_is_the_likeliest():
 
 def test_refined_means_are_scored_by_the_errors_that_are_known():
     X, y = table(700)
-    model = CommitteeRegressor(**GIVEN, n_local=30, refine="cg").fit(X, y)
+    model = CommitteeRegressor(**GIVEN, n_local=30, inference="cg").fit(X, y)
     own = model.model_
     assert own.refined.rest is not None and own.refined.errors is None
     at, found = np.array([3, 50]), np.full((2, 1), 0.25)
@@ -488,10 +489,10 @@ def test_own_rows_do_not_tell_their_errors(uneven, tmp_path, stored):
 
 def test_a_refined_way_does_not_outlive_refined_means():
     X, y = table(700)
-    model = CommitteeRegressor(**GIVEN, n_local=30, refine="cg").fit(X, y)
+    model = CommitteeRegressor(**GIVEN, n_local=30, inference="cg").fit(X, y)
     fast = Fast(2.0, 512e6, 700, 30, None, None, False, "", ())
     model.model_ = answering_by(model.model_, fast)
-    model.set_params(refine=None)
+    model.set_params(inference="inductive")
     model.partial_fit(X[:50] + 0.1, y[:50])
     assert model.model_.refined is None and model.model_.answering.fast is None
 
@@ -504,12 +505,16 @@ def test_few_predictors_are_kept(rows, plain):
     assert names == ["n_local=6", "n_local=7"]
 
 
-def test_time_goes_before_nearest_rows(rows):
+def test_a_time_has_nearest_rows_for_fit_alone(rows):
     model = cells_model(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        model.set_params(n_local__n_local=20)
+        assert isinstance(model._predictor(), CellPredictor)
         model.set_params(n_local=20)
-    assert isinstance(model._predictor(), CellPredictor)
+    assert not isinstance(model._predictor(), CellPredictor)
+    X = rows[0][:20]
+    assert_array_equal(model.predict(X, True), model.predict(X, True, n_local=20))
 
 
 def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
@@ -518,7 +523,7 @@ def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
         "collegium.committee.answering.chosen",
         lambda model, *given: asked.append(len(model.kept)) or own(model, *given),
     )
-    model = CommitteeRegressor(**{**GIVEN, "chunk_size": 100}, n_local=20, answer_time=ANY)
+    model = CommitteeRegressor(**{**GIVEN, "chunk_size": 100}, n_local=AnswerTime(ANY, n_local=20))
     X, y = table(1000)
     for part in np.array_split(np.arange(1000), 10):
         model.partial_fit(X[part], y[part])

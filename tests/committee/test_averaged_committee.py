@@ -15,7 +15,7 @@ from collegium.averaging.averaged import average
 from collegium.averaging.predictor import AveragedPredictor
 from collegium.averaging.unseen import as_unseen
 
-PLAIN = {"target_transform": None, "input_transform": None, "random_state": 0, "noise": "constant"}
+PLAIN = {"transforms": None, "random_state": 0, "noise": "constant"}
 
 
 def table(n=60, d=2, seed=0, p=None):
@@ -105,7 +105,7 @@ def test_it_is_for_few_rows_without_kernel_or_noise():
     X, y = table()
     for arguments in (
         {"learn": True}, {"kernel": kernels.RBF()}, {"noise": 0.2}, {"n_local": 0},
-        {"inference": "transductive"}, {"time_limit": 1.0}, {"chunk_size": 20},
+        {"inference": "transductive"}, {"limits": 1.0}, {"chunk_size": 20},
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

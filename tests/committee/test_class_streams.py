@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from class_cases import TINY, assert_same_answers, classifier, labelled, queries
-from collegium import CommitteeClassifier, CommitteeRegressor, kernels, likelihoods
+from collegium import CommitteeClassifier, CommitteeRegressor, Inductive, kernels, likelihoods
 from collegium.interface.streams.watching import StreamWarning
 from collegium.metrics import nlpd_scorer
 from collegium.pipeline.swept import kept
@@ -234,7 +234,7 @@ def test_likelihoods_that_are_not_of_labels_are_refused():
 def test_learning_leaves_time_for_the_check():
     """The clock of learning is a part of the whole."""
     X, y = banana(300)
-    model = CommitteeClassifier(kernels.RBF(), time_limit=30.0, random_state=0).fit(X, y)
+    model = CommitteeClassifier(kernels.RBF(), limits=30.0, random_state=0).fit(X, y)
     assert model.calibration_ != (1.0, 1.0)
 
 
@@ -260,7 +260,7 @@ def test_labels_that_are_objects_stay_objects():
 def test_names_in_place_of_classes_are_warned_of():
     X = np.random.default_rng(0).normal(size=(220, 2))
     with pytest.warns(UserWarning, match="100 classes, of 2.2 rows each"):
-        classifier("one chunk", sweeps=1).fit(X, np.arange(220) % 100)
+        classifier("one chunk", inference=Inductive(1)).fit(X, np.arange(220) % 100)
 
 
 def test_words_are_not_for_regressors():
@@ -281,6 +281,6 @@ def test_rows_that_are_counted_are_distinct(capsys):
 @pytest.mark.parametrize("likelihood", ["poisson", "student-t"])
 def test_memory_that_does_not_do_is_refused(likelihood):
     X, y = labelled(40)
-    model = CommitteeRegressor(kernels.RBF(), likelihood=likelihood, memory_limit="1KB")
-    with pytest.raises(ValueError, match="memory_limit"):
+    model = CommitteeRegressor(kernels.RBF(), likelihood=likelihood, limits="1KB")
+    with pytest.raises(ValueError, match="limits: this fit"):
         model.fit(X, y == "elm")

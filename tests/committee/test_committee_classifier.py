@@ -29,7 +29,18 @@ from class_cases import (
     labelled,
     queries,
 )
-from collegium import CommitteeClassifier, Select, Sweeps, Transductive, kernels
+from collegium import (
+    CG,
+    AnswerTime,
+    CommitteeClassifier,
+    Inductive,
+    Learn,
+    Limits,
+    Select,
+    Sweeps,
+    Transductive,
+    kernels,
+)
 from collegium.answers.local import predict_global
 from collegium.learning.anchors import RULES
 from collegium.likelihoods import Logit, Softmax
@@ -56,14 +67,16 @@ GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 
 MANY = {"chunk_size": 30, "anchors": 6}
 USUAL = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
-    CommitteeClassifier(chunk_size=15, anchors=5, n_local=9, sweeps=2, **GIVEN_ONE),
+    CommitteeClassifier(chunk_size=15, anchors=5, n_local=9, inference=Inductive(2), **GIVEN_ONE),
 ]
 OTHERS = [
     CommitteeClassifier(**GIVEN_ONE),
     CommitteeClassifier(likelihood="softmax", n_local=9, **MANY, **GIVEN_ONE),
     CommitteeClassifier(likelihood="probit", n_local=9, **MANY, **GIVEN_ONE),
-    CommitteeClassifier(n_local=0, sweeps=Sweeps(schedule="sequence"), **MANY, **GIVEN_ONE),
-    CommitteeClassifier(inference="transductive", sweeps=2, **MANY, **GIVEN_ONE),
+    CommitteeClassifier(
+        n_local=0, inference=Inductive(Sweeps(schedule="sequence")), **MANY, **GIVEN_ONE
+    ),
+    CommitteeClassifier(inference=Transductive(sweeps=2), **MANY, **GIVEN_ONE),
 ]
 
 
@@ -175,7 +188,11 @@ def test_many_chunks_at_rest_are_the_laplace_gp_of_the_anchored_model(likelihood
     X, y = labelled(60)
     parts, Z = np.arange(60) % 4, queries(7, seed=3)
     model = classifier(
-        "local", likelihood=likelihood, partition=parts, anchors=Z, sweeps=Sweeps(tol=1e-10)
+        "local",
+        likelihood=likelihood,
+        partition=parts,
+        anchors=Z,
+        inference=Inductive(Sweeps(tol=1e-10)),
     )
     model.fit(X, y)
     link = model.model_.likelihoods[0]
@@ -367,13 +384,15 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
 def test_both_schedules_rest_at_the_same_place(likelihood, K):
     X, y = labelled(K=K)
     rest = [
-        classifier(sweeps=Sweeps(tol=1e-9, schedule=schedule), likelihood=likelihood).fit(X, y)
+        classifier(
+            inference=Inductive(Sweeps(tol=1e-9, schedule=schedule)), likelihood=likelihood
+        ).fit(X, y)
         for schedule in ("parallel", "sequence")
     ]
     assert rest[0].n_sweeps_ > rest[1].n_sweeps_ or likelihood == "softmax"
     assert max(model.change_ for model in rest) <= 1e-9
     assert_same_answers(*rest, queries(), rtol=1e-6)
-    once = classifier(sweeps=1, likelihood=likelihood).fit(X, y)
+    once = classifier(inference=Inductive(1), likelihood=likelihood).fit(X, y)
     assert once.n_sweeps_ == 1 and once.change_ > 1e-3
     assert abs(once.log_evidence_ - rest[0].log_evidence_) > 1e-3
 
@@ -381,7 +400,7 @@ def test_both_schedules_rest_at_the_same_place(likelihood, K):
 def test_one_sweep_is_the_committee_machine():
     X, y = labelled()
     parts, Z = np.arange(70) % 4, queries(7, seed=3)
-    model = classifier("anchors only", partition=parts, anchors=Z, sweeps=1).fit(X, y)
+    model = classifier("anchors only", partition=parts, anchors=Z, inference=Inductive(1)).fit(X, y)
     prior = start(Logit(), Z, kernel=KERNEL)
     totals = prior.past
     for part in range(4):
@@ -400,17 +419,17 @@ def test_restless_messages_are_warned_of(monkeypatch):
     for sweeps, tol, most in ((2, 1e-3, 1.0), (4, 1e-8, 1e-3)):
         monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", sweeps)
         with pytest.warns(ConvergenceWarning, match=f"after {sweeps} sweeps"):
-            assert tol < classifier(sweeps=Sweeps(tol=tol)).fit(X, y).change_ < most
+            assert tol < classifier(inference=Inductive(Sweeps(tol=tol))).fit(X, y).change_ < most
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        classifier(sweeps=1).fit(X, y)
+        classifier(inference=Inductive(1)).fit(X, y)
         classifier("one chunk").fit(X, y)
-        classifier(sweeps=Sweeps(tol=10.0)).fit(X, y)
+        classifier(inference=Inductive(Sweeps(tol=10.0))).fit(X, y)
 
 
 def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     X, y = labelled()
-    model = classifier("transductive", sweeps=Sweeps(tol=1e-8))
+    model = classifier("transductive", inference=Transductive(20, sweeps=Sweeps(tol=1e-8)))
     with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
         few.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
         model.fit(X, y)
@@ -420,21 +439,21 @@ def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for sweeps in (2, "auto"):
-            clone(model).set_params(sweeps=sweeps).fit(X, y).predict_proba(X[:45])
+            clone(model).set_params(inference__sweeps=sweeps).fit(X, y).predict_proba(X[:45])
 
 
 def test_rounding_is_no_cause_for_a_warning():
     X, y = labelled()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = classifier(sweeps=Sweeps(tol=0.0)).fit(X, y)
+        model = classifier(inference=Inductive(Sweeps(tol=0.0))).fit(X, y)
     assert model.change_ < 1e-10
 
 
 def test_learning_ends_in_time():
     X, y = labelled(400)
-    with pytest.warns(UserWarning, match="time_limit left no time to check"):
-        hasty = CommitteeClassifier(time_limit=1e-3, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="limits left no time to check"):
+        hasty = CommitteeClassifier(limits=1e-3, random_state=0).fit(X, y)
     assert hasty.calibration_ == (1.0, 1.0)
     assert "Matern32" in repr(hasty.kernel_)  # the first of three families, and few steps
     assert_sound(hasty, queries())
@@ -631,7 +650,7 @@ def test_a_bad_batch_leaves_the_state_as_it_was(n, bad):
 def test_a_batch_is_answered_by_messages_about_it(sweeping):
     X, y = labelled(60)
     parts, Xs = np.arange(60) % 4, queries(20)
-    arguments = {"inference": Transductive(20), "partition": parts, "sweeps": sweeping}
+    arguments = {"inference": Transductive(20, sweeps=sweeping), "partition": parts}
     model = classifier("one chunk", **arguments).fit(X, y)
     signs = np.where(y == "elm", 1.0, -1.0)[:, None]
     chunks = [Chunk(i, X[parts == i], signs[parts == i], np.ones(15)) for i in range(4)]
@@ -758,7 +777,7 @@ def test_one_in_ten_thousand():
     X[0], y = [2.5, 2.5], np.zeros(10_001, dtype=int)
     y[0] = 1
     arguments = {"chunk_size": 200, "anchors": X[:20], "n_local": 20}
-    model = classifier(kernel=kernels.RBF(9.0, 1.0), sweeps=2, **arguments).fit(X, y)
+    model = classifier(kernel=kernels.RBF(9.0, 1.0), inference=Inductive(2), **arguments).fit(X, y)
     assert_sound(model, X[:50])
     assert model.predict_proba(X[:1])[0, 1] > 0.02
     assert 0.0 < np.median(model.predict_proba(X[1:200])[:, 1]) < 0.003
@@ -779,10 +798,16 @@ def test_sure_answers_keep_their_odds():
 
 REFUSED = {
     "likelihood": ["cloglog", None, 3],
-    "inference": ["deductive", None, Transductive(0), Transductive(screening=0.5)],
-    "sweeps": [
-        0, 1.5, "all", True, Sweeps(schedule="random"), Sweeps(schedule=None),
-        *(Sweeps(tol=tol) for tol in (-1e-3, np.nan, "small", True)),
+    "inference": [
+        "deductive", None, Transductive(0), Transductive(screening=0.5), "cg", CG(),
+        *(kind(sweeps=sweeps) for kind in (Inductive, Transductive) for sweeps in (
+            0, 1.5, "all", True, Sweeps(schedule="random"), Sweeps(schedule=None),
+            *(Sweeps(tol=tol) for tol in (-1e-3, np.nan, "small", True)),
+        )),
+    ],
+    "limits": [
+        0, -1.0, "soon", Limits(0), Limits(-1.0), Limits("soon"), Limits(memory=0),
+        Limits(memory="much"),
     ],
     "class_weight": ["heavy", {"ash": -1.0}, {"yew": 2.0}, {"ash": np.nan}, 3, {"ash": "a"},
                      {"ash": 0.0, "elm": 0.0}],
@@ -792,9 +817,8 @@ REFUSED = {
         0, "many", -3, Select("best"), Select(None), Select("sgma", 0),
         np.zeros(3), np.full((2, 2), np.nan), np.zeros((2, 5)), "here",
     ],
-    "n_local": [-1, 0.5, "some"],
-    "learn": ["anchored", 1, None],
-    "time_limit": [0, -1.0, "soon"],
+    "n_local": [-1, 0.5, "some", AnswerTime(1.0)],
+    "learn": ["anchored", 1, None, Learn(True, n_starts=2)],
     "engine": ["threads", 3],
     "n_jobs": [0, "two"],
     "random_state": ["seed", -1],

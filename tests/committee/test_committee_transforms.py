@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, Transform
 from collegium.combining.members import member
 from collegium.kernels import Matern32
 from collegium.pipeline.systems import system_for
@@ -48,8 +48,8 @@ SIZES = {
 def pair(request):
     """A model with a transform of y, a model of transformed y, and the transform."""
     one = TargetTransform.of(request.param, Y, np.ones(Y.size))
-    model = given(target_transform=request.param).fit(X, Y)
-    plain = given(target_transform=None).fit(X, one.forward(Y))
+    model = given(transforms=Transform(y=request.param)).fit(X, Y)
+    plain = given(transforms=Transform(y=None)).fit(X, one.forward(Y))
     return model, plain, one
 
 
@@ -104,8 +104,8 @@ def test_covariances_have_the_correlations_of_transformed_y(pair, level):
 
 
 def test_logarithm_gives_lognormal_answers():
-    model = given(target_transform="log").fit(X, Y)
-    plain = given(target_transform=None).fit(X, np.log(Y))
+    model = given(transforms="log").fit(X, Y)
+    plain = given(transforms=Transform(y=None)).fit(X, np.log(Y))
     m, s = plain.predict(XS, return_std=True)
     assert_allclose(model.predict(XS), np.exp(m + 0.5 * s**2), rtol=1e-8)
     assert_allclose(model.quantile(XS, 0.1), np.exp(norm.ppf(0.1, m, s)), rtol=1e-8)
@@ -113,11 +113,11 @@ def test_logarithm_gives_lognormal_answers():
 
 
 def test_log_refuses_what_has_no_logarithm():
-    with pytest.raises(ValueError, match="target_transform=None or 'yeo-johnson'"):
-        given(target_transform="log").fit(X, Y - 1.0)
-    model = given(target_transform="log").fit(X, Y)
+    with pytest.raises(ValueError, match="transforms='yeo-johnson' or Transform"):
+        given(transforms="log").fit(X, Y - 1.0)
+    model = given(transforms="log").fit(X, Y)
     assert np.isneginf(model.log_density(XS[:1], [-1.0])[0])
-    stream = given(target_transform="log", **SIZES["kept"]).fit(X, Y)
+    stream = given(transforms="log", **SIZES["kept"]).fit(X, Y)
     before = stream.predict(XS)
     with pytest.raises(ValueError, match="no logarithm"):
         stream.partial_fit(X[:2], [1.0, 0.0])
@@ -125,7 +125,7 @@ def test_log_refuses_what_has_no_logarithm():
 
 
 def test_y_that_have_no_logarithm_have_probability_zero():
-    model = given(target_transform="log").fit(X, np.stack([Y, Y[::-1]], axis=1))
+    model = given(transforms="log").fit(X, np.stack([Y, Y[::-1]], axis=1))
     y = np.array([[0.0, 2.0], [-1.0, 0.0]])
     density, below = model.log_density(XS[:2], y), model.cdf(XS[:2], y)
     assert_array_equal(np.isneginf(density), y <= 0.0)
@@ -139,10 +139,10 @@ def test_y_that_have_no_logarithm_have_probability_zero():
 @pytest.mark.parametrize("size", SIZES)
 def test_inputs_are_transformed_first(size):
     wide, queries = np.exp(2.0 * X), np.exp(2.0 * XS)
-    model = given(target_transform=None, input_transform="rank", **SIZES[size]).fit(wide, Y)
+    model = given(transforms=Transform(None, "rank"), **SIZES[size]).fit(wide, Y)
     assert model.input_transform_ == ("rank", "rank") and model.target_transform_ is None
     scores = model.model_.warping.inputs
-    plain = given(target_transform=None, input_transform=None, **SIZES[size])
+    plain = given(transforms=None, **SIZES[size])
     plain.fit(scores.forward(wide), Y)
     for a, b in zip(
         model.predict(queries, return_std=True),
@@ -154,7 +154,7 @@ def test_inputs_are_transformed_first(size):
 
 def test_given_anchors_are_in_the_units_of_x():
     wide, Z = np.exp(2.0 * X), np.exp(2.0 * X[:30])
-    model = given(input_transform="rank", anchors=Z, chunk_size=60).fit(wide, Y)
+    model = given(transforms=Transform(X="rank"), anchors=Z, chunk_size=60).fit(wide, Y)
     assert_allclose(model.anchors_, Z, rtol=1e-9)
 
 
@@ -164,7 +164,7 @@ def test_given_anchors_are_in_the_units_of_x():
 @pytest.mark.parametrize("size", SIZES)
 def test_none_is_the_model_without_transforms(size):
     """`auto` is None where kernel, noise or anchors are given: bitwise."""
-    plain = given(target_transform=None, input_transform=None, **SIZES[size]).fit(X, Y)
+    plain = given(transforms=None, **SIZES[size]).fit(X, Y)
     auto = given(**SIZES[size]).fit(X, Y)
     assert plain.model_.warping is None and auto.model_.warping is None
     assert_array_equal(plain.predict(XS), auto.predict(XS))
@@ -174,24 +174,27 @@ def test_none_is_the_model_without_transforms(size):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"kernel": KERNEL}, {"noise": 0.1}, {"anchors": X[:20]}, {"time_limit": 10.0}],
+    [{"kernel": KERNEL}, {"noise": 0.1}, {"anchors": X[:20]}, {"limits": 10.0}],
 )
 def test_auto_is_none_where_something_is_given(arguments):
     model = CommitteeRegressor(random_state=0, **arguments)
     settings = system_for(model).settings(model)
     assert settings.target_transform is None and settings.input_transform is None
-    model.set_params(target_transform="log", input_transform="rank")
+    model.set_params(transforms=Transform("log", "rank"))
     asked = system_for(model).settings(model)
     assert asked.target_transform == "log" and asked.input_transform == "rank"
 
 
 @pytest.mark.parametrize(
     "arguments, words",
-    [({"target_transform": "sqrt"}, "target_transform='sqrt': give one of"),
-     ({"target_transform": 3}, "target_transform=3"),
-     ({"input_transform": "log"}, "input_transform='log': give one of"),
-     ({"likelihood": "poisson", "target_transform": "log"}, "needs likelihood='gaussian'"),
-     ({"likelihood": "student-t", "input_transform": "rank"}, "needs likelihood='gaussian'")],
+    [({"transforms": "sqrt"}, "transforms='sqrt': give one of"),
+     ({"transforms": 3}, "transforms=3"),
+     ({"transforms": Transform(y=3)}, "y of .*=3"),
+     ({"transforms": Transform(y="sqrt")}, "y of .*='sqrt': give one of"),
+     ({"transforms": Transform(X="log")}, "X of .*='log': give one of"),
+     ({"likelihood": "poisson", "transforms": "log"}, "needs likelihood='gaussian'"),
+     ({"likelihood": "student-t", "transforms": Transform(X="rank")},
+      "needs likelihood='gaussian'")],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
@@ -222,7 +225,7 @@ def test_lognormal_targets_have_right_intervals_everywhere(prices):
     inside = (lower <= y) & (y <= upper)
     for part in np.array_split(inside[np.argsort(model.predict(fresh))], 3):
         assert 0.91 < part.mean() < 0.99
-    plain = CommitteeRegressor(random_state=0, target_transform=None).fit(*prices[1])
+    plain = CommitteeRegressor(random_state=0, transforms=Transform(y=None)).fit(*prices[1])
     assert model.log_density(fresh, y).mean() > plain.log_density(fresh, y).mean() + 0.15
 
 
@@ -267,11 +270,11 @@ def test_skewed_inputs_are_found(tmp_path):
 
 def test_outputs_have_transforms_of_their_own():
     both = np.column_stack([Y, np.log(Y)])
-    model = given(target_transform="rank").fit(X, both)
+    model = given(transforms="rank").fit(X, both)
     assert model.target_transform_ == ("rank", "rank")
     warping = Warping(None, (TargetTransform("log"), None))
-    plain = given(target_transform=None).fit(X, warping.forward(both))
-    mixed = given(target_transform=None).fit(X, warping.forward(both))
+    plain = given(transforms=Transform(y=None)).fit(X, warping.forward(both))
+    mixed = given(transforms=Transform(y=None)).fit(X, warping.forward(both))
     mixed.model_ = type(mixed.model_)(**{**vars(mixed.model_), "warping": warping})
     assert mixed.target_transform_ == ("log", None)
     found, inner = mixed.predict(XS), plain.predict(XS)
@@ -291,9 +294,9 @@ def test_outputs_have_transforms_of_their_own():
 @pytest.mark.parametrize("kind", ["yeo-johnson", "log"])
 def test_priors_and_noises_of_members_are_taken_back(kind):
     """Of a line they are those without a transform."""
-    model = given(target_transform=kind, input_transform="rank").fit(X, Y)
+    model = given(transforms=Transform(kind, "rank")).fit(X, Y)
     if kind == "yeo-johnson":
-        plain = given(target_transform=None, input_transform="rank").fit(X, Y)
+        plain = given(transforms=Transform(None, "rank")).fit(X, Y)
         line = TargetTransform(kind, 0.0, 1.0, 1.0)
         own = vars(plain.model_)
         model.model_ = type(plain.model_)(
@@ -318,7 +321,7 @@ def test_priors_and_noises_of_members_are_taken_back(kind):
 
 @pytest.mark.parametrize("size", ["kept", "anchors"])
 def test_a_stream_goes_on_with_the_transforms_it_has(size):
-    options = {**SIZES[size], "target_transform": "rank", "input_transform": "rank"}
+    options = {**SIZES[size], "transforms": Transform("rank", "rank")}
     stream = given(**options)
     for part in np.array_split(np.arange(300), 6):
         stream.partial_fit(X[part], Y[part])
@@ -327,14 +330,14 @@ def test_a_stream_goes_on_with_the_transforms_it_has(size):
     more_X, more_y = table(60, seed=7)
     stream.partial_fit(more_X, more_y)
     assert stream.model_.warping is warping
-    plain = given(target_transform=None, input_transform=None, **SIZES[size])
+    plain = given(transforms=None, **SIZES[size])
     assert 0.0 <= stream.stream_.coverage <= 1.0 and np.isfinite(stream.stream_.log_density)
     assert plain.partial_fit(X, Y).basis_id_ != stream.basis_id_
 
 
 def test_a_waiting_stream_is_the_model_of_its_rows():
     """Rows wait in the units of the user: transforms are learnt from all of them."""
-    options = {"target_transform": "rank", "input_transform": "rank"}
+    options = {"transforms": Transform("rank", "rank")}
     stream, batch = given(**options), given(**options).fit(X, Y)
     for part in np.array_split(np.arange(300), 4):
         stream.partial_fit(X[part], Y[part])
@@ -351,7 +354,7 @@ def test_a_stream_chooses_no_logarithm_by_itself():
 
 def test_rows_that_were_kept_come_back_in_the_units_of_the_user():
     for size in ("exact", "kept"):
-        options = {**SIZES[size], "target_transform": "log", "input_transform": "rank"}
+        options = {**SIZES[size], "transforms": Transform("log", "rank")}
         rows = given(**options).fit(X, Y).model_.rows()
         order, back = np.lexsort(X.T), np.lexsort(rows.X.T)
         assert_allclose(rows.X[back], X[order], rtol=1e-9)
@@ -359,7 +362,7 @@ def test_rows_that_were_kept_come_back_in_the_units_of_the_user():
 
 
 def test_models_with_the_same_transforms_are_merged():
-    options = {**SIZES["kept"], "target_transform": "rank"}
+    options = {**SIZES["kept"], "transforms": "rank"}
     model = given(**options).fit(X[:200], Y[:200])
     one, two = model.blank(), model.blank()
     one.partial_fit(X[200:250], Y[200:250], chunk_id="a")
@@ -367,13 +370,13 @@ def test_models_with_the_same_transforms_are_merged():
     both = model.blank().partial_fit(X[200:250], Y[200:250], chunk_id="a")
     both.partial_fit(X[250:], Y[250:], chunk_id="b")
     assert_array_equal(one.merge(two).predict(XS), both.predict(XS))
-    other = given(**{**options, "target_transform": None}).fit(X[:200], Y[:200])
+    other = given(**{**options, "transforms": Transform(y=None)}).fit(X[:200], Y[:200])
     with pytest.raises(ValueError, match="transform of X or y"):
         model.blank().merge(other.blank())
 
 
 def test_a_chunk_of_an_exact_model_is_forgotten_with_its_rows():
-    options = {"target_transform": "rank", "input_transform": "rank"}
+    options = {"transforms": Transform("rank", "rank")}
     stream = given(**options).partial_fit(X[:100], Y[:100], chunk_id="a")
     stream.partial_fit(X[100:], Y[100:], chunk_id="b")
     rows = stream.forget("a").model_.rows()
@@ -382,6 +385,6 @@ def test_a_chunk_of_an_exact_model_is_forgotten_with_its_rows():
 
 
 def test_relearning_chooses_anew():
-    model = given(target_transform="yeo-johnson", **SIZES["kept"]).fit(X, Y)
+    model = given(transforms="yeo-johnson", **SIZES["kept"]).fit(X, Y)
     before = model.predict(XS)
     assert_allclose(model.relearn().predict(XS), before, rtol=1e-5)

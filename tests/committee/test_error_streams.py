@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, Transform
 from collegium.errors.checked import Checked
 from collegium.errors.errors import Errors
 from collegium.errors.features import ScaleInputs
@@ -229,7 +229,7 @@ def test_a_file_without_rows_has_none_that_were_checked(tmp_path):
 def test_a_waiting_streams_scale_follows_the_units_of_y():
     X, y = noisy(300)
     y = np.round(20.0 * y)
-    model = CommitteeRegressor(random_state=0, target_transform=None).partial_fit(X, y)
+    model = CommitteeRegressor(random_state=0, transforms=Transform(y=None)).partial_fit(X, y)
     assert model.model_.errors is not None
     before, unit = np.subtract(*model.predict_interval(Z)), model.model_.scaling.scale
     model.partial_fit(np.linspace(50.0, 60.0, 10)[:, None], 3e3 + np.arange(10.0))

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest, norm
 
 import collegium
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, Transform, kernels
 
-PLAIN = {"target_transform": None, "input_transform": None, "random_state": 0}
+PLAIN = {"transforms": None, "random_state": 0}
 #: A committee of chunks, and one exact GP.
 WAYS = {
     "chunks": {"chunk_size": 200, "anchors": 25, "n_local": 20},
@@ -177,9 +177,9 @@ def test_ranks_hide_heavy_tails_so_errors_have_them():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(80, 1))
     y = X[:, 0] + 0.1 * rng.normal(size=80)
-    given = {**PLAIN, "learn": True, "kernel": KERNEL_OF_ONE, "target_transform": "rank"}
+    given = {**PLAIN, "learn": True, "kernel": KERNEL_OF_ONE, "transforms": Transform("rank", None)}
     model = CommitteeRegressor(**given).fit(X, y)
     far = model.log_density(np.zeros((1, 1)), [1e4])
     assert far > -500.0  # a normal score there has −10⁸
-    given = {**given, "target_transform": None}
+    given = {**given, "transforms": None}
     assert CommitteeRegressor(**given).fit(X, y).model_.errors is None

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import collegium
-from collegium import CommitteeClassifier, CommitteeRegressor
+from collegium import CommitteeClassifier, CommitteeRegressor, Limits
 from collegium.interface.frames import sources as tables
 from collegium.kernels import Matern32
 from collegium.sources.pieces import BadChunkError
@@ -195,7 +195,7 @@ def test_bad_chunks_are_named_or_left_out(written, tmp_path, store):
 
 def test_rows_beyond_memory_ask_for_a_store(written, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"120 rows take.*store='some.rows'"):
-        CommitteeRegressor(memory_limit=20_000, chunk_size=50).fit(opened(written))
+        CommitteeRegressor(limits=Limits(memory=20_000), chunk_size=50).fit(opened(written))
     monkeypatch.setattr(tables, "COPIES", 10**12)
     with pytest.raises(ValueError, match="CommitteeRegressor"):
         collegium.SparseGPRegressor().fit(opened(written))

@@ -11,7 +11,15 @@ from scipy.stats import nbinom, poisson
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from collegium import CommitteeRegressor, Sweeps, kernels, likelihoods
+from collegium import (
+    CommitteeRegressor,
+    Inductive,
+    Learn,
+    Sweeps,
+    Transductive,
+    kernels,
+    likelihoods,
+)
 from collegium.laplace.tuning import TUNING
 from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_rows, state, truth
 
@@ -120,7 +128,7 @@ def test_many_degrees_of_freedom_are_gaussian_noise():
     X, y = heavy(60)
     y = y - np.median(y)
     chosen = {"kernel": KERNEL, "learn": False, "partition": np.arange(60) % 4, "random_state": 0}
-    chosen |= {"anchors": queries(10, seed=9), "sweeps": Sweeps(30, 1e-10)}
+    chosen |= {"anchors": queries(10, seed=9), "inference": Inductive(Sweeps(30, 1e-10))}
     light = likelihoods.StudentT(dof=1e7, noise=0.07)
     one = CommitteeRegressor(likelihood=light, **chosen).fit(X, y)
     other = CommitteeRegressor(likelihood=likelihoods.Gaussian(0.07), **chosen).fit(X, y)
@@ -144,18 +152,19 @@ def test_chunks_about_all_rows_are_the_whole_model(given):
 def test_schedules_rest_at_the_same_place_and_one_sweep_does_not(given):
     X, y = rows_for(given)
     found = [
-        CommitteeRegressor(**given, **SETTLED, sweeps=Sweeps(tol=1e-11, schedule=schedule)).fit(
-            X, y
-        )
+        CommitteeRegressor(
+            **given, **SETTLED, inference=Inductive(Sweeps(tol=1e-11, schedule=schedule))
+        ).fit(X, y)
         for schedule in ("parallel", "sequence")
     ]
     first, second = (answers(model, queries()) for model in found)
     assert_allclose(first, second, rtol=1e-7)
     assert all(model.n_sweeps_ > 2 and model.change_ <= 1e-11 for model in found)
-    once = CommitteeRegressor(**given, **SETTLED, sweeps=1).fit(X, y)
+    once = CommitteeRegressor(**given, **SETTLED, inference=Inductive(1)).fit(X, y)
     assert once.n_sweeps_ == 1
     assert np.abs(answers(once, queries()) - first).max() > 1e-4
-    turns = CommitteeRegressor(**given, **SETTLED, sweeps=Sweeps(1, schedule="sequence")).fit(X, y)
+    in_turn = Inductive(Sweeps(1, schedule="sequence"))
+    turns = CommitteeRegressor(**given, **SETTLED, inference=in_turn).fit(X, y)
     assert np.abs(answers(turns, queries()) - answers(once, queries())).max() > 1e-4
 
 
@@ -376,7 +385,9 @@ def test_huge_rough_counts(variant, schedule):
     chosen = {**COUNTS, **VARIANTS[variant], "kernel": kernels.Matern12(0.8, [1.1, 1.7])}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = CommitteeRegressor(**chosen, sweeps=Sweeps(schedule=schedule)).fit(X, y)
+        kind = Transductive if variant == "transductive" else Inductive
+        chosen["inference"] = kind(sweeps=Sweeps(schedule=schedule))
+        model = CommitteeRegressor(**chosen).fit(X, y)
         assert_sound(model, queries())
         found = model.predict(X)
     assert found.max() < 3.0 * y.max()
@@ -409,7 +420,7 @@ def test_odd_targets_of_heavy_tails(y):
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("schedule", ["parallel", "sequence"])
-@pytest.mark.parametrize("inference", ["inductive", "transductive"])
+@pytest.mark.parametrize("inference", [Inductive, Transductive])
 def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
     """Chunks are then of rows in order of y: each is full of outliers to the others."""
     rng = np.random.default_rng(0)
@@ -419,7 +430,7 @@ def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
     X, chosen = np.zeros((120, 2)), {"kernel": kernels.Matern32(1.0, [1.0, 1.0]), "noise": 0.01}
     chosen |= {"likelihood": "student-t", "learn": False, "random_state": 0}
     whole = CommitteeRegressor(**chosen).fit(X, y)
-    chosen |= {"sweeps": Sweeps(schedule=schedule), "inference": inference}
+    chosen |= {"inference": inference(sweeps=Sweeps(schedule=schedule))}
     model = CommitteeRegressor(**chosen, chunk_size=30, anchors=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -475,17 +486,18 @@ def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
 def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
     X, y = rows_for(given)
     chosen = {**given, **VARIANTS["transductive"]}
+    few, once = Transductive(sweeps=Sweeps(tol=1e-8)), Transductive(sweeps=Sweeps(3, 1e-8))
     monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
-        model = CommitteeRegressor(**chosen, sweeps=Sweeps(tol=1e-8)).fit(X, y)
+        model = CommitteeRegressor(**{**chosen, "inference": few}).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model.predict(queries())
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model.predict(queries(), return_cov=True)
-    once = CommitteeRegressor(**chosen, sweeps=Sweeps(3, 1e-8))  # as asked for
+    model = CommitteeRegressor(**{**chosen, "inference": once})  # as asked for
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        once.fit(X, y).predict(queries())
+        model.fit(X, y).predict(queries())
 
 
 # -- weights, streams, state ----------------------------------------------------------------------
@@ -620,19 +632,20 @@ X, Y = counts(30)[:2]
     ({"likelihood": "poisson", "noise": 0.1}, "noise means nothing with likelihood='poisson'"),
     ({"likelihood": likelihoods.Gaussian(), "noise": 0.1}, "noise means nothing"),
     ({"likelihood": "poisson", "kernel": KERNEL + kernels.White(), }, "White"),
-    ({"likelihood": "student-t", "refine": "cg"}, "refine='cg' needs likelihood='gaussian'"),
+    ({"likelihood": "student-t", "inference": "cg"}, "inference='cg' needs likelihood='gaussian'"),
     ({"likelihood": "student-t", "learn": "anchored"}, "learn='anchored' needs"),
-    ({"likelihood": "student-t", "n_starts": 2}, "n_starts=2 needs"),
+    ({"likelihood": "student-t", "learn": Learn(n_starts=2)}, "n_starts=2.* needs"),
     ({"likelihood": "student-t", "noise": [0.1, 0.2]}, "noise has 2 values"),
     ({"likelihood": "student-t", "noise": 0.0}, "noise=0 means nothing"),
     ({"likelihood": "student-t", "learn": False, "kernel": KERNEL}, "learn=False needs both"),
     ({"likelihood": "student-t", "learn": False, "noise": 1.0}, "learn=False needs a kernel"),
     ({"likelihood": "poisson", "learn": False}, "learn=False needs a kernel"),
     ({"likelihood": likelihoods.StudentT(fixed=("noise",)), "noise": 1.0}, "given twice"),
-    ({"likelihood": "poisson", "sweeps": 0}, "sweeps=0"),
-    ({"likelihood": "poisson", "sweeps": Sweeps(schedule="all")}, "schedule of .*'all'"),
-    ({"likelihood": "poisson", "sweeps": Sweeps(tol=-1.0)}, "tol of .*-1.0"),
-    ({"likelihood": "gaussian", "sweeps": 4}, "sweeps means nothing"),
+    ({"likelihood": "poisson", "inference": Inductive(0)}, "sweeps of .*=0"),
+    ({"likelihood": "poisson", "inference": Inductive(Sweeps(schedule="all"))},
+     "schedule of .*'all'"),
+    ({"likelihood": "poisson", "inference": Inductive(Sweeps(tol=-1.0))}, "tol of .*-1.0"),
+    ({"likelihood": "gaussian", "inference": Inductive(4)}, "sweeps of .* means nothing"),
     ({"likelihood": likelihoods.Scalar()}, "likelihood=Scalar"),
 ])  # fmt: skip
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

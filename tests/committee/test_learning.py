@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from collegium import CommitteeRegressor, kernels
+from collegium import CommitteeRegressor, Learn, kernels
 from collegium.learning.optimise import Learnt
 from collegium.metrics import coverage
 from collegium.rows.rows import Rows
@@ -84,7 +84,7 @@ def test_more_starts_are_never_worse():
     X, y = draw(kernels.RBF(1.0, 0.7), 0.1, 150, seed=7)
     start = kernels.RBF(0.01, 9.0)
     one = CommitteeRegressor(start, random_state=0).fit(X, y)
-    more = CommitteeRegressor(start, n_starts=4, random_state=0).fit(X, y)
+    more = CommitteeRegressor(start, learn=Learn(n_starts=4), random_state=0).fit(X, y)
     assert more.log_evidence_ >= one.log_evidence_ - 0.05
 
 

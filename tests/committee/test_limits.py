@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collegium import CommitteeClassifier, CommitteeRegressor, kernels
+from collegium import CommitteeClassifier, CommitteeRegressor, Limits, kernels
 from collegium.engines import Serial, Threads
-from collegium.interface.checks.limits import bytes_allowed
+from collegium.interface.checks.limits import bytes_allowed, limits_allowed
 from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
@@ -42,7 +42,7 @@ def plan(n=40_000, d=8, **arguments):
 @pytest.mark.parametrize("limit, refined", [(1e-6, False), (60.0, True)])
 def test_little_time_gives_a_model_and_time_to_spare_refines_it(limit, refined):
     X, y = rows()
-    model = CommitteeRegressor(time_limit=limit, chunk_size=300, random_state=0).fit(X, y)
+    model = CommitteeRegressor(limits=limit, chunk_size=300, random_state=0).fit(X, y)
     mean, std = model.predict(X[:200] + 0.01, return_std=True)
     truth = np.sin(2 * (X[:200, 0] + 0.01)) * (X[:200, 1] + 0.01)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.2
@@ -79,14 +79,14 @@ def test_learning_ends_when_the_clock_does():
 
 
 def test_refining_ends_when_the_clock_does():
-    plan_ = plan(time_limit=1e3)
+    plan_ = plan(limits=1e3)
     assert not plan_.enough()
     assert replace(plan_, clock=Clock(1e3, time.perf_counter() - 1e3 + 0.5 * plan_.last)).enough()
 
 
 def test_a_kernel_of_more_terms_takes_longer():
     one, two = kernels.RBF(), kernels.RBF() + kernels.Matern52()
-    plan_ = plan(time_limit=1e3)
+    plan_ = plan(limits=1e3)
     assert plan_.with_kernel(one) == plan_
     assert np.isclose(plan_.with_kernel(two).last, plan_.last + plan_.product)
     more = plan_.with_kernel(two * one).refining - plan_.with_kernel(two).refining
@@ -96,10 +96,10 @@ def test_a_kernel_of_more_terms_takes_longer():
 def test_a_stream_is_not_refined_and_hears_more_rows():
     X, y = rows(1500)
     given = {"kernel": kernels.RBF(1.0, 1.0), "noise": 0.01, "learn": False, "chunk_size": 300}
-    model = CommitteeRegressor(time_limit=60, random_state=0, **given)
+    model = CommitteeRegressor(limits=60, random_state=0, **given)
     model.partial_fit(X[:1200], y[:1200])
     assert model.residuals_.size == 0
-    fitted = CommitteeRegressor(time_limit=60, random_state=0, **given)
+    fitted = CommitteeRegressor(limits=60, random_state=0, **given)
     fitted.fit(X[:1200], y[:1200])
     assert fitted.residuals_.size > 1
     for each in (model, fitted):
@@ -123,7 +123,7 @@ def test_an_engine_of_ones_own_needs_no_number_of_workers():
 
 
 def test_a_plan_does_more_where_there_is_more_time():
-    little, much, free = plan(time_limit=1e-3), plan(time_limit=1e4), plan()
+    little, much, free = plan(limits=1e-3), plan(limits=1e4), plan()
     assert little.effort == EFFORTS[0].for_rows(40_000)
     assert not little.held_out(800) and not little.refine and little.most_anchors == 50
     assert much.effort == free.effort == Effort().for_rows(40_000)
@@ -157,12 +157,12 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     monkeypatch.setattr(Plan, "of", spy_plan)
     monkeypatch.setattr(checking.HeldOut, "errors", spy_check)
     X, y = data(1500)
-    CommitteeRegressor(kernels.RBF(), chunk_size=300, time_limit=1e3, random_state=0).fit(X, y)
+    CommitteeRegressor(kernels.RBF(), chunk_size=300, limits=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
 
 
 def test_a_check_takes_no_more_rows_than_there_is_time_for():
-    known = replace(plan(time_limit=1e3), messages=1.0, passing=2.0, answering=1e-3)
+    known = replace(plan(limits=1e3), messages=1.0, passing=2.0, answering=1e-3)
     need = CAREFUL * CHECKS * (2.0 + 1e-3 * 500)
 
     def left(seconds):
@@ -176,16 +176,16 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for():
 
 
 def test_what_passes_over_all_rows_is_said(capsys):
-    settings = settings_of(time_limit=1.0)
-    replace(plan(time_limit=1.0), messages=3.0).announce(settings, Progress(1))
+    settings = settings_of(limits=1.0)
+    replace(plan(limits=1.0), messages=3.0).announce(settings, Progress(1))
     assert "3.0 s pass over all rows once" in capsys.readouterr().out
 
 
 def test_what_is_given_is_kept_however_little_time_there_is():
-    found = plan(time_limit=1e-3, anchors=400, refine="cg")
+    found = plan(inference="cg", anchors=400, limits=1e-3)
     assert found.most_anchors == 400 and found.refine
-    assert not plan(time_limit=1e4, n_local=0).refine
-    assert not plan(time_limit=1e4, inference="transductive").refine
+    assert not plan(limits=1e4, n_local=0).refine
+    assert not plan(limits=1e4, inference="transductive").refine
 
 
 def test_efforts_grow():
@@ -195,18 +195,18 @@ def test_efforts_grow():
 
 def test_memory_is_kept_by_fewer_anchors_or_refused_before_the_work():
     X, y = rows()
-    free = plan(memory_limit=None)
-    tight = plan(memory_limit=0.8 * free.bytes)
+    free = plan(limits=None)
+    tight = plan(limits=Limits(memory=0.8 * free.bytes))
     assert tight.most_anchors < free.most_anchors and tight.bytes <= 0.8 * free.bytes
-    model = CommitteeRegressor(memory_limit="10kB", random_state=0)
-    with pytest.raises(ValueError, match="memory_limit.*n_local=0"):
+    model = CommitteeRegressor(limits="10kB", random_state=0)
+    with pytest.raises(ValueError, match="limits: .*n_local=0"):
         model.fit(X, y)
     assert not hasattr(model, "model_")
 
 
 def test_memory_does_not_make_the_result_depend_on_the_workers():
     limit = 1.05 * plan(n=3000, n_jobs=1).bytes
-    one, eight = (plan(n=3000, n_jobs=j, memory_limit=limit) for j in (1, 8))
+    one, eight = (plan(n=3000, n_jobs=j, limits=Limits(memory=limit)) for j in (1, 8))
     assert one.most_anchors == eight.most_anchors
     assert eight.bytes > one.bytes
 
@@ -226,7 +226,7 @@ def test_without_limits_and_words_nothing_is_measured(monkeypatch):
     X, y = rows(50)
     arguments = dict(kernel=kernels.RBF(1.0, 1.0), noise=0.1, learn=False)
     assert CommitteeRegressor(**arguments).fit(X, y).n_chunks_ == 1
-    for more in ({"time_limit": 5.0}, {"verbose": 1}):
+    for more in ({"limits": 5.0}, {"verbose": 1}):
         with pytest.raises(AttributeError, match="measured"):
             CommitteeRegressor(**arguments, **more).fit(X, y)
 
@@ -244,7 +244,8 @@ def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():
     [("2GB", 2e9), ("1.5 mb", 1.5e6), ("10KiB", 1e4), (4096, 4096.0), (1e9, 1e9), ("7", 7.0)],
 )
 def test_sizes_are_read_as_people_write_them(given, size):
-    assert bytes_allowed(given) == size
+    assert bytes_allowed(given, "limits") == size
+    assert limits_allowed(Limits(memory=given)) == (np.inf, size)
 
 
 def test_a_clock_counts_and_shares():

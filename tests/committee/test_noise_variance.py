@@ -131,7 +131,7 @@ Z = queries(1, 15)
 PATHS = {
     "anchors": {"n_local": 0, "anchors": Z},
     "nearest": {"n_local": 30, "anchors": Z},
-    "refined": {"refine": "cg", "anchors": Z},
+    "refined": {"inference": "cg", "anchors": Z},
     "joint": {"inference": "transductive"},
 }
 
@@ -351,7 +351,7 @@ def test_bad_noise_is_refused_and_leaves_the_model(noise_variance):
         {"likelihood": "student-t"},
         {"noise": "varying"},
         {"learn": "average"},
-        {"target_transform": "rank"},
+        {"transforms": "rank"},
         {"store": "somewhere.rows"},
         {"noise": [0.1, 0.2]},
     ],

@@ -53,7 +53,7 @@ def test_rows_are_left_out_by_the_exact_gp_of_all_others(learnt, held, p):
     X, y = uneven()
     w = 1.0 + np.arange(y.size) % 3
     Y = y if p == 1 else np.column_stack([y, np.cos(3.0 * X[:, 1])])
-    model = CommitteeRegressor(**learnt, **COMMITTEE, refine=CG(tol=1e-9))
+    model = CommitteeRegressor(**learnt, **COMMITTEE, inference=CG(tol=1e-9))
     model.fit(X, Y, sample_weight=w)
     wanted, y = exact_without(held), held["rows"].y[held["held"]]
     wrong = held["at"].mean - wanted
@@ -64,7 +64,7 @@ def test_rows_are_left_out_by_the_exact_gp_of_all_others(learnt, held, p):
 def test_variances_are_those_of_the_committee(learnt, held):
     CommitteeRegressor(**learnt, **COMMITTEE).fit(*uneven())
     own, numbers = held["at"], held["held"]
-    CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(*uneven())
+    CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(*uneven())
     assert_array_equal(held["held"], numbers)
     assert_allclose(held["at"].log_sd, own.log_sd, rtol=1e-10)
     assert np.abs(held["at"].mean - own.mean).max() > 1e-3
@@ -74,7 +74,7 @@ def test_stopped_at_once_errors_are_the_committees_own(learnt, held, monkeypatch
     CommitteeRegressor(**learnt, **COMMITTEE).fit(*uneven())
     own = held["at"]
     monkeypatch.setattr("collegium.pipeline.plan.Plan.enough", lambda plan: True)
-    CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(*uneven())
+    CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(*uneven())
     assert_allclose(held["at"].mean, own.mean, rtol=1e-9, atol=1e-9)
 
 
@@ -85,7 +85,7 @@ def test_an_early_end_leaves_the_answers_of_both(learnt, held):
         CommitteeRegressor(**learnt, **COMMITTEE, **given).fit(*uneven())
         return np.sqrt(np.mean((held["at"].mean - exact_without(held)) ** 2))
 
-    own, early, late = distance(), distance(refine=CG(tol=0.1)), distance(refine=CG(tol=1e-8))
+    own, early, late = distance(), distance(inference=CG(tol=0.1)), distance(inference=CG(tol=1e-8))
     assert early < 0.02 * own and late < 0.02 * own
 
 
@@ -93,8 +93,8 @@ def test_refined_means_have_a_scale_of_their_own_and_it_is_better(learnt):
     X, y = uneven(1400)
     train, test = (X[:700], y[:700]), (X[700:], y[700:])
     plain = CommitteeRegressor(**learnt, **COMMITTEE).fit(*train)
-    model = CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(*train)
-    constant = CommitteeRegressor(**{**learnt, "noise": "constant"}, **COMMITTEE, refine="cg")
+    model = CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(*train)
+    constant = CommitteeRegressor(**{**learnt, "noise": "constant"}, **COMMITTEE, inference="cg")
     constant.fit(*train)
     assert_allclose(model.predict(X), constant.predict(X), rtol=1e-5, atol=1e-6)
     assert constant.model_.errors is None
@@ -107,7 +107,7 @@ def test_refined_means_have_a_scale_of_their_own_and_it_is_better(learnt):
 def test_a_weight_is_a_repetition_and_threads_change_no_bit(learnt):
     X, y = uneven(300)
     w = 1 + np.arange(300) % 3
-    given = {**learnt, **COMMITTEE, "refine": "cg"}
+    given = {**learnt, **COMMITTEE, "inference": "cg"}
     weighted = CommitteeRegressor(**given).fit(X, y, sample_weight=w)
     repeated = CommitteeRegressor(**given).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     threads = CommitteeRegressor(**given, n_jobs=2).fit(X, y, sample_weight=w)
@@ -117,7 +117,7 @@ def test_a_weight_is_a_repetition_and_threads_change_no_bit(learnt):
 
 def test_errors_of_refined_means_go_with_them(learnt):
     X, y = uneven()
-    model = CommitteeRegressor(**learnt, **COMMITTEE, refine="cg").fit(X, y)
+    model = CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(X, y)
     assert model.model_.errors is not None
     model.forget([0])
     assert model.model_.refined is None and model.model_.errors is None

@@ -15,7 +15,7 @@ COMMITTEE = {"chunk_size": 12, "anchors": 8, "n_local": 5}
 def test_refined_means_are_those_of_the_exact_gp(p):
     X, y = rows(60, p=p)
     plain = CommitteeRegressor(**GIVEN, **COMMITTEE).fit(X, y)
-    exact = CommitteeRegressor(**GIVEN, **COMMITTEE, refine=CG(tol=1e-11)).fit(X, y)
+    exact = CommitteeRegressor(**GIVEN, **COMMITTEE, inference=CG(tol=1e-11)).fit(X, y)
     for j in range(p or 1):
         target = y if p is None else y[:, j]
         mean, _ = SlowGP(X, target).predict(queries())
@@ -32,7 +32,7 @@ def test_refined_means_are_those_of_the_exact_gp(p):
 def test_a_weight_is_a_repetition_and_threads_change_no_bit():
     X, y = rows(60)
     w = 1 + np.arange(60) % 3
-    given = {**GIVEN, **COMMITTEE, "refine": "cg"}
+    given = {**GIVEN, **COMMITTEE, "inference": "cg"}
     weighted = CommitteeRegressor(**given).fit(X, y, sample_weight=w)
     repeated = CommitteeRegressor(**given).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     threads = CommitteeRegressor(**given, n_jobs=2).fit(X, y, sample_weight=w)
@@ -42,7 +42,7 @@ def test_a_weight_is_a_repetition_and_threads_change_no_bit():
 
 def test_running_out_of_iterations_is_told_and_leaves_a_sound_answer():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, **COMMITTEE, refine=CG(tol=1e-12, max_iter=1))
+    model = CommitteeRegressor(**GIVEN, **COMMITTEE, inference=CG(tol=1e-12, max_iter=1))
     with pytest.warns(ConvergenceWarning, match="residual of .*max_iter"):
         model.fit(X, y)
     assert model.residuals_.size == 2
@@ -52,14 +52,14 @@ def test_running_out_of_iterations_is_told_and_leaves_a_sound_answer():
 
 def test_one_chunk_has_nothing_to_refine():
     X, y = rows(40)
-    model = CommitteeRegressor(**GIVEN, refine="cg").fit(X, y)
+    model = CommitteeRegressor(**GIVEN, inference="cg").fit(X, y)
     assert model.residuals_.size == 0
     assert_allclose(model.predict(queries()), SlowGP(X, y).predict(queries())[0], rtol=1e-8)
 
 
 def test_a_covariance_comes_with_the_refined_mean():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, **COMMITTEE, refine="cg").fit(X, y)
+    model = CommitteeRegressor(**GIVEN, **COMMITTEE, inference="cg").fit(X, y)
     mean, cov = model.predict(queries(), return_cov=True)
     assert_allclose(mean, model.predict(queries()))
     assert_allclose(np.sqrt(np.diag(cov)), model.predict(queries(), return_std=True)[1])
@@ -67,8 +67,8 @@ def test_a_covariance_comes_with_the_refined_mean():
 
 def test_a_stream_is_not_refined():
     X, y = rows(40)
-    with pytest.raises(ValueError, match="refine='cg' needs all rows at once"):
-        CommitteeRegressor(refine="cg").partial_fit(X, y)
+    with pytest.raises(ValueError, match="inference='cg' needs all rows at once"):
+        CommitteeRegressor(inference="cg").partial_fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -76,6 +76,6 @@ def test_a_stream_is_not_refined():
 def test_no_noise_and_no_variation_are_survived(noise):
     X, y = rows(60)
     for targets in (y, np.full(60, 3.0)):
-        model = CommitteeRegressor(**{**GIVEN, **COMMITTEE, "noise": noise}, refine="cg")
+        model = CommitteeRegressor(**{**GIVEN, **COMMITTEE, "noise": noise}, inference="cg")
         mean, std = model.fit(X, targets).predict(queries(), return_std=True)
         assert np.isfinite(mean).all() and np.isfinite(std).all()

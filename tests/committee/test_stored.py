@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, Transform
 from collegium.engines import Serial
 from collegium.kernels import Matern32
 from collegium.messages.committee import Committee
@@ -35,7 +35,7 @@ def given(path, **more):
     Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))
     arguments = {
         "kernel": KERNEL, "noise": NOISE, "learn": False, "anchors": Z, "n_local": 30,
-        "chunk_size": 100, "store": path, "target_transform": None, "input_transform": None,
+        "chunk_size": 100, "store": path, "transforms": None,
     }  # fmt: skip
     return CommitteeRegressor(**{**arguments, **more})
 
@@ -223,7 +223,7 @@ def test_few_rows_need_no_store(tmp_path):
 def test_skewed_columns_are_ranked_before_they_are_stored(tmp_path, transform):
     X, y = some_rows(2600)
     skewed, y = np.exp(2.0 * X), np.exp(y)
-    model = learnt(tmp_path / "w.rows", input_transform="rank", target_transform=transform)
+    model = learnt(tmp_path / "w.rows", transforms=Transform(transform, "rank"))
     model.fit(skewed, y)
     assert model.input_transform_ == ("rank", "rank")
     Xs, ys = some_rows(200, 8)
@@ -248,7 +248,7 @@ def test_relearning_sees_rows_that_came_since(tmp_path):
 @pytest.mark.parametrize(
     "arguments, word",
     [
-        ({"refine": "cg"}, "refine"),
+        ({"inference": "cg"}, "inference='cg'"),
         ({"inference": "transductive"}, "transductive"),
         ({"partition": "random"}, "partition"),
         ({"learn": "anchored"}, "anchored"),

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, Transform
 from collegium.kernels import Matern32
 from collegium.rows.store.store import Store
 
@@ -28,8 +28,7 @@ def given(path, **more):
     """A model with a kernel, noise and anchors of its own: nothing is left to learn."""
     arguments = {
         "kernel": Matern32(1.3, [0.7, 1.4]), "noise": 0.05, "learn": False, "anchors": Z,
-        "n_local": 30, "chunk_size": 100, "store": path,
-        "target_transform": None, "input_transform": None,
+        "n_local": 30, "chunk_size": 100, "store": path, "transforms": None,
     }  # fmt: skip
     return CommitteeRegressor(**{**arguments, **more})
 
@@ -81,7 +80,7 @@ def test_all_rows_forgotten_leave_the_prior(tmp_path):
 
 def test_given_anchors_are_transformed_with_the_rows(tmp_path):
     X, y = some_rows(700)
-    arguments = {"input_transform": "rank", "anchors": np.exp(Z), "n_local": 0}
+    arguments = {"transforms": Transform(None, "rank"), "anchors": np.exp(Z), "n_local": 0}
     stored = given(tmp_path / "e.rows", **arguments).fit(np.exp(X), y)
     plain = given(None, **arguments).fit(np.exp(X), y)
     assert_allclose(stored.anchors_, plain.anchors_, rtol=1e-9)
@@ -151,7 +150,7 @@ def test_a_logarithm_that_is_not_there_is_told_before_rows_are_sorted(tmp_path, 
     y = np.exp(y)
     y[np.argmax(splitmix64(np.arange(700)))] = -1.0  # not in the sample
     with pytest.raises(ValueError, match="no logarithm"):
-        given(tmp_path / "n.rows", target_transform="log").fit(X, y)
+        given(tmp_path / "n.rows", transforms=Transform("log", None)).fit(X, y)
     assert not (tmp_path / "n.rows").exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
-from collegium import CommitteeClassifier
+from collegium import CommitteeClassifier, Inductive
 from collegium.committee.classes import chosen_link
 from collegium.committee.labels import problems
 from collegium.kernels import Matern32
@@ -57,7 +57,7 @@ def assert_as_slow(model, n=8):
     [
         (2, {"likelihood": "probit", "n_jobs": 2}),
         (3, {"class_weight": {"a": 0.5, "c": 3.0}}),
-        (3, {"likelihood": "softmax", "sweeps": collegium.Sweeps(tol=1e-9)}),
+        (3, {"likelihood": "softmax", "inference": Inductive(collegium.Sweeps(tol=1e-9))}),
     ],
     ids=["two", "three", "softmax"],
 )
@@ -73,7 +73,7 @@ def test_functions_that_rest_are_left_alone(tmp_path):
     """Those of the first classes come to rest before the others."""
     X, y = some_labels(500)
     y[:4] = 3
-    model = given(tmp_path / "r.rows", sweeps=collegium.Sweeps(tol=1e-6)).fit(X, y)
+    model = given(tmp_path / "r.rows", inference=Inductive(collegium.Sweeps(tol=1e-6))).fit(X, y)
     sweeps = [one.sweeps for one in model.model_.committees]
     assert sweeps[0] < sweeps[-1]
     assert_as_slow(model)
@@ -114,7 +114,7 @@ def test_labels_that_come_and_go(tmp_path):
     X, y = some_labels(500)
     more_X, more_y = some_labels(120, 4)
     tight = collegium.Sweeps(tol=1e-9)
-    model = given(tmp_path / "f.rows", sweeps=tight).fit(X, y)
+    model = given(tmp_path / "f.rows", inference=Inductive(tight)).fit(X, y)
     Xs, _ = some_labels(20, 8)
     before, count = model.predict_proba(Xs), model.class_count_
     model.partial_fit(more_X, more_y, chunk_id="more")

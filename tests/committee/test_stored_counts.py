@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import collegium
-from collegium import CommitteeRegressor
+from collegium import CommitteeRegressor, Inductive
 from collegium.kernels import Matern32
 from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.rows.chunk import Chunk
@@ -45,9 +45,13 @@ def assert_as_slow(model, gone=(), n=12):
     "more",
     [
         {},
-        {"sweeps": collegium.Sweeps(schedule="sequence")},
+        {"inference": Inductive(collegium.Sweeps(schedule="sequence"))},
         {"n_jobs": 2},
-        {"likelihood": "student-t", "noise": 0.4, "sweeps": collegium.Sweeps(tol=1e-10)},
+        {
+            "likelihood": "student-t",
+            "noise": 0.4,
+            "inference": Inductive(collegium.Sweeps(tol=1e-10)),
+        },
     ],
     ids=["plain", "sequence", "threads", "student-t"],
 )
@@ -128,7 +132,7 @@ def test_forgetting_is_as_if_rows_had_never_come(tmp_path):
     X, y = some_counts(700)
     more_X, more_y = some_counts(150, 4)
     tight = collegium.Sweeps(tol=1e-9)
-    model = given(tmp_path / "f.rows", sweeps=tight).fit(X, y)
+    model = given(tmp_path / "f.rows", inference=Inductive(tight)).fit(X, y)
     Xs, _ = some_counts(20, 8)
     before, evidence = model.predict(Xs, return_std=True), model.log_evidence_
     model.partial_fit(more_X[:60], more_y[:60], chunk_id="first")
@@ -145,7 +149,7 @@ def test_forgetting_is_as_if_rows_had_never_come(tmp_path):
 
 def test_a_forgotten_cell_is_gone(tmp_path):
     X, y = some_counts(700)
-    model = given(tmp_path / "g.rows", sweeps=collegium.Sweeps(tol=1e-10)).fit(X, y)
+    model = given(tmp_path / "g.rows", inference=Inductive(collegium.Sweeps(tol=1e-10))).fit(X, y)
     model.forget([2, 5])
     assert_as_slow(model)
     with pytest.raises(ValueError, match="no rows would be left"):

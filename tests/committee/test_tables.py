@@ -234,7 +234,7 @@ def test_a_hundred_thousand_levels():
     ids = rng.integers(0, 100_000, 110_000).astype(str)
     X = pd.DataFrame({"x": rng.normal(size=ids.size), "id": ids})
     y = np.sin(2 * X["x"].to_numpy()) + 0.1 * rng.normal(size=ids.size)
-    model = CommitteeRegressor(random_state=0, n_local=0, time_limit=30).fit(X[:-500], y[:-500])
+    model = CommitteeRegressor(random_state=0, n_local=0, limits=30).fit(X[:-500], y[:-500])
     assert np.sqrt(np.mean((model.predict(X[-500:]) - y[-500:]) ** 2)) < 0.15
 
 

@@ -117,7 +117,7 @@ def test_a_fitted_model_and_its_answers_are_the_same(engine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"refine": "cg"}, {"inference": "transductive"}])
+@pytest.mark.parametrize("options", [{}, {"inference": "cg"}, {"inference": "transductive"}])
 def test_a_learnt_model_and_its_answers_are_the_same(engine, options):
     X, y = data(900)
     Xs = data(100, seed=1)[0]

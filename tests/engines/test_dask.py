@@ -11,7 +11,7 @@ import pytest
 
 import collegium
 from cluster_cases import dask_cluster, numbers
-from collegium import CommitteeRegressor
+from collegium import AnswerTime, CommitteeRegressor
 from collegium.answers.cells.cells import Cells
 from collegium.engines import Serial
 from collegium.engines.tasks import report
@@ -154,8 +154,8 @@ def test_cells_answer_here_where_sums_run_on_a_cluster(client):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (700, 4))
     given = {"kernel": Matern32(1.0, 1.2), "noise": 0.01, "learn": False, "random_state": 0}
-    sizes = {"chunk_size": 60, "anchors": 12, "n_local": 30}
-    model = CommitteeRegressor(**given, **sizes, answer_time=1e9).fit(X, np.sin(X[:, 0]))
+    sizes = {"chunk_size": 60, "anchors": 12, "n_local": AnswerTime(1e9, n_local=30)}
+    model = CommitteeRegressor(**given, **sizes).fit(X, np.sin(X[:, 0]))
     boxes = Cells.of(model.model_.kernel, X, 100, 50, 1e8)
     layer = replace(model.model_.answering, cells=boxes)
     cells = replace(model.model_, answering=layer)

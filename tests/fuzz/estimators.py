@@ -61,7 +61,7 @@ def committees() -> list[Case]:
         "exact": {},
         "local": {**CHUNKS, "n_local": 9},
         "anchors only": {**CHUNKS, "n_local": 0},
-        "refined": {**CHUNKS, "n_local": 9, "refine": "cg"},
+        "refined": {**CHUNKS, "n_local": 9, "inference": "cg"},
     }
     found = [Case(f"committee, {k}", maker(c, given, **seeded, **v)) for k, v in modes.items()]
     transductive = {**CHUNKS, "inference": "transductive"}

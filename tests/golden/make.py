@@ -81,7 +81,7 @@ def models() -> dict:
         "uneven": CommitteeRegressor(
             **{**given, "kernel": both + kernels.White(0.1), "noise": "varying"}, **chunks
         ).fit(*uneven()),
-        "prices": CommitteeRegressor(**given, target_transform="log").fit(X, np.exp(y)),
+        "prices": CommitteeRegressor(**given, transforms="log").fit(X, np.exp(y)),
         "rvc": RVCRegressor(width=0.7, max_experts=4, random_state=0).fit(X, y),
     }  # fmt: skip
 

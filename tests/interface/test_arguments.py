@@ -8,11 +8,16 @@ from sklearn.gaussian_process import kernels as sk
 
 from collegium import (
     CG,
+    AnswerTime,
     CommitteeRegressor,
     ExpertsRegressor,
+    Inductive,
+    Learn,
+    Limits,
     Select,
     Sweeps,
     Transductive,
+    Transform,
     kernels,
     likelihoods,
 )
@@ -27,6 +32,8 @@ BAD = {
     "inference": ["both", None, 1, ["inductive"], ("inductive", "transductive"),
         *(Transductive(size) for size in ("five", 0, None)),
         *(Transductive(screening=s) for s in (-1e-3, 1.0, np.nan, None, "auto", True, [0.1])),
+        "best", True, ["cg"], *(CG(tol) for tol in (-1e-3, 1.0, np.nan, None, "auto", True)),
+        *(CG(max_iter=size) for size in NO_SIZES),
     ],
     "likelihood": ["normal", None, 1, ["poisson"], likelihoods.Softmax(), likelihoods.Poisson],
     "partition": [
@@ -40,32 +47,41 @@ BAD = {
         np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],
-    "target_transform": ["sqrt", 1, True, ["log"]],
-    "input_transform": ["log", 1, True, ["rank"]],
+    "transforms": [
+        "sqrt", 1, True, ["log"], *(Transform(y=kind) for kind in ("sqrt", 1, True, ["log"])),
+        *(Transform(X=kind) for kind in ("log", 1, True, ["rank"])),
+    ],
     "categorical_features": ["sex", 2, -3, 1.5, True, [9], ["x", 0], {"x": 1}, [True] * 3, [None]],
     "trend": ["time", True, 1.5, [], [0, 0], -1, 2, [0, "x"], {"x": 1}],
     "noise": [None, -1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],
-    "sweeps": [  # 3 and other sound ones mean nothing where messages do not move
-        "five", 0, 2.5, None, 3, Sweeps(), Sweeps(schedule="sequence"), Sweeps(tol=0.5),
-        *(Sweeps(schedule=word) for word in ("both", None, ["parallel"])),
-        *(Sweeps(tol=tol) for tol in (-1.0, "auto", None, np.nan)),
+    "n_local": [
+        "five", -1, 2.5, None, True, np.nan, [3],
+        *(AnswerTime(time) for time in (0, -1.0, np.nan, np.inf, "1", True, [1.0])),
+        *(AnswerTime(1.0, n_local=size) for size in ("five", -1, 2.5, None, True, np.nan, [3])),
+        *(AnswerTime(1.0, memory) for memory in (0, "much", None)),
     ],
-    "n_local": ["five", -1, 2.5, None, True, np.nan, [3]],
-    "learn": [None, "yes", 1, 0.0],
-    "n_starts": NO_SIZES + ["auto"],
-    "refine": [
-        "best", True, 1, ["cg"], *(CG(tol) for tol in (-1e-3, 1.0, np.nan, None, "auto", True)),
-        *(CG(max_iter=size) for size in NO_SIZES),
+    "learn": [
+        None, "yes", 1, 0.0, *(Learn(how) for how in (None, "yes", 1, 0.0)),
+        *(Learn(n_starts=size) for size in NO_SIZES + ["auto"]),
     ],
-    "answer_time": [0, -1.0, np.nan, np.inf, "1", True, [1.0]],
-    "time_limit": [0, -1.0, np.nan, "60", True, [1.0]],
-    "memory_limit": [0, -1, np.nan, "much", "2XB", True, [1]],
+    "limits": [
+        0, -1.0, np.nan, "much", "60XB", True, [1.0],
+        *(Limits(time) for time in (0, -1.0, np.nan, "60", True, [1.0])),
+        *(Limits(memory=size) for size in (0, -1, np.nan, "much", "2XB", True, [1])),
+    ],
     "store": [3.0, [1], object()],
     "engine": ["threads", 4, Serial, object()],
     "n_jobs": [0, 1.5, "all", True, [2]],
     "verbose": ["loud", -1, 0.5, None, "auto"],
     "random_state": ["seed", -1, 1.5, [0.5]],
 }  # fmt: skip
+BAD["inference"] += [  # 3 and other sound ones mean nothing where messages do not move
+    kind(sweeps=sweeps) for kind in (Inductive, Transductive) for sweeps in (
+        "five", 0, 2.5, None, 3, Sweeps(), Sweeps(schedule="sequence"), Sweeps(tol=0.5),
+        *(Sweeps(schedule=word) for word in ("both", None, ["parallel"])),
+        *(Sweeps(tol=tol) for tol in (-1.0, "auto", None, np.nan)),
+    )
+]  # fmt: skip
 CASES = [(name, value) for name, values in BAD.items() for value in values]
 IDS = [f"{name}={i}" for name, values in BAD.items() for i in range(len(values))]
 
@@ -102,8 +118,7 @@ def test_every_argument_has_bad_cases():
     ({"kernel": KERNEL + kernels.White(), "noise": NOISE}, "noise is given twice"),
     ({"inference": "transductive", "n_local": 5}, "n_local means nothing"),
     ({"noise": [0.0, 1.0]}, "noise has zeros beside"),
-    ({"refine": "cg", "inference": "transductive"}, "refine='cg' needs the default committee"),
-    ({"refine": "cg", "n_local": 0}, "refine='cg' needs the default committee"),
+    ({"inference": "cg", "n_local": 0}, "inference='cg' needs the rows, and n_local=0"),
     ({"kernel": kernels.RBF(length_scale=[1.0, 2.0, 3.0])}, "length_scale of RBF has 3 values"),
     ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
     ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),

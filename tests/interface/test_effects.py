@@ -12,6 +12,7 @@ from collegium import (
     CommitteeRegressor,
     OnlineGPRegressor,
     SparseGPRegressor,
+    Transform,
     kernels,
 )
 from collegium.interface.words import effects
@@ -179,7 +180,7 @@ def test_sums_products_transforms_and_several_outputs():
         columns=3
     )
     own = {"noise": 1.0, "learn": False, "random_state": 0}
-    model = CommitteeRegressor(kernel, **own, input_transform="rank").fit(X, y)
+    model = CommitteeRegressor(kernel, **own, transforms=Transform(X="rank")).fit(X, y)
     found = model.feature_importances_
     assert_array_equal(found[[2, 4, 5, 6]], 0.0)
     assert found[[0, 1, 3]].min() > 0.1

@@ -3,8 +3,21 @@
 import numpy as np
 import pytest
 
-from collegium import CommitteeRegressor, RegressionFilter, RVCRegressor, kernels, sample_prior
-from collegium.interface.checks.limits import LONGEST, bytes_allowed, seconds_allowed
+from collegium import (
+    CommitteeRegressor,
+    Learn,
+    Limits,
+    RegressionFilter,
+    RVCRegressor,
+    kernels,
+    sample_prior,
+)
+from collegium.interface.checks.limits import (
+    LONGEST,
+    bytes_allowed,
+    limits_allowed,
+    seconds_allowed,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -50,16 +63,17 @@ def test_draws_beyond_memory_are_refused():
 
 
 def test_starts_without_end_are_refused():
-    with pytest.raises(ValueError, match="n_starts=1000000000: .* at most 1000"):
-        CommitteeRegressor(n_starts=10**9).fit(X, Y)
+    with pytest.raises(ValueError, match="n_starts of learn.*=1000000000: .* at most 1000"):
+        CommitteeRegressor(learn=Learn(n_starts=10**9)).fit(X, Y)
 
 
 @pytest.mark.parametrize("text", ["9" * 200_000 + "x", " " * 200_000 + "9", "1" + " " * 200_000])
 def test_long_texts_of_sizes_are_refused_at_once(text):
-    with pytest.raises(ValueError, match="memory_limit") as error:
-        CommitteeRegressor(memory_limit=text).fit(X, Y)
+    with pytest.raises(ValueError, match="memory of limits") as error:
+        CommitteeRegressor(limits=Limits(memory=text)).fit(X, Y)
     assert len(str(error.value)) < LONGEST + 100
 
 
 def test_numbers_too_large_for_floats_are_no_limit():
-    assert bytes_allowed(10**400) == seconds_allowed(10**400) == np.inf
+    assert bytes_allowed(10**400, "") == seconds_allowed(10**400, "") == np.inf
+    assert limits_allowed(Limits(10**400, 10**400)) == (np.inf, np.inf)

@@ -12,14 +12,21 @@ from collegium import (
     CommitteeOf,
     CommitteeRegressor,
     ExpertsRegressor,
+    Inductive,
+    Learn,
+    Limits,
     RegressionFilter,
     Select,
     Sweeps,
     Transductive,
+    Transform,
 )
 from estimator_cases import GIVEN, queries, rows
 
-ALL = [Select("sgma", 7), Transductive(40, 0.5), Sweeps(3, 0.1, "sequence"), CG(0.5, 4)]
+ALL = [
+    Select("sgma", 7), Transductive(40, 0.5, 3), Inductive(2), Sweeps(3, 0.1, "sequence"),
+    CG(0.5, 4), Learn("average", 3), Transform("log", None), Limits(60.0, "2GB"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("options", ALL, ids=lambda one: type(one).__name__)
@@ -32,10 +39,10 @@ def test_options_are_records_that_can_be_cloned(options):
 
 
 def test_a_clone_has_options_of_its_own():
-    model = CommitteeRegressor(anchors=Select("sgma", 7), refine=CG(0.5))
-    copy = clone(model).set_params(anchors__m=9, refine__tol=0.1)
-    assert (copy.anchors, copy.refine) == (Select("sgma", 9), CG(0.1))
-    assert (model.anchors, model.refine) == (Select("sgma", 7), CG(0.5))
+    model = CommitteeRegressor(anchors=Select("sgma", 7), inference=CG(0.5))
+    copy = clone(model).set_params(anchors__m=9, inference__tol=0.1)
+    assert (copy.anchors, copy.inference) == (Select("sgma", 9), CG(0.1))
+    assert (model.anchors, model.inference) == (Select("sgma", 7), CG(0.5))
     assert model.get_params()["anchors__rule"] == "sgma"
 
 
@@ -57,14 +64,15 @@ def test_options_say_what_the_plain_words_say():
         ({"anchors": 6}, {"anchors": Select(m=6)}),
         ({"inference": "transductive", "anchors": 6},
          {"inference": Transductive(), "anchors": Select(m=6)}),
-        ({"refine": "cg", "anchors": 6}, {"refine": CG(), "anchors": 6}),
+        ({"inference": "cg", "anchors": 6}, {"inference": CG(), "anchors": 6}),
     ):  # fmt: skip
         one, two = (CommitteeRegressor(**small, **each).fit(X, y) for each in (plain, options))
         np.testing.assert_array_equal(one.predict(queries()), two.predict(queries()))
 
 
 @pytest.mark.parametrize("model, changes, named", [
-    (CommitteeRegressor(**GIVEN), {"n_starts": 3, "chunk_size": 9}, "chunk_size, n_starts"),
+    (CommitteeRegressor(**GIVEN), {"learn": Learn(n_starts=3), "chunk_size": 9},
+     "chunk_size, learn"),
     (CommitteeRegressor(**GIVEN, anchors=Select(m=4)), {"anchors__m": 5}, "anchors"),
     (ExpertsRegressor(**GIVEN), {"combination": "poe"}, "combination"),
     (RegressionFilter(n_basis=8), {"n_basis": 5}, "n_basis"),

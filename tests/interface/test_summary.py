@@ -11,6 +11,7 @@ from collegium import (
     CommitteeRegressor,
     OnlineGPRegressor,
     SparseGPRegressor,
+    Transform,
     kernels,
 )
 from collegium.interface.words import effects
@@ -123,7 +124,7 @@ def test_rows_are_told_where_they_are(tmp_path):
 
 def test_a_loaded_model_says_the_same(tmp_path):
     X, y = table(200)
-    model = CommitteeRegressor(**GIVEN, input_transform="rank").fit(np.exp(3.0 * X), y)
+    model = CommitteeRegressor(**GIVEN, transforms=Transform(X="rank")).fit(np.exp(3.0 * X), y)
     model.save(tmp_path / "one.clg")
     assert "normal scores of x0, x1" in model.summary()
     assert collegium.load(tmp_path / "one.clg").summary() == model.summary()

@@ -69,7 +69,7 @@ def odd_models():
     yield "composite", c.CommitteeRegressor(kernel=own, **given, **chunks).fit(X, two)
     rough = kernels.Filtered(kernels.LaplaceFilter(0.5), low=[-9, -9], high=[9, 9])
     yield "filtered", c.CommitteeRegressor(kernel=rough, **given, random_state=rng(3)).fit(X, y)
-    options = {"anchors": c.Select("random", 7), "chunk_size": 10, "refine": c.CG(max_iter=5)}
+    options = {"anchors": c.Select("random", 7), "chunk_size": 10, "inference": c.CG(max_iter=5)}
     state = np.random.RandomState(5)
     yield (
         "options",
@@ -144,12 +144,18 @@ def every():
         return {**found, **dict(odd_models()), **dict(streams())}
 
 
+def _refined(model) -> bool:
+    return isinstance(getattr(model, "inference", None), collegium.CG) or (
+        getattr(model, "inference", None) == "cg"
+    )
+
+
 def told(model, learns=True) -> list[str]:
     """A digest of all predictions: means, intervals, draws, then the same after more rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _answers(model)
-        if learns and hasattr(model, "partial_fit") and getattr(model, "refine", None) is None:
+        if learns and hasattr(model, "partial_fit") and not _refined(model):
             model.partial_fit(MORE.X, _targets(model))
             found += _answers(model)
             found.append(_digest([repr(model.stream_)]))

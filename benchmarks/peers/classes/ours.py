@@ -3,12 +3,13 @@
 import numpy as np
 
 from benchmarks.harness.warm_up import SMALL
-from collegium import CommitteeClassifier
+from collegium import CommitteeClassifier, Inductive
 
 
 class Model:
-    def __init__(self, seed: int, threads: int, **arguments):
-        self.model = CommitteeClassifier(random_state=seed, n_jobs=threads, **arguments)
+    def __init__(self, seed: int, threads: int, sweeps: int | str = "auto", **arguments):
+        arguments |= {"inference": Inductive(sweeps), "n_jobs": threads}
+        self.model = CommitteeClassifier(random_state=seed, **arguments)
 
     def fit(self, X, y):
         m = self.model.fit(X, y)

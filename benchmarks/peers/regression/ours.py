@@ -21,4 +21,4 @@ class Model:
 
 
 def warm_up() -> None:
-    small.warm_up({}, {"n_local": 0}, {"refine": "cg"})
+    small.warm_up({}, {"n_local": 0}, {"inference": "cg"})

@@ -12,7 +12,7 @@ FILES: dict[str, str | None] = {"breast_cancer": None, "digits": None}
 #: Sets of more rows than one chunk takes: on others the ways to cut and to sweep are the same.
 CHUNKED = ("spambase", "banana", "satimage", "letter", "shuttle")
 
-#: Our configurations: arguments of CommitteeClassifier, and the sets that they are run on.
+#: Our configurations: arguments of CommitteeClassifier, and its sweeps, with the sets to run on.
 OURS: dict[str, tuple[dict, tuple[str, ...]]] = {
     "collegium": ({}, SETS),
     "collegium, one sweep": ({"sweeps": 1}, CHUNKED),

@@ -26,16 +26,16 @@ FILES: dict[str, str | None] = {"wine_red_distinct": "wine_red"}
 ORIGINAL_UNITS = {"heaton_satellite": "°C", "chm_simes": "m"}
 
 #: What the default adds to the committee, left out: one noise, one kernel, y and X as they come.
-CONSTANT = {"noise": "constant", "learn": True, "target_transform": None, "input_transform": None}
+CONSTANT = {"noise": "constant", "learn": True, "transforms": None}
 #: Our configurations: arguments of CommitteeRegressor.
 OURS: dict[str, dict] = {
     "collegium": {},
     "collegium, constant noise": CONSTANT,
     "collegium fast": {"n_local": 0},
-    "collegium 2 s": {"time_limit": 2},
-    "collegium 5 s": {"time_limit": 5},
-    "collegium 50 s": {"time_limit": 50},
-    "collegium exact means": {"refine": "cg"},
+    "collegium 2 s": {"limits": 2},
+    "collegium 5 s": {"limits": 5},
+    "collegium 50 s": {"limits": 50},
+    "collegium exact means": {"inference": "cg"},
 }
 #: Groups of those that are no point of the front of accuracy and time, but another mode.
 OTHER_MODES = {"collegium fast": "bare", "collegium, constant noise": "constant"}

@@ -1,4 +1,4 @@
-"""Choose the predictor: default, another n_local, or within answer_time."""
+"""Choose the predictor: default, another n_local, or within a time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..interface.checks.arguments import check_square, choose_engine, number_or_auto, whole_number
+from ..interface.checks.arguments import check_square, choose_engine, rows_asked, whole_number
 from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.limits import answer_time_allowed
+from ..interface.options import AnswerTime
 from ..numerics.threads import single_threaded
 from ..pipeline.answering import answers_by, chosen, way_is_due, with_n_local
 from ..pipeline.layers import Fast
 from ..pipeline.settings import nearest_rows
-from ..pipeline.systems import refuse_answer_time
+from ..pipeline.systems import check_fitted_answer_time
 
 #: Names of predictors that are not the model's own.
-OTHER_WAYS = ("n_local=", "answer_time=")
+OTHER_WAYS = ("n_local=", "within=")
 #: Where the last search for a way of answering is kept.
 CHOSEN = "chosen way"
 
@@ -25,12 +26,12 @@ CHOSEN = "chosen way"
 def predictor_of(estimator: Any, n_local: Any, own: Callable[[], Any]) -> Any:
     """Make the predictor of a fitted model when it is first asked for.
 
-    What a call asks for counts before `answer_time`, and that before `n_local`.
+    What a call asks for counts before the argument `n_local`.
     """
     check_is_fitted(estimator)
-    limit = answer_time_allowed(estimator.answer_time)
+    limit = answer_time_allowed(estimator.n_local)
     if limit is not None and n_local is None:
-        return _kept(estimator, f"answer_time={limit}", partial(_within, estimator, limit))
+        return _kept(estimator, f"within={limit}", partial(_within, estimator, limit))
     asked = _other_rows(estimator, n_local)
     if asked is None:
         return own()
@@ -50,7 +51,7 @@ def _other_rows(estimator: Any, n_local: Any) -> int | None:
     """Nearest rows asked for, where they are not as many as the model has."""
     model = estimator.model_
     if n_local is None:
-        n_local = number_or_auto(estimator.n_local, "n_local", least=0)
+        n_local = rows_asked(estimator.n_local)
         n_local = nearest_rows(model.anchors.shape[1]) if n_local is None else n_local
     else:
         n_local = whole_number(n_local, "n_local", least=0)
@@ -75,7 +76,7 @@ def _with_rows(estimator: Any, n_local: int) -> Any:
 def _within(estimator: Any, limit: tuple[float, float]) -> Any:
     """Answer in time: as `fit` found it, or looked for now."""
     model = estimator.model_
-    refuse_answer_time(model)
+    check_fitted_answer_time(model)
     with single_threaded():
         fast = model.answering.fast
         if fast is not None and fast.holds(*limit, len(model.kept)):
@@ -87,7 +88,7 @@ def _within(estimator: Any, limit: tuple[float, float]) -> Any:
 def prepare(estimator: Any, *, streaming: bool = False) -> None:
     """Choose how to answer in time, and make what that needs; in a stream, where it has grown much
     since then, and without making anything."""
-    limit, model = answer_time_allowed(estimator.answer_time), estimator.model_
+    limit, model = answer_time_allowed(estimator.n_local), estimator.model_
     if limit is None or (streaming and not way_is_due(model, limit)):
         return
     say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)
@@ -98,14 +99,14 @@ def prepare(estimator: Any, *, streaming: bool = False) -> None:
             say(f"{number} cells are ready")
             fast = replace(fast, cells=own.with_weights())
         estimator.model_ = replace(model, answering=replace(model.answering, fast=fast))
-        _kept(estimator, f"answer_time={limit}", lambda: own)
+        _kept(estimator, f"within={limit}", lambda: own)
 
 
 def way_of(estimator: Any) -> Fast | None:
     """The way of answering in time: as the last search found it, or as the model was fitted."""
-    if estimator.answer_time is None or not hasattr(estimator, "model_"):
+    if not isinstance(estimator.n_local, AnswerTime) or not hasattr(estimator, "model_"):
         return None
-    limit, made = answer_time_allowed(estimator.answer_time), getattr(estimator, "_made", None)
+    limit, made = answer_time_allowed(estimator.n_local), getattr(estimator, "_made", None)
     found = None if made is None else made.others.get(CHOSEN)
     layer = getattr(estimator.model_, "answering", None)
     for fast in (found, None if layer is None else layer.fast):

@@ -56,13 +56,11 @@ class CommitteeClassifier(Classifier):
         Of a label given the latent function. With more than two classes "logit" and "probit" are
         one class against the rest, "softmax" is all classes at once: slower, and where classes
         overlap better. One of your own is of labels ±1, the second of two classes being 1.
-    inference : {"inductive", "transductive"} or Transductive
+    inference : {"inductive", "transductive"}, Inductive or Transductive, default="inductive"
         "transductive": messages are about the latent functions at the queries themselves;
-        `collegium.Transductive(query_size)` says at how many together.
-    sweeps : "auto", int or Sweeps, default="auto"
-        How often chunks are approximated anew, at most: 1 is the Bayesian committee machine.
-        "auto": until no message moves by more than a tolerance; `collegium.Sweeps(most, tol,
-        schedule)` sets that, and the order of chunks.
+        `collegium.Transductive(query_size)` says at how many together. `Transductive(sweeps=…)`
+        and `collegium.Inductive(sweeps)` say how often chunks are approximated anew, by default
+        until messages are at rest: 1 is the Bayesian committee machine.
     class_weight : dict, "balanced" or None
         Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
         without these weights. "balanced" gives all classes the same weight together, and needs
@@ -86,10 +84,11 @@ class CommitteeClassifier(Classifier):
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
         Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
         others are given by name or position. None: none, and words are refused.
-    time_limit : float or None
-        About how many seconds learning and the check on held-out rows may take: learning ends
-        with what it has, and where no time is left for the check that is warned of. Messages are
-        added up however long that takes.
+    limits : None, float, str or Limits, default=None
+        A number: about how many seconds learning and the check on held-out rows may take. Learning
+        ends with what it has, and where no time is left for the check that is warned of. Messages
+        are added up however long that takes. A text such as "2GB", or `collegium.Limits(time,
+        memory)`: memory, as in CommitteeRegressor.
     engine, n_jobs : as in CommitteeRegressor
     random_state : int, RandomState or None
     verbose : int, default=0
@@ -130,7 +129,6 @@ class CommitteeClassifier(Classifier):
         *,
         likelihood="logit",
         inference="inductive",
-        sweeps="auto",
         class_weight=None,
         partition="balanced",
         chunk_size="auto",
@@ -138,7 +136,7 @@ class CommitteeClassifier(Classifier):
         n_local="auto",
         learn=True,
         categorical_features="from_dtype",
-        time_limit=None,
+        limits=None,
         trend=None,
         store=None,
         engine=None,
@@ -149,7 +147,6 @@ class CommitteeClassifier(Classifier):
         self.kernel = kernel
         self.likelihood = likelihood
         self.inference = inference
-        self.sweeps = sweeps
         self.class_weight = class_weight
         self.partition = partition
         self.chunk_size = chunk_size
@@ -157,7 +154,7 @@ class CommitteeClassifier(Classifier):
         self.n_local = n_local
         self.learn = learn
         self.categorical_features = categorical_features
-        self.time_limit = time_limit
+        self.limits = limits
         self.trend = trend
         self.store = store
         self.engine = engine
@@ -216,7 +213,7 @@ class CommitteeClassifier(Classifier):
     def _system(self, *, learnable: bool = True) -> Labels:
         weights = getattr(self, "class_weight_", np.ones(0))
         link = chosen_link(self.likelihood)
-        return Labels(link, weights, sweeps_asked(self.sweeps), learnable)
+        return Labels(link, weights, sweeps_asked(self.inference), learnable)
 
     def _keep_learnt(self, model: Any, check: Any = None, before: Any = None) -> None:
         """Keep a model; note the classes that it was learnt from, if it was learnt just now."""
@@ -349,7 +346,17 @@ class CommitteeClassifier(Classifier):
 
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)
-        return latent_settings(self, n_local=NEAREST)
+        settings = latent_settings(self, n_local=NEAREST)
+        if settings.n_starts != 1:
+            raise ValueError(
+                "n_starts of learn=Learn(…) means nothing in CommitteeClassifier: leave it out"
+            )
+        if settings.refine:
+            raise ValueError(
+                "inference='cg' is for regression with Gaussian noise: give 'inductive' or "
+                "'transductive'"
+            )
+        return settings
 
     # -- answers ------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ..combining.pointwise import RULES
-from ..interface.checks.arguments import check_chunk_id, one_of
+from ..interface.checks.arguments import check_chunk_id, learning_asked, one_of
 from ..interface.checks.fitted import check_is_fitted
 from ..interface.checks.rows import check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
@@ -47,12 +47,10 @@ class ExpertsRegressor(Regressor):
     noise : "constant", float or array of p, default="constant"
         Noise variance in the units of y squared, kept as given; "constant": learnt, the same
         everywhere.
-    learn : bool, default=True
+    learn : bool or Learn, default=True
         Learn the hyperparameters by the evidence of some clusters of rows. False: take `kernel`
-        and `noise` as they are.
-    n_starts : int, default=1
-        Starting points of the final optimisation.
-    categorical_features, time_limit, memory_limit, engine, n_jobs, random_state, verbose : as in
+        and `noise` as they are. `collegium.Learn(True, n_starts)`: from several starting points.
+    categorical_features, limits, engine, n_jobs, random_state, verbose : as in
         `CommitteeRegressor`
 
     Attributes
@@ -94,10 +92,8 @@ class ExpertsRegressor(Regressor):
         communication="auto",
         noise="constant",
         learn=True,
-        n_starts=1,
         categorical_features="from_dtype",
-        time_limit=None,
-        memory_limit=None,
+        limits=None,
         engine=None,
         n_jobs=None,
         random_state=None,
@@ -110,10 +106,8 @@ class ExpertsRegressor(Regressor):
         self.communication = communication
         self.noise = noise
         self.learn = learn
-        self.n_starts = n_starts
         self.categorical_features = categorical_features
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
+        self.limits = limits
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -193,8 +187,9 @@ class ExpertsRegressor(Regressor):
 
     def _settings(self) -> Settings:
         rule = one_of(self.combination, "combination", COMBINATIONS)
-        if isinstance(self.learn, str):
-            raise ValueError(f"learn={self.learn!r}: give True or False")
+        learn, _ = learning_asked(self.learn)
+        if isinstance(learn, str):
+            raise ValueError(f"learn={learn!r}: give True or False")
         if rule != "grbcm" and not (
             isinstance(self.communication, str) and self.communication == "auto"
         ):

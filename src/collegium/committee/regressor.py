@@ -45,10 +45,6 @@ class CommitteeRegressor(Regressor):
         are nearest in some of the columns agree far more than a few hundred rows showed. One
         length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
         their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
-    inference : {"inductive", "transductive"} or Transductive, default="inductive"
-        Shared anchors with local correction, or the joint Bayesian committee machine over the
-        queries of each call (better with many queries, and dependent on them);
-        `collegium.Transductive(query_size, screening)` says of how many, and how exactly.
     likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
         Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
@@ -61,6 +57,16 @@ class CommitteeRegressor(Regressor):
         `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
         it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
+    inference : {"inductive", "transductive", "cg"}, Inductive, Transductive or CG
+        "inductive", the default: shared anchors with local correction. "transductive": the joint
+        Bayesian committee machine over the queries of each call (better with many queries, and
+        dependent on them); `collegium.Transductive(query_size, screening)` says of how many, and
+        how exactly. "cg": as "inductive", and conjugate gradients go on to the means of the exact
+        Gaussian process on all rows; variances stay the committee's. `fit` only. O(n²) for the
+        preconditioner and each of about ten iterations, O(n) for a query.
+        `collegium.CG(tol, max_iter)` says when to stop. With likelihoods other than "gaussian",
+        `collegium.Inductive(sweeps)` and `Transductive(sweeps=…)` say how often chunks are
+        approximated anew.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
     chunk_size : int or "auto"
@@ -77,57 +83,45 @@ class CommitteeRegressor(Regressor):
         held-out rows are better for it. A number is the noise variance in the units of y squared,
         and kept (one number is that of every output); outputs j share the kernel in proportion:
         f_j ~ GP(0, kernel · noise[j]/noise[0]).
-    sweeps : "auto", int or Sweeps, default="auto"
-        With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
-        is the Bayesian committee machine. "auto": until no message moves by more than a tolerance;
-        `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
-    n_local : int or "auto"
+    n_local : int, "auto" or AnswerTime, default="auto"
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
-        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400. Set
-        after `fit`, it acts on the next answers.
-    learn : {"auto", "average", "anchored"} or bool, default="auto"
+        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400.
+        `collegium.AnswerTime(milliseconds, memory)`: CPU time that mean and standard deviation of
+        a row may take; `fit` looks for the best way that is as quick, by held-out rows, and
+        prepares it. Set after `fit`, it acts on the next answers. See docs/answers.md.
+    learn : {"auto", "average", "anchored"}, bool or Learn, default="auto"
         True: learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks. "anchored": then go on by the evidence of the whole committee with its anchors
         (all rows; best with `n_local=0`). "average": answers are averaged over hyperparameters,
         with one length scale for all columns and with one each: for few rows, in `fit` only.
         "auto": that up to 600 rows, if neither kernel nor noise is given, and else True. False:
-        take `kernel` and `noise` as they are.
-    n_starts : int, default=1
-        Starting points of the final optimisation.
-    refine : None, "cg" or CG, default=None
-        "cg": conjugate gradients go on to the means of the exact Gaussian process on all rows;
-        variances stay the committee's. `fit` only. O(n²) for the preconditioner and each of about
-        ten iterations, O(n) for a query. `collegium.CG(tol, max_iter)` says when to stop.
+        take `kernel` and `noise` as they are. `collegium.Learn(how, n_starts)`: from several
+        starting points.
     trend : None, "linear", column or list of columns, default=None
         A level and slopes beside the kernel, of all or some columns, so wide that the data alone
         set them: extrapolation follows the line. See docs/priors.md.
-    target_transform : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
+    transforms : {"auto", "log", "yeo-johnson", "rank"}, None or Transform, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
-        skewed y the one by which left-out rows are clearly denser, and means better; None where
-        kernel, noise or anchors are given. Gaussian likelihood only; one for each output.
-    input_transform : {"auto", "rank"} or None, default="auto"
-        Take columns of X as normal scores. "auto": very skewed ones, where left-out rows gain.
-    store : path, default=None
-        A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
-        model from then on, which finds the nearest rows there. See docs/files.md.
+        skewed y the one by which held-out rows are clearly denser, and means better; none where
+        kernel, noise or anchors are given. Very skewed columns of X are taken as normal scores,
+        where held-out rows gain; `collegium.Transform(y, X)` sets both, None neither. Gaussian
+        likelihood only; one for each output.
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
         Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
         others are given by name or position. None: none, and words are refused.
-    answer_time : None, float or AnswerTime, default=None
-        Milliseconds of CPU time that mean and standard deviation of a row may take: `fit` looks
-        for the best way that is as quick, by rows left out, and prepares it; set after `fit`, the
-        next answer does. `collegium.AnswerTime(milliseconds, memory)` limits what is kept. None:
-        the accurate way. See docs/answers.md.
-    time_limit : float, default=None
-        About how many seconds of wall time a call of `fit` may take (with other likelihoods than
-        "gaussian": learning, and no more than that), by estimate and with an eye on the clock.
-        Little time: fewer rows to learn from and to check the error bars with, fewer anchors. Time
-        to spare: means refined as by `refine="cg"`, as far as it goes (not in a stream). What
-        passes over all rows once is always done. The result depends on the machine.
-    memory_limit : int or str, default=None
-        Bytes that a fit may take beyond the rows as given, or a text such as "2GB"; None: what the
-        machine has. Fewer anchors are chosen to keep it; what cannot is refused at the start.
+    limits : None, float, str or Limits, default=None
+        A number: about how many seconds of wall time a call of `fit` may take (with other
+        likelihoods than "gaussian": learning, and no more than that), by estimate and with an eye
+        on the clock. Little time: fewer rows to learn from and to check the error bars with, fewer
+        anchors. Time to spare: means refined as by `inference="cg"`, as far as it goes (not in a
+        stream). What passes over all rows once is always done. The result depends on the machine.
+        A text such as "2GB": bytes that a fit may take beyond the rows as given, by default what
+        the machine has. Fewer anchors are chosen to keep it; what cannot is refused at the start.
+        `collegium.Limits(time, memory)`: both.
+    store : path, default=None
+        A folder for rows that do not fit into memory: it is made by `fit` and belongs to the
+        model from then on, which finds the nearest rows there. See docs/files.md.
     engine : engine, default=None
         Where sums over chunks run; None: this machine, with `n_jobs` threads.
     n_jobs : int, default=None
@@ -148,8 +142,8 @@ class CommitteeRegressor(Regressor):
         that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_, chunk_size_, n_local_, query_size_ : the number of chunks, and the sizes used.
-    residuals_ : array, relative residuals of `refine` before each iteration and after the last.
-    answer_ways_ : ways of answering that `answer_time` was chosen from, with what they are worth.
+    residuals_ : array, with inference="cg": relative residuals before each iteration and at last.
+    answer_ways_ : ways of answering that `AnswerTime` was chosen from, with what they are worth.
     stream_ : how well rows of a stream were predicted before they were learnt from.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
     feature_importances_ : array, the share of the function's variance that each column explains.
@@ -198,24 +192,18 @@ class CommitteeRegressor(Regressor):
         self,
         kernel=None,
         *,
-        inference="inductive",
         likelihood="gaussian",
+        inference="inductive",
         partition="balanced",
         chunk_size="auto",
         anchors="auto",
         noise="auto",
-        sweeps="auto",
         n_local="auto",
         learn="auto",
-        n_starts=1,
-        refine=None,
         trend=None,
-        target_transform="auto",
-        input_transform="auto",
+        transforms="auto",
         categorical_features="from_dtype",
-        answer_time=None,
-        time_limit=None,
-        memory_limit=None,
+        limits=None,
         store=None,
         engine=None,
         n_jobs=None,
@@ -223,24 +211,18 @@ class CommitteeRegressor(Regressor):
         verbose=0,
     ):
         self.kernel = kernel
-        self.inference = inference
         self.likelihood = likelihood
+        self.inference = inference
         self.partition = partition
         self.chunk_size = chunk_size
         self.anchors = anchors
         self.noise = noise
-        self.sweeps = sweeps
         self.n_local = n_local
         self.learn = learn
-        self.n_starts = n_starts
-        self.refine = refine
         self.trend = trend
-        self.target_transform = target_transform
-        self.input_transform = input_transform
+        self.transforms = transforms
         self.categorical_features = categorical_features
-        self.answer_time = answer_time
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
+        self.limits = limits
         self.store = store
         self.engine = engine
         self.n_jobs = n_jobs
@@ -250,7 +232,7 @@ class CommitteeRegressor(Regressor):
     takes_tables = True
     sums_messages = True
     explains = True
-    acts_after_fit = (*Regressor.acts_after_fit, "n_local", "answer_time")
+    acts_after_fit = (*Regressor.acts_after_fit, "n_local")
     skipped_: list[Skipped]
 
     @all_or_nothing
@@ -337,7 +319,7 @@ class CommitteeRegressor(Regressor):
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
         settings = system.settings(self, known=check_known(model, noise_variance))
         if settings.refine:
-            raise ValueError("refine='cg' needs all rows at once: call fit, or leave it out")
+            raise ValueError("inference='cg' needs all rows at once: call fit, or leave it out")
         if settings.averaging == "average":
             raise ValueError("learn='average' needs all rows at once: call fit, or leave it out")
         if settings.store is not None and chunk_id is not None and (model is None or model.alone):
@@ -458,11 +440,13 @@ class CommitteeRegressor(Regressor):
 
     @property
     def answer_ways_(self) -> list[tuple[str, float, float]]:
-        """Ways of answering that were tried for `answer_time`: words, milliseconds per row, and the
+        """Ways of answering that were tried for `AnswerTime`: words, milliseconds per row, and the
         mean held-out log density, of standardised y (−inf: too slow to be looked at; inf: all
         rows, as the model was fitted). The one that is used comes first."""
         check_is_fitted(self)
         fast = answering.way_of(self)
         if fast is None:
-            raise AttributeError("answer_ways_ is of models that have chosen one: set answer_time")
+            raise AttributeError(
+                "answer_ways_ is of models that have chosen one: set n_local=AnswerTime(…)"
+            )
         return sorted(fast.tried, key=lambda one: one[0] != fast.words)

@@ -45,6 +45,39 @@ class Select(Options):
     m: int | str = "auto"
 
 
+@record("options.learn/1")
+@dataclass(frozen=True)
+class Learn(Options):
+    """How hyperparameters are learnt, and from where: `learn=Learn("auto", n_starts=3)`.
+
+    Parameters
+    ----------
+    how : {"auto", "average", "anchored"} or bool, default="auto"
+        What `learn` takes by itself.
+    n_starts : int, default=1
+        Starting points of the final optimisation.
+    """
+
+    how: str | bool = "auto"
+    n_starts: int = 1
+
+
+@record("options.inductive/1")
+@dataclass(frozen=True)
+class Inductive(Options):
+    """Shared anchors with local correction: `inference=Inductive(sweeps=1)`.
+
+    Parameters
+    ----------
+    sweeps : "auto", int or Sweeps, default="auto"
+        With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
+        is the Bayesian committee machine. "auto": until no message moves by more than a tolerance;
+        `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
+    """
+
+    sweeps: int | str | Sweeps = "auto"
+
+
 @record("options.transductive/1")
 @dataclass(frozen=True)
 class Transductive(Options):
@@ -59,10 +92,13 @@ class Transductive(Options):
         Chunks too far from a batch of queries to matter are left out. All of them together would
         move no mean by more than so many posterior standard deviations, and no variance by more
         than that share. 0: every chunk counts.
+    sweeps : "auto", int or Sweeps, default="auto"
+        As of `Inductive`.
     """
 
     query_size: int | str = "auto"
     screening: float = 1e-3
+    sweeps: int | str | Sweeps = "auto"
 
 
 @record("options.sweeps/1")
@@ -89,7 +125,7 @@ class Sweeps(Options):
 @record("options.cg/1")
 @dataclass(frozen=True)
 class CG(Options):
-    """Conjugate gradients to the means of the exact Gaussian process: `refine=CG(tol=1e-3)`.
+    """Conjugate gradients to the means of the exact Gaussian process: `inference=CG(tol=1e-3)`.
 
     Parameters
     ----------
@@ -107,7 +143,9 @@ class CG(Options):
 @record("options.answer_time/1")
 @dataclass(frozen=True)
 class AnswerTime(Options):
-    """How long an answer may take, and what it may keep: `answer_time=AnswerTime(0.1, "1GB")`.
+    """How long an answer may take, and what it may keep: `n_local=AnswerTime(0.1, "1GB")`.
+
+    As many nearest rows, or cells of them, correct an answer as that time allows.
 
     Parameters
     ----------
@@ -116,7 +154,45 @@ class AnswerTime(Options):
     memory : int or str, default="512MB"
         Bytes of cells that are kept between calls. What nearest rows need comes on top of it: see
         the notes of `CommitteeRegressor`.
+    n_local : int or "auto", default="auto"
+        Nearest rows that the model is fitted with.
     """
 
     milliseconds: float
     memory: int | str = "512MB"
+    n_local: int | str = "auto"
+
+
+@record("options.transform/1")
+@dataclass(frozen=True)
+class Transform(Options):
+    """Transforms of y and of the columns of X: `transforms=Transform(y="log", X=None)`.
+
+    Parameters
+    ----------
+    y : {"auto", "log", "yeo-johnson", "rank"} or None, default="auto"
+        "auto": of a skewed y the one by which held-out rows are clearly denser, and means better.
+    X : {"auto", "rank"} or None, default="auto"
+        "rank": columns are taken as normal scores. "auto": very skewed ones, where held-out rows
+        gain.
+    """
+
+    y: str | None = "auto"
+    X: str | None = "auto"
+
+
+@record("options.limits/1")
+@dataclass(frozen=True)
+class Limits(Options):
+    """Time and memory that a fit may take: `limits=Limits(60, "2GB")`.
+
+    Parameters
+    ----------
+    time : float or None
+        Seconds of wall time. None: no limit.
+    memory : int, str or None
+        Bytes beyond the rows as given, or a text such as "2GB". None: what the machine has.
+    """
+
+    time: float | None = None
+    memory: int | str | None = None

@@ -108,7 +108,8 @@ class Learnt:
         if not self.converged:
             warnings.warn(
                 "hyperparameters had not converged when the iterations ran out; fit again with "
-                "kernel=model.kernel_ to continue from here, or with n_starts=3",
+                "kernel=model.kernel_ to continue from here, or with learn=collegium.Learn(…, "
+                "n_starts=3)",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -169,9 +169,9 @@ def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tupl
     assert best is not None
     if best.milliseconds > asked:
         warnings.warn(
-            f"answer_time={asked:g}: the quickest way found, {best.words}, takes about "
-            f"{best.milliseconds:.2g} ms a row and is used. Give answer_time="
-            f"{1.1 * best.milliseconds:.2g} or more, or AnswerTime(…, memory=) above "
+            f"n_local=AnswerTime({asked:g}): the quickest way found, {best.words}, takes about "
+            f"{best.milliseconds:.2g} ms per row and is used. Give AnswerTime("
+            f"{1.1 * best.milliseconds:.2g}) or more, or AnswerTime(…, memory=) above "
             f"{memory / 1e6:.0f} MB if cells were too large for that",
             AnswerTimeWarning,
             stacklevel=2,

@@ -80,7 +80,7 @@ class Answering:
     """Cells and ways that are prepared for answers."""
 
     cells: Cells | None = None  # None: queries are answered from their own nearest rows
-    fast: Fast | None = None  # how to answer within `answer_time`
+    fast: Fast | None = None  # how to answer within `AnswerTime`
 
 
 @record("pipeline.stream/1")

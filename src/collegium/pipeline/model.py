@@ -158,7 +158,7 @@ class CommitteeModel(Layered):
 
     def _way_words(self) -> str:
         fast = self.answering.fast
-        return "" if fast is None else f" (with answer_time={fast.asked:g}: {fast.words})"
+        return "" if fast is None else f" (within {fast.asked:g} ms per row: {fast.words})"
 
     @property
     def kept(self) -> Any:

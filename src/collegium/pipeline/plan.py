@@ -157,7 +157,7 @@ class Plan:
         if self.messages > 0.2 * self.clock.limit:
             say(
                 f"of these about {self.messages:.1f} s pass over all rows once, which is done "
-                "whatever time_limit says"
+                "whatever limits says"
             )
 
 
@@ -170,7 +170,7 @@ def refuse_beyond(memory_limit: float, needed: int) -> None:
     """Raise where a fit cannot keep the memory limit."""
     if needed > memory_limit:
         raise ValueError(
-            f"memory_limit: this fit would take {memory.in_words(needed)}, and "
+            f"limits: this fit would take {memory.in_words(needed)}, and "
             f"{memory.in_words(memory_limit)} are allowed. Give n_local=0 (no rows are kept), "
             "fewer anchors or a smaller chunk_size; or pass the rows in parts to partial_fit"
         )

@@ -35,8 +35,8 @@ def with_weights(
         job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
     elif s.refine and found.residuals[-1] > asked.tol:
         warnings.warn(
-            f"refine='cg' stopped after {asked.max_iter} iterations with a residual of "
-            f"{found.residuals[-1]:.1e}: give refine=collegium.CG(tol, max_iter) with a larger "
+            f"inference='cg' stopped after {asked.max_iter} iterations with a residual of "
+            f"{found.residuals[-1]:.1e}: give inference=collegium.CG(tol, max_iter) with a larger "
             "max_iter or tol, or larger chunks",
             ConvergenceWarning,
             stacklevel=2,

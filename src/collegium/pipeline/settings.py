@@ -17,16 +17,18 @@ from ..interface.checks.arguments import (
     choose_engine,
     given_hyperparameters,
     is_auto,
+    learning_asked,
     noise_word,
     number_or_auto,
     one_of,
     partition_rule,
+    rows_asked,
     tolerance,
     whole_number,
 )
-from ..interface.checks.limits import bytes_allowed, seconds_allowed
+from ..interface.checks.limits import limits_allowed
 from ..interface.frames.encoded import Columns
-from ..interface.options import CG, Select, Transductive
+from ..interface.options import CG, Inductive, Select, Transductive, Transform
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..learning.trend import Lines
@@ -44,11 +46,10 @@ MOST_STARTS = 1000
 AVERAGED_OUTPUTS, AVERAGING_SECONDS = 4, 10.0
 #: What estimators take that lack an argument.
 DEFAULTS = {
-    "kernel": None, "noise": "constant", "learn": True, "n_starts": 1, "inference": "inductive",
+    "kernel": None, "noise": "constant", "learn": True, "inference": "inductive",
     "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
-    "anchors": "auto", "n_local": "auto", "refine": None, "time_limit": None,
-    "memory_limit": None, "engine": None, "n_jobs": None, "verbose": 0,
-    "target_transform": None, "input_transform": None, "store": None, "trend": None,
+    "anchors": "auto", "n_local": "auto", "limits": None, "engine": None, "n_jobs": None,
+    "verbose": 0, "transforms": None, "store": None, "trend": None,
 }  # fmt: skip
 
 
@@ -95,31 +96,29 @@ class Settings:
         `words`, `ways`: how noise and hyperparameters may be learnt.
         """
         a = {**DEFAULTS, **estimator.get_params(deep=False), **fixed}
-        kernel, noise, start = given_hyperparameters(
-            a["kernel"], a["noise"], a["learn"], words, ways
-        )
-        inference = _inference(a["inference"])
-        n_local = number_or_auto(a["n_local"], "n_local", least=0)
+        learn, n_starts = learning_asked(a["learn"])
+        kernel, noise, start = given_hyperparameters(a["kernel"], a["noise"], learn, words, ways)
+        inference, refine = _inference(a["inference"])
+        n_local = rows_asked(a["n_local"])
         if inference is not None and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
         rule, labels = partition_rule(a["partition"])
         selection, n_anchors, anchors = anchors_asked(a["anchors"], a.get("selection", "kmeans"))
         check_verbose(a["verbose"])
+        seconds, memory_limit = limits_allowed(a["limits"])
         settings = cls(
             kernel=kernel,
             one_column=needs_one_column(a["kernel"]),
             noise=noise,
             errors=noise_word(a["noise"], words),
             noise_start=start,
-            learn=bool(a["learn"]),
-            anchored=isinstance(a["learn"], str) and a["learn"] == "anchored",
-            averaging=a["learn"]
-            if isinstance(a["learn"], str) and a["learn"] != "anchored"
-            else "",
+            learn=bool(learn),
+            anchored=isinstance(learn, str) and learn == "anchored",
+            averaging=learn if isinstance(learn, str) and learn != "anchored" else "",
             inference=inference,
             combination=a["combination"],
             communication=number_or_auto(a["communication"], "communication"),
-            refine=_refine(a["refine"]),
+            refine=refine,
             rule=rule,
             given_labels=labels,
             chunk_size=number_or_auto(a["chunk_size"], "chunk_size"),
@@ -127,22 +126,21 @@ class Settings:
             selection=selection,
             anchors=anchors,
             n_local=n_local,
-            n_starts=whole_number(a["n_starts"], "n_starts", most=MOST_STARTS),
-            clock=Clock(seconds_allowed(a["time_limit"])),
-            memory_limit=bytes_allowed(a["memory_limit"]),
+            n_starts=whole_number(n_starts, "n_starts of learn=Learn(…)", most=MOST_STARTS),
+            clock=Clock(seconds),
+            memory_limit=memory_limit,
             engine=choose_engine(a["engine"], a["n_jobs"]),
             store=store_path(a["store"]),
             trend=Lines.asked(a["trend"]),
         )
-        settings = settings.with_transforms(a["target_transform"], a["input_transform"])
+        settings = settings.with_transforms(*transforms_asked(a["transforms"]))
         if settings.store is not None:
             settings.check_store()
         if settings.averaging == "average":
             settings.check_averaging()
         if settings.refine and not settings.can_refine:
             raise ValueError(
-                "refine='cg' needs the default committee and its rows: inference='inductive' and "
-                "n_local above 0"
+                "inference='cg' needs the rows, and n_local=0 keeps none: leave one of them out"
             )
         return settings
 
@@ -152,12 +150,8 @@ class Settings:
         trend = None if self.trend is None else self.trend.on_columns(seen.names, seen.levels)
         return replace(self, kernel=kernel, trend=trend, levels=tuple(seen.levels))
 
-    def with_transforms(self, target: Any, inputs: Any) -> Settings:
+    def with_transforms(self, target: str | None, inputs: str | None) -> Settings:
         """ "auto" is None where kernel, trend, noise or anchors are given, or little time."""
-        if target is not None:
-            one_of(target, "target_transform", ("auto", *KINDS))
-        if inputs is not None:
-            one_of(inputs, "input_transform", ("auto", "rank"))
         given = any(one is not None for one in (self.kernel, self.trend, self.noise, self.anchors))
         free = self.learn and not given and self.clock.limit >= TIME_TO_CHOOSE
         found = [None if one == "auto" and not free else one for one in (target, inputs)]
@@ -167,7 +161,7 @@ class Settings:
         """Refuse what needs all rows in memory."""
         asked = {
             "inference='transductive'": self.transductive,
-            "refine": self.refine is not None,
+            "inference='cg'": self.refine is not None,
             "learn='anchored'": self.anchored,
             "learn='average'": self.averaging == "average",
             "partition": self.rule != "balanced",
@@ -186,7 +180,7 @@ class Settings:
             "noise='varying'": self.scale_always,
             "noise of several values": self.noise is not None and np.ptp(self.noise) > 0.0,
             "learn='average'": self.averaging == "average",
-            "target_transform": self.target_transform not in (None, "auto"),
+            "transform of y": self.target_transform not in (None, "auto"),
             "store": self.store is not None,
         }
         named = [name for name, wanted in asked.items() if wanted]
@@ -363,27 +357,40 @@ def _given_anchors(value: Any) -> Array:
     return Z
 
 
-def _inference(value: Any) -> Transductive | None:
+def _inference(value: Any) -> tuple[Transductive | None, CG | None]:
+    """The joint committee over queries, and conjugate gradients; None where not asked for."""
+    named = {"inductive": Inductive(), "transductive": Transductive(), "cg": CG()}
+    if isinstance(value, str) and value in named:
+        value = named[value]
     if isinstance(value, Transductive):
         number_or_auto(value.query_size, "query_size of inference=Transductive(…)")
         tolerance(value.screening, "screening of inference=Transductive(…)")
-        return value
-    named = {"inductive": None, "transductive": Transductive()}
-    if not isinstance(value, str) or value not in named:
-        raise ValueError(
-            f"inference={value!r}: give one of {tuple(named)}, or "
-            "collegium.Transductive(query_size, screening)"
-        )
-    return named[value]
-
-
-def _refine(value: Any) -> CG | None:
-    if value is None:
-        return None
+        return value, None
     if isinstance(value, CG):
-        tolerance(value.tol, "tol of refine=CG(…)")
-        whole_number(value.max_iter, "max_iter of refine=CG(…)")
-        return value
-    if not isinstance(value, str) or value != "cg":
-        raise ValueError(f"refine={value!r}: give None, 'cg' or collegium.CG(tol, max_iter)")
-    return CG()
+        tolerance(value.tol, "tol of inference=CG(…)")
+        whole_number(value.max_iter, "max_iter of inference=CG(…)")
+        return None, value
+    if not isinstance(value, Inductive):
+        raise ValueError(
+            f"inference={value!r}: give one of {tuple(named)}, or collegium.Inductive(sweeps), "
+            "Transductive(query_size, screening, sweeps) or CG(tol, max_iter)"
+        )
+    return None, None
+
+
+def transforms_asked(value: Any) -> tuple[str | None, str | None]:
+    """Transforms of y and of X: "auto", a kind, or None."""
+    if isinstance(value, Transform):
+        if value.y is not None:
+            one_of(value.y, "y of transforms=Transform(…)", ("auto", *KINDS))
+        if value.X is not None:
+            one_of(value.X, "X of transforms=Transform(…)", ("auto", "rank"))
+        return value.y, value.X
+    if value is None:
+        return None, None
+    if not isinstance(value, str) or value not in ("auto", *KINDS):
+        raise ValueError(
+            f"transforms={value!r}: give one of {('auto', *KINDS)} for y, None, or "
+            "collegium.Transform(y, X)"
+        )
+    return value, "auto"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from ..interface.checks.arguments import NOISES
+from ..interface.checks.arguments import NOISES, is_auto
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.checks.rows import check_exposure, check_noise_variance, check_rows, check_weights
 from ..interface.frames.sources import Blocks, origin_of
@@ -34,7 +34,7 @@ from .settings import Settings
 from .stream import adding
 from .swept import adding as swept_adding
 from .swept.model import SweptModel
-from .swept.settings import regression_settings, sweeps_asked
+from .swept.settings import refuse_answer_time, regression_settings, sweeps_asked, sweeps_of
 from .swept.sweeping import Sweeping
 from .swept.system import fit_regression
 
@@ -54,7 +54,7 @@ class ExactFit:
     def settings(self, estimator: Any, *, known: bool = False) -> Settings:
         """Read the arguments; `known`: rows have noise variances of their own."""
         settings = Settings.of(estimator, NOISES, ("auto", "average", "anchored"))
-        if answer_time_allowed(estimator.answer_time) is not None:
+        if answer_time_allowed(estimator.n_local) is not None:
             check_answer_time(settings.transductive, settings.keeps_rows)
         return settings.with_known_noise() if known else settings
 
@@ -114,8 +114,6 @@ class SweptFit:
         return self.likelihood.support.low >= 0.0
 
     def settings(self, estimator: Any, *, known: bool = False) -> Settings:
-        if answer_time_allowed(estimator.answer_time) is not None:
-            refuse_other_likelihoods()
         if known:
             raise ValueError(
                 f"noise_variance means nothing with likelihood={estimator.likelihood!r}: leave it "
@@ -170,12 +168,12 @@ class SweptFit:
 
 def system_for(estimator: Any) -> ExactFit | SweptFit:
     """Choose the system by the likelihood that a regressor was asked for."""
-    asked, sweeping = estimator.likelihood, sweeps_asked(estimator.sweeps)
+    asked, sweeping = estimator.likelihood, sweeps_asked(estimator.inference)
     if isinstance(asked, str) and asked == GAUSSIAN:
-        if not (isinstance(estimator.sweeps, str) and estimator.sweeps == "auto"):
+        if not is_auto(sweeps_of(estimator.inference)):
             raise ValueError(
-                "sweeps means nothing with likelihood='gaussian', where messages do not move: "
-                "leave it out"
+                f"sweeps of inference={type(estimator.inference).__name__}(…) means nothing with "
+                "likelihood='gaussian', where messages do not move: leave it out"
             )
         return ExactFit()
     if isinstance(asked, str) and asked in LIKELIHOODS:
@@ -192,29 +190,23 @@ def system_for(estimator: Any) -> ExactFit | SweptFit:
 
 
 def check_answer_time(transductive: bool, keeps_rows: bool) -> None:
-    """Refuse answer_time= where nothing can be chosen."""
+    """Refuse n_local=AnswerTime(…) where nothing can be chosen."""
     if transductive:
         raise ValueError(
-            "answer_time is for inference='inductive', where answers do not depend on each other: "
-            "leave one of them out"
+            "n_local=AnswerTime(…) is for inference='inductive', where answers do not depend on "
+            "each other: leave one of them out"
         )
     if not keeps_rows:
         raise ValueError(
-            "answer_time means nothing with n_local=0, where answers are of the anchors alone, and "
-            "quick: leave one of them out"
+            "n_local=AnswerTime(…) means nothing in a model of n_local=0, where answers are of the "
+            "anchors alone, and quick: leave one of them out"
         )
 
 
-def refuse_other_likelihoods() -> None:
-    raise ValueError(
-        "answer_time is for likelihood='gaussian': give None, and a smaller n_local such as 50"
-    )
-
-
-def refuse_answer_time(model: Any) -> None:
-    """Refuse answer_time= where a fitted model has no choice."""
+def check_fitted_answer_time(model: Any) -> None:
+    """Refuse n_local=AnswerTime(…) where a fitted model has no choice."""
     if not isinstance(model, CommitteeModel):
-        refuse_other_likelihoods()
+        refuse_answer_time()
     check_answer_time(model.sizes.query_size > 0, model.sizes.n_local > 0)
 
 

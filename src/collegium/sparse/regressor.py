@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from ..interface.checks.arguments import NOISES, check_chunk_id, one_of, yes_or_no
+from ..interface.checks.arguments import NOISES, check_chunk_id, is_auto, one_of, yes_or_no
 from ..interface.checks.rows import check_known, check_noise_variance, check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
@@ -18,6 +18,7 @@ from ..pipeline.job import fit_job, stream_job
 from ..pipeline.settings import Settings
 from ..pipeline.stream.adding import chunks_of
 from ..pipeline.sums import owners_with
+from ..pipeline.swept.settings import sweeps_of
 from .fitting import SparseSystem
 from .methods import METHODS, TRANSDUCTIVE
 
@@ -200,6 +201,12 @@ class SparseGPRegressor(Regressor):
         settings, asked = Settings.of(self, NOISES), self.inference
         if isinstance(asked, Transductive) and asked.screening != Transductive().screening:
             raise ValueError("screening means nothing in SparseGPRegressor: leave it out")
+        if not is_auto(sweeps_of(asked)):
+            raise ValueError("sweeps mean nothing in SparseGPRegressor: leave them out")
+        if settings.refine:
+            raise ValueError(
+                "inference='cg' is for CommitteeRegressor: give 'inductive' or 'transductive'"
+            )
         if settings.transductive and settings.scale_always:
             raise ValueError(
                 "noise='varying' is not for inference='transductive': give 'auto' or 'constant'"

@@ -94,7 +94,7 @@ def check_positive(y: Array) -> None:
     if not (y > 0.0).all():
         raise ValueError(
             f"y has a value of {np.min(y):.6g}, which has no logarithm: give "
-            "target_transform=None or 'yeo-johnson' for y that are not all positive"
+            "transforms='yeo-johnson' or Transform(y=None) for y that are not all positive"
         )
 
 

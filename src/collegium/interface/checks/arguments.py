@@ -14,6 +14,7 @@ from ...messages.probe import probe
 from ...numerics import linalg, memory
 from ...rows.ids import ChunkIds, Id
 from ...rows.partition import RULES
+from ..options import AnswerTime, Learn
 
 Array = np.ndarray
 #: How the noise may be learnt: varying with x where that is better, never, or always.
@@ -98,6 +99,18 @@ def given_hyperparameters(
     if not learn and (kernel is None or values is None):
         raise ValueError("learn=False needs both kernel and noise (or a kernel + White(...))")
     return kernel, values, start
+
+
+def learning_asked(learn) -> tuple[Any, Any]:
+    """How to learn, and from how many starting points."""
+    return (learn.how, learn.n_starts) if isinstance(learn, Learn) else (learn, 1)
+
+
+def rows_asked(n_local) -> int | None:
+    """Nearest rows that a model is fitted with; None for "auto"."""
+    if isinstance(n_local, AnswerTime):
+        return number_or_auto(n_local.n_local, "n_local of n_local=AnswerTime(…)", least=0)
+    return number_or_auto(n_local, "n_local", least=0)
 
 
 def one_of(value, name: str, choices: tuple[str, ...]) -> str:

@@ -8,26 +8,38 @@ from numbers import Real
 import numpy as np
 
 from ...numerics import memory
-from ..options import AnswerTime
+from ..options import AnswerTime, Limits
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: Characters of the longest text that is read as a size.
 LONGEST = 40
 
 
-def seconds_allowed(value) -> float:
-    """`time_limit` as seconds; None: no limit."""
+def limits_allowed(value) -> tuple[float, float]:
+    """`limits` as seconds and bytes; a number is of seconds, a text of bytes."""
+    if isinstance(value, Limits):
+        name = " of limits=Limits(…)"
+        return seconds_allowed(value.time, "time" + name), bytes_allowed(
+            value.memory, "memory" + name
+        )
+    if isinstance(value, str):
+        return seconds_allowed(None, ""), bytes_allowed(value, "limits")
+    return seconds_allowed(value, "limits"), bytes_allowed(None, "")
+
+
+def seconds_allowed(value, name: str) -> float:
+    """Seconds; None: no limit."""
     if value is None:
         return np.inf
     seconds = _as_float(value)
     if not seconds > 0.0:
-        raise ValueError(f"time_limit={value!r}: give a positive number of seconds, or None")
+        raise ValueError(f"{name}={value!r}: give a positive number of seconds, or None")
     return seconds
 
 
-def bytes_allowed(value) -> float:
-    """`memory_limit` as bytes; None: what this machine has."""
-    return memory.physical() if value is None else size_in_bytes(value, "memory_limit", ", or None")
+def bytes_allowed(value, name: str) -> float:
+    """Bytes; None: what this machine has."""
+    return memory.physical() if value is None else size_in_bytes(value, name, ", or None")
 
 
 def size_in_bytes(value, name: str, more: str = "") -> float:
@@ -40,17 +52,13 @@ def size_in_bytes(value, name: str, more: str = "") -> float:
 
 
 def answer_time_allowed(value) -> tuple[float, float] | None:
-    """`answer_time` as milliseconds a row and bytes; None: no limit."""
-    if value is None:
+    """`n_local` as milliseconds per row and bytes; None: it sets no time."""
+    if not isinstance(value, AnswerTime):
         return None
-    asked = value if isinstance(value, AnswerTime) else AnswerTime(value)
-    milliseconds = _as_float(asked.milliseconds)
+    milliseconds = _as_float(value.milliseconds)
     if not 0.0 < milliseconds < np.inf:
-        raise ValueError(
-            f"answer_time={value!r}: give milliseconds a row, a positive number, "
-            "AnswerTime(milliseconds, memory), or None"
-        )
-    return milliseconds, size_in_bytes(asked.memory, "memory of answer_time=AnswerTime(…)")
+        raise ValueError(f"n_local={value!r}: give milliseconds per row, a positive number")
+    return milliseconds, size_in_bytes(value.memory, "memory of n_local=AnswerTime(…)")
 
 
 def _as_float(value) -> float:

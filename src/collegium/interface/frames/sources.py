@@ -17,7 +17,7 @@ from ...rows.store.records import Block
 from ...sources.opening import open as open_source
 from ...sources.source import Source, check_numbers
 from ...tables.encoding import Encoding
-from ..checks.limits import bytes_allowed
+from ..checks.limits import limits_allowed
 from ..checks.rows import LARGEST_WEIGHT, check_range, refuse_noise_variance
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
 
@@ -58,7 +58,7 @@ def reads_sources(fit: Fit) -> Fit:
         if source is None:
             return fit(self, X, y, sample_weight, **more)
         refuse_noise_variance(more.get("noise_variance"))
-        limit = bytes_allowed(getattr(self, "memory_limit", None))
+        _, limit = limits_allowed(getattr(self, "limits", None))
         if not fits_memory(source, limit):
             refuse_beyond_memory(source, limit, "take CommitteeRegressor(store='some.rows')")
         fit(self, *arrays_of(self, source), **more)
@@ -139,8 +139,8 @@ def size_of(source: Source) -> int:
 def refuse_beyond_memory(source: Source, limit: float, remedy: str) -> None:
     raise ValueError(
         f"{source.n_rows} rows take {memory.in_words(size_of(source))}, of which a fit makes "
-        f"copies, and memory_limit is {memory.in_words(int(limit))}: {remedy}, which keeps rows on "
-        "disk, or give a larger memory_limit"
+        f"copies, and the limit is {memory.in_words(int(limit))}: {remedy}, which keeps rows on "
+        "disk, or give limits='…GB' above that"
     )
 
 

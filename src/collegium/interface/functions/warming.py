@@ -12,6 +12,7 @@ import numpy as np
 from ...kernels import Leaf
 from ...numerics.records import estimator_of
 from ..frames.encoded import KnownColumns
+from ..options import AnswerTime
 
 
 def warm_up(*models: Any) -> None:
@@ -21,8 +22,8 @@ def warm_up(*models: Any) -> None:
     ----------
     *models : fitted estimators
         Each makes a few predictions, so that its next ones come without delay; with
-        `answer_time` all of its cells are made. Without models, small ones of every kind are
-        fitted and queried, with each kernel of this library; in a new environment that takes a
+        `n_local=AnswerTime(…)` all of its cells are made. Without models, small ones of every kind
+        are fitted and queried, with each kernel of this library; in a new environment that takes a
         minute or two, and fills the cache for all later processes (the environment variable
         NUMBA_CACHE_DIR says where it is).
 
@@ -51,7 +52,7 @@ def _query(model: Any) -> None:
         return
     model.predict(X)
     model.predict_interval(X)
-    if getattr(model, "answer_time", None) is not None:
+    if isinstance(getattr(model, "n_local", None), AnswerTime):
         model._predictor().prepare(model._engine())
     with suppress(ValueError):  # some combinations give no covariance
         model.predict(X, return_cov=True)

@@ -7,28 +7,37 @@ from typing import Any
 
 from ...interface.checks.arguments import (
     is_auto,
+    learning_asked,
     noise_word,
     number,
     number_or_auto,
     one_of,
     yes_or_no,
 )
-from ...interface.options import Sweeps, Transductive
+from ...interface.checks.limits import answer_time_allowed
+from ...interface.options import Inductive, Learn, Sweeps, Transductive
 from ...kernels import as_kernel, split_white
 from ...likelihoods.base import Scalar
-from ..settings import Settings
+from ..settings import Settings, transforms_asked
 from ..tuning import TUNING
 from .sweeping import Sweeping
 
 SCHEDULES = ("parallel", "sequence")
 
 
-def sweeps_asked(value: Any) -> Sweeping:
-    """Read the argument `sweeps`: "auto", a number, or Sweeps(most, tol, schedule)."""
+def sweeps_of(inference: Any) -> Any:
+    """The field `sweeps` of the argument `inference`; "auto" where it has none."""
+    return inference.sweeps if isinstance(inference, (Inductive, Transductive)) else "auto"
+
+
+def sweeps_asked(inference: Any) -> Sweeping:
+    """Read `sweeps` of inference: "auto", a number, or Sweeps(most, tol, schedule)."""
+    value = sweeps_of(inference)
     given = value if isinstance(value, Sweeps) else Sweeps(most=value)
-    most = number_or_auto(given.most, "sweeps")
-    tolerance = number(given.tol, "tol of sweeps=Sweeps(…)", lambda v: v >= 0.0, "at least 0")
-    one_of(given.schedule, "schedule of sweeps=Sweeps(…)", SCHEDULES)
+    where = f"of inference={type(inference).__name__}(…)"
+    most = number_or_auto(given.most, f"sweeps {where}")
+    tolerance = number(given.tol, f"tol of sweeps {where}", lambda v: v >= 0.0, "at least 0")
+    one_of(given.schedule, f"schedule of sweeps {where}", SCHEDULES)
     sequential = given.schedule == "sequence"
     return Sweeping(most or TUNING.sweeps.most, most is None, sequential, tolerance)
 
@@ -39,7 +48,7 @@ def latent_settings(
     """Read the arguments that latent models share with committees; `n_local` by default, `noise`
     where y has some."""
     given = estimator.get_params(deep=False)
-    asked = given.get("learn", True)
+    asked, n_starts = learning_asked(given.get("learn", True))
     learn = True if isinstance(asked, str) and asked == "auto" else yes_or_no(asked, "learn")
     if not learn and given.get("kernel") is None:
         raise ValueError("learn=False needs a kernel" + " and noise" * noisy)
@@ -52,32 +61,35 @@ def latent_settings(
             "screening of inference=Transductive(…) means nothing where likelihoods are not "
             "Gaussian: leave it out"
         )
-    settings = Settings.of(
-        estimator, noise=noise, learn=learn, target_transform=None, input_transform=None
-    )
+    if answer_time_allowed(given.get("n_local")) is not None:
+        refuse_answer_time()
+    settings = Settings.of(estimator, noise=noise, learn=Learn(learn, n_starts), transforms=None)
     if settings.n_local is None and not settings.transductive:
         settings = replace(settings, n_local=n_local)
     return settings
 
 
+def refuse_answer_time() -> None:
+    raise ValueError(
+        "n_local=AnswerTime(…) is for regression with likelihood='gaussian': give a small number "
+        "such as 50"
+    )
+
+
 def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
     """Read the arguments; refuse those that mean nothing with this likelihood."""
+    learn, _ = learning_asked(estimator.learn)
     e, name, noisy = estimator, f"likelihood={estimator.likelihood!r}", likelihood.takes_noise
     if not (noisy or e.noise is None or isinstance(e.noise, str)):
         raise ValueError(f"noise means nothing with {name}: leave it out")
-    if isinstance(e.learn, str) and e.learn != "auto":
-        raise ValueError(f"learn={e.learn!r} needs likelihood='gaussian', not {name}")
-    for argument in ("target_transform", "input_transform"):
-        value = getattr(e, argument)
-        if not (value is None or is_auto(value)):
-            raise ValueError(f"{argument}={value!r} needs likelihood='gaussian', not {name}")
+    if isinstance(learn, str) and learn != "auto":
+        raise ValueError(f"learn={learn!r} needs likelihood='gaussian', not {name}")
+    if not all(value is None or is_auto(value) for value in transforms_asked(e.transforms)):
+        raise ValueError(f"transforms={e.transforms!r} needs likelihood='gaussian', not {name}")
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
-    asked = {
-        "refine": settings.refine, "n_starts": settings.n_starts != 1,
-    }  # fmt: skip
-    for argument, given in asked.items():
+    for argument, given in {"inference": settings.refine, "learn": settings.n_starts != 1}.items():
         if given:
             raise ValueError(
                 f"{argument}={getattr(e, argument)!r} needs likelihood='gaussian', not {name}"
@@ -96,6 +108,6 @@ def _given_noise(e: Any, likelihood: Scalar) -> Any:
     if fixed and not isinstance(own, str):
         raise ValueError("noise is given twice: drop it, or the fixed one of likelihood")
     white = e.kernel is not None and split_white(as_kernel(e.kernel))[1] is not None
-    if fixed or not (isinstance(e.likelihood, str) or e.learn or white):
+    if fixed or not (isinstance(e.likelihood, str) or learning_asked(e.learn)[0] or white):
         return likelihood.noise if isinstance(own, str) else own  # type: ignore[attr-defined]
     return own

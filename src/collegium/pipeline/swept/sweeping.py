@@ -16,7 +16,7 @@ from ...numerics.records import record
 @record("pipeline.sweeping/1")
 @dataclass(frozen=True, eq=False)
 class Sweeping:
-    """The argument `sweeps`, resolved."""
+    """The field `sweeps` of inference, resolved."""
 
     most: int
     settle: bool  # whether messages should come to rest
@@ -28,8 +28,9 @@ class Sweeping:
         change = max(one.change for one in committees)
         if self.settle and change > max(self.tolerance, LAPLACE.sweeps.rounding):
             warnings.warn(
-                f"messages still moved by {change:.1e} after {self.most} sweeps: give "
-                "sweeps=collegium.Sweeps(schedule='sequence'), larger chunks, or sweeps=1",
+                f"messages still moved by {change:.1e} after {self.most} sweeps: give inference="
+                "collegium.Inductive(sweeps=collegium.Sweeps(schedule='sequence')) (or "
+                "Transductive), larger chunks, or sweeps=1",
                 ConvergenceWarning,
                 stacklevel=2,
             )

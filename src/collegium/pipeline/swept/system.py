@@ -212,7 +212,7 @@ class SweptSystem:
             return model
         if job.settings.clock.out():
             warnings.warn(
-                "time_limit left no time to check the probabilities on held-out rows: they may be "
+                "limits left no time to check the probabilities on held-out rows: they may be "
                 "under- or over-confident",
                 stacklevel=2,
             )
