@@ -16,8 +16,8 @@ from collegium.likelihoods.logit import Logit
 from collegium.likelihoods.softmax import Softmax
 from collegium.numerics.clock import Clock
 from collegium.pipeline import checking
-from collegium.pipeline.cost import Speed
-from collegium.pipeline.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
+from collegium.pipeline.planning.cost import Speed
+from collegium.pipeline.planning.plan import CAREFUL, CHECKS, EFFORTS, Plan, SweptPlan
 from collegium.pipeline.swept.settings import latent_settings
 from collegium.pipeline.systems import system_for
 from collegium.rows.rows import Rows
@@ -222,7 +222,7 @@ def test_given_anchors_count():
 
 
 def test_without_limits_and_words_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr("collegium.pipeline.plan.Speed", None)
+    monkeypatch.setattr("collegium.pipeline.planning.plan.Speed", None)
     X, y = rows(50)
     arguments = dict(kernel=kernels.RBF(1.0, 1.0), noise=0.1, learn=False)
     assert CommitteeRegressor(**arguments).fit(X, y).n_chunks_ == 1

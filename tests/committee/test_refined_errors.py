@@ -73,7 +73,7 @@ def test_variances_are_those_of_the_committee(learnt, held):
 def test_stopped_at_once_errors_are_the_committees_own(learnt, held, monkeypatch):
     CommitteeRegressor(**learnt, **COMMITTEE).fit(*uneven())
     own = held["at"]
-    monkeypatch.setattr("collegium.pipeline.plan.Plan.enough", lambda plan: True)
+    monkeypatch.setattr("collegium.pipeline.planning.plan.Plan.enough", lambda plan: True)
     CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(*uneven())
     assert_allclose(held["at"].mean, own.mean, rtol=1e-9, atol=1e-9)
 

@@ -30,7 +30,7 @@ from ..numerics.threads import single_threaded
 from ..numerics.tiles import by_tiles
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .loop import NUGGET, Basis, Expected, Limits, RowBlock, absorb
+from .loop import NUGGET, Basis, Expected, LoopLimits, RowBlock, absorb
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -247,7 +247,7 @@ class _Work:
         assert likelihood.code is not None  # see `start`
         rows = RowBlock(K, prior, y, parameter, likelihood.code, self.owner.shift)
         basis = Basis(column, self.mean, self.S, self.Q, self.alpha, self.spread)
-        limits = Limits(rules.budget, rules.novelty, rules.removal == "posterior")
+        limits = LoopLimits(rules.budget, rules.novelty, rules.removal == "posterior")
         expected = Expected(np.empty(y.shape), np.empty(n), np.empty(y.shape))
         at = 0
         while at < n:

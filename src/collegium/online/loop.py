@@ -36,8 +36,8 @@ class Basis(NamedTuple):
     spread: np.ndarray  # the diagonal of QSQ  (room,)
 
 
-class Limits(NamedTuple):
-    """Limits that decide which points stay in the basis."""
+class LoopLimits(NamedTuple):
+    """LoopLimits that decide which points stay in the basis."""
 
     budget: int
     novelty: float

@@ -25,7 +25,7 @@ from .kept.disk import Stored
 from .kept.memory import InMemory
 from .layers import RefinedErrors, Sizes, Stream
 from .model import CommitteeModel
-from .plan import Plan
+from .planning.plan import Plan
 from .refining import with_weights
 from .stream.following import Following
 from .sums import ChunkBook, GaussianSum

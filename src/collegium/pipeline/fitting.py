@@ -19,7 +19,7 @@ from ..rows.scaling import Scaling
 from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
 from .job import Job
-from .plan import LEARNING_AT_MOST, Plan
+from .planning.plan import LEARNING_AT_MOST, Plan
 
 Array = np.ndarray
 

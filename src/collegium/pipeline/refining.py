@@ -13,7 +13,7 @@ from ..interface.options import CG
 from .job import Job
 from .layers import Refinement
 from .model import CommitteeModel
-from .plan import Plan
+from .planning.plan import Plan
 
 Array = np.ndarray
 

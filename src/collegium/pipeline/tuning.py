@@ -24,7 +24,7 @@ class DiskTuning:
 
 
 @dataclass(frozen=True)
-class StreamTuning:
+class ArrivingTuning:
     """Errors and checks of a stream."""
 
     held_out: int = 400  # rows held out of those kept when their scale is relearnt, at most
@@ -81,7 +81,7 @@ class PipelineTuning:
 
     checking: CheckingTuning = field(default_factory=CheckingTuning)
     disk: DiskTuning = field(default_factory=DiskTuning)
-    stream: StreamTuning = field(default_factory=StreamTuning)
+    stream: ArrivingTuning = field(default_factory=ArrivingTuning)
     following: FollowingTuning = field(default_factory=FollowingTuning)
     sweeps: SweepsTuning = field(default_factory=SweepsTuning)
     some_rows: int = 2_000  # rows of a store that importances look at

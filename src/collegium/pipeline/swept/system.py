@@ -30,7 +30,7 @@ from ..kept.disk import OnDisk, Stored
 from ..kept.memory import InMemory
 from ..kept.pool import StoredPool
 from ..layers import Sizes, Stream
-from ..plan import LEARNING_AT_MOST, SweptPlan
+from ..planning.plan import LEARNING_AT_MOST, SweptPlan
 from ..settings import Settings
 from ..stream.following import Following
 from ..sums import ChunkBook

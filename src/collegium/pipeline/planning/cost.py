@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.local import correct
-from ..kernels.stationary.matern32 import Matern32
-from ..messages.basis import Anchors
-from ..messages.evidence import factorised
-from ..numerics.threads import single_threaded
-from ..rows.chunk import Chunk
-from ..rows.rows import Rows
+from ...answers.local import correct
+from ...kernels.stationary.matern32 import Matern32
+from ...messages.basis import Anchors
+from ...messages.evidence import factorised
+from ...numerics.threads import single_threaded
+from ...rows.chunk import Chunk
+from ...rows.rows import Rows
 
 Array = np.ndarray
 #: Share of a matrix product's rate that chunks of some hundred rows reach, and of more.

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..answers.preconditioner import group_size
-from ..answers.tuning import TUNING as ANSWERS
-from ..kernels import Kernel
-from ..kernels.composite import Composite
-from ..laplace.learning import LatentEffort
-from ..laplace.tuning import TUNING as LATENT
-from ..learning.effort import Effort
-from ..likelihoods.base import Observation
-from ..numerics import memory
-from ..numerics.clock import Clock
+from ...answers.preconditioner import group_size
+from ...answers.tuning import TUNING as ANSWERS
+from ...kernels import Kernel
+from ...kernels.composite import Composite
+from ...laplace.learning import LatentEffort
+from ...laplace.tuning import TUNING as LATENT
+from ...learning.effort import Effort
+from ...likelihoods.base import Observation
+from ...numerics import memory
+from ...numerics.clock import Clock
+from ..settings import Settings
+from ..tuning import TUNING
 from .cost import Speed, committee_bytes, refining_bytes
-from .settings import Settings
-from .tuning import TUNING
 
 #: From little to much; the usual effort is the last.
 EFFORTS = (

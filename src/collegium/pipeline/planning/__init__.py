@@ -1,0 +1,1 @@
+"""How much to do within limits of time and memory, and what it is expected to take."""
