@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 import collegium
 from collegium import CommitteeClassifier, Inductive
@@ -12,7 +13,6 @@ from collegium.committee.classes import chosen_link
 from collegium.committee.labels import problems
 from collegium.kernels import Matern32
 from collegium.rows.store.store import Store
-from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 
 def some_labels(n, seed=0, K=3):

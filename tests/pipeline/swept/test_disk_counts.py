@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 import collegium
 from collegium import CommitteeRegressor, Inductive
@@ -14,7 +15,6 @@ from collegium.kernels import Matern32
 from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.rows.chunk import Chunk
 from collegium.rows.store.store import Store
-from stored_latent_cases import GIVEN, in_memory, latents, site_files, slow_latents
 
 
 def some_counts(n, seed=0):
