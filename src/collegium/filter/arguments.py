@@ -64,6 +64,20 @@ class Making:
         return BASES[self.basis](Place(kernel, X, *density.box(), rng), self.m)
 
 
+@record("filter.fading/1")
+@dataclass(frozen=True)
+class Fading:
+    """Rates at which earlier rows lose weight, for functions that change over time."""
+
+    forgetting: float = 1.0  # λ: a row that came t rows ago counts λᵗ times
+    drift: float = 0.0  # variance that every row adds to each weight
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of rows matters."""
+        return self.forgetting < 1.0 or self.drift > 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class FilterOptions:
     """Checked arguments of a RegressionFilter."""
@@ -82,8 +96,7 @@ class FilterOptions:
     c2: float
     cut: float
     misfit: bool
-    forgetting: float
-    drift: float
+    fading: Fading
     start_rows: int
 
     @classmethod
@@ -116,14 +129,8 @@ class FilterOptions:
             c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
             cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
             misfit=bool(e.misfit),
-            forgetting=forgetting, drift=drift,
-            start_rows=whole_number(e.start_rows, "start_rows"),
+            fading=Fading(forgetting, drift), start_rows=whole_number(e.start_rows, "start_rows"),
         )  # fmt: skip
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the order of rows matters."""
-        return self.forgetting < 1.0 or self.drift > 0.0
 
     @property
     def learn_rows(self) -> int:

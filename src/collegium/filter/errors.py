@@ -20,9 +20,7 @@ from ..errors.features import ScaleInputs
 from ..errors.tuning import TUNING as ERRORS
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
-from .kalman import Drifting
 from .model import FilterModel, Posterior
-from .sums import Sums
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -95,13 +93,9 @@ def held_out_predictions(model: FilterModel, posterior: Posterior, rows: Rows) -
 
 def _emptied(stream: Any) -> Any:
     """Empty the filter of rows; basis and hyperparameters stay."""
-    p, sums, drifting = stream.scaling.scale.size, stream.sums, stream.drifting
-    if drifting is None:
-        sums = Sums.start(stream.model.k, p)
-    else:
-        drifting = Drifting.start(stream.model.weights.shape[1], p)
-    none = {"learning": None, "n_seen": 0, "n_left_out": 0}
-    return replace(stream, sums=sums, drifting=drifting, **none)
+    old, p = stream.state, stream.scaling.scale.size
+    state = type(old).start(stream.model, p, drifting=old.drifting is not None)
+    return replace(stream, state=state, n_seen=0)
 
 
 def _with_checked(stream: Any, rows: Rows, found: Prediction) -> Any:
