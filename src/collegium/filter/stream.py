@@ -86,7 +86,7 @@ class FilterState:
         return FilterState(model.add(sums, X, Y, times * w), learning, None, left_out)
 
     def carried(self, old: FilterModel, new: FilterModel, rows: Rows, own: Array) -> FilterState:
-        """Carry the sums over to a new basis by a sample of rows, with `own` weights to learn by."""
+        """Carry the sums over to a new basis by a sample of rows; to learn by it has `own` weights."""
         learning = self.learning
         if learning is not None:
             learning = carried_sums(old, learning, new, replace(rows, w=own))
@@ -272,21 +272,23 @@ def begin_filter(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
-    options.check_memory(*rows.X.shape)
+    projection = options.projection
+    projection.check_memory(*rows.X.shape)
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
         scaling = Scaling(np.zeros_like(size), size)
     balance = Balance.of(rows)
     rows, (d, p) = rows.take(typical(rows.X)), (rows.X.shape[1], rows.y.shape[1])
-    making = options.making(d) if options.fading.drift == 0.0 else None
+    c0 = options.c0 if options.kernel is None else None
+    making = projection.making(d, c0) if options.fading.drift == 0.0 else None
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
+    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if projection.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
-    density = options.density_for(rows.X, rng)
-    basis = options.basis_for(kernel, rows.X, density, rng)
+    density = projection.density_for(rows.X, rng)
+    basis = projection.basis_for(kernel, rows.X, density, rng)
     model = FilterModel.of(
-        kernel, noise, basis, density, linear, options.cut, misfit=options.misfit
+        kernel, noise, basis, density, linear, projection.cut, misfit=projection.misfit
     )
     say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
     return FilterStream(

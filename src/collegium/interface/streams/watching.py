@@ -38,7 +38,7 @@ class StreamFigures:
 
     @classmethod
     def of(cls, arrived: Arrived) -> StreamFigures:
-        """Means over the rows of one call."""
+        """Average over the rows of one call."""
         square = np.minimum(arrived.square, LARGEST_SQUARE)
         each = (1.0 - arrived.missed, arrived.log_density, square, arrived.outside)
         return cls(*(float(values.mean()) for values in each))
@@ -117,8 +117,8 @@ class StreamCheck:
     recent_square = property(attrgetter("recent.square"))
     recent_outside = property(attrgetter("recent.outside"))
 
-    def figures(self) -> dict[str, float]:
-        """All figures by name."""
+    def _figures(self) -> dict[str, float]:
+        """Collect all figures by name."""
         recent = {f"recent_{name}": value for name, value in asdict(self.recent).items()}
         return {
             "rows": self.rows, "checked": self.checked, **asdict(self.overall), **recent,
@@ -126,11 +126,11 @@ class StreamCheck:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        words = [f"{name}={value:.4g}" for name, value in self.figures().items()]
+        words = [f"{name}={value:.4g}" for name, value in self._figures().items()]
         return f"StreamCheck({', '.join(words)})"
 
     def __repr__(self) -> str:
-        words = [f"{name}={value!r}" for name, value in self.figures().items()]
+        words = [f"{name}={value!r}" for name, value in self._figures().items()]
         return f"StreamCheck({', '.join(words)})"
 
 
