@@ -147,7 +147,7 @@ class ProjectionOptions:
         return "uniform" if self.basis_name(d) in ("splines", "harmonics") else "empirical"
 
     def making(self, d: int, c0: float | None) -> Making | None:
-        """How to remake basis and density; None where one of them was given and stays."""
+        """Say how to remake basis and density; None where one of them was given and stays."""
         name = self.basis_name(d)
         if name is None or not isinstance(self.density, str):
             return None

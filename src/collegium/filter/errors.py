@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors.checked import Checked, with_checked_errors
+from ..errors.checked import Checked, relearnt_errors
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
 from ..errors.tuning import TUNING as ERRORS
@@ -61,9 +61,13 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
 
 def with_learnt_errors(stream: Any, say: Callable[[str], None]) -> Any:
     """Learn the scale of the last rows' errors, where that is due."""
-    if stream.checked is None:
+    own = stream.checked
+    if own is None:
         return stream
-    return with_checked_errors(stream, always=stream.always, say=say)
+    errors, checked = relearnt_errors(
+        stream.errors, own, stream.kernel, always=stream.always, say=say
+    )
+    return replace(stream, errors=errors, checked=checked)
 
 
 def with_deviations(stream: Any) -> Any:

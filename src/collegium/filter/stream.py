@@ -86,7 +86,7 @@ class FilterState:
         return FilterState(model.add(sums, X, Y, times * w), learning, None, left_out)
 
     def carried(self, old: FilterModel, new: FilterModel, rows: Rows, own: Array) -> FilterState:
-        """Carry the sums over to a new basis by a sample of rows; to learn by it has `own` weights."""
+        """Carry the sums to a new basis by a sample of rows; `own`: its weights to learn by."""
         learning = self.learning
         if learning is not None:
             learning = carried_sums(old, learning, new, replace(rows, w=own))
