@@ -205,7 +205,7 @@ def test_a_stream_learns_that_its_noise_has_changed(given):
         X = rng.uniform(-2, 2, (100, 1))
         noise = 0.5 if i < 1 else 0.05
         model.partial_fit(X, np.sin(2 * X[:, 0]) + noise * rng.normal(size=100))
-    assert model.model_.learnt_at > 2_000
+    assert model.model_.relearning.learnt_at > 2_000
     assert np.sqrt(model.noise_) < (0.06 if given else 0.1)
 
 

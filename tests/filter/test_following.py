@@ -212,10 +212,10 @@ def test_while_the_sample_holds_all_rows_the_sums_are_exact():
     X, y = wandering(900)
     model = fed(RegressionFilter(n_basis=50, start_rows=300, **GIVEN), X, y, 300)
     stream = model.model_
-    assert model.n_reprojected_ > 0 and stream.held.w.size == 0
+    assert model.n_reprojected_ > 0 and stream.following.held.w.size == 0
     scaled = stream.scaling.forward(y[:, None])
     sums = stream.model.add(Sums.start(stream.model.k, 1), X, scaled, np.ones(900))
-    gram, expected = (T.T @ T for T in (stream.sums.triangle, sums.triangle))
+    gram, expected = (T.T @ T for T in (stream.state.sums.triangle, sums.triangle))
     assert_allclose(gram, expected, atol=1e-8 * np.abs(expected).max())
 
 
@@ -243,7 +243,7 @@ def test_what_is_given_stays():
         warnings.simplefilter("ignore")
         given = fed(RegressionFilter(density=box, n_basis=40, start_rows=200, random_state=0), X, y)
     assert given.density_ is box and given.n_reprojected_ == 0 and given.n_outside_ > 500
-    assert given.model_.sample.rows.w.size == 0
+    assert given.model_.following.sample.rows.w.size == 0
     fixed = fed(RegressionFilter(n_basis=100, start_rows=200, **GIVEN), X, y, 200)
     assert fixed.n_reprojected_ > 0
     assert_allclose(fixed.kernel_.theta, kernels.RBF(9.0, [2.0, 2.0]).theta, rtol=1e-12)

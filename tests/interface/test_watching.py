@@ -130,6 +130,20 @@ def test_figures_are_means_over_all_rows_and_over_the_last():
     assert recent_share(10, 0) == 1.0 and recent_share(10**6, 5) == pytest.approx(1.0)
 
 
+def test_a_check_prints_its_figures_one_after_the_other():
+    check = StreamCheck().after(30, arrived([0.0] * 30)).after(10, arrived([1.0] * 10))
+    late = 1.0 - recent_share(10, 30)
+    assert check.coverage == check.overall.coverage == 0.75
+    assert check.recent_coverage == check.recent.coverage == late
+    expected = (
+        f"StreamCheck(rows=40, checked=40, coverage=0.75, log_density=0, square=1, outside=0, "
+        f"recent_coverage={late:.4g}, recent_log_density=0, recent_square=1, recent_outside=0, "
+        f"expected=0.95, alarm=8, n_warned=0)"
+    )
+    assert str(check) == expected
+    assert repr(StreamCheck()).startswith("StreamCheck(rows=0, checked=0, coverage=nan, log_")
+
+
 def test_the_alarm_is_a_sum_of_misses_beyond_those_promised():
     check = StreamCheck().after(30, arrived([0.0] * 30))
     assert check.alarm == 0.0

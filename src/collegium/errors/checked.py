@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -110,24 +109,25 @@ class Checked:
         )  # fmt: skip
 
 
-def with_checked_errors(model: Any, *, always: bool, say: Callable[[str], None]) -> Any:
-    """Relearn the errors of a model (`kernel`, `errors`, `checked`) where its checked rows are
-    due."""
-    model = without_failed_errors(model, say)
-    own = model.checked
-    if not own.due:
-        return model
-    errors = own.errors(model.kernel, always=always, say=say)
-    return replace(model, errors=errors, checked=own.learnt())
+def relearnt_errors(
+    errors: Errors | None, checked: Checked, kernel: Kernel, *, always: bool,
+    say: Callable[[str], None],
+) -> tuple[Errors | None, Checked]:  # fmt: skip
+    """Relearn errors from the checked rows where that is due."""
+    errors, checked = without_failed_errors(errors, checked, say)
+    if not checked.due:
+        return errors, checked
+    return checked.errors(kernel, always=always, say=say), checked.learnt()
 
 
-def without_failed_errors(model: Any, say: Callable[[str], None]) -> Any:
+def without_failed_errors(
+    errors: Errors | None, checked: Checked, say: Callable[[str], None]
+) -> tuple[Errors | None, Checked]:
     """Drop a scale that the rows checked since have lost by."""
-    own = model.checked
-    if own is None or model.errors is None or not own.failed:
-        return model
+    if errors is None or not checked.failed:
+        return errors, checked
     say("the scale of errors no longer holds")
-    return replace(model, errors=None, checked=own.restarted())
+    return None, checked.restarted()
 
 
 def _lost(gain: Array) -> bool:

@@ -64,92 +64,44 @@ class Making:
         return BASES[self.basis](Place(kernel, X, *density.box(), rng), self.m)
 
 
-@dataclass(frozen=True, eq=False)
-class FilterOptions:
-    """Checked arguments of a RegressionFilter."""
+@record("filter.fading/1")
+@dataclass(frozen=True)
+class Fading:
+    """Rates at which earlier rows lose weight, for functions that change over time."""
 
-    kernel: Kernel | None  # white noise taken out
-    noise: Array | None  # kept as given  (1,) or (p,)
-    noise_start: float | None
-    errors: str | None  # "auto" or "varying": learn the scale of errors; None: constant
-    learn: bool
-    basis: Any
-    n_basis: int | None
-    density: Any
-    prior_mean: Any
-    linear: bool
-    c0: float
-    c2: float
-    cut: float
-    misfit: bool
-    forgetting: float
-    drift: float
-    start_rows: int
-
-    @classmethod
-    def of(cls, e) -> FilterOptions:
-        for name in ("learn", "linear", "misfit"):
-            yes_or_no(getattr(e, name), name)
-        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True, NOISES)
-        word = noise_word(e.noise, NOISES)
-        if start is not None and not e.learn:  # white noise in the kernel, kept
-            noise, start = np.array([start]), None
-        forgetting = number(
-            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
-        )
-        drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
-        if forgetting < 1.0 and drift > 0.0:
-            raise ValueError("forgetting and drift exclude each other: give one of them")
-        check_verbose(e.verbose)
-        n_basis = number_or_auto(e.n_basis, "n_basis")
-        check_square(n_basis or 1, "n_basis")
-        return cls(
-            kernel=kernel, noise=noise, noise_start=start, learn=bool(e.learn),
-            errors=None if word == "constant" else word,
-            basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
-            n_basis=n_basis,
-            density=_known(
-                e.density, "density", ("auto", *DENSITIES), (UniformBox, NormalInputs, Empirical)
-            ),
-            prior_mean=_mean_function(e.prior_mean), linear=bool(e.linear),
-            c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
-            c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
-            cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
-            misfit=bool(e.misfit),
-            forgetting=forgetting, drift=drift,
-            start_rows=whole_number(e.start_rows, "start_rows"),
-        )  # fmt: skip
+    forgetting: float = 1.0  # λ: a row that came t rows ago counts λᵗ times
+    drift: float = 0.0  # variance that every row adds to each weight
 
     @property
     def in_order(self) -> bool:
         """Whether the order of rows matters."""
         return self.forgetting < 1.0 or self.drift > 0.0
 
-    @property
-    def learn_rows(self) -> int:
-        return self.start_rows
 
-    def kernel_for(self, d: int) -> Kernel | None:
-        found = None if self.kernel is None else self.kernel.for_width(d)
-        if found is not None and found.embeddings(d):
-            raise ValueError(
-                f"kernel={found!r} has categories, groups or a sphere: a filter integrates over "
-                "numbers alone. Use CommitteeRegressor or SparseGPRegressor"
-            )
-        return found
+@dataclass(frozen=True, eq=False)
+class ProjectionOptions:
+    """Checked arguments by which f is projected onto a basis."""
 
-    def mean(self, X: Array) -> Array | float:
-        """Prior mean at X  (n, 1) or (n, p), or one number."""
-        if not callable(self.prior_mean):
-            return 0.0 if self.prior_mean is None else float(self.prior_mean)
-        given = np.asarray(self.prior_mean(X), dtype=float)
-        given = given[:, None] if given.ndim == 1 else given
-        if given.ndim != 2 or given.shape[0] != X.shape[0] or not np.isfinite(given).all():
-            raise ValueError(
-                f"prior_mean gives an array of shape {given.shape} for X {X.shape}: give a "
-                "function of X (n, d) with finite values (n,) or (n, p)"
-            )
-        return given
+    basis: Any
+    n_basis: int | None
+    density: Any
+    linear: bool
+    cut: float
+    misfit: bool
+
+    @classmethod
+    def of(cls, e) -> ProjectionOptions:
+        n_basis = number_or_auto(e.n_basis, "n_basis")
+        check_square(n_basis or 1, "n_basis")
+        densities = (UniformBox, NormalInputs, Empirical)
+        return cls(
+            basis=_known(e.basis, "basis", ("auto", *BASES), OWN_BASES),
+            n_basis=n_basis,
+            density=_known(e.density, "density", ("auto", *DENSITIES), densities),
+            linear=bool(e.linear),
+            cut=number(e.cut, "cut", lambda v: 0.0 < v <= 0.5, "above 0 and at most 0.5"),
+            misfit=bool(e.misfit),
+        )
 
     def basis_name(self, d: int) -> str | None:
         if not isinstance(self.basis, str):
@@ -194,13 +146,13 @@ class FilterOptions:
             return self.density
         return "uniform" if self.basis_name(d) in ("splines", "harmonics") else "empirical"
 
-    def making(self, d: int) -> Making | None:
-        """How to remake basis and density; None where one of them was given and stays."""
+    def making(self, d: int, c0: float | None) -> Making | None:
+        """Say how to remake basis and density; None where one of them was given and stays."""
         name = self.basis_name(d)
         if name is None or not isinstance(self.density, str):
             return None
         m = self.n_basis or (SPLINES.get(d, 100) if name == "splines" else SIZES[name])
-        return Making(name, self._density_name(d), m, self.c0 if self.kernel is None else None)
+        return Making(name, self._density_name(d), m, c0)
 
     def basis_for(
         self, kernel: Kernel, X: Array, density: Density, rng: np.random.Generator
@@ -213,6 +165,73 @@ class FilterOptions:
             _check_width(self.basis, d)
             return self.basis
         return Functions.tried(self.basis, X[:2])
+
+
+@dataclass(frozen=True, eq=False)
+class FilterOptions:
+    """Checked arguments of a RegressionFilter."""
+
+    kernel: Kernel | None  # white noise taken out
+    noise: Array | None  # kept as given  (1,) or (p,)
+    noise_start: float | None
+    errors: str | None  # "auto" or "varying": learn the scale of errors; None: constant
+    learn: bool
+    c0: float
+    c2: float
+    projection: ProjectionOptions
+    prior_mean: Any
+    fading: Fading
+    start_rows: int
+
+    @classmethod
+    def of(cls, e) -> FilterOptions:
+        for name in ("learn", "linear", "misfit"):
+            yes_or_no(getattr(e, name), name)
+        kernel, noise, start = given_hyperparameters(e.kernel, e.noise, True, NOISES)
+        word = noise_word(e.noise, NOISES)
+        if start is not None and not e.learn:  # white noise in the kernel, kept
+            noise, start = np.array([start]), None
+        forgetting = number(
+            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
+        )
+        drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
+        if forgetting < 1.0 and drift > 0.0:
+            raise ValueError("forgetting and drift exclude each other: give one of them")
+        check_verbose(e.verbose)
+        return cls(
+            kernel=kernel, noise=noise, noise_start=start, learn=bool(e.learn),
+            errors=None if word == "constant" else word,
+            projection=ProjectionOptions.of(e), prior_mean=_mean_function(e.prior_mean),
+            c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
+            c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
+            fading=Fading(forgetting, drift), start_rows=whole_number(e.start_rows, "start_rows"),
+        )  # fmt: skip
+
+    @property
+    def learn_rows(self) -> int:
+        return self.start_rows
+
+    def kernel_for(self, d: int) -> Kernel | None:
+        found = None if self.kernel is None else self.kernel.for_width(d)
+        if found is not None and found.embeddings(d):
+            raise ValueError(
+                f"kernel={found!r} has categories, groups or a sphere: a filter integrates over "
+                "numbers alone. Use CommitteeRegressor or SparseGPRegressor"
+            )
+        return found
+
+    def mean(self, X: Array) -> Array | float:
+        """Prior mean at X  (n, 1) or (n, p), or one number."""
+        if not callable(self.prior_mean):
+            return 0.0 if self.prior_mean is None else float(self.prior_mean)
+        given = np.asarray(self.prior_mean(X), dtype=float)
+        given = given[:, None] if given.ndim == 1 else given
+        if given.ndim != 2 or given.shape[0] != X.shape[0] or not np.isfinite(given).all():
+            raise ValueError(
+                f"prior_mean gives an array of shape {given.shape} for X {X.shape}: give a "
+                "function of X (n, d) with finite values (n,) or (n, p)"
+            )
+        return given
 
 
 def _check_width(basis: FilterBasis, d: int) -> None:

@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors.checked import Checked, with_checked_errors
+from ..errors.checked import Checked, relearnt_errors
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
 from ..errors.tuning import TUNING as ERRORS
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
-from .kalman import Drifting
 from .model import FilterModel, Posterior
-from .sums import Sums
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -63,9 +61,13 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
 
 def with_learnt_errors(stream: Any, say: Callable[[str], None]) -> Any:
     """Learn the scale of the last rows' errors, where that is due."""
-    if stream.checked is None:
+    own = stream.checked
+    if own is None:
         return stream
-    return with_checked_errors(stream, always=stream.always, say=say)
+    errors, checked = relearnt_errors(
+        stream.errors, own, stream.kernel, always=stream.always, say=say
+    )
+    return replace(stream, errors=errors, checked=checked)
 
 
 def with_deviations(stream: Any) -> Any:
@@ -95,13 +97,9 @@ def held_out_predictions(model: FilterModel, posterior: Posterior, rows: Rows) -
 
 def _emptied(stream: Any) -> Any:
     """Empty the filter of rows; basis and hyperparameters stay."""
-    p, sums, drifting = stream.scaling.scale.size, stream.sums, stream.drifting
-    if drifting is None:
-        sums = Sums.start(stream.model.k, p)
-    else:
-        drifting = Drifting.start(stream.model.weights.shape[1], p)
-    none = {"learning": None, "n_seen": 0, "n_left_out": 0}
-    return replace(stream, sums=sums, drifting=drifting, **none)
+    old, p = stream.state, stream.scaling.scale.size
+    state = type(old).start(stream.model, p, drifting=old.drifting is not None)
+    return replace(stream, state=state, n_seen=0)
 
 
 def _with_checked(stream: Any, rows: Rows, found: Prediction) -> Any:

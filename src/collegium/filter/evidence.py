@@ -11,7 +11,7 @@ With M = FᵀF/σ², h = Fᵀy/σ², Σ = (S⁻¹ + M)⁻¹ and ŵ = Σh,
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +19,24 @@ from ..kernels import Kernel
 from ..learning.optimise import Scales, maximise
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
+from ..numerics.records import record
+from ..rows.scaling import Balance
 from .model import FilterModel, with_linear
 from .sums import Sums
 
 Array = np.ndarray
+
+
+@record("filter.relearning/1")
+@dataclass(frozen=True, eq=False)
+class Relearning:
+    """Settings by which hyperparameters are relearnt, and when they last were."""
+
+    learns: bool
+    keep_noise: bool
+    scales: Scales  # of the inputs: priors and bounds of the hyperparameters
+    balance: Balance  # the weights to learn by
+    learnt_at: int = 0  # rows used when hyperparameters were last learnt
 
 
 class FilterEvidence:

@@ -17,7 +17,7 @@ basis to basis, n counts as `most_times` q at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..kernels import Kernel
 from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import evenly_spaced
+from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from .arguments import Making
 from .bases import GaussianBumps
@@ -58,6 +59,46 @@ class MadeFrom:
         shift = np.abs(X.mean(axis=0) - self.centre) / self.scale
         ratio = np.abs(np.log(column_scales(X) / self.scale))
         return bool(np.maximum(shift, ratio).max() > max(TUNING.moved, chance))
+
+
+@record("filter.following/1")
+@dataclass(frozen=True, eq=False)
+class BasisFollowing:
+    """Rows and counts by which basis and density follow a stream."""
+
+    making: Making | None  # None: basis and density stay
+    sample: Reservoir  # of the rows, y without the prior mean
+    held: Rows  # rows outside the density that wait for a new basis
+    made: MadeFrom  # the inputs that basis and density were made from
+    looked_at: int = 0  # rows when it was last checked whether the basis shows f at them
+    n_reprojected: int = 0
+
+    @classmethod
+    def start(cls, making: Making | None, size: int, X: Array, p: int) -> BasisFollowing:
+        """Start before any row, with a basis made from X and a sample of `size` rows at most."""
+        sample = Reservoir.start(size, X.shape[1], p)
+        return cls(making, sample, sample.rows, MadeFrom.of(X, 0))
+
+    def sampled(self, rows: Rows) -> BasisFollowing:
+        """Offer rows to the sample."""
+        return replace(self, sample=self.sample.add(rows))
+
+    def settled(self, n: int) -> BasisFollowing:
+        """Note that basis and density were made after n rows."""
+        return replace(self, looked_at=n, made=replace(self.made, n=n))
+
+    def remade(self, sample: Reservoir, X: Array, n: int) -> BasisFollowing:
+        """Note that basis and density were remade from X after n rows; none waits any more."""
+        return replace(
+            self, sample=sample, held=self.held.take(slice(0)), made=MadeFrom.of(X, n),
+            looked_at=n, n_reprojected=self.n_reprojected + 1,
+        )  # fmt: skip
+
+    def without_rows(self) -> BasisFollowing:
+        """Drop all rows: basis and density stay from now on."""
+        none = self.held.take(slice(0))
+        sample = Reservoir.start(0, none.X.shape[1], none.y.shape[1])
+        return replace(self, making=None, sample=sample, held=none)
 
 
 @dataclass(frozen=True, eq=False)

@@ -231,7 +231,7 @@ class RegressionFilter(Regressor):
         model, options = getattr(self, "model_", None), FilterOptions.of(self)
         rows, say = arriving_rows(self, X, y, sample_weight), self._say()
         check, n = self._check_of(rows.w.size, self._arrived(rows)), int((rows.w > 0).sum())
-        rows = residual_rows(condensed(rows, in_order=options.in_order), options)
+        rows = residual_rows(condensed(rows, in_order=options.fading.in_order), options)
 
         def begin(rows: Rows) -> FilterStream:
             return fitted_filter(rows, options, generator(self.random_state), say)
@@ -268,7 +268,7 @@ class RegressionFilter(Regressor):
         self
         """
         check_is_fitted(self)
-        if self.model_.drifting is not None:
+        if self.model_.state.drifting is not None:
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
             say = self._say()
@@ -301,7 +301,7 @@ class RegressionFilter(Regressor):
     n_basis_ = fitted("model.basis.m", "Functions of the basis.")
     n_seen_ = fitted("n_seen", "Rows seen.")
     n_outside_ = fitted("n_outside", "Rows outside the density, which are ignored or wait.")
-    n_reprojected_ = fitted("n_reprojected", "How often basis and density were remade.")
+    n_reprojected_ = fitted("following.n_reprojected", "How often basis and density were remade.")
     projection_error_ = fitted("projection_error", "Error of the projection's integrals.")
     log_evidence_ = fitted("log_evidence_in_units", "log p(y | X), summed over outputs.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -25,16 +25,15 @@ from ..numerics.records import record
 from ..pipeline.fitting import choose_scaling
 from ..rows.metric import column_scales
 from ..rows.partition import blocks, evenly_spaced
-from ..rows.reservoir import Reservoir
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, for_learning, merged
-from .arguments import FilterOptions, Making
+from .arguments import Fading, FilterOptions
 from .densities import typical
 from .errors import checked_in_fit, with_deviations
-from .evidence import relearnt
+from .evidence import Relearning, relearnt
 from .following import (
+    BasisFollowing,
     Inputs,
-    MadeFrom,
     carried_sums,
     out_of_sight,
     remade,
@@ -50,42 +49,81 @@ Array = np.ndarray
 MODEL = "model"
 
 
-@record("filter.stream/1")
+@record("filter.state/1")
+@dataclass(frozen=True, eq=False)
+class FilterState:
+    """Sums over rows, which give the posterior; for drifting weights the posterior itself."""
+
+    sums: Sums
+    learning: Sums | None = None  # by the weights to learn by; None while all weights are one
+    drifting: Drifting | None = None
+    n_left_out: int = 0  # rows outside a density that stays, which are ignored
+
+    @classmethod
+    def start(cls, model: FilterModel, p: int, *, drifting: bool = False) -> FilterState:
+        if drifting:
+            return cls(Sums.start(0, 0), drifting=Drifting.start(model.weights.shape[1], p))
+        return cls(Sums.start(model.k, p))
+
+    def add(
+        self, model: FilterModel, rows: Rows, fading: Fading, balance: Balance
+    ) -> FilterState:  # fmt: skip
+        """Add rows, y scaled."""
+        X, Y, w, n = rows.X, rows.y, rows.w, rows.X.shape[0]
+        left_out = self.n_left_out + n - int(model.covered(X).sum())
+        if self.drifting is not None:
+            drifting = self.drifting.add(model, X, Y, w, fading.drift)
+            return replace(self, drifting=drifting, n_left_out=left_out)
+        sums, learning, times = self.sums, self.learning, np.ones(n)
+        if learning is None and not (w == 1.0).all():
+            learning = sums
+        if fading.forgetting < 1.0:
+            sums = sums.faded(fading.forgetting**n)
+            learning = learning and learning.faded(fading.forgetting**n)
+            times = fading.forgetting ** np.arange(n - 1, -1, -1.0)
+        if learning is not None:
+            learning = model.add(learning, X, Y, times * balance(w))
+        return FilterState(model.add(sums, X, Y, times * w), learning, None, left_out)
+
+    def carried(self, old: FilterModel, new: FilterModel, rows: Rows, own: Array) -> FilterState:
+        """Carry the sums to a new basis by a sample of rows; `own`: its weights to learn by."""
+        learning = self.learning
+        if learning is not None:
+            learning = carried_sums(old, learning, new, replace(rows, w=own))
+        return replace(self, sums=carried_sums(old, self.sums, new, rows), learning=learning)
+
+    @property
+    def weight(self) -> float:
+        return self.sums.weight if self.drifting is None else self.drifting.weight
+
+    def posterior(self, model: FilterModel) -> Posterior:
+        return (
+            Posterior.of(model, self.sums) if self.drifting is None else self.drifting.posterior()
+        )
+
+
+@record("filter.stream/2")
 @dataclass(frozen=True, eq=False)
 class FilterStream(Model):
     """Fitted filter, and the settings with which it takes more rows."""
 
     model: FilterModel
-    sums: Sums
-    drifting: Drifting | None
-    drift: float
-    forgetting: float
-    scales: Scales  # of the inputs: priors and bounds of the hyperparameters
-    keep_noise: bool
-    learns: bool
+    state: FilterState
     units: Units
-    waiting: Waiting | None
-    n_seen: int
-    n_left_out: int  # rows outside a density that stays, which are ignored
-    learnt_at: int  # rows used when hyperparameters were last learnt
-    making: Making | None  # None: basis and density stay
-    sample: Reservoir  # of the rows, y without the prior mean
-    held: Rows  # rows outside the density that wait for a new basis
-    looked_at: int  # rows when it was last checked whether the basis shows f at them
-    made: MadeFrom  # the inputs that basis and density were made from
-    n_reprojected: int
-    balance: Balance  # the weights to learn by
-    learning: Sums | None = None  # sums by these weights; None while all weights are one
+    fading: Fading
+    relearning: Relearning
+    following: BasisFollowing
+    n_seen: int = 0
+    waiting: Waiting | None = None
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     checked: Checked | None = None  # errors that their scale is learnt from; None: constant
     always: bool = False  # whether to have a scale even where it does not help
 
     def without_rows(self) -> FilterStream:
         """Drop all rows; answers are unchanged, but basis and density no longer follow."""
-        none = self.held.take(slice(0))
-        d, p = none.X.shape[1], none.y.shape[1]
+        d, p = self.following.held.X.shape[1], self.following.held.y.shape[1]
         return replace(
-            self, waiting=None, making=None, sample=Reservoir.start(0, d, p), held=none,
+            self, waiting=None, following=self.following.without_rows(),
             checked=self.checked and Checked.start(d, p),
         )  # fmt: skip
 
@@ -95,62 +133,57 @@ class FilterStream(Model):
         Where basis and density follow the stream, rows outside wait until they are many or a
         large share of a call; then both are remade, and those rows are added.
         """
-        if self.making is None or self.waiting is not None or self.drifting is not None:
-            return replace(self.absorbed(rows), sample=self.sample.add(rows))
+        stays = self.following.making is None or self.state.drifting is not None
+        if stays or self.waiting is not None:
+            return replace(self.absorbed(rows), following=self.following.sampled(rows))
         stream = self
         for part in blocks(rows.w.size, TUNING.followed):
             stream = stream._followed(rows.take(part))
         return stream
 
     def _followed(self, rows: Rows) -> FilterStream:
-        stream, n = self, self.n_seen + rows.w.size
+        own, n = self.following, self.n_seen + rows.w.size
         inside = self.model.density.covers(rows.X)
         out = rows.take(~inside)
-        lost = self.held.w.size + out.w.size > TUNING.most_held
+        lost = own.held.w.size + out.w.size > TUNING.most_held
         lost = lost or (~inside).mean() > TUNING.large_share
-        if not lost and n >= self.looked_at + TUNING.look_rows:
+        if not lost and n >= own.looked_at + TUNING.look_rows:
             lost = out_of_sight(self.model, rows.X) > TUNING.many_unseen
-            lost = lost or self.made.differs(self.sample.rows.X, n)
-            stream = replace(stream, looked_at=n)
+            lost = lost or own.made.differs(own.sample.rows.X, n)
+            own = replace(own, looked_at=n)
         if lost:
-            return stream.reprojected(rows)
-        stream = stream.absorbed(rows.take(inside))
-        return replace(stream, held=self.held + out, n_seen=n, sample=self.sample.add(rows))
+            return self.reprojected(rows)
+        own = replace(own.sampled(rows), held=own.held + out)
+        return replace(self.absorbed(rows.take(inside)), following=own, n_seen=n)
 
     def reprojected(self, rows: Rows) -> FilterStream:
         """Remake basis and density for further rows, carry the sums over, add those rows."""
-        assert self.making is not None
-        old, waiting, sample = self.model, self.held + rows, self.sample.add(rows)
-        n = self.n_seen + rows.w.size
+        own, old, n = self.following, self.model, self.n_seen + rows.w.size
+        assert own.making is not None
+        waiting, sample = own.held + rows, own.sample.add(rows)
         usual = typical((sample.rows + waiting).X)
         known, others = np.split(usual, [sample.rows.w.size])
-        inputs = Inputs(sample.rows.X[known], waiting.X[others], 1.0 - self.made.n / n)
+        inputs = Inputs(sample.rows.X[known], waiting.X[others], 1.0 - own.made.n / n)
         kernel, noise = self._guess(sample.rows.take(known))
-        model = remade(old, self.making, kernel, noise, inputs, np.random.default_rng(0))
-        stream = replace(
-            self, model=model, sample=sample, held=waiting.take(slice(0)), looked_at=n,
-            made=MadeFrom.of(inputs.known, n), n_reprojected=self.n_reprojected + 1,
-        )  # fmt: skip
-        if sample.seen <= sample.size and self.forgetting == 1.0:  # all rows are there
-            sums = Sums.start(model.k, rows.y.shape[1])
-            stream = replace(stream, sums=sums, learning=None, n_seen=0, n_left_out=0)
-            stream = stream.absorbed(sample.rows)
+        model = remade(old, own.making, kernel, noise, inputs, np.random.default_rng(0))
+        stream = replace(self, model=model, following=own.remade(sample, inputs.known, n))
+        if sample.seen <= sample.size and self.fading.forgetting == 1.0:  # all rows are there
+            state = FilterState.start(model, rows.y.shape[1])
+            stream = replace(stream, state=state, n_seen=0).absorbed(sample.rows)
         else:
-            inside = self.sample.rows.take(old.density.covers(self.sample.rows.X))
-            aged, before = self._aged(inside), self.n_seen - self.held.w.size
-            learning = self.learning
-            if learning is not None:
-                own = replace(aged, w=aged.w * self.balance(inside.w) / inside.w)
-                learning = carried_sums(old, learning, model, own)
-            sums = carried_sums(old, self.sums, model, aged)
-            stream = replace(stream, sums=sums, learning=learning, n_seen=before)
+            inside = own.sample.rows.take(old.density.covers(own.sample.rows.X))
+            aged, balance = self._aged(inside), self.relearning.balance
+            state = self.state.carried(old, model, aged, aged.w * balance(inside.w) / inside.w)
+            stream = replace(stream, state=state, n_seen=self.n_seen - own.held.w.size)
             stream = stream.absorbed(waiting)
-        return stream.relearnt(Progress(0)) if self.learns else with_deviations(stream)
+        learns = self.relearning.learns
+        return stream.relearnt(Progress(0)) if learns else with_deviations(stream)
 
     def _aged(self, rows: Rows) -> Rows:
         """Weigh rows of the sample, in order, by how much each still counts; y scaled."""
         age = np.linspace(self.n_seen, 0.0, rows.w.size)
-        return Rows(rows.X, self.scaling.forward(rows.y), rows.w * self.forgetting**age)
+        w = rows.w * self.fading.forgetting**age
+        return Rows(rows.X, self.scaling.forward(rows.y), w)
 
     def _guess(self, rows: Rows) -> tuple[Kernel, float]:
         """Learn kernel and noise from some rows, starting from the present ones."""
@@ -160,49 +193,37 @@ class FilterStream(Model):
             linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X))
             scaled = replace(scaled, y=_residuals(linear, scaled))
         unit = float((rows.w[:, None] * scaled.y**2).sum() / (rows.w.sum() * rows.y.shape[1]))
-        if not (self.learns and np.isfinite(unit) and unit > 0.0):
+        learning, making = self.relearning, self.following.making
+        if not (learning.learns and np.isfinite(unit) and unit > 0.0):
             return kernel, noise
         few = evenly_spaced(rows.w.size, TUNING.guess_rows)
         rest, kernel = replace(scaled, y=scaled.y / np.sqrt(unit)), kernel.scaled(1.0 / unit)
-        if self.making is not None and self.making.c0 is not None:
-            kernel = _by_c0(rest, self.making.c0)
+        if making is not None and making.c0 is not None:
+            kernel = _by_c0(rest, making.c0)
         found = learn(
-            for_learning(rest.take(few)), kernel, noise / unit if self.keep_noise else None,
+            for_learning(rest.take(few)), kernel, noise / unit if learning.keep_noise else None,
             np.random.default_rng(0), engine_for(None), noise_start=noise / unit,
         )  # fmt: skip
         return found.kernel.scaled(unit), found.noise * unit
 
     def absorbed(self, rows: Rows) -> FilterStream:
         """Add rows in the present basis; rows outside the density are ignored."""
-        Y, w, n = self.scaling.forward(rows.y), rows.w, rows.X.shape[0]
-        outside = n - int(self.model.covered(rows.X).sum())
-        self = replace(self, n_seen=self.n_seen + n, n_left_out=self.n_left_out + outside)
-        if self.drifting is not None:
-            drifting = self.drifting.add(self.model, rows.X, Y, w, self.drift)
-            return replace(self, drifting=drifting)
-        sums, learning, fading = self.sums, self.learning, np.ones(n)
-        if learning is None and not (w == 1.0).all():
-            learning = sums
-        if self.forgetting < 1.0:
-            sums = sums.faded(self.forgetting**n)
-            learning = learning and learning.faded(self.forgetting**n)
-            fading = self.forgetting ** np.arange(n - 1, -1, -1.0)
-        if learning is not None:
-            learning = self.model.add(learning, rows.X, Y, fading * self.balance(w))
-        sums = self.model.add(sums, rows.X, Y, fading * w)
-        return replace(self, sums=sums, learning=learning)
+        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        state = self.state.add(self.model, scaled, self.fading, self.relearning.balance)
+        return replace(self, state=state, n_seen=self.n_seen + rows.X.shape[0])
 
     @property
     def n_outside(self) -> int:
         """Rows outside the density that are not in the sums."""
-        return self.n_left_out + self.held.w.size
+        return self.state.n_left_out + self.following.held.w.size
 
     @property
     def due(self) -> bool:
         """Whether to relearn: rows have doubled since, or most are forgotten."""
-        since = self.n_seen - self.n_outside - self.learnt_at
-        memory = TUNING.memories / (1.0 - self.forgetting) if self.forgetting < 1.0 else np.inf
-        return self.learns and self.drifting is None and since >= min(self.learnt_at, memory)
+        own, forgetting = self.relearning, self.fading.forgetting
+        since = self.n_seen - self.n_outside - own.learnt_at
+        memory = TUNING.memories / (1.0 - forgetting) if forgetting < 1.0 else np.inf
+        return own.learns and self.state.drifting is None and since >= min(own.learnt_at, memory)
 
     @property
     def outside(self) -> float:
@@ -211,15 +232,15 @@ class FilterStream(Model):
 
     @property
     def total_weight(self) -> float:  # type: ignore[override]
-        return self.sums.weight if self.drifting is None else self.drifting.weight
+        return self.state.weight
 
     def relearnt(self, say: Progress) -> FilterStream:
         """Relearn hyperparameters from the sums; no row is needed again."""
-        sums = self.learning or self.sums
-        model = relearnt(self.model, sums, self.scales, noise_fixed=self.keep_noise)
+        own, sums = self.relearning, self.state.learning or self.state.sums
+        model = relearnt(self.model, sums, own.scales, noise_fixed=own.keep_noise)
         say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
-        learnt_at = self.n_seen - self.n_outside
-        return with_deviations(replace(self, model=model, learnt_at=learnt_at))
+        own = replace(own, learnt_at=self.n_seen - self.n_outside)
+        return with_deviations(replace(self, model=model, relearning=own))
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
@@ -235,9 +256,7 @@ class FilterStream(Model):
         return projection_error(self.model.basis, self.model.density, self.model.kernel)
 
     def posterior(self) -> Posterior:
-        if self.drifting is not None:
-            return self.drifting.posterior()
-        return Posterior.of(self.model, self.sums)
+        return self.state.posterior(self.model)
 
     def log_evidence(self) -> Array:
         return self.posterior().log_evidence
@@ -253,31 +272,32 @@ def begin_filter(
     rows: Rows, options: FilterOptions, rng: np.random.Generator, say: Progress
 ) -> FilterStream:
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
-    options.check_memory(*rows.X.shape)
+    projection = options.projection
+    projection.check_memory(*rows.X.shape)
     scaling = choose_scaling(rows, options)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
         scaling = Scaling(np.zeros_like(size), size)
     balance = Balance.of(rows)
     rows, (d, p) = rows.take(typical(rows.X)), (rows.X.shape[1], rows.y.shape[1])
-    making = options.making(d) if options.drift == 0.0 else None
+    c0 = options.c0 if options.kernel is None else None
+    making = projection.making(d, c0) if options.fading.drift == 0.0 else None
     scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if options.linear else None
+    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if projection.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
-    density = options.density_for(rows.X, rng)
-    basis = options.basis_for(kernel, rows.X, density, rng)
+    density = projection.density_for(rows.X, rng)
+    basis = projection.basis_for(kernel, rows.X, density, rng)
     model = FilterModel.of(
-        kernel, noise, basis, density, linear, options.cut, misfit=options.misfit
+        kernel, noise, basis, density, linear, projection.cut, misfit=projection.misfit
     )
     say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
     return FilterStream(
-        model=model, sums=Sums.start(model.k, p), drifting=None, drift=options.drift,
-        forgetting=options.forgetting, scales=Scales.of(rows.X),
-        keep_noise=options.noise is not None, learns=options.learn, units=Units(scaling),
-        waiting=None, n_seen=0, n_left_out=0, learnt_at=0, making=making,
-        sample=Reservoir.start(TUNING.sample if making else 0, d, p),
-        held=Rows(np.empty((0, d)), np.empty((0, p)), np.empty(0)), looked_at=0,
-        made=MadeFrom.of(rows.X, 0), n_reprojected=0, balance=balance,
+        model=model, state=FilterState.start(model, p), units=Units(scaling),
+        fading=options.fading,
+        relearning=Relearning(
+            options.learn, options.noise is not None, Scales.of(rows.X), balance
+        ),
+        following=BasisFollowing.start(making, TUNING.sample if making else 0, rows.X, p),
         checked=None if options.errors is None else Checked.start(d, p),
         always=options.errors == "varying",
     )  # fmt: skip
@@ -288,25 +308,22 @@ def fitted_filter(
 ) -> FilterStream:
     """Make a filter from its first rows: start it, learn from them, keep held-out errors."""
     stream = settled(begin_filter(rows, options, rng, say), rows, options, say)
-    return checked_in_fit(stream, rows, in_order=options.in_order)
+    return checked_in_fit(stream, rows, in_order=options.fading.in_order)
 
 
 def settled(
     stream: FilterStream, rows: Rows, options: FilterOptions, say: Progress
 ) -> FilterStream:
     """Add the first rows and learn hyperparameters by evidence."""
-    stream = replace(stream.absorbed(rows), sample=stream.sample.add(rows))
-    n = stream.n_seen
-    stream = replace(stream, looked_at=n, made=replace(stream.made, n=n))
+    stream = stream.absorbed(rows)
+    following = stream.following.sampled(rows).settled(stream.n_seen)
+    stream = replace(stream, following=following)
     if options.learn:
         stream = stream.relearnt(say)
-    if options.drift == 0.0:
+    if options.fading.drift == 0.0:
         return stream
-    start = Drifting.start(stream.model.weights.shape[1], rows.y.shape[1])
-    stream = replace(
-        stream, drifting=start, sums=Sums.start(0, 0), learning=None, n_seen=0, n_left_out=0
-    )
-    return stream.absorbed(rows)
+    start = FilterState.start(stream.model, rows.y.shape[1], drifting=True)
+    return replace(stream, state=start, n_seen=0).absorbed(rows)
 
 
 def _hyperparameters(
@@ -376,6 +393,6 @@ class FilterPredictor:
 
 def ordered(rows: Rows, options: FilterOptions) -> Rows:
     """Prepare rows of one `fit`: sort and merge equal ones where order does not matter."""
-    if options.in_order:
+    if options.fading.in_order:
         return rows.take(rows.w > 0)
     return merged(rows, None, in_order=False)[0]

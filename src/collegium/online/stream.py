@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..engines import engine_for
-from ..errors.checked import Checked, with_checked_errors
+from ..errors.checked import Checked, relearnt_errors
 from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs
 from ..interface.checks.arguments import given_hyperparameters, noise_word
@@ -186,7 +186,11 @@ class OnlineModel(Model):
 
     def with_errors(self) -> OnlineModel:
         """Learn the scale of the last rows' errors, where that is due."""
-        return with_checked_errors(self, always=self.always, say=lambda text: None)
+        assert self.checked is not None
+        errors, checked = relearnt_errors(
+            self.errors, self.checked, self.kernel, always=self.always, say=lambda text: None
+        )
+        return replace(self, errors=errors, checked=checked)
 
     def _expected(self, before: Prediction, scaled: Rows) -> tuple[Array, Array]:
         """Mean and variance of y given the prediction of f; y is the mean of w rows."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -26,8 +26,31 @@ class StreamWarning(UserWarning):
     """Error bars no longer cover the rows of a stream."""
 
 
-@record("stream.check/1")
+@record("stream.figures/1")
 @dataclass(frozen=True)
+class StreamFigures:
+    """Means over rows that were predicted before they were learnt from; see `StreamCheck`."""
+
+    coverage: float = np.nan
+    log_density: float = np.nan
+    square: float = np.nan
+    outside: float = np.nan
+
+    @classmethod
+    def of(cls, arrived: Arrived) -> StreamFigures:
+        """Average over the rows of one call."""
+        square = np.minimum(arrived.square, LARGEST_SQUARE)
+        each = (1.0 - arrived.missed, arrived.log_density, square, arrived.outside)
+        return cls(*(float(values.mean()) for values in each))
+
+    def mixed(self, new: StreamFigures, share: float) -> StreamFigures:
+        """Average with new figures, which have this share."""
+        pairs = zip(asdict(self).values(), asdict(new).values())
+        return StreamFigures(*(_mixed(a, b, share) for a, b in pairs))
+
+
+@record("stream.check/2")
+@dataclass(frozen=True, repr=False)
 class StreamCheck:
     """How well the rows of a stream were predicted before they were learnt from.
 
@@ -52,14 +75,8 @@ class StreamCheck:
 
     rows: int = 0
     checked: int = 0
-    coverage: float = np.nan
-    log_density: float = np.nan
-    square: float = np.nan
-    outside: float = np.nan
-    recent_coverage: float = np.nan
-    recent_log_density: float = np.nan
-    recent_square: float = np.nan
-    recent_outside: float = np.nan
+    overall: StreamFigures = StreamFigures()
+    recent: StreamFigures = StreamFigures()
     expected: float = np.nan
     alarm: float = 0.0
     n_warned: int = 0
@@ -70,19 +87,13 @@ class StreamCheck:
             return replace(self, rows=self.rows + n)
         k = arrived.missed.size
         whole, late = k / (self.checked + k), recent_share(k, self.checked)
-        found = {
-            "coverage": 1.0 - arrived.missed, "log_density": arrived.log_density,
-            "square": np.minimum(arrived.square, LARGEST_SQUARE), "outside": arrived.outside,
-        }  # fmt: skip
-        figures: dict[str, Any] = {
-            "expected": _mixed(self.expected, 1.0 - float(arrived.promised.mean()), whole)
-        }
-        for name, values in found.items():
-            new = float(values.mean())
-            figures[name] = _mixed(getattr(self, name), new, whole)
-            figures[f"recent_{name}"] = _mixed(getattr(self, f"recent_{name}"), new, late)
-        alarm = _cumulative(self.alarm, arrived.missed - arrived.promised - TOLERATED)
-        return replace(self, rows=self.rows + n, checked=self.checked + k, alarm=alarm, **figures)
+        new = StreamFigures.of(arrived)
+        return replace(
+            self, rows=self.rows + n, checked=self.checked + k,
+            overall=self.overall.mixed(new, whole), recent=self.recent.mixed(new, late),
+            expected=_mixed(self.expected, 1.0 - float(arrived.promised.mean()), whole),
+            alarm=_cumulative(self.alarm, arrived.missed - arrived.promised - TOLERATED),
+        )  # fmt: skip
 
     def warned(self, remedy: str, stacklevel: int) -> StreamCheck:
         """Warn where error bars have stopped covering, once until they cover again."""
@@ -97,8 +108,29 @@ class StreamCheck:
         )
         return replace(self, alarm=0.0, n_warned=self.n_warned + 1)
 
+    coverage = property(attrgetter("overall.coverage"))
+    log_density = property(attrgetter("overall.log_density"))
+    square = property(attrgetter("overall.square"))
+    outside = property(attrgetter("overall.outside"))
+    recent_coverage = property(attrgetter("recent.coverage"))
+    recent_log_density = property(attrgetter("recent.log_density"))
+    recent_square = property(attrgetter("recent.square"))
+    recent_outside = property(attrgetter("recent.outside"))
+
+    def _figures(self) -> dict[str, float]:
+        """Collect all figures by name."""
+        recent = {f"recent_{name}": value for name, value in asdict(self.recent).items()}
+        return {
+            "rows": self.rows, "checked": self.checked, **asdict(self.overall), **recent,
+            "expected": self.expected, "alarm": self.alarm, "n_warned": self.n_warned,
+        }  # fmt: skip
+
     def __str__(self) -> str:
-        words = [f"{f.name}={getattr(self, f.name):.4g}" for f in fields(self)]
+        words = [f"{name}={value:.4g}" for name, value in self._figures().items()]
+        return f"StreamCheck({', '.join(words)})"
+
+    def __repr__(self) -> str:
+        words = [f"{name}={value!r}" for name, value in self._figures().items()]
         return f"StreamCheck({', '.join(words)})"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...answers.arrived import CHECKED
 from ...answers.predictors import LocalPredictor
-from ...errors.checked import Checked
+from ...errors.checked import Checked, relearnt_errors, without_failed_errors
 from ...errors.errors import ErrorPredictor, Errors, inputs_at
 from ...errors.features import ScaleInputs
 from ...rows.metric import Metric
@@ -65,7 +65,9 @@ def with_kept_errors(model: CommitteeModel, job: Job) -> CommitteeModel:
     """Relearn errors at some of the rows kept, once they are four times as many as before."""
     if not job.settings.scale_wanted:
         return model
-    model = without_lost_errors(model, job)
+    own = model.stream.checked
+    if own is not None:
+        model = _kept(model, *without_failed_errors(model.errors, own, job.say))
     n = sum(model.committee.sizes)
     if not n or n < 4 * model.stream.errors_at:
         return model
@@ -89,23 +91,11 @@ def checked_again(model: Stream, job: Job) -> Stream:
 
 def with_stream_errors(model: Stream, job: Job) -> Stream:
     """Relearn errors at the rows checked, where it is time for that."""
-    if model.stream.checked is None or not job.settings.scale_wanted:
+    own, s = model.stream.checked, job.settings
+    if own is None or not s.scale_wanted:
         return model
-    model = without_lost_errors(model, job)
-    own = model.stream.checked
-    if not own.due:
-        return model
-    errors = own.errors(model.kernel, always=job.settings.scale_always, say=job.say)
-    return _kept(model, errors, own.learnt())
-
-
-def without_lost_errors(model: Stream, job: Job) -> Stream:
-    """Drop a scale by which rows checked since have lost."""
-    own = model.stream.checked
-    if own is None or model.errors is None or not own.failed:
-        return model
-    job.say("the scale of errors no longer holds")
-    return _kept(model, None, own.restarted())
+    found = relearnt_errors(model.errors, own, model.kernel, always=s.scale_always, say=job.say)
+    return _kept(model, *found)
 
 
 def _kept(model: Stream, errors: Errors | None, checked: Checked) -> Stream:
