@@ -27,7 +27,7 @@ FORMAT = "collegium model"
 #: Version of the format. A release reads all versions up to its own.
 VERSION = 1
 #: The oldest release that reads what this one writes.
-REQUIRES = "0.1.0"
+REQUIRES = "0.2.0"
 RELEASE = re.compile(r"[0-9A-Za-z.+]{1,40}")
 
 
