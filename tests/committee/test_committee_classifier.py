@@ -7,6 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from class_cases import (
+    KERNEL,
+    TINY,
+    WAYS,
+    assert_same_answers,
+    classifier,
+    every_way,
+    labelled,
+    queries,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit, log_expit, ndtr
@@ -19,16 +29,6 @@ from sklearn.utils import compute_class_weight, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
-from class_cases import (
-    KERNEL,
-    TINY,
-    WAYS,
-    assert_same_answers,
-    classifier,
-    every_way,
-    labelled,
-    queries,
-)
 from collegium import (
     CG,
     AnswerTime,
@@ -44,6 +44,7 @@ from collegium import (
 from collegium.answers.local import predict_global
 from collegium.learning.anchors import RULES
 from collegium.likelihoods import Logit, Softmax
+from collegium.pipeline.swept import settings as swept
 from collegium.rows.chunk import Chunk
 from estimator_cases import assert_plain, assert_same_state, leaves, state
 from site_cases import converged, start, swept
@@ -414,10 +415,16 @@ def test_one_sweep_is_the_committee_machine():
     assert_allclose(model.log_evidence_, belief.log_evidence[0], rtol=1e-9)
 
 
+def at_most(monkeypatch, sweeps):
+    """Let "auto" end after so many sweeps."""
+    few = replace(swept.TUNING, sweeps=replace(swept.TUNING.sweeps, most=sweeps))
+    monkeypatch.setattr(swept, "TUNING", few)
+
+
 def test_restless_messages_are_warned_of(monkeypatch):
     X, y = labelled()
     for sweeps, tol, most in ((2, 1e-3, 1.0), (4, 1e-8, 1e-3)):
-        monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", sweeps)
+        at_most(monkeypatch, sweeps)
         with pytest.warns(ConvergenceWarning, match=f"after {sweeps} sweeps"):
             assert tol < classifier(inference=Inductive(Sweeps(tol=tol))).fit(X, y).change_ < most
     with warnings.catch_warnings():
@@ -431,7 +438,7 @@ def test_transductive_answers_warn_where_they_do_not_come_to_rest(monkeypatch):
     X, y = labelled()
     model = classifier("transductive", inference=Transductive(20, sweeps=Sweeps(tol=1e-8)))
     with monkeypatch.context() as few, pytest.warns(ConvergenceWarning):
-        few.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
+        at_most(few, 3)
         model.fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps") as caught:
         model.predict_proba(X[:45])

@@ -21,6 +21,7 @@ from collegium import (
     likelihoods,
 )
 from collegium.laplace.tuning import TUNING
+from collegium.pipeline.swept import settings as swept
 from estimator_cases import assert_same_state, leaves, queries, rmse, smooth_rows, state, truth
 
 pytestmark = pytest.mark.filterwarnings("ignore:the rows came with exposures")
@@ -482,12 +483,18 @@ def test_modes_that_were_not_found_are_warned_of(given, variant, monkeypatch):
             stream.partial_fit(X - 0.1, y)
 
 
+def at_most(monkeypatch, sweeps):
+    """Let "auto" end after so many sweeps."""
+    few = replace(swept.TUNING, sweeps=replace(swept.TUNING.sweeps, most=sweeps))
+    monkeypatch.setattr(swept, "TUNING", few)
+
+
 @both
 def test_restless_transductive_answers_are_warned_of(given, monkeypatch):
     X, y = rows_for(given)
     chosen = {**given, **VARIANTS["transductive"]}
     few, once = Transductive(sweeps=Sweeps(tol=1e-8)), Transductive(sweeps=Sweeps(3, 1e-8))
-    monkeypatch.setattr("collegium.pipeline.swept.settings.MOST_SWEEPS", 3)
+    at_most(monkeypatch, 3)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
         model = CommitteeRegressor(**{**chosen, "inference": few}).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 3 sweeps"):
