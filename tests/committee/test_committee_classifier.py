@@ -44,7 +44,7 @@ from collegium import (
 from collegium.answers.local import predict_global
 from collegium.learning.anchors import RULES
 from collegium.likelihoods import Logit, Softmax
-from collegium.pipeline.swept import settings as swept
+from collegium.pipeline.swept import settings as swept_settings
 from collegium.rows.chunk import Chunk
 from estimator_cases import assert_plain, assert_same_state, leaves, state
 from site_cases import converged, start, swept
@@ -417,8 +417,9 @@ def test_one_sweep_is_the_committee_machine():
 
 def at_most(monkeypatch, sweeps):
     """Let "auto" end after so many sweeps."""
-    few = replace(swept.TUNING, sweeps=replace(swept.TUNING.sweeps, most=sweeps))
-    monkeypatch.setattr(swept, "TUNING", few)
+    before = swept_settings.TUNING
+    few = replace(before, sweeps=replace(before.sweeps, most=sweeps))
+    monkeypatch.setattr(swept_settings, "TUNING", few)
 
 
 def test_restless_messages_are_warned_of(monkeypatch):
