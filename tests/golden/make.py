@@ -3,8 +3,8 @@
 python tests/golden/make.py NAME [MODEL ...]
 
 makes the folder `tests/golden/NAME` (a release, such as 0.2.0) with one file per model (all, or
-those named) and `answers.json`: queries and the answers to them. What is there is never written again: a
-release keeps its files, and a change of the format adds a folder.
+those named) and `answers.json`: queries and the answers to them. What is there is never written
+again: a release keeps its files, and a change of the format adds a folder.
 """
 
 import json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,30 @@ class Regressor(RegressorMixin, Estimator):
 
     levels: tuple[str, ...] = LEVELS
 
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = ..., return_cov: Literal[False] = ...,
+        *, interval: None = ..., level: str = ..., exposure: ArrayLike | None = ...,
+        n_local: int | None = ...,
+    ) -> Array: ...  # fmt: skip
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = ...,
+        *, interval: None = ..., level: str = ..., exposure: ArrayLike | None = ...,
+        n_local: int | None = ...,
+    ) -> tuple[Array, Array]: ...  # fmt: skip
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = ..., *, return_cov: Literal[True],
+        interval: None = ..., level: str = ..., exposure: ArrayLike | None = ...,
+        n_local: int | None = ...,
+    ) -> tuple[Array, Array]: ...  # fmt: skip
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: bool = ..., return_cov: bool = ...,
+        *, interval: float | None = ..., level: str = ..., exposure: ArrayLike | None = ...,
+        n_local: int | None = ...,
+    ) -> Any: ...  # fmt: skip
     def predict(
         self,
         X: ArrayLike,
