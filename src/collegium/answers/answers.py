@@ -50,7 +50,7 @@ class Answers:
 
     X: Array  # (n, d)
     predictor: Any  # has mean, predict and joint; one that knows further levels has `at(level)`
-    likelihoods: tuple[Scalar, ...]  # one an output
+    likelihoods: tuple[Scalar, ...]  # one per output
     units: Units
     engine: Any = None
     shift: Array | float = 0.0  # added to f  (n,)

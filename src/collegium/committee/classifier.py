@@ -59,7 +59,7 @@ class CommitteeClassifier(Classifier):
     inference : {"inductive", "transductive"}, Inductive or Transductive, default="inductive"
         "transductive": messages are about the latent functions at the queries themselves;
         `collegium.Transductive(query_size)` says at how many together. `Transductive(sweeps=…)`
-        and `collegium.Inductive(sweeps)` say how often chunks are approximated anew, by default
+        and `collegium.Inductive(sweeps)` say how often chunks are approximated again, by default
         until messages are at rest: 1 is the Bayesian committee machine.
     class_weight : dict, "balanced" or None
         Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
@@ -235,7 +235,7 @@ class CommitteeClassifier(Classifier):
         """Learn from more rows; each new chunk meets the present belief once.
 
         Rows wait in one chunk until there are enough for anchors and a kernel. Nothing is learnt
-        from rows of one class, and kernel, anchors and scale are learnt anew, from the rows that
+        from rows of one class, and kernel, anchors and scale are relearnt, from the rows that
         were kept, where classes come in other shares than before (with `n_local=0` from a sample
         of 2,000 rows of the stream, the messages so far being carried over). Transductive answers
         use all chunks again, as after `fit`.

@@ -21,8 +21,8 @@ from ..pipeline.fitting import fit_model
 from ..pipeline.job import Job
 from ..pipeline.swept import adding
 from ..pipeline.swept.model import SweptModel
+from ..pipeline.swept.steps import SweptSteps
 from ..pipeline.swept.sweeping import Sweeping
-from ..pipeline.swept.system import SweptSystem
 from ..pipeline.swept.targets import Targets
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES, Scaling
@@ -86,12 +86,12 @@ class Labels:
             rows=self.sees.weighted(plain),
         )
         targets = problems(self.link, self.weights.size, plain.y)
-        system = SweptSystem(
+        steps = SweptSteps(
             targets, self.sees, self.link, self.sweeping,
             loss=partial(log_loss, targets[0].likelihood) if job.settings.learn else None,
             plain=plain, learnable=self.learnable,
         )  # fmt: skip
-        return fit_model(system, job)
+        return fit_model(steps, job)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
         return adding.add_swept_rows(model, job, check)

@@ -21,7 +21,9 @@ from ..interface.regressor import Regressor
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..pipeline import models
+from ..pipeline.settings import Settings
 from ..pipeline.systems import system_for
+from ..rows.rows import Rows
 from ..sources.source import Skipped, Source
 from . import answering
 
@@ -66,7 +68,7 @@ class CommitteeRegressor(Regressor):
         preconditioner and each of about ten iterations, O(n) for a query.
         `collegium.CG(tol, max_iter)` says when to stop. With likelihoods other than "gaussian",
         `collegium.Inductive(sweeps)` and `Transductive(sweeps=…)` say how often chunks are
-        approximated anew.
+        approximated again.
     partition : {"balanced", "kmeans", "random", "time"} or array of n labels
         How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
     chunk_size : int or "auto"
@@ -145,7 +147,7 @@ class CommitteeRegressor(Regressor):
     residuals_ : array, with inference="cg": relative residuals before each iteration and at last.
     answer_ways_ : ways of answering that `AnswerTime` was chosen from, with what they are worth.
     stream_ : how well rows of a stream were predicted before they were learnt from.
-    n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times learnt anew.
+    n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times relearnt.
     feature_importances_ : array, the share of the function's variance that each column explains.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
         sample of at most 1000: how many anchors or query points a committee wants.
@@ -160,13 +162,13 @@ class CommitteeRegressor(Regressor):
     learnt by evidence with weak priors, then scaled (and the noise raised) where held-out rows
     show that the error bars need it. The noise takes up what the kernel cannot describe.
 
-    A stream waits in an exact GP, learning anew as it grows, until there are 2000 rows (or
+    A stream waits in an exact GP, relearning as it grows, until there are 2000 rows (or
     `chunk_size`, if given); the call that crosses that line takes seconds. Each call predicts some
     of its rows first: `stream_` tells how well, a `StreamWarning` that error bars stopped covering.
     With `n_local=0` anchors are appended where inputs are new, which is exact; above the budget
-    (`anchors`, or 500) the least telling are dropped, and where a sample of 2,000 rows asks for it
-    hyperparameters are learnt anew: approximations, since earlier messages stay. Then the order
-    of rows matters. Anchors given as an array stay. The scale of errors is learnt anew where rows
+    (`anchors`, or 500) the least informative are dropped, and where a sample of 2,000 rows asks for
+    it hyperparameters are relearnt: approximations, since earlier messages stay. Then the order
+    of rows matters. Anchors given as an array stay. The scale of errors is relearnt where rows
     are four times as many (n_local=0: from the last 1,000 that were predicted first) and given
     up where rows lose by it, so it depends on the order of calls.
 
@@ -268,22 +270,30 @@ class CommitteeRegressor(Regressor):
         system = system_for(self)
         settings = system.settings(self, known=noise_variance is not None)
         source = as_source(X, y, sample_weight)
-        given: tuple[Any, Any, Any] = (X, y, sample_weight)
-        if source is not None:
+        if source is None:
+            rows = system.rows(self, X, y, sample_weight, exposure, noise_variance, reset=True)
+            self._keep(self._model_of_rows(system, settings, *rows))
+        else:
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
-            model = models.model_of_source(self, system, settings, source)
-            self.y_ndim_ = 1 if len(source.target) == 1 else 2
-            given = (None, None, None) if model is not None else arrays_of(self, source)
-        if source is None or model is None:
-            rows, self.y_ndim_ = system.rows(self, *given, exposure, noise_variance, reset=True)
-            labels = settings.labels(rows.X.shape[0])
-            model = models.model_of_rows(self, system, settings, rows, labels)
-        self._keep(model)
-        if source is not None:
-            self.skipped_ = list(source.skipped)
+            self._fit_source(system, settings, source)
         answering.prepare(self)
         return self
+
+    def _model_of_rows(self, system: Any, settings: Settings, rows: Rows, y_ndim: int) -> Any:
+        self.y_ndim_ = y_ndim
+        labels = settings.labels(rows.X.shape[0])
+        return models.model_of_rows(self, system, settings, rows, labels)
+
+    def _fit_source(self, system: Any, settings: Settings, source: Source) -> None:
+        """Fit the rows of a source: from the store where they are many, else from memory."""
+        self.y_ndim_ = 1 if len(source.target) == 1 else 2
+        model = models.model_of_source(self, system, settings, source)
+        if model is None:
+            rows = system.rows(self, *arrays_of(self, source), None, reset=True)
+            model = self._model_of_rows(system, settings, *rows)
+        self._keep(model)
+        self.skipped_ = list(source.skipped)
 
     @all_or_nothing
     def partial_fit(

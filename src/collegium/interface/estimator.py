@@ -128,7 +128,7 @@ class Estimator(BaseEstimator):
 
         Sums of Gaussian messages are exact: the result is the same to the last bit however chunks
         were shared out, and in any order. With other likelihoods chunks that were kept are
-        approximated anew until their messages rest.
+        approximated again until their messages rest.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Estimator(BaseEstimator):
 
         What was learnt from all rows stays: kernel, noise, anchors, scaling of y and `stream_`
         remember the rows until `relearn` or `fit`. With other likelihoods the chunks that are left
-        are approximated anew until their messages rest.
+        are approximated again until their messages rest.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class Estimator(BaseEstimator):
             complete; where that fails it stays as it was.
         rows : bool, default=True
             False: without rows. The loaded model predicts the same and takes `partial_fit`, but
-            a stream can no longer learn hyperparameters anew. A model that answers from its rows
+            a stream can no longer relearn hyperparameters. A model that answers from its rows
             is refused.
         """
         check_is_fitted(self)

@@ -70,7 +70,7 @@ class Inductive(Options):
     Parameters
     ----------
     sweeps : "auto", int or Sweeps, default="auto"
-        With likelihoods other than "gaussian", how often chunks are approximated anew, at most: 1
+        With likelihoods other than "gaussian", how often chunks are approximated again, at most: 1
         is the Bayesian committee machine. "auto": until no message moves by more than a tolerance;
         `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     """
@@ -104,7 +104,7 @@ class Transductive(Options):
 @record("options.sweeps/1")
 @dataclass(frozen=True)
 class Sweeps(Options):
-    """How often chunks with a likelihood that is not Gaussian are approximated anew.
+    """How often chunks with a likelihood that is not Gaussian are approximated again.
 
     Parameters
     ----------

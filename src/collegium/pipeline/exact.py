@@ -34,7 +34,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class ExactSystem:
+class ExactSteps:
     """Gaussian noise: chunks send messages about anchors, or answer as experts of their own."""
 
     def scale(self, job: Job) -> Draft:

@@ -53,8 +53,8 @@ class Draft:
         return replace(rows, w=rows.w * (len(self.kept) / rows.w.size))
 
 
-class System(Protocol):
-    """Five steps from rows to a model, in which systems differ."""
+class Steps(Protocol):
+    """The five steps from rows to a model, which differ by system."""
 
     def scale(self, job: Job) -> Draft:
         """Make targets as the likelihood sees them."""
@@ -72,21 +72,21 @@ class System(Protocol):
         """Check the model on held-out rows; refine means in the time that is left."""
 
 
-def fit_model(system: System, job: Job) -> Any:
+def fit_model(steps: Steps, job: Job) -> Any:
     """Rows -> model: scale, learn, choose, add up, finish."""
     (n, d), labels, settings = job.rows.X.shape, job.labels, job.settings
     largest = job.chunk_size if labels is None else int(np.bincount(labels).max())
     settings.check_sizes(n, d, largest)
     job = replace(job, settings=replace(settings, engine=job.say.watch(settings.engine)))
-    draft = system.scale(job)
+    draft = steps.scale(job)
     job.say.task = "learning"
-    draft = system.learn(job, draft)
+    draft = steps.learn(job, draft)
     job.say.task = "choosing anchors"
-    draft = system.choose(job, draft)
+    draft = steps.choose(job, draft)
     job.say.task = "adding messages"
-    model = system.add_up(job, draft)
+    model = steps.add_up(job, draft)
     job.say.task = "finishing"
-    return system.finish(job, draft, model)
+    return steps.finish(job, draft, model)
 
 
 # -- steps that systems share ------------------------------------------------------------------

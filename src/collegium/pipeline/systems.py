@@ -35,8 +35,8 @@ from .stream import adding
 from .swept import adding as swept_adding
 from .swept.model import SweptModel
 from .swept.settings import refuse_answer_time, regression_settings, sweeps_asked, sweeps_of
+from .swept.steps import fit_regression
 from .swept.sweeping import Sweeping
-from .swept.system import fit_regression
 
 Array = np.ndarray
 #: Likelihoods of a regressor's y, by name.
@@ -89,7 +89,7 @@ class ExactFit:
         return model.rows()
 
     def fit(self, job: Job) -> CommitteeModel:
-        return fit_model(exact.ExactSystem(), warped(job))
+        return fit_model(exact.ExactSteps(), warped(job))
 
     def add(self, model: CommitteeModel, job: Job, check: Any) -> CommitteeModel:
         return adding.add_rows(model, job, check)

@@ -125,7 +125,7 @@ class SparseModel(Additive, Model):  # type: ignore[override]
 
 
 @dataclass(frozen=True)
-class SparseSystem:
+class SparseSteps:
     """The steps of the pipeline for a method; chunks are cut as in a stream."""
 
     name: str

@@ -17,7 +17,7 @@ from ..pipeline.fitting import fit_model
 from ..pipeline.job import Job
 from ..pipeline.settings import Settings
 from ..rows.scaling import merged
-from .fitting import SparseSystem
+from .fitting import SparseSteps
 from .nystrom import NystromWarning
 
 Array = np.ndarray
@@ -106,7 +106,7 @@ class NystromRegressor(Regressor):
         rng = generator(self.random_state)
         job = Job(rows, None, settings, rng, self._say(), streaming=True)
         with single_threaded():
-            self._keep(fit_model(SparseSystem("nystrom"), job))
+            self._keep(fit_model(SparseSteps("nystrom"), job))
             found = self._predictor()
             largest, gap = found.largest_weight(), found.mismatch()
         if largest > EXPLODED or gap > DISAGREE:

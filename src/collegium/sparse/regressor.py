@@ -19,7 +19,7 @@ from ..pipeline.settings import Settings
 from ..pipeline.stream.adding import chunks_of
 from ..pipeline.sums import owners_with
 from ..pipeline.swept.settings import sweeps_of
-from .fitting import SparseSystem
+from .fitting import SparseSteps
 from .methods import METHODS, TRANSDUCTIVE
 
 
@@ -150,7 +150,7 @@ class SparseGPRegressor(Regressor):
         owners = owners_with(None, 0, chunk_id, rows.w.size)
         job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)
         with single_threaded():
-            self._keep(fit_model(SparseSystem(self.method), job))
+            self._keep(fit_model(SparseSteps(self.method), job))
         return self
 
     @all_or_nothing

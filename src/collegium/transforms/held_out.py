@@ -30,7 +30,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TriedTransform:
-    """Transforms, and their predictions of left-out rows, in the units of y."""
+    """Transforms, and their predictions of held-out rows, in the units of y."""
 
     target: TargetTransform | None
     inputs: InputTransform | None

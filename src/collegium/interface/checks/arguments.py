@@ -225,7 +225,7 @@ def _noise(noise) -> Array | None:
     good = number.ndim == 1 and all(isinstance(v, Real) for v in number)
     values = number.astype(float) if good else np.array([np.nan])
     if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise ValueError(f"noise={noise!r}: give a variance of at least 0, or one an output")
+        raise ValueError(f"noise={noise!r}: give a variance of at least 0, or one per output")
     if values.size > 1 and (values == 0).any() and (values > 0).any():
         raise ValueError("noise has zeros beside other values: give all zeros, or none")
     return values

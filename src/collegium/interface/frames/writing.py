@@ -108,7 +108,7 @@ def write_answers(
 
 
 def by_output(name: str, values: Array) -> dict[str, Array]:
-    """A column, or one an output: mean_0, mean_1, …"""
+    """A column, or one per output: mean_0, mean_1, …"""
     if values.ndim == 1:
         return {name: values}
     return {f"{name}_{j}": np.ascontiguousarray(column) for j, column in enumerate(values.T)}

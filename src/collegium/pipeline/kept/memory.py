@@ -80,7 +80,7 @@ class InMemory:
         return self.rows, held, self.but(held)
 
     def but(self, held: Array) -> InMemory:
-        """Drop rows from the chunks, which are numbered anew."""
+        """Drop rows from the chunks, and number the chunks from 0."""
         out = np.zeros(len(self), dtype=bool)
         out[held] = True
         rest = tuple(kept for group in self.groups if (kept := group[~out[group]]).size)

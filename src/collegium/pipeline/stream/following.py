@@ -43,7 +43,7 @@ class Following:
 
     @classmethod
     def of(cls, basis: Anchors, noise: float, budget: int, rows: Rows, *, learn: bool) -> Following:
-        """Begin with the rows that the anchors were chosen from; keep some to learn from anew."""
+        """Begin with the rows that the anchors were chosen from; keep some to relearn from."""
         (n, d), p = rows.X.shape, rows.y.shape[1]
         sample = Reservoir.start(TUNING.following.sample if learn else 0, d, p).add(rows)
         least = usual(basis, noise, rows.X[evenly_spaced(n, TUNING.following.sample)])
@@ -61,7 +61,7 @@ class Following:
         return seen >= (TUNING.following.soon if wrong else TUNING.following.later) * self.looked_at
 
     def misled(self, checked: int, square: float) -> bool:
-        """Whether errors were so large that messages made so far are better made anew, of the
+        """Whether errors were so large that messages so far are better replaced, by those of the
         rows of the sample alone."""
         return checked >= TUNING.following.checked_first and square > TUNING.following.narrow
 
@@ -73,7 +73,7 @@ class Following:
         ) < TUNING.following.worth, own
 
     def missing(self, basis: Anchors, noise: float) -> Array:
-        """Inputs of the sample that want anchors, with hyperparameters learnt anew  (k, d)."""
+        """Inputs of the sample that want anchors, with relearnt hyperparameters  (k, d)."""
         X = self.sample.rows.X
         return X[
             badly_seen(
@@ -82,7 +82,7 @@ class Following:
         ]
 
     def relearnt(self, basis: Anchors, noise: float) -> Following:
-        """After hyperparameters were learnt anew."""
+        """Begin again after hyperparameters were relearnt."""
         least = usual(basis, noise, self.sample.rows.X)
         return replace(self, least=least, n_relearnt=self.n_relearnt + 1)
 

@@ -64,7 +64,7 @@ class StoredSites:
         store = self.rows.open()
         if store.segment_names[: len(self.segments)] != self.segments:
             raise ValueError(
-                f"the rows in {self.path} were sorted anew for another model: go on with that "
+                f"the rows in {self.path} were sorted again for another model: go on with that "
                 "one, or fit again"
             )
         return store

@@ -49,7 +49,7 @@ Loss = Callable[[list[Array], Array, list[Prediction]], float]
 
 
 @dataclass(frozen=True, eq=False)
-class SweptSystem:
+class SweptSteps:
     """Latent functions of the same rows, each with its targets and likelihood."""
 
     problems: Sequence[Problem]
@@ -287,8 +287,8 @@ def fit_regression(
     problem = Problem(_with_noise(likelihood, units, s), y, *squares, least)
     if s.kernel is not None:
         s = replace(s, kernel=s.kernel.scaled(1.0 / units.square))
-    system = SweptSystem([problem], Targets(units), likelihood, sweeping)
-    return fit_model(system, replace(job, settings=s))
+    steps = SweptSteps([problem], Targets(units), likelihood, sweeping)
+    return fit_model(steps, replace(job, settings=s))
 
 
 def _with_noise(likelihood: Scalar, units: Units, settings: Settings) -> Scalar:
