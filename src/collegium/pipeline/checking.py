@@ -95,8 +95,9 @@ def around_one_place(kept: InMemory, rng: np.random.Generator) -> InMemory:
 
 
 def telling(y: Array) -> int:
-    """Count the rows whose mean square says as much as that of so many normal ones, at most 5 times
-    them.
+    """Number of rows to hold out: more where y has heavy tails, up to five times as many.
+
+    The mean square of these rows is as precise as that of `held_out` normal ones.
 
     The variance of a mean square is (κ − 1)/n, with the kurtosis κ = 3 of the normal.
     """
@@ -113,10 +114,10 @@ def held_out_rows(y: Array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows that committees of the others answer for."""
+    """Held-out rows, and the others, which make committees that predict them."""
 
-    rows: Rows  # all, or those held out alone; scaled
-    held: Array  # numbers of those held out
+    rows: Rows  # scaled: all rows in memory; of a store only those held out
+    held: Array  # numbers of the held-out ones among `rows`
     others: Kept
     settings: Settings
 

@@ -141,7 +141,8 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
 
 
 def choose_basis(job: Job, draft: Draft) -> Draft:
-    """Choose as many anchors as the degrees of freedom ask for; learn on by their evidence."""
+    """Choose anchors, as many as the degrees of freedom ask for; with learn="anchored", continue
+    learning by the evidence of the committee with these anchors."""
     s, say, rows, n = job.settings, job.say, draft.for_all, len(draft.kept)
     dof = degrees_of_freedom(draft.kernel, draft.noise, rows)
     words = "at least" if dof > 0.9 * LEARNING.dof_sample else "about"  # all that a sample can show

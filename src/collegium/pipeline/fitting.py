@@ -48,7 +48,7 @@ class Draft:
 
     @property
     def for_all(self) -> Rows:
-        """The rows with weights of all rows that they stand for."""
+        """The rows, with weights scaled up so that a sample stands for all rows."""
         rows = self.rows
         return replace(rows, w=rows.w * (len(self.kept) / rows.w.size))
 

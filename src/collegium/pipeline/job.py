@@ -50,7 +50,7 @@ class Job:
     chunk_id: Id | None = None  # of all rows, where it is given
     owners: Owners | None = None  # the ids that rows of a waiting stream came with
     warping: Warping | None = None  # by which rows were transformed; None: they were not
-    came: Rows | None = None  # rows before that
+    came: Rows | None = None  # the rows before they were transformed
     on_disk: Sampled | None = None  # all rows, where `rows` are a sample
 
     @property
@@ -64,7 +64,7 @@ class Job:
 
     @property
     def for_all(self) -> Rows:
-        """The rows with weights of all rows that they stand for."""
+        """The rows, with weights scaled up so that a sample stands for all rows."""
         return replace(self.rows, w=self.rows.w * (self.n / self.rows.w.size))
 
     def kept(self, scaled: Rows, scaling: Scaling) -> Kept:

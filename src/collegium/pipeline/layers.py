@@ -34,7 +34,7 @@ class Sizes:
 @record("pipeline.refined_errors/1")
 @dataclass(frozen=True, eq=False)
 class RefinedErrors:
-    """Errors at held-out rows of the exact GP of the others, for (K + Ψ)w; see `Solution`."""
+    """Errors of the refined part (K + Ψ)w at held-out rows, predicted from the other rows."""
 
     at: Array  # numbers of rows, ascending  (h,)
     wrong: Array  # (h, p)

@@ -1,4 +1,4 @@
-"""From rows in arrays, files or a store to a model; and the shell of `partial_fit`."""
+"""From rows in arrays, files or a store to a model; from a model and more rows to the next one."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ def begun(
     estimator: Any, system: Any, settings: Settings, rows: Rows, more: int, chunk_id: Id | None,
     earlier: Any = None, *, owned_by: Any = None,
 ) -> Any:  # fmt: skip
-    """Fit the rows of a stream, of which `more` came last; `owned_by`: the model of the others."""
+    """Fit all rows of a stream that waits, of which `more` came last; `owned_by`: the model of the
+    others."""
     owners = owners_with(owned_by, rows.w.size - more, chunk_id, more)
     return model_of_rows(
         estimator, system, settings, rows, streaming=True, earlier=earlier, owners=owners
@@ -115,7 +116,8 @@ def after(
     estimator: Any, system: Any, settings: Settings, rows: Rows, chunk_id: Id | None,
     check: StreamCheck, *, fresh: bool = False,
 ) -> Any:  # fmt: skip
-    """The model of a stream after more rows; `fresh`: nothing learnt from a waiting one is kept."""
+    """Add rows to the model of a stream, or fit all rows again while it waits for enough of them;
+    `fresh`: hyperparameters are relearnt then."""
     model, more = getattr(estimator, "model_", None), rows.w.size
 
     def begin(rows: Rows, earlier: Any) -> Any:

@@ -64,7 +64,7 @@ class Settings:
     noise_start: float | None  # from white noise in the kernel
     learn: bool
     anchored: bool  # learn on by the committee's own evidence
-    averaging: str  # over hyperparameters: "auto" of few rows, "average", any other not
+    averaging: str  # over hyperparameters: "average", "auto" (where rows are few), or "" (never)
     inference: Transductive | None  # None: inductive
     combination: str | None  # a rule for whole experts; None: messages add up
     communication: int | None  # rows that all experts of a GRBCM share

@@ -73,15 +73,15 @@ class ExactFit:
         return self, blocks, origin_of(blocks.source)
 
     def counting(self, rows: Rows) -> Rows:
-        """Take the rows that count."""
+        """Drop rows without influence: those of classes of weight zero."""
         return rows
 
     def knowing(self, rows: Rows) -> ExactFit:
-        """Note what a sample of the rows may not tell."""
+        """Read from all rows what a sample of them may not show."""
         return self
 
     def again(self, model: CommitteeModel) -> ExactFit:
-        """Note what a fitted model knows of its rows."""
+        """Read from a fitted model what is known of its rows, before these are fitted again."""
         return self
 
     def rows_of(self, model: CommitteeModel) -> Rows:

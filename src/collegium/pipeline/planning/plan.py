@@ -64,14 +64,14 @@ class Plan:
     effort: Effort
     most_anchors: int
     refine: bool  # asked for, or likely to fit
-    seconds: float  # nan: not estimated
-    bytes: int
-    messages: float  # seconds of a pass of messages
-    passing: float  # and of one without the held-out rows, to check the error bars
-    answering: float  # seconds of the answer to one of these
-    refining: float  # seconds of a few steps of refining; infinite where it may not be
-    last: float  # of these after the last step, with the scale of errors
-    product: float  # and in a product of all rows' covariance, which these contain
+    seconds: float  # of the whole fit; nan: not estimated
+    bytes: int  # of the whole fit
+    messages: float  # seconds to add the messages of all chunks
+    passing: float  # seconds to add those of the rows that are not held out
+    answering: float  # seconds to predict one held-out row
+    refining: float  # seconds of a few steps of refining; infinite where it is not allowed
+    last: float  # seconds after the last of these steps, the scale of errors included
+    product: float  # seconds of a product with the covariance of all rows
 
     @classmethod
     def of(
