@@ -152,7 +152,7 @@ def choose_basis(job: Job, draft: Draft) -> Draft:
     near = s.keeps_rows and not s.transductive
     selection = anchors_for(job, rows, draft, min(s.anchor_count(n, dof), most), near=near)
     draft = replace(draft, selection=selection, dof=dof)
-    chunks = len(draft.kept.cells())
+    chunks = draft.kept.n_chunks
     say(f"{n} rows in {chunks} chunks of about {n // chunks}, {len(draft.Z)} anchors")
     if s.transductive:
         check_query_size(s, s.query_points(dof), dof, n, say)

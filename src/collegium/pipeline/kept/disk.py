@@ -179,6 +179,10 @@ class OnDisk:
     def sample(self, k: int) -> Array:
         return np.sort(self.store.sample(k))
 
+    @property
+    def n_chunks(self) -> int:
+        return len(self.store.chunks())
+
     def cells(self) -> list[SeenCell]:
         return [SeenCell(cell, self.sees) for cell in self.store.chunks()]
 

@@ -27,6 +27,9 @@ class Kept(Protocol):
     def cell_rows(self) -> int:
         """Rows of a chunk, at most, where rows are cut already; 0: they are not."""
 
+    @property
+    def n_chunks(self) -> int: ...
+
     def __len__(self) -> int: ...
 
     def take(self, positions: Array) -> Rows:

@@ -58,6 +58,10 @@ class InMemory:
     def sample(self, k: int) -> Array:
         return evenly_spaced(len(self), k)
 
+    @property
+    def n_chunks(self) -> int:
+        return len(self.groups)
+
     def cells(self) -> Sequence[Chunk]:
         return cut_rows(self.rows, self.groups, self.ids)
 
