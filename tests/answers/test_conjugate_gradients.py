@@ -135,7 +135,9 @@ def test_coarse_values_are_the_values_in_single_precision(kernel, make):
     X, Z = problem.chunks[0].X + 1e3, problem.Z + 1e3
     found = next(kernel.coarse_parts(X, [Z]))
     assert found.dtype == np.float32
-    assert_allclose(found, reference.covariance(kernel, X, Z), rtol=3e-5, atol=1e-6)
+    assert_allclose(found, kernel.value(X, Z), rtol=3e-5, atol=1e-6)
+    if not isinstance(kernel, Leaf) or type(kernel).__name__ in reference.KERNELS:
+        assert_allclose(found, reference.covariance(kernel, X, Z), rtol=3e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("noise", [0.23, 1e-4])

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from class_cases import TINY, assert_same_answers, classifier, labelled, queries
 from collegium import CommitteeClassifier, CommitteeRegressor, Inductive, kernels, likelihoods
 from collegium.interface.streams.watching import StreamWarning
 from collegium.metrics import nlpd_scorer

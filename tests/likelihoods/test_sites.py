@@ -14,7 +14,7 @@ from collegium.likelihoods import (
     Poisson,
     Probit,
 )
-from collegium.likelihoods.sites import lambert
+from collegium.likelihoods.integrals.sites import lambert
 
 LIKELIHOODS = [(Gaussian(0.3), 1.7), (Probit(), -1.0), (Poisson(), 3.0)]
 

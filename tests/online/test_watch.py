@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from collegium import OnlineGPClassifier, OnlineGPRegressor, kernels
 from collegium.kernels import Matern32
 from collegium.likelihoods import Gaussian
-from collegium.likelihoods.probit import Probit
+from collegium.likelihoods.labels.probit import Probit
 from collegium.online.gp import OnlineGP, Rules
 from collegium.online.tuning import TUNING
 from collegium.online.watch import Latest, Watch

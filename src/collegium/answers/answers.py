@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..numerics import linalg
 from ..rows.rows import Prediction
 from .arrived import COVERAGE, Arrived

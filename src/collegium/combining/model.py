@@ -14,7 +14,7 @@ from ..interface.checks.arguments import check_square
 from ..interface.model import Model
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..numerics.records import record
 from ..rows import partition
 from ..rows.metric import Metric

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
-from ..likelihoods.logit import Logit
-from ..likelihoods.probit import Probit
-from ..likelihoods.softmax import Softmax
-from ..likelihoods.support import SIGNS
+from ..likelihoods.labels.logit import Logit
+from ..likelihoods.labels.probit import Probit
+from ..likelihoods.labels.softmax import Softmax
+from ..likelihoods.targets.support import SIGNS
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import MOST_COPIES
 

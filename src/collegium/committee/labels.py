@@ -14,8 +14,8 @@ from ..interface.checks.rows import check_weights
 from ..interface.frames.sources import Blocks, origin_of
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation
-from ..likelihoods.softmax import Softmax
-from ..likelihoods.units import Units, signs
+from ..likelihoods.labels.softmax import Softmax
+from ..likelihoods.targets.units import Units, signs
 from ..numerics.fingerprint import fingerprint
 from ..pipeline.fitting import fit_model
 from ..pipeline.job import Job

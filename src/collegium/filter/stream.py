@@ -20,7 +20,7 @@ from ..learning.hyperparameters import learn
 from ..learning.optimise import Scales
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..numerics.records import record
 from ..pipeline.fitting import choose_scaling
 from ..rows.metric import column_scales

@@ -10,7 +10,7 @@ import numpy as np
 from ..answers.answers import Answers
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..rows.scaling import Scaling
 
 Array = np.ndarray

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from ..answers.answers import LEVELS, Answers
 from ..answers.arrived import Arrived, look
-from ..likelihoods.units import log_exposure
+from ..likelihoods.targets.units import log_exposure
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .checks.arguments import (

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..likelihoods.base import Observation
-from ..likelihoods.softmax import Softmax
+from ..likelihoods.labels.softmax import Softmax
 from ..messages.message import Message
 from ..numerics import linalg
 from ..numerics.records import record

@@ -14,9 +14,9 @@ import numpy as np
 from ..numerics import records
 from ..rows.scaling import Scaling
 from .integrals.quadrature import expect
-from .sites import sites
-from .support import UNKNOWN, Support
-from .units import Units
+from .integrals.sites import sites
+from .targets.support import UNKNOWN, Support
+from .targets.units import Units
 
 Array = np.ndarray
 

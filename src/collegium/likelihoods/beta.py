@@ -7,7 +7,7 @@ from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp, p
 
 from ..numerics.linalg import LOG_2PI
 from .base import Scalar
-from .support import UNIT
+from .targets.support import UNIT
 from .tuning import TUNING
 
 

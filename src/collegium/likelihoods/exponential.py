@@ -8,10 +8,10 @@ from scipy.special import ndtri
 from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import count_distribution
-from .sites import POISSON, sites
-from .support import POSITIVE
+from .integrals.sites import POISSON, sites
+from .targets.support import POSITIVE
+from .targets.units import log_exposure, log_link_units
 from .tuning import TUNING
-from .units import log_exposure, log_link_units
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import beyond_line, count_distribution
 from .integrals.quadrature import trapezoid
+from .integrals.sites import POISSON, sites
 from .integrals.tuning import TUNING as INTEGRALS
 from .poisson import log_stirling
-from .sites import POISSON, sites
-from .support import POSITIVE
+from .targets.support import POSITIVE
+from .targets.units import log_exposure, log_link_units
 from .tuning import TUNING
-from .units import log_exposure, log_link_units
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from scipy.special import ndtri
 
 from ..numerics.linalg import LOG_2PI
 from .base import Scalar
-from .sites import GAUSSIAN
-from .support import REALS
+from .integrals.sites import GAUSSIAN
+from .targets.support import REALS
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from ..numerics.linalg import LOG_2PI
 from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import count_distribution, count_quantile
+from .integrals.sites import POISSON
 from .integrals.tuning import TUNING as INTEGRALS
-from .sites import POISSON
-from .support import COUNTS
+from .targets.support import COUNTS
+from .targets.units import log_exposure, log_link_units
 from .tuning import TUNING
-from .units import log_exposure, log_link_units
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from ..numerics.linalg import LOG_2PI
 from ..rows.scaling import Scaling
 from .base import Scalar
 from .poisson import log_stirling
-from .support import REALS
+from .targets.support import REALS
+from .targets.units import Units
 from .tuning import TUNING
-from .units import Units
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from ..interface.frames.sources import reads_sources
 from ..interface.streams.waiting import Waiting, lengthened
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
-from ..likelihoods.probit import Probit
-from ..likelihoods.units import signs
+from ..likelihoods.labels.probit import Probit
+from ..likelihoods.targets.units import signs
 from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows

@@ -4,7 +4,7 @@ The belief about f is its mean μ and covariance S at the basis points Z. For a 
 k = K(Z, x), Q = K(Z, Z)⁻¹, e = Qk and γ = k(x, x) − kᵀe (the part of f(x) outside the basis),
 
     m = eᵀμ      v = γ + eᵀSe      c = Se = cov(f(Z), f(x))
-    μ += q c     S += r ccᵀ        (q, r: see `likelihoods.sites`)
+    μ += q c     S += r ccᵀ        (q, r: see `likelihoods.integrals.sites`)
 
 A novel row joins the basis: (μ, m) and (S c; cᵀ v) take the same step. Over budget a point is
 dropped by deleting its row from μ and its row and column from S: mean and covariance at the
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
-from ..likelihoods.sites import GAUSSIAN
+from ..likelihoods.integrals.sites import GAUSSIAN
 from ..messages.expansion import Expansion
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
@@ -103,7 +103,7 @@ class OnlineGP:
         if likelihood.code is None:
             raise ValueError(
                 f"{likelihood!r} has no `code`: the online GP takes likelihoods with a branch in "
-                "likelihoods/sites.py"
+                "likelihoods/integrals/sites.py"
             )
         return cls(
             kernel, likelihood, rules or Rules(), np.empty((0, d)), np.empty((0, p)),

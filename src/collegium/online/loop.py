@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..likelihoods.sites import shifted_site
+from ..likelihoods.integrals.sites import shifted_site
 from ..numerics.compiling import compiled
 
 #: Relative variance of f that no two points share. It bounds the condition of K(Z, Z).

@@ -20,7 +20,7 @@ from ..learning.hyperparameters import learn
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.poisson import Poisson
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..numerics.records import record
 from ..pipeline.fitting import choose_scaling
 from ..pipeline.stream.following import gain

@@ -13,7 +13,7 @@ from ..learning.effort import Effort
 from ..learning.group_anchors import choose_anchors
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Observation
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from ..transforms.choosing import choose

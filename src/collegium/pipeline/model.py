@@ -25,7 +25,7 @@ from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
 from ..interface.streams.waiting import Waiting
 from ..learning.dof import degrees_of_freedom
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..numerics.tiles import TILE

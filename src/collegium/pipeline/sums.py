@@ -14,7 +14,7 @@ from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel
 from ..likelihoods.base import Observation
 from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..messages.basis import Anchors
 from ..messages.committee import Committee
 from ..numerics.fingerprint import fingerprint

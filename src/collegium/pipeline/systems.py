@@ -20,8 +20,8 @@ from ..interface.frames.sources import Blocks, origin_of
 from ..likelihoods.base import Observation, Scalar
 from ..likelihoods.conformance import check_methods
 from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.support import SIGNS
-from ..likelihoods.units import exposed
+from ..likelihoods.targets.support import SIGNS
+from ..likelihoods.targets.units import exposed
 from ..numerics.fingerprint import fingerprint
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES

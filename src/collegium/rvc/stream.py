@@ -12,7 +12,7 @@ from ..interface.streams.waiting import Waiting
 from ..interface.words.progress import Progress
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..numerics import memory
 from ..numerics.records import record
 from ..rows.distinct import first_of_equals

@@ -16,7 +16,7 @@ from ..interface.model import Model
 from ..learning.anchors import Selection, Stop, kmeans_anchors
 from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
-from ..likelihoods.units import Units
+from ..likelihoods.targets.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..pipeline.checking import HeldOut

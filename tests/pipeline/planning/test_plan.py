@@ -12,8 +12,8 @@ from collegium.interface.checks.limits import bytes_allowed, limits_allowed
 from collegium.interface.words.progress import LOGGER, Progress
 from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
-from collegium.likelihoods.logit import Logit
-from collegium.likelihoods.softmax import Softmax
+from collegium.likelihoods.labels.logit import Logit
+from collegium.likelihoods.labels.softmax import Softmax
 from collegium.numerics.clock import Clock
 from collegium.pipeline import checking
 from collegium.pipeline.planning.cost import Speed

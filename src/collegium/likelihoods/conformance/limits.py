@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import Observation
-from ..support import CLASSES
+from ..targets.support import CLASSES
 from .methods import ORDINALS, possible
 
 Array = np.ndarray

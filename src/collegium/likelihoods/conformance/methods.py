@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 import numpy as np
 
 from ..base import Observation, Scalar
-from ..support import CLASSES
+from ..targets.support import CLASSES
 
 Array = np.ndarray
 #: f at which a likelihood is tried.

@@ -1,1 +1,1 @@
-"""Integrals over f ~ N(m, v): by quadrature, and of counts and rates in closed form."""
+"""Integrals over f ~ N(m, v): by quadrature, in closed form, for moment matching (`sites.py`)."""

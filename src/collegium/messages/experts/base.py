@@ -9,8 +9,8 @@ Given v, the targets of a chunk are N(Vᵀv, R). Experts differ in R and in noth
 Variational is Projected with a penalty on the variance given the anchors: its evidence is a
 lower bound of the exact one.
 
-Ψ = (σ² + v)/w: v is the known noise variance of a row, usually zero; a row of weight w is w equal
-rows.
+Ψ = (σ² + e)/w: e is the known noise variance of a row (`extra`), usually zero; a row of weight w
+is w equal rows.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ class Expert:
 
 
 def log_repeats(rows: Rows, noise: float) -> float:
-    """Σ −½(w−1) log 2π(σ² + v) − ½ log w: log density of w equal rows minus that of one row with
-    noise variance (σ² + v)/w."""
+    """Σ −½(w−1) log 2π(σ² + e) − ½ log w: log density of w equal rows minus that of one row with
+    noise variance (σ² + e)/w."""
     more = rows.take(rows.w != 1.0)
     if more.w.size == 0:
         return 0.0
@@ -190,7 +190,7 @@ def log_repeats(rows: Rows, noise: float) -> float:
 
 
 def noise_share(rows: Rows, noise: float) -> Array | float:
-    """σ²/(σ² + v) = ∂ log(σ² + v)/∂ log σ²."""
+    """σ²/(σ² + e) = ∂ log(σ² + e)/∂ log σ²."""
     if rows.extra is None:
         return 1.0
     return noise / np.maximum(noise + rows.extra, np.finfo(float).tiny)

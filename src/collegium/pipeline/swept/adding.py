@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...laplace.committee import LaplaceCommittee
-from ...likelihoods.units import exposed
+from ...likelihoods.targets.units import exposed
 from ...messages.basis import Anchors
 from ...messages.growing import appended, carried, dropped
 from ...messages.message import Message

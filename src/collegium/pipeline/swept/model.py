@@ -11,7 +11,7 @@ from ...answers.predictors import GlobalPredictor
 from ...interface.streams.waiting import Waiting
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
-from ...likelihoods.units import Units
+from ...likelihoods.targets.units import Units
 from ...numerics.records import record
 from ...rows.rows import Rows
 from ..layers import Sizes, Stream

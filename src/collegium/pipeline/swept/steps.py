@@ -17,7 +17,7 @@ from ...laplace.committee import LaplaceCommittee, settle_together
 from ...laplace.learning import LearntLatent, Problem, first_kernel, latent_size, learn_from
 from ...learning.pool import Pool
 from ...likelihoods.base import Observation, Scalar
-from ...likelihoods.units import Units, exposed
+from ...likelihoods.targets.units import Units, exposed
 from ...messages.basis import Anchors
 from ...rows.chunk import cut
 from ...rows.ids import ChunkIds

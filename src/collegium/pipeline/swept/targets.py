@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...likelihoods.units import Units, signs
+from ...likelihoods.targets.units import Units, signs
 from ...numerics.records import record
 from ...rows.rows import Rows
 from ...rows.scaling import MOST_COPIES

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from ..numerics.compiling import compiled
-from .base import Observation
-from .support import CLASSES
-from .tuning import TUNING
+from ...numerics.compiling import compiled
+from ..base import Observation
+from ..targets.support import CLASSES
+from ..tuning import TUNING
 
 #: Steps of the trapezoidal rule: Gumbel's density is analytic in a strip of half-width π/2, so
 #: that its error is e^(−π²/step).

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .base import Scalar
-from .integrals.quadrature import trapezoid
-from .support import SIGNS
+from ..base import Scalar
+from ..integrals.quadrature import trapezoid
+from ..targets.support import SIGNS
 
 
 @dataclass(frozen=True)

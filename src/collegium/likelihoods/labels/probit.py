@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from .base import Scalar
-from .sites import PROBIT
-from .support import SIGNS
+from ..base import Scalar
+from ..integrals.sites import PROBIT
+from ..targets.support import SIGNS
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.compiling import compiled
-from ..numerics.linalg import LOG_2PI
+from ...numerics.compiling import compiled
+from ...numerics.linalg import LOG_2PI
 
 Array = np.ndarray
 exact_leaf: Any = compiled()

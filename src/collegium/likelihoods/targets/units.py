@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numerics.records import record
-from ..rows.scaling import Scaling
+from ...numerics.records import record
+from ...rows.scaling import Scaling
 
 Array = np.ndarray
 

@@ -1,0 +1,1 @@
+"""Likelihoods of labels: two of them (±1), or several classes."""
