@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +124,15 @@ def moved(learnt: Array, count: Array) -> bool:
     if not ripe(learnt):
         return True
     return 0.5 * float(np.abs(count / count.sum() - learnt / learnt.sum()).sum()) > MOVED
+
+
+def rows_seen(model: Any) -> int | None:
+    """Count the rows that a model has; None where it kept no count of them."""
+    if model.waiting is not None:
+        return model.waiting.rows.w.size
+    if model.stored is not None or model.sum.arrived():
+        return len(model.kept)
+    return None if model.stream.following is None else model.stream.following.sample.seen
 
 
 def codes_of(likelihood: Observation, y: list[Array]) -> Array:

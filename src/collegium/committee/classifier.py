@@ -30,6 +30,7 @@ from .classes import (
     log_probabilities,
     moved,
     ripe,
+    rows_seen,
     warn_of_ids,
 )
 from .labels import Labels
@@ -217,8 +218,9 @@ class CommitteeClassifier(Classifier):
 
     def _keep_learnt(self, model: Any, check: Any = None, before: Any = None) -> None:
         """Keep a model; note the classes that it was learnt from, if it was learnt just now."""
-        learnt_at = model.stream.learnt_at
-        if learnt_at and (before is None or learnt_at != before.stream.learnt_at):
+        learnt_at, seen = model.stream.learnt_at, rows_seen(model)
+        before_at = 0 if before is None else before.stream.learnt_at
+        if learnt_at and (learnt_at == seen if seen is not None else learnt_at != before_at):
             self.learnt_count_ = self.class_count_
         self._keep(model, check)
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..interface.checks.arguments import check_chunk_id
 from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.limits import answer_time_allowed
 from ..interface.checks.rows import (
     check_exposure,
     check_known,
@@ -22,7 +23,7 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..pipeline import models
 from ..pipeline.settings import Settings
-from ..pipeline.systems import system_for
+from ..pipeline.systems import check_fitted_answer_time, system_for, system_of
 from ..rows.rows import Rows
 from ..sources.source import Skipped, Source
 from . import answering
@@ -340,6 +341,8 @@ class CommitteeRegressor(Regressor):
             )
         if model is not None:
             self._check_same_kind(system, exposure)
+            if answer_time_allowed(self.n_local) is not None:
+                check_fitted_answer_time(model)
         rows, y_ndim = system.rows(
             self, X, y, sample_weight, exposure, noise_variance, reset=model is None
         )
@@ -371,7 +374,7 @@ class CommitteeRegressor(Regressor):
         self
         """
         check_is_fitted(self)
-        system = system_for(self)
+        system = system_of(self.model_, self)
         settings = system.settings(self, known=self.model_.known_noise)
         self._keep(models.fitted_again(self, system, settings))
         answering.prepare(self)

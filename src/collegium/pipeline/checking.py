@@ -91,7 +91,7 @@ def around_one_place(kept: InMemory, rng: np.random.Generator) -> InMemory:
     centres = np.array([X[group].mean(axis=0) for group in groups]) / column_scales(X)
     distance = ((centres - centres[rng.integers(len(groups))]) ** 2).sum(axis=1)
     some = np.flatnonzero(lowest(distance, TUNING.checking.chunks))
-    return replace(kept, groups=tuple(groups[i] for i in some), ids=tuple(range(some.size)))
+    return InMemory(kept.rows, tuple(groups[i] for i in some), tuple(range(some.size)))
 
 
 def telling(y: Array) -> int:

@@ -34,7 +34,7 @@ from ..rows.rows import Rows
 from ..transforms.warping import WarpedAnswers, Warping
 from .kept.disk import OnDisk, ScaledTargets
 from .kept.kept import Kept
-from .kept.memory import InMemory
+from .kept.memory import CommitteeRows
 from .layers import Answering, Refinement, Sizes, Stream
 from .sums import Additive, ChunkBook, GaussianSum
 from .tuning import TUNING
@@ -163,7 +163,7 @@ class CommitteeModel(Layered):
     @property
     def kept(self) -> Any:
         if self.stored is None:
-            return InMemory.of(self.committee)
+            return CommitteeRows(self.committee)
         sees = ScaledTargets(self.scaling, self.warping)
         return OnDisk(self.stored.open(), sees, self.stored.metric, self.stored)
 
@@ -194,7 +194,8 @@ class CommitteeModel(Layered):
         """Answer for a committee: its chunks jointly, or its anchors and nearest rows."""
         if self.sizes.query_size and len(committee.sizes) > 1:
             return Joint.of(committee, self.sizes.query_size, self.sizes.screening)
-        return (kept or self.kept).local(committee, n_local)
+        own = self.kept if kept is None else kept
+        return own.local(committee, n_local)
 
     def committee_predictor(self) -> Predictor:
         """Answer for y, or for the residual of refined means, from messages and nearest rows."""

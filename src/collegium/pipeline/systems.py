@@ -189,6 +189,13 @@ def system_for(estimator: Any) -> ExactFit | SweptFit:
     )
 
 
+def system_of(model: Any, estimator: Any) -> ExactFit | SweptFit:
+    """The system by which a model was fitted, whatever the arguments say by now."""
+    if isinstance(model, CommitteeModel):
+        return ExactFit()
+    return SweptFit(model.sum.asked, sweeps_asked(estimator.inference))
+
+
 def check_answer_time(transductive: bool, keeps_rows: bool) -> None:
     """Refuse n_local=AnswerTime(…) where nothing can be chosen."""
     if transductive:

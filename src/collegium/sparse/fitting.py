@@ -29,7 +29,7 @@ from ..pipeline.fitting import (
     scaled_draft,
 )
 from ..pipeline.job import Job
-from ..pipeline.kept.memory import InMemory
+from ..pipeline.kept.memory import CommitteeRows
 from ..pipeline.layers import Stream
 from ..pipeline.stream.errors import checked_first, with_stream_errors
 from ..pipeline.sums import Additive, ChunkBook, GaussianSum
@@ -63,8 +63,8 @@ class SparseModel(Additive, Model):  # type: ignore[override]
         return self.sum.committee
 
     @property
-    def kept(self) -> InMemory:
-        return InMemory.of(self.committee)
+    def kept(self) -> CommitteeRows:
+        return CommitteeRows(self.committee)
 
     @property
     def keeps_rows(self) -> bool:

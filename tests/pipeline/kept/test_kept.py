@@ -11,7 +11,7 @@ from collegium.kernels import Matern32
 from collegium.messages.committee import Committee
 from collegium.pipeline.kept.disk import OnDisk, ScaledTargets, Stored
 from collegium.pipeline.kept.kept import Kept
-from collegium.pipeline.kept.memory import InMemory
+from collegium.pipeline.kept.memory import CommitteeRows, InMemory
 from collegium.pipeline.sums import GaussianSum
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows
@@ -114,3 +114,12 @@ def test_messages_of_forgotten_chunks_are_taken_out_to_the_last_bit(make, tmp_pa
         assert len(stored.open()) == N - sum(chunk.n for chunk in gone)
         with pytest.raises(ValueError, match="no more"):
             OnDisk(stored.open(), kept.sees, METRIC, stored).chunks_of([1])
+
+
+def test_rows_of_a_committee_are_not_put_together_to_be_counted(monkeypatch):
+    kept = in_memory(None)
+    committee = Committee.start(KERNEL, NOISE, X[:9], 1).add(kept.cells(), Serial(), keep=True)
+    monkeypatch.setattr(Committee, "rows", lambda self: pytest.fail("rows were put together"))
+    rows = CommitteeRows(committee)
+    assert len(rows) == N and rows.in_memory and not rows.cell_rows
+    assert rows.append(ROWS, []) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -34,13 +34,6 @@ class InMemory:
 
     in_memory: ClassVar[bool] = True
     cell_rows: ClassVar[int] = 0
-
-    @classmethod
-    def of(cls, committee: Committee) -> InMemory:
-        """Take the rows that a committee keeps."""
-        ends = np.cumsum([0, *committee.sizes])
-        groups = tuple(np.arange(a, b) for a, b in zip(ends, ends[1:]))
-        return cls(committee.rows(), groups, tuple(committee.ids()))
 
     def __len__(self) -> int:
         return self.rows.w.size
@@ -88,7 +81,7 @@ class InMemory:
         out = np.zeros(len(self), dtype=bool)
         out[held] = True
         rest = tuple(kept for group in self.groups if (kept := group[~out[group]]).size)
-        return replace(self, groups=rest, ids=tuple(range(len(rest))))
+        return InMemory(self.rows, rest, tuple(range(len(rest))))
 
     def some(self) -> Rows:
         return self.rows.take(np.concatenate(self.groups))
@@ -113,3 +106,28 @@ class InMemory:
 
     def inputs(self, most: int) -> Array:
         return self.rows.X
+
+
+class CommitteeRows(InMemory):
+    """The rows that a committee keeps; they are put together when they are first asked for."""
+
+    def __init__(self, committee: Committee) -> None:
+        vars(self)["committee"] = committee
+
+    committee: Committee
+
+    def __len__(self) -> int:
+        return sum(self.committee.sizes)
+
+    @cached_property
+    def rows(self) -> Rows:
+        return self.committee.rows()
+
+    @cached_property
+    def groups(self) -> tuple[Array, ...]:
+        ends = np.cumsum([0, *self.committee.sizes])
+        return tuple(np.arange(a, b) for a, b in zip(ends, ends[1:]))
+
+    @cached_property
+    def ids(self) -> tuple[Any, ...]:
+        return tuple(self.committee.ids())

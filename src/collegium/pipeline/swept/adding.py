@@ -13,6 +13,7 @@ from ...likelihoods.targets.units import exposed
 from ...messages.basis import Anchors
 from ...messages.growing import appended, carried, dropped
 from ...messages.message import Message
+from ...rows.ids import ChunkIds
 from ...rows.rows import Rows
 from ..job import Job
 from ..stream.following import Following
@@ -30,8 +31,10 @@ def add_swept_rows(model: SweptModel, job: Job, check: Any = None) -> SweptModel
         model = _followed(model, own.with_rows(job.rows))
     job = replace(job, rows=sees.counting(job.rows))
     rows, kept = job.rows, model.kept
-    if not rows.w.size:
-        return model
+    if not rows.w.size:  # of classes that do not count: the chunk is known by its id
+        named = ChunkIds() if job.chunk_id is None else ChunkIds.of([job.chunk_id])
+        book = replace(model.chunks, ids=model.chunks.ids + named)
+        return model if job.chunk_id is None else replace(model, chunks=book)
     groups, weighted = job.groups(model.kernel), sees.weighted(rows)
     model = with_novel_anchors(model, rows.X)
     keep = job.settings.keeps_rows or not kept.in_memory
