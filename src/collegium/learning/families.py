@@ -80,7 +80,7 @@ def no_anchors(kernel: Kernel, rows: Rows) -> tuple[Anchors, Belief]:
 
 
 def _noise_of(rows: Rows, noise: float, some: Array) -> Array | float:
-    """σ² + v of some rows, each with a weight of one."""
+    """σ² + e of some rows, each with a weight of one."""
     return noise if rows.extra is None else noise + rows.extra[some]
 
 

@@ -261,7 +261,7 @@ class _Work:
             self.Z = points[column[: self.size]]
             if self.n_rows % rules.refresh_every == 0:
                 self.refresh()
-        if likelihood.code == GAUSSIAN:  # w equal rows: noise (σ² + v)/w, none between them
+        if likelihood.code == GAUSSIAN:  # w equal rows: noise (σ² + e)/w, none between them
             scatter = (w - 1.0) * (LOG_2PI + np.log(parameter * w)) + np.log(w)
             expected.log_z[:] -= 0.5 * scatter[:, None]
         self.log_evidence = self.log_evidence + expected.log_z.sum(axis=0)

@@ -46,11 +46,11 @@ class Rows:
         return np.array([one.tobytes() not in gone for one in own], dtype=bool)
 
     def known(self) -> Array:
-        """v, the known noise variance of each row, added to σ²  (n,)."""
+        """e, the known noise variance of each row, added to σ²  (n,)."""
         return np.zeros(self.w.size) if self.extra is None else self.extra
 
     def psi(self, noise: float) -> Array:
-        """(σ² + v)/w, the noise variance of each row."""
+        """(σ² + e)/w, the noise variance of each row."""
         return (noise if self.extra is None else noise + self.extra) / self.w
 
     def as_weights(self, noise: float) -> tuple[Rows, float]:

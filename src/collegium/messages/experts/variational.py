@@ -43,6 +43,6 @@ class Variational(Projected):
         return super().gradient(basis, given, belief) + own
 
     def _psi(self, basis, given):
-        """(σ² + v)/w, at least the jitter of R."""
+        """(σ² + e)/w, at least the jitter of R."""
         least = linalg.JITTERS[0] * (basis.scale(given.X) or 1.0)
         return np.maximum(given.rows.psi(self.noise), least)
