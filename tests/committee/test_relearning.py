@@ -49,8 +49,8 @@ def test_a_stream_of_equal_rows_notes_the_classes_that_it_learnt_from():
     rng = np.random.default_rng(0)
     model = CommitteeClassifier(random_state=0)
     for share in [0.9] * 3 + [0.1] * 5:
-        x = (np.arange(40.0) % 6)[:, None]
-        model.partial_fit(x, rng.random(40) < share, classes=[False, True])
+        x = (np.arange(200.0) % 6)[:, None]
+        model.partial_fit(x, rng.random(200) < share, classes=[False, True])
     total = model.class_count_ / model.class_count_.sum()
     learnt = model.learnt_count_ / model.learnt_count_.sum()
     assert np.abs(total - learnt).max() <= 0.25  # else it would have been relearnt
