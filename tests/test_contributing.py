@@ -29,7 +29,7 @@ def named():
     return sorted(found, key=str)
 
 
-@pytest.mark.parametrize("path, room", named(), ids=str)
+@pytest.mark.parametrize("path, room", named(), ids=lambda one: getattr(one, "name", str(one)))
 def test_paths_exist(path, room):
     """As written below the repository, the package or the tests, or somewhere below the room."""
     whole = any((base / path).exists() for base in (ROOT, PACKAGE, TESTS))
