@@ -44,12 +44,12 @@ class CommitteeRegressor(Regressor):
         Family and starting point, in the units of X and y. None: a Matérn or squared
         exponential, chosen by evidence and by the predictive density of chunks and of held-out
         rows (the roughest that is about as good as the best), and where that is better, from
-        500 rows on, a sum of two of these; under much noise two Matérns 1/2, where rows that
-        are nearest in some of the columns agree far more than a few hundred rows showed. One
+        500 rows on, a sum of two of these; with much noise, a sum of two Matérns 1/2, where
+        neighbours in some of the columns agree much better than a small sample suggests. One
         length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
         their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
     likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
-        Of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
+        The distribution of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
         rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
         function is the log of their mean. "gamma": y > 0 with a constant relative spread, which
         is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is the logit of
@@ -82,21 +82,23 @@ class CommitteeRegressor(Regressor):
     noise : {"auto", "constant", "varying"}, float or array of p, default="auto"
         "constant": learnt, and the same everywhere. "varying": errors of y about the means are
         Student's t with a scale that depends on x, on the predicted mean and standard deviation
-        and on the errors of the nearest rows, learnt from rows held out. "auto": that, where
-        held-out rows are better for it. A number is the noise variance in the units of y squared,
+        and on the errors of the nearest rows, learnt from held-out rows. "auto": that, where
+        it raises their density. A number is the noise variance in the units of y squared,
         and kept (one number is that of every output); outputs j share the kernel in proportion:
         f_j ~ GP(0, kernel · noise[j]/noise[0]).
     n_local : int, "auto" or AnswerTime, default="auto"
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
         learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400.
         `collegium.AnswerTime(milliseconds, memory)`: CPU time that mean and standard deviation of
-        a row may take; `fit` looks for the best way that is as quick, by held-out rows, and
-        prepares it. Set after `fit`, it acts on the next answers. See docs/answers.md.
+        a row may take; of the methods that are fast enough `fit` chooses the one with the highest
+        held-out log density, and prepares it. Set after `fit`, it acts on the next answers. See
+        docs/answers.md.
     learn : {"auto", "average", "anchored"}, bool or Learn, default="auto"
         True: learn the hyperparameters by the evidence of some clusters of rows, as independent
         chunks. "anchored": then go on by the evidence of the whole committee with its anchors
-        (all rows; best with `n_local=0`). "average": answers are averaged over hyperparameters,
-        with one length scale for all columns and with one each: for few rows, in `fit` only.
+        (all rows; best with `n_local=0`). "average": predictions are averaged over
+        hyperparameters, of models with a common length scale and of models with one per column:
+        for few rows, in `fit` only.
         "auto": that up to 600 rows, if neither kernel nor noise is given, and else True. False:
         take `kernel` and `noise` as they are. `collegium.Learn(how, n_starts)`: from several
         starting points.
