@@ -7,13 +7,13 @@ OUT    ?= .
 BENCH  ?= .venv-bench
 OLDEST ?= .venv-oldest
 ENGINES ?= .venv-engines
-# Of `make bench`: names of data sets and of methods, all where empty; further arguments.
+# Options of `make bench`: names of data sets and of methods, all where empty; further arguments.
 SETS    ?=
 METHODS ?=
 ARGS    ?=
-# Of `make fuzz` and `make mutants`: another seed, other tables and faults.
+# Options of `make fuzz` and `make mutants`: another seed, other tables and faults.
 SEED    ?= 0
-# Of `make test-blas`: core types of OpenBLAS, all where empty.
+# Options of `make test-blas`: core types of OpenBLAS, all where empty.
 CORES   ?=
 
 # Two workers, each with one thread for BLAS; all tests of a file in one of them, which makes their
@@ -46,8 +46,8 @@ help:
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
 	@echo "make bench-streams   streams that wander and jump (DATA=folder; ARGS=--long: 10^6 rows)"
-	@echo "make bench-filters   rows a second of a regression filter, and of river's"
-	@echo "make bench-answers   milliseconds a row against error, ours and peers' (DATA=folder, SETS=, METHODS=)"
+	@echo "make bench-filters   rows per second of a regression filter, and of river's"
+	@echo "make bench-answers   milliseconds per row against error, ours and peers' (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"

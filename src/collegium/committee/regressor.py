@@ -49,14 +49,14 @@ class CommitteeRegressor(Regressor):
         length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
         their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
     likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
-        The distribution of y given the function. "poisson": y ≥ 0 are counts, the function is the log of their
-        rate, and the prior expects the mean rate. "exponential": y > 0 are waiting times, the
-        function is the log of their mean. "gamma": y > 0 with a constant relative spread, which
-        is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is the logit of
-        the mean. "student-t": noise with heavy tails, so that outliers
-        count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less
-        with infinite standard deviations, where intervals still hold); y is centred and scaled by
-        medians. Objects are those of `collegium.likelihoods`; one of your own, derived from
+        The distribution of y given the function. "poisson": y ≥ 0 are counts, the function is the
+        log of their rate, and the prior expects the mean rate. "exponential": y > 0 are waiting
+        times, the function is the log of their mean. "gamma": y > 0 with a constant relative
+        spread, which is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is
+        the logit of the mean. "student-t": noise with heavy tails, so that outliers count little
+        (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less with infinite
+        standard deviations, where intervals still hold); y is centred and scaled by medians.
+        Objects are those of `collegium.likelihoods`; one of your own, derived from
         `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
         it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
