@@ -236,7 +236,7 @@ def test_rows_that_were_sorted_anew_are_not_taken_for_others(tmp_path):
     model.relearn()
     before = model.predict(X[:9])
     other.partial_fit(X[450:], y[450:])
-    with pytest.raises(ValueError, match="sorted anew"):
+    with pytest.raises(ValueError, match="sorted again"):
         pickle.loads(pickle.dumps(model)).predict(X[:9])
     assert before.shape == (9,)
 
