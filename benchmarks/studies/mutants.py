@@ -28,7 +28,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("kernels", "messages", "answers", "combining", "laplace", "likelihoods", "filter",
-         "online", "rvc", "learning", "averaging", "rows", "scale", "transforms",
+         "online", "rvc", "learning", "averaging", "rows", "errors", "transforms",
          "tables")  # fmt: skip
 #: Rooms whose mathematics is seen by the tests of others too.
 ALSO = {"answers": ("committee",), "rows": ("messages", "committee"), "learning": ("committee",)}
