@@ -622,7 +622,7 @@ def test_memory_is_flat_without_rows():
 
 BAD = {
     "a new label": lambda X, y: (X, np.where(y == "elm", "yew", y)),
-    "not finite": lambda X, y: (np.where(X > 1.9, np.nan, X), y),
+    "not finite": lambda X, y: (np.where(X > 1.9, np.inf, X), y),
     "columns": lambda X, y: (X[:, :1], y),
     "lengths": lambda X, y: (X, y[:-1]),
     "no weight": lambda X, y: (X, y, None, np.zeros(len(y))),
