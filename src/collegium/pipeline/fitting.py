@@ -18,7 +18,7 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
-from .job import Job
+from .job import Job, standing_for
 from .planning.plan import LEARNING_AT_MOST, Plan
 
 Array = np.ndarray
@@ -48,9 +48,8 @@ class Draft:
 
     @property
     def for_all(self) -> Rows:
-        """The rows, with weights scaled up so that a sample stands for all rows."""
-        rows = self.rows
-        return replace(rows, w=rows.w * (len(self.kept) / rows.w.size))
+        """The rows, with weights of all rows that they stand for."""
+        return standing_for(len(self.kept), self.rows)
 
 
 class Steps(Protocol):

@@ -62,11 +62,6 @@ class Job:
         """Rows to fit or to add, in memory or not."""
         return self.rows.w.size if self.on_disk is None else len(self.on_disk.store)
 
-    @property
-    def for_all(self) -> Rows:
-        """The rows, with weights scaled up so that a sample stands for all rows."""
-        return replace(self.rows, w=self.rows.w * (self.n / self.rows.w.size))
-
     def kept(self, scaled: Rows, scaling: Scaling) -> Kept:
         """Where all rows are, as a model with this scaling sees them."""
         if self.on_disk is None:
@@ -139,6 +134,11 @@ class Job:
             return True
         one = len(kept.groups) == 1 if self.owners is None else n <= self.chunk_size
         return one and s.keeps_rows and s.enough() > 0
+
+
+def standing_for(n: int, rows: Rows) -> Rows:
+    """Scale weights up, so that a sample stands for all n rows."""
+    return replace(rows, w=rows.w * (n / rows.w.size))
 
 
 def named_rng() -> np.random.Generator:

@@ -25,7 +25,7 @@ from ...rows.metric import Metric
 from ...rows.rows import Prediction, Rows
 from ...rows.scaling import capped, for_learning
 from ..fitting import Draft, anchors_for, fit_model
-from ..job import Job
+from ..job import Job, standing_for
 from ..kept.disk import OnDisk, Stored
 from ..kept.memory import InMemory
 from ..kept.pool import StoredPool
@@ -124,7 +124,7 @@ class SweptSteps:
         m = min(job.settings.anchor_count(job.n), job.rows.w.size)
         noise = getattr(draft.likelihoods[0], "noise", TUNING.sweeps.typical_noise)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
-        rows = Rows(job.rows.X, noise * pull, job.for_all.w)
+        rows = Rows(job.rows.X, noise * pull, standing_for(job.n, job.rows).w)
         near = job.settings.keeps_rows and not job.settings.transductive
         selection = anchors_for(job, rows, replace(draft, noise=noise), m, near=near)
         job.say(f"{job.n} distinct rows: {len(selection.Z)} anchors")
