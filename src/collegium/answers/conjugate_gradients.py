@@ -206,7 +206,9 @@ def refined(
         both = solve_system(
             system, np.hstack([y, v]), conditioner, engine, **asked, say=say, decide=p
         )
-        found = Solution(both.weights[:, :p], both.rest[:, :p], both.residuals)
+        # copies: products with strided views round differently from those after `save` or pickle
+        w, rest = (np.ascontiguousarray(part[:, :p]) for part in (both.weights, both.rest))
+        found = Solution(w, rest, both.residuals)
         x, r = both.weights[:, p:], both.rest[:, p:]
         trace = float(_dot(x, v + r)[0])  # vᵀA⁻¹v ≥ 2xᵀv − xᵀAx for any x, A = K + Ψ
         return replace(found, left_out=held_out_errors(L, found.weights[held], trace))
