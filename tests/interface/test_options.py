@@ -46,6 +46,18 @@ def test_a_clone_has_options_of_its_own():
     assert model.get_params()["anchors__rule"] == "sgma"
 
 
+def test_arguments_of_a_plain_value_name_the_object_that_has_them():
+    model = CommitteeRegressor(learn=True)
+    with pytest.raises(
+        ValueError, match=r"learn__n_starts: learn=True .*learn=Learn\(n_starts=…\)"
+    ):
+        model.set_params(learn__n_starts=3)
+    with pytest.raises(ValueError, match="learn__pace: learn=True has no arguments"):
+        model.set_params(learn__pace=3)
+    assert model.learn is True
+    assert model.set_params(learn=Learn(), learn__n_starts=3).learn == Learn(n_starts=3)
+
+
 def test_grid_search_reaches_inside():
     X, y = rows(60)
     model = CommitteeRegressor(**GIVEN, chunk_size=12, anchors=Select("random"), n_local=0)

@@ -129,6 +129,8 @@ def test_newer_files_name_the_version_to_install(good, refused):
     node = {"record": "messages.new/7", "fields": {}}
     refused(built({**said, "requires": "0.9", "model": node, "arrays": []}, []),
             match="messages.new/7 is not known.*install collegium 0.9")  # fmt: skip
+    refused(built({**said, "requires": "0.1.0", "model": node, "arrays": []}, []),
+            match="messages.new/7 is not known.*before 0.2.0 .*save the model again")  # fmt: skip
     fields = {"X": 1, "y": 2, "w": 3, "extra": 4, "z": 5}
     node = {"record": "rows.rows/1", "fields": fields}
     refused(built({**said, "model": node, "arrays": []}, []), match=r"\['z'\].*install")

@@ -25,6 +25,7 @@ from ..numerics.version import __version__
 from .checks.arguments import check_known_ids, choose_engine, yes_or_no
 from .checks.fitted import check_is_fitted
 from .model import without_rows
+from .options import check_nested
 from .streams.watching import StreamCheck
 from .words.effects import importances
 from .words.progress import Progress
@@ -282,6 +283,7 @@ class Estimator(BaseEstimator):
     def set_params(self, **params):
         """Set arguments; a warning names those that take effect with the next `fit` only."""
         before = self._arguments_of_fit()
+        check_nested(self.get_params(deep=False), params)
         super().set_params(**params)
         self._warn_of_waiting(params, before)
         return self

@@ -196,3 +196,22 @@ class Limits(Options):
 
     time: float | None = None
     memory: int | str | None = None
+
+
+def check_nested(arguments: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse `learn__n_starts=…` where `learn` is a plain value and not given beside it."""
+    for name in asked:
+        own, _, inner = name.partition("__")
+        if not inner or own in asked or own not in arguments:
+            continue
+        value = arguments[own]
+        if not hasattr(value, "set_params"):
+            fit = [one.__name__ for one in Options.__subclasses__() if _has(one, inner)]
+            raise ValueError(
+                f"{name}: {own}={value!r} has no arguments of its own. Give "
+                + (f"{own}={fit[0]}({inner}=…) first" if fit else f"{own} by its own name")
+            )
+
+
+def _has(options: type[Options], name: str) -> bool:
+    return any(field.name == name for field in fields(options))

@@ -78,7 +78,7 @@ def read_model(
         if type(tag) is str and tag.startswith("own."):
             name = tag.removeprefix("own.").partition("/")[0]
             return f"{tag} is not known here: give the class to load(path, types=[{name}])"
-        return f"{tag} is not known to collegium {__version__}: install collegium {needed} or later"
+        return f"{tag} is not known to collegium {__version__}: {_remedy(needed)}"
 
     def find(tag: str) -> Any:
         known = records.estimator_of if tag.startswith("estimator.") else records.maker_of
@@ -94,6 +94,13 @@ def read_model(
     if not hasattr(type(found), "_of_file"):
         raise ModelFileError(f"{MANIFEST}: not a model")
     return found
+
+
+def _remedy(needed: str) -> str:
+    """Say what to do with a file that names records which are not known here."""
+    if needed.startswith("0.1."):
+        return f"files from before {REQUIRES} are not read. Fit and save the model again"
+    return f"install collegium {needed} or later"
 
 
 def _check_version(said: dict[str, Any]) -> str:
