@@ -30,15 +30,17 @@ class Made:
         self.others: dict[str, Any] = {}
 
     def get(self, make: Callable[[], Any]) -> Any:
-        if self.value is None:
-            self.value = make()
-        return self.value
+        found = self.value
+        if found is None:
+            found = self.value = make()
+        return found
 
     def named(self, name: str, make: Callable[[], Any]) -> Any:
         """Make an object when it is first asked for."""
-        if name not in self.others:
-            self.others[name] = make()
-        return self.others[name]
+        found = self.others.get(name)
+        if found is None:
+            found = self.others[name] = make()
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
+from ..interface.turns import of_one_state
 from ..learning import anchors as selection
 from ..numerics.threads import single_threaded
 from ..rows import partition
@@ -238,6 +239,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     # -- answers ------------------------------------------------------------------------------
 
+    @of_one_state
     def prior(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and covariance of the committee's prior of the function at X, as in `predict`."""
         check_is_fitted(self)

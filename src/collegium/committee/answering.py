@@ -43,7 +43,7 @@ def _kept(estimator: Any, name: str, make: Any) -> Any:
     others = estimator._made.others
     if name not in others:
         for old in [one for one in others if one.startswith(OTHER_WAYS)][:-1]:
-            others.pop(old)
+            others.pop(old, None)  # another thread may have been quicker
     return estimator._made.named(name, make)
 
 

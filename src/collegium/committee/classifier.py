@@ -14,6 +14,7 @@ from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import arrays_of, as_source
+from ..interface.turns import of_one_state
 from ..numerics.threads import single_threaded
 from ..pipeline import models
 from ..pipeline.job import stream_job
@@ -369,6 +370,7 @@ class CommitteeClassifier(Classifier):
         with single_threaded():
             return predictor.predict(X, engine)
 
+    @of_one_state
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class, latent functions integrated out.
 
@@ -383,6 +385,7 @@ class CommitteeClassifier(Classifier):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @of_one_state
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Log probability of each class.
 
@@ -393,6 +396,7 @@ class CommitteeClassifier(Classifier):
         found = self._latents(X)
         return log_probabilities(self.model_.likelihoods[0], found)
 
+    @of_one_state
     def decision_function(self, X: ArrayLike) -> Array:
         """Log odds of the second of two classes, or log probabilities of several.
 
@@ -403,6 +407,7 @@ class CommitteeClassifier(Classifier):
         table = self.predict_log_proba(X)
         return table if self.classes_.size > 2 else table[:, 1] - table[:, 0]
 
+    @of_one_state
     def predict_latent(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Means of the latent functions, scaled by `calibration_`, with standard deviations.
 

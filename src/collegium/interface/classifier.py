@@ -22,6 +22,7 @@ from .estimator import Estimator, all_or_nothing
 from .frames.encoded import KnownColumns, validated
 from .frames.writing import write_answers
 from .streams.watching import ProgressiveClasses
+from .turns import of_one_state
 
 Array = np.ndarray
 
@@ -29,6 +30,7 @@ Array = np.ndarray
 class Classifier(ClassifierMixin, Estimator):
     """Labels in, probabilities out. A subclass has `predict_proba` and sets `classes_`."""
 
+    @of_one_state
     def predict(self, X: ArrayLike) -> Array:
         """The most probable class of each query.
 
@@ -44,6 +46,7 @@ class Classifier(ClassifierMixin, Estimator):
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    @of_one_state
     def predict_to(
         self, data: Any, path: str | os.PathLike[str], *, keep: Sequence[str] = ()
     ) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from copy import copy
-from functools import wraps
 from operator import attrgetter
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +17,6 @@ from ..answers.answers import Made
 from ..answers.arrived import CHECKED, Arrived
 from ..modelfile import files
 from ..numerics import records
-from ..numerics.compiling import interrupts
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
 from .checks.arguments import check_known_ids, choose_engine, yes_or_no
@@ -27,12 +24,12 @@ from .checks.fitted import check_is_fitted
 from .model import without_rows
 from .options import check_nested
 from .streams.watching import StreamCheck
+from .turns import all_or_nothing, as_it_is, of_one_state
 from .words.effects import importances
 from .words.progress import Progress
 from .words.summary import summary_of
 
 Array = np.ndarray
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 #: Where a pickle carries the version of this library.
@@ -52,22 +49,6 @@ def adds_up(estimator: Any) -> bool:
 def is_explained(estimator: Any) -> bool:
     """Whether fitted models say what they found, for `available_if`."""
     return estimator.explains
-
-
-def all_or_nothing(method: Method) -> Method:
-    """A method of an estimator that leaves it as it was where it fails."""
-
-    @wraps(method)
-    def attempt(self, *arguments, **keywords):
-        before = vars(self).copy()
-        try:
-            with interrupts():
-                return method(self, *arguments, **keywords)
-        except BaseException:
-            self.__dict__ = before  # in one step: another interrupt cannot come in between
-            raise
-
-    return cast(Method, attempt)
 
 
 class Estimator(BaseEstimator):
@@ -141,6 +122,7 @@ class Estimator(BaseEstimator):
         -------
         self
         """
+        other = as_it_is(other) if isinstance(other, Estimator) else other
         mine, theirs = self._additive(), getattr(other, "model_", None)
         if theirs is None:
             raise ValueError(
@@ -216,6 +198,7 @@ class Estimator(BaseEstimator):
         return self
 
     @available_if(adds_up)
+    @of_one_state
     def blank(self) -> Self:
         """A new model with the same kernel, noise, anchors and scaling of y, that has no rows.
 
@@ -341,6 +324,7 @@ class Estimator(BaseEstimator):
         return self._made.named("importances", lambda: importances(self)).copy()
 
     @available_if(is_explained)
+    @of_one_state
     def summary(self) -> str:
         """Say in about ten plain lines what was found.
 
@@ -374,6 +358,7 @@ class Estimator(BaseEstimator):
         with single_threaded():
             return summary_of(self)
 
+    @of_one_state
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the fitted model to a file, from which `collegium.load` makes it again.
 

@@ -29,6 +29,7 @@ from .estimator import Estimator, all_or_nothing
 from .frames.writing import by_output, write_answers
 from .streams.progressive import progressive
 from .streams.watching import Progressive
+from .turns import of_one_state
 
 Array = np.ndarray
 
@@ -62,6 +63,7 @@ class Regressor(RegressorMixin, Estimator):
         *, interval: float | None = ..., level: str = ..., exposure: ArrayLike | None = ...,
         n_local: int | None = ...,
     ) -> Any: ...  # fmt: skip
+    @of_one_state
     def predict(
         self,
         X: ArrayLike,
@@ -120,6 +122,7 @@ class Regressor(RegressorMixin, Estimator):
         shaped = tuple(self._shaped(part) for part in found)
         return shaped if len(shaped) > 1 else shaped[0]
 
+    @of_one_state
     def predict_interval(
         self,
         X: ArrayLike,
@@ -149,6 +152,7 @@ class Regressor(RegressorMixin, Estimator):
             lower, upper = answers.interval(coverage, level)
         return self._shaped(lower), self._shaped(upper)
 
+    @of_one_state
     def predict_to(
         self,
         data: Any,
@@ -196,6 +200,7 @@ class Regressor(RegressorMixin, Estimator):
 
         return write_answers(self, data, path, keep, ask)
 
+    @of_one_state
     def sample_y(
         self,
         X: ArrayLike,
@@ -226,6 +231,7 @@ class Regressor(RegressorMixin, Estimator):
             draws = answers.draws(n_samples, rng, level)
         return draws[:, 0] if self.y_ndim_ == 1 else draws
 
+    @of_one_state
     def quantile(
         self,
         X: ArrayLike,
@@ -253,6 +259,7 @@ class Regressor(RegressorMixin, Estimator):
             found = [self._shaped(one) for one in answers.quantiles(asked, level)]
         return found[0] if np.ndim(q) == 0 else np.stack(found, axis=-1)
 
+    @of_one_state
     def log_density(
         self,
         X: ArrayLike,
@@ -276,6 +283,7 @@ class Regressor(RegressorMixin, Estimator):
         with single_threaded():
             return self._shaped(answers.log_density(seen))
 
+    @of_one_state
     def cdf(
         self,
         X: ArrayLike,
@@ -299,6 +307,7 @@ class Regressor(RegressorMixin, Estimator):
         with single_threaded():
             return self._shaped(answers.distribution(seen))
 
+    @of_one_state
     def score(
         self,
         X: ArrayLike,

@@ -16,6 +16,7 @@ from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.encoded import columns_of
 from ..interface.frames.sources import reads_sources
 from ..interface.streams.waiting import Waiting, lengthened
+from ..interface.turns import of_one_state
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..likelihoods.labels.probit import Probit
@@ -310,6 +311,7 @@ class OnlineGPClassifier(Classifier):
 
     # -- answers ------------------------------------------------------------------------------
 
+    @of_one_state
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class.
 

@@ -21,6 +21,7 @@ from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
 from ..interface.streams.waiting import arriving_rows, lengthened
 from ..interface.streams.watching import Progressive
+from ..interface.turns import of_one_state
 from ..numerics.compiling import announce_compiling
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
@@ -264,6 +265,7 @@ class RVCRegressor(Regressor):
         model = getattr(self, "model_", None)
         self._keep(lengthened(model, rows, rows.w.size, begin, options.learn_rows), check)
 
+    @of_one_state
     def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Slopes of the function at X: the experts' coefficients, weighted as in `predict`.
 
@@ -326,7 +328,7 @@ class RVCRegressor(Regressor):
             if not isinstance(model, RVCRegressor):
                 raise ValueError(f"merge takes fitted RVCRegressors, not {type(model).__name__}")
             check_is_fitted(model)
-            if model is self:
+            if model.model_ is self.model_:
                 raise ValueError("merge: a model cannot be merged with itself")
             if model.n_features_in_ != self.n_features_in_:
                 raise ValueError(
