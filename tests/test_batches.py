@@ -1,5 +1,7 @@
 """A query has the same answer, to the last bit, alone and in any batch, with error bars or not."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -105,6 +107,23 @@ def test_predictions_of_several_outputs_do_not_depend_on_the_batch(name):
     model, X = fitted(REGRESSORS[name], p=3), queries()
     assert_batches_do_not_matter(lambda X: model.predict(X, True), X)
     assert_same_bits(model.predict(X), model.predict(X, True)[0])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mixtures_of_an_averaged_model_do_not_depend_on_the_batch(seed):
+    given, X = rows(30, seed=seed), queries()
+    model = CommitteeRegressor(learn="average", random_state=seed).fit(*given)
+    assert model.model_.averaged  # several Gaussians a query
+    y = np.resize(given[1], len(X))
+    for level in ("observation", "function"):
+        ask = partial(model.predict, return_std=True, level=level)
+        assert_batches_do_not_matter(ask, X)
+        ask = partial(model.predict_interval, coverage=0.8, level=level)
+        assert_batches_do_not_matter(ask, X)
+    for ask in (model.cdf, model.log_density):
+        whole = ask(X, y)
+        for part in (slice(1), slice(1, 8), slice(8, None)):
+            assert_same_bits(ask(X[part], y[part]), whole[part])
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -22,12 +22,12 @@ class Mixture:
     shares: Array  # π  (k,)
 
     def mean(self) -> Array:
-        return self.means @ self.shares
+        return self._mixed(self.means)
 
     def variance(self) -> Array:
         """Σₖ πₖ(vₖ + (mₖ − m̄)²)."""
         between = (self.means - self.mean()[:, None]) ** 2
-        return (self.variances + between) @ self.shares
+        return self._mixed(self.variances + between)
 
     def std(self) -> Array:
         return np.sqrt(self.variance())
@@ -43,7 +43,7 @@ class Mixture:
 
     def cdf(self, y: Array) -> Array:
         """P(Y ≤ y), one y per query  (q,)."""
-        return ndtr((y[:, None] - self.means) / np.sqrt(self.variances)) @ self.shares
+        return self._mixed(ndtr((y[:, None] - self.means) / np.sqrt(self.variances)))
 
     def quantile(self, p: float) -> Array:
         """y with P(Y ≤ y) = p, by bisection between the extreme quantiles of the parts."""
@@ -60,3 +60,8 @@ class Mixture:
         part = rng.choice(self.shares.size, size=count, p=self.shares)
         z = rng.standard_normal((self.means.shape[0], count))
         return self.means[:, part] + np.sqrt(self.variances[:, part]) * z
+
+    def _mixed(self, parts: Array) -> Array:
+        """Σₖ πₖ partsₖ  (q,); row by row, since BLAS rounds differently for other numbers of
+        rows."""
+        return (parts * self.shares).sum(axis=1)
