@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..kernels.stationary.matern52 import Matern52
+from ..kernels.stationary.matern import Matern52
 from ..learning.optimise import Prior
 from ..numerics.linalg import (
     LOG_2PI,

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from ..kernels.stationary.matern32 import Matern32
-from ..kernels.stationary.rbf import RBF
+from ..kernels.stationary.matern import RBF, Matern32
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..numerics.records import record

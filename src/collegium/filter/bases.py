@@ -12,10 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.stationary.matern12 import Matern12
-from ..kernels.stationary.matern32 import Matern32
-from ..kernels.stationary.matern52 import Matern52
-from ..kernels.stationary.rbf import RBF
+from ..kernels.stationary.matern import RBF, Matern12, Matern32, Matern52
 from ..numerics.records import record
 from ..rows.metric import column_scales
 from ..rows.partition import distinct

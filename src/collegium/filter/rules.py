@@ -18,7 +18,7 @@ from ..kernels.composite import Composite
 from ..kernels.constant import Constant
 from ..kernels.stationary import Stationary
 from ..kernels.stationary.hat import Hat
-from ..kernels.stationary.rbf import RBF
+from ..kernels.stationary.matern import RBF
 from ..numerics.records import record
 from .bases import Cosines, FilterBasis, GaussianBumps, LinearSplines, RandomFourier
 from .closed import BumpIntegrals, WaveIntegrals

@@ -15,7 +15,7 @@ from ..interface.model import Model
 from ..interface.streams.waiting import Waiting
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
-from ..kernels.stationary.rbf import RBF
+from ..kernels.stationary.matern import RBF
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Scales
 from ..likelihoods.base import Scalar

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
 from operator import iadd, imul, mul
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +26,27 @@ Array = np.ndarray
 class Composite(Kernel):
     """A kernel made of parts; θ concatenates the θ of the parts."""
 
+    join: ClassVar[Any]  # of the values of two parts, in place of the first: iadd or imul
+    join_lower: ClassVar[Any]  # of lower triangles of two sets of matrices
+
     parts: tuple[Kernel, ...]
+
+    def value(self, X: Array, Z: Array | None = None) -> Array:
+        return reduce(self.join, (part.value(X, Z) for part in self.parts))
+
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        """Fill with one part after the other and join them on the lower triangles."""
+        self.parts[0].fill(X, out, room)
+        for part in self.parts[1:]:
+            part.fill(X, room, np.empty_like(room))  # untouched unless the part has parts
+            self.join_lower(out, room)
+
+    def to(self, Z: Array) -> To:
+        return Joined(self, Z[:0], self.join, tuple(part.to(Z) for part in self.parts))
+
+    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
+        for values in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
+            yield reduce(self.join, values)
 
     @property
     def theta(self) -> Array:  # type: ignore[override]
@@ -67,16 +87,6 @@ class Composite(Kernel):
         """∂k/∂(part) for each part that falls with distance."""
         return [1.0] * len(self.parts)
 
-    def _to(self, join: Callable, Z: Array) -> To:
-        return Joined(self, Z[:0], join, tuple(part.to(Z) for part in self.parts))
-
-    def _fill(self, join: Callable, X: Array, out: Array, room: Array) -> None:
-        """Fill with one part after the other and join them on the lower triangles."""
-        self.parts[0].fill(X, out, room)
-        for part in self.parts[1:]:
-            part.fill(X, room, np.empty_like(room))  # untouched unless the part has parts
-            join(out, room)
-
     def _map(self, f, arguments) -> Self:
         return type(self)(tuple(f(part, a) for part, a in zip(self.parts, arguments)))
 
@@ -99,23 +109,7 @@ class Joined(To):
 class Sum(Composite):
     """k₁ + k₂ + …"""
 
-    def value(self, X: Array, Z: Array | None = None) -> Array:
-        K = self.parts[0].value(X, Z)
-        for part in self.parts[1:]:
-            K += part.value(X, Z)
-        return K
-
-    def fill(self, X: Array, out: Array, room: Array) -> None:
-        self._fill(add_lower, X, out, room)
-
-    def to(self, Z: Array) -> To:
-        return self._to(iadd, Z)
-
-    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
-        for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
-            for other in others:
-                K += other
-            yield K
+    join, join_lower = staticmethod(iadd), staticmethod(add_lower)
 
     def diag(self, X: Array) -> Array:
         return np.sum([part.diag(X) for part in self.parts], axis=0)
@@ -139,23 +133,7 @@ class Sum(Composite):
 class Product(Composite):
     """k₁ · k₂ · …; only the first factor has a free variance."""
 
-    def value(self, X: Array, Z: Array | None = None) -> Array:
-        K = self.parts[0].value(X, Z)
-        for part in self.parts[1:]:
-            K *= part.value(X, Z)
-        return K
-
-    def fill(self, X: Array, out: Array, room: Array) -> None:
-        self._fill(multiply_lower, X, out, room)
-
-    def to(self, Z: Array) -> To:
-        return self._to(imul, Z)
-
-    def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
-        for K, *others in zip(*(part.coarse_parts(X, parts) for part in self.parts)):
-            for other in others:
-                K *= other
-            yield K
+    join, join_lower = staticmethod(imul), staticmethod(multiply_lower)
 
     def diag(self, X: Array) -> Array:
         return np.prod([part.diag(X) for part in self.parts], axis=0)

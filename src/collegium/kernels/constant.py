@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import fixed_names, theirs
 from .leaf import Leaf
 
 Array = np.ndarray
@@ -16,16 +15,9 @@ class Constant(Leaf):
 
     kinds = {"variance": "variance"}
     sees_columns = False
-    sklearn_twins = ("ConstantKernel",)
+    sklearn_twins = {"ConstantKernel": {"variance": "constant_value"}}
 
     variance: float = 1.0
-
-    @classmethod
-    def from_sklearn(cls, kernel):
-        if theirs(kernel) == "ConstantKernel":
-            fixed = fixed_names(kernel, variance="constant_value")
-            return cls(kernel.constant_value, fixed=fixed)
-        return None
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         return np.full((X.shape[0], X.shape[0] if Z is None else Z.shape[0]), self.variance)

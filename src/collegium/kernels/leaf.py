@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from .base import Columns, Kernel
+from .base import Columns, Kernel, fixed_names, theirs
 from .columns import On
 
 Array = np.ndarray
@@ -24,8 +24,9 @@ class Leaf(Kernel):
     units of a column), "slope" (inverse of a coefficient), "mismatch" (a length between levels
     that are 1 apart) or "shape" (no unit). Learning chooses priors by it. `per_column` names those
     that may have one value per column; `fixed` those that learning does not change;
-    `sklearn_twins` the kernels of scikit-learn that `from_sklearn` translates. The registry holds
-    the kernels that can be made without arguments; others are declared with `listed=False`.
+    `sklearn_twins` the kernels of scikit-learn that are the same function, each with their names of
+    our parameters. The registry holds the kernels that can be made without arguments; others are
+    declared with `listed=False`.
 
     With `columns`, positions or names, the kernel depends on these columns of X alone: see `On`.
     A kernel that ignores X (`sees_columns` is false) refuses `columns`.
@@ -36,7 +37,7 @@ class Leaf(Kernel):
     per_column: ClassVar[tuple[str, ...]] = ("length_scale", "period")
     registry: ClassVar[list[type[Leaf]]] = []
     sees_columns: ClassVar[bool] = True
-    sklearn_twins: ClassVar[tuple[str, ...]] = ()
+    sklearn_twins: ClassVar[dict[str, dict[str, str]]] = {}
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)
     if TYPE_CHECKING:
@@ -60,7 +61,11 @@ class Leaf(Kernel):
     @classmethod
     def from_sklearn(cls, kernel: Any) -> Kernel | None:
         """Translate a scikit-learn kernel; None where it is not a twin of this class."""
-        return None
+        names = cls.sklearn_twins.get(theirs(kernel) or "")
+        if names is None:
+            return None
+        given: Any = {ours: getattr(kernel, own) for ours, own in names.items()}
+        return cls(**given, fixed=fixed_names(kernel, **names))
 
     def __post_init__(self) -> None:
         for name in self.kinds:

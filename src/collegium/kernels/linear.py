@@ -16,7 +16,7 @@ class Linear(Leaf):
     """Σₖ xₖx′ₖ/ℓₖ²: a slope of prior standard deviation 1/ℓₖ for each column."""
 
     kinds = {"length_scale": "slope"}
-    sklearn_twins = ("DotProduct",)
+    sklearn_twins = {"DotProduct": {}}
 
     length_scale: float | Array = 1.0
 

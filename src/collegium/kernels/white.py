@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import fixed_names, theirs
 from .leaf import Leaf
 
 Array = np.ndarray
@@ -16,15 +15,9 @@ class White(Leaf):
 
     kinds = {"variance": "variance"}
     sees_columns = False
-    sklearn_twins = ("WhiteKernel",)
+    sklearn_twins = {"WhiteKernel": {"variance": "noise_level"}}
 
     variance: float = 1.0
-
-    @classmethod
-    def from_sklearn(cls, kernel):
-        if theirs(kernel) == "WhiteKernel":
-            return cls(kernel.noise_level, fixed=fixed_names(kernel, variance="noise_level"))
-        return None
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         if Z is None:

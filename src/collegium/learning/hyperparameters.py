@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..kernels.stationary.matern12 import Matern12
+from ..kernels.stationary.matern import Matern12
 from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from ..kernels.stationary.matern32 import Matern32
+from ..kernels.stationary.matern import Matern32
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk
 from .basis import Anchors

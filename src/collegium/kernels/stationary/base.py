@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stationary(Leaf):
+class Stationary(Leaf, listed=False):
     """variance · profile(D).
 
     Columns named in `categories` (by position or name, as in `columns`) hold codes, which are
@@ -35,6 +35,7 @@ class Stationary(Leaf):
     If they do not work on D (`of_distance` is false), the kernel takes no categories.
     """
 
+    kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf: ClassVar[Callable]
     vjp_leaf: ClassVar[Callable]
     shapes: ClassVar[tuple[str, ...]] = ()

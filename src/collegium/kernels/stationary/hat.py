@@ -52,7 +52,6 @@ def _vjp(X, ZT, variance, lower, K_bar, length_bar):
 class Hat(Stationary):
     """variance · Πₖ (1 − |Δₖ|/ℓₖ)₊: compact support (Zhu & Rohwer 1995)."""
 
-    kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
     of_distance = False

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from ...numerics.compiling import compiled
 
@@ -25,7 +25,11 @@ _options: Any = {"error_model": "numpy"}
 _IN_ORDER = {"contract", "nsz"}
 leaf: Any = compiled(**_options, fastmath=_IN_ORDER)
 # For sums over rows, whose order is free (but always the same).
-summing_leaf: Any = compiled(**_options, fastmath={"contract", "nsz", "reassoc"})
+_ANY_ORDER = {*_IN_ORDER, "reassoc"}
+summing_leaf: Any = compiled(**_options, fastmath=_ANY_ORDER)
+# For functions of numbers in the closure of a leaf; numba caches closures over plain functions.
+inlined: Any = register_jitable(**_options, fastmath=_IN_ORDER)
+summing_inlined: Any = register_jitable(**_options, fastmath=_ANY_ORDER)
 
 ZERO, HALF, ONE, THREE, FIVE = (np.float32(value) for value in (0.0, 0.5, 1.0, 3.0, 5.0))
 _MILLION = np.float32(1e6)
@@ -46,6 +50,17 @@ def _exp_negative(x):
     if x == types.float32:
         return lambda x: exp_single(x)
     return lambda x: exp_double(x)
+
+
+def one_third(x):
+    """1/3 in the precision of x."""
+    return 1.0 / 3.0
+
+
+@overload(one_third)
+def _one_third(x):
+    third = np.float32(1.0 / 3.0) if x == types.float32 else 1.0 / 3.0
+    return lambda x: third
 
 
 @leaf

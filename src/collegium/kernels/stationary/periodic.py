@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...numerics.linalg import mirror
-from ..base import fixed_names, theirs
 from ..leaf import Leaf
 from .leaves import exp_negative, leaf, load_row, row_length, summing_leaf
 from .periods import in_seconds
@@ -94,7 +93,7 @@ class Periodic(Leaf):
     """
 
     kinds = {"variance": "variance", "length_scale": "shape", "period": "length"}
-    sklearn_twins = ("ExpSineSquared",)
+    sklearn_twins = {"ExpSineSquared": {"length_scale": "length_scale", "period": "periodicity"}}
 
     variance: float = 1.0
     length_scale: float | Array = 1.0
@@ -104,13 +103,6 @@ class Periodic(Leaf):
     def __post_init__(self) -> None:
         object.__setattr__(self, "period", in_seconds(self.period))
         super().__post_init__()
-
-    @classmethod
-    def from_sklearn(cls, kernel):
-        if theirs(kernel) == "ExpSineSquared":
-            fixed = fixed_names(kernel, length_scale="length_scale", period="periodicity")
-            return cls(length_scale=kernel.length_scale, period=kernel.periodicity, fixed=fixed)
-        return None
 
     def for_width(self, d: int):
         if d > 1 and np.ndim(self.period) == 0:

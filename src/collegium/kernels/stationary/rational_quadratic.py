@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import fixed_names, theirs
 from .base import Stationary
 from .leaves import (
     add_length_terms,
@@ -57,13 +56,6 @@ class RationalQuadratic(Stationary):
     value_leaf = staticmethod(_value)
     vjp_leaf = staticmethod(_vjp)
     shapes = ("alpha",)
-    sklearn_twins = ("RationalQuadratic",)
+    sklearn_twins = {"RationalQuadratic": {"length_scale": "length_scale", "alpha": "alpha"}}
 
     alpha: float = 1.0
-
-    @classmethod
-    def from_sklearn(cls, kernel):
-        if theirs(kernel) == "RationalQuadratic":
-            fixed = fixed_names(kernel, length_scale="length_scale", alpha="alpha")
-            return cls(length_scale=kernel.length_scale, alpha=kernel.alpha, fixed=fixed)
-        return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...answers.local import correct
-from ...kernels.stationary.matern32 import Matern32
+from ...kernels.stationary.matern import Matern32
 from ...messages.basis import Anchors
 from ...messages.evidence import factorised
 from ...numerics.threads import single_threaded
