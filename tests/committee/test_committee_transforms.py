@@ -179,10 +179,10 @@ def test_none_is_the_model_without_transforms(size):
 def test_auto_is_none_where_something_is_given(arguments):
     model = CommitteeRegressor(random_state=0, **arguments)
     settings = system_for(model).settings(model)
-    assert settings.target_transform is None and settings.input_transform is None
+    assert settings.transforms.y is None and settings.transforms.X is None
     model.set_params(transforms=Transform("log", "rank"))
     asked = system_for(model).settings(model)
-    assert asked.target_transform == "log" and asked.input_transform == "rank"
+    assert asked.transforms.y == "log" and asked.transforms.X == "rank"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from ..interface.checks.limits import answer_time_allowed
 from ..interface.options import AnswerTime
 from ..numerics.threads import single_threaded
 from ..pipeline.answering import answers_by, chosen, way_is_due, with_n_local
+from ..pipeline.asked import nearest_rows
 from ..pipeline.layers import Fast
-from ..pipeline.settings import nearest_rows
 from ..pipeline.systems import check_fitted_answer_time
 
 #: Names of predictors that are not the model's own.

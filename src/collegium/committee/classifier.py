@@ -198,7 +198,7 @@ class CommitteeClassifier(Classifier):
 
     def _fit_rows(self, settings: Settings, X: Any, y: Any, sample_weight: Any) -> None:
         table, words = self._check(X, y, reset=True)
-        labels, w = settings.labels(table.shape[0]), self._weights(table, sample_weight)
+        labels, w = settings.chunks.labels(table.shape[0]), self._weights(table, sample_weight)
         used = w > 0
         known = distinct_labels(words[used])
         rows, classes = self._coded(table[used], words[used], known, w[used])
@@ -272,7 +272,7 @@ class CommitteeClassifier(Classifier):
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
         system = self._system(learnable=ripe(self.class_count_))
         steady = model is not None and model.stream.steady
-        again = settings.learn and moved(self.learnt_count_, self.class_count_) and not steady
+        again = settings.learning.on and moved(self.learnt_count_, self.class_count_) and not steady
         if again and model is not None and not model.alone:
             if self._relearnt_with(system, settings, rows, chunk_id, check):
                 return self
@@ -350,11 +350,11 @@ class CommitteeClassifier(Classifier):
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)
         settings = latent_settings(self, n_local=NEAREST)
-        if settings.n_starts != 1:
+        if settings.learning.n_starts != 1:
             raise ValueError(
                 "n_starts of learn=Learn(…) means nothing in CommitteeClassifier: leave it out"
             )
-        if settings.refine:
+        if settings.answers.refine:
             raise ValueError(
                 "inference='cg' is for regression with Gaussian noise: give 'inductive' or "
                 "'transductive'"

@@ -134,7 +134,7 @@ class ExpertsRegressor(Regressor):
         """
         settings = self._settings()
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
-        labels = settings.labels(rows.X.shape[0])
+        labels = settings.chunks.labels(rows.X.shape[0])
         self._keep(models.model_of_rows(self, ExactFit(), settings, rows, labels))
         return self
 

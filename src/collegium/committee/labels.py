@@ -88,7 +88,7 @@ class Labels:
         targets = problems(self.link, self.weights.size, plain.y)
         steps = SweptSteps(
             targets, self.sees, self.link, self.sweeping,
-            loss=partial(log_loss, targets[0].likelihood) if job.settings.learn else None,
+            loss=partial(log_loss, targets[0].likelihood) if job.settings.learning.on else None,
             plain=plain, learnable=self.learnable,
         )  # fmt: skip
         return fit_model(steps, job)

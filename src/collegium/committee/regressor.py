@@ -285,7 +285,7 @@ class CommitteeRegressor(Regressor):
 
     def _model_of_rows(self, system: Any, settings: Settings, rows: Rows, y_ndim: int) -> Any:
         self.y_ndim_ = y_ndim
-        labels = settings.labels(rows.X.shape[0])
+        labels = settings.chunks.labels(rows.X.shape[0])
         return models.model_of_rows(self, system, settings, rows, labels)
 
     def _fit_source(self, system: Any, settings: Settings, source: Source) -> None:
@@ -331,9 +331,9 @@ class CommitteeRegressor(Regressor):
         model, system = getattr(self, "model_", None), system_for(self)
         chunk_id = check_chunk_id(chunk_id, None if model is None else model.chunks.ids)
         settings = system.settings(self, known=check_known(model, noise_variance))
-        if settings.refine:
+        if settings.answers.refine:
             raise ValueError("inference='cg' needs all rows at once: call fit, or leave it out")
-        if settings.averaging == "average":
+        if settings.learning.averaging == "average":
             raise ValueError("learn='average' needs all rows at once: call fit, or leave it out")
         if settings.store is not None and chunk_id is not None and (model is None or model.alone):
             raise ValueError(

@@ -274,7 +274,7 @@ def begin_filter(
     """Start before any row: scale y, guess hyperparameters, make basis and density."""
     projection = options.projection
     projection.check_memory(*rows.X.shape)
-    scaling = choose_scaling(rows, options)
+    scaling = choose_scaling(rows, options.noise)
     if options.prior_mean is not None:
         size = np.hypot(scaling.centre, scaling.scale)  # the prior mean may be far off
         scaling = Scaling(np.zeros_like(size), size)

@@ -287,7 +287,7 @@ def begin_regression(
         return OnlineModel(
             gp, scaling, options.rules.novelty, False, None, 0, 0.0, options.watch(d, 1)
         )
-    scaling = choose_scaling(scaled_by, options)
+    scaling = choose_scaling(scaled_by, options.noise)
     unit = 1.0 / float(scaling.scale[0] ** 2)
     kernel = None if kernel is None else kernel.scaled(unit)
     noise = None if options.noise is None else float(options.noise[0]) * unit

@@ -38,7 +38,7 @@ def check_query_size(
     if size >= min(dof, n):
         return
     say(words)
-    if settings.query_size is not None:
+    if settings.answers.query_size is not None:
         warnings.warn(
             f"{words}: the committee may lose accuracy; give at least {min(int(dof) + 1, n)}, or "
             "leave it out",
@@ -58,7 +58,7 @@ def hold_out(
     kept: Any, settings: Settings, rng: np.random.Generator, number: int
 ) -> HeldOut | None:
     """Hold out `number` rows to check a model with."""
-    if settings.transductive:  # a joint committee needs no anchors, nor all of many chunks
+    if settings.answers.transductive:  # a joint committee needs no anchors, nor all of many chunks
         kept = around_one_place(kept, rng)
     found = kept.held_out(number, rng)
     if found is None:
@@ -71,11 +71,11 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     """Judge how well the joint committee with this kernel and noise answers held-out rows."""
     n, d = scaled.X.shape
     rng, size = np.random.default_rng(0), settings.chunk_rows(n, streaming=True)
-    points = settings.query_points(degrees_of_freedom(kernel, noise, scaled))
+    points = settings.answers.query_points(degrees_of_freedom(kernel, noise, scaled))
     groups = chunk_groups(
-        Metric.of(kernel, scaled.X).forward(scaled.X), None, settings.rule, size, rng
+        Metric.of(kernel, scaled.X).forward(scaled.X), None, settings.chunks.rule, size, rng
     )
-    ask = partial(Joint.of, size=points, tolerance=settings.screening)
+    ask = partial(Joint.of, size=points, tolerance=settings.answers.screening)
     kept = around_one_place(InMemory(scaled, tuple(groups)), rng)
     rows, held, others = kept.held_out(held_out_rows(scaled.y), rng)
     left = HeldOut(rows, held, others, settings)
@@ -136,7 +136,7 @@ class HeldOut:
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
         """Add up the other rows, under a prior whose noise is `ratio` times that given."""
-        basis, near = prior.basis, self.settings.keeps_rows
+        basis, near = prior.basis, self.settings.answers.keeps_rows
         start = Committee.start(
             basis.kernel, prior.noise * ratio, basis.Z, self.rows.y.shape[1], type(prior.expert)
         )

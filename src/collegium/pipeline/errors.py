@@ -71,7 +71,7 @@ def with_errors(
     left = left.some(TUNING.checking.error_rows)
     at = inputs_held_out(model, left, metric, ask(model, left))
     model = learnt(job, model, rows, left.held, at, metric)
-    if job.settings.keeps_rows:
+    if job.settings.answers.keeps_rows:
         return model
     checked = Checked.of(rows.take(left.held), at)
     return replace(model, stream=replace(model.stream, checked=checked))
@@ -131,7 +131,7 @@ def blurred(found: Prediction) -> Prediction:
 
 
 def inputs_held_out(model: Any, left: HeldOut, metric: Metric, found: Prediction) -> ScaleInputs:
-    near = left.others.neighbours(metric) if left.settings.keeps_rows else None
+    near = left.others.neighbours(metric) if left.settings.answers.keeps_rows else None
     return inputs_at(metric, near, left.rows.X[left.held], found, model.sum.noise)
 
 
@@ -143,7 +143,7 @@ def learnt(
 
     `of`: the rows themselves, where targets were moved with the means.
     """
-    always, steps = job.settings.scale_always, resolution((of or rows).y)
+    always, steps = job.settings.prior.varying, resolution((of or rows).y)
     errors = Errors.learn(
         at, rows.take(held), metric, steps, before, always=always, say=job.say,
         nats=nats_for_tails(model),

@@ -54,13 +54,13 @@ class ExactSteps:
         if job.alone(kept):
             job.say(f"{n} rows in one chunk: the exact GP")
             return replace(draft, kept=InMemory(draft.rows, (np.arange(n),), (0,)), alone=True)
-        if job.settings.averaging == "average":
+        if job.settings.learning.averaging == "average":
             raise ValueError(
                 f"learn='average' is for rows in one chunk, and these {n} are {len(kept.groups)}: "
                 "leave it out, or give a chunk_size that holds them"
             )
         draft = replace(draft, kept=kept)
-        if job.settings.experts:
+        if job.settings.answers.experts:
             return choose_experts(job, draft)
         draft = choose_basis(job, draft)
         return replace(draft, left=rows_to_check(job, draft))
@@ -71,7 +71,7 @@ class ExactSteps:
         model = blank_model(job, draft, len(chunks))
         if draft.left is not None:
             model = check_error_bars(job, draft, model, draft.left)
-        keep = kept.in_memory and (draft.alone or s.experts or s.keeps_rows)
+        keep = kept.in_memory and (draft.alone or s.answers.experts or s.answers.keeps_rows)
         if not keep:
             ids = model.chunks.ids.with_receipts(chunks, model.sum.basis.m)
             model = replace(model, chunks=replace(model.chunks, ids=ids))
@@ -85,10 +85,10 @@ class ExactSteps:
         if not kept.in_memory:
             own = Stored.of(kept.store, Metric.of(model.kernel, draft.rows.X))
             return replace(model, stored=own)
-        if keep or s.anchors is not None:
+        if keep or s.anchors.Z is not None:
             return model
         following = Following.of(
-            committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learn
+            committee.basis, committee.noise, s.anchor_budget(), draft.rows, learn=s.learning.on
         )
         return replace(model, stream=replace(model.stream, following=following))
 
@@ -119,7 +119,7 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
     """Make the prior, before any message, with all that is known of a model."""
     s, (_, d), p = job.settings, draft.rows.X.shape, draft.rows.y.shape[1]
     assert draft.kernel is not None and draft.noise is not None
-    queries = s.query_points(draft.dof if draft.selection is not None else np.inf)
+    queries = s.answers.query_points(draft.dof if draft.selection is not None else np.inf)
     ids = draft.kept.chunk_ids() if job.owners is None else job.ids(chunks)
     return CommitteeModel(
         sum=GaussianSum(
@@ -128,8 +128,8 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
         ),
         units=draft.units,
         sizes=Sizes(
-            draft.kept.cell_rows or job.chunk_size, s.local_rows(d), queries, s.screening,
-            s.combination or "",
+            draft.kept.cell_rows or job.chunk_size, s.answers.local_rows(d), queries,
+            s.answers.screening, s.answers.combination or "",
         ),
         chunks=ChunkBook(
             ids, chunks, draft.kept.total_weight(), job.owners if draft.alone else None
@@ -149,18 +149,18 @@ def choose_basis(job: Job, draft: Draft) -> Draft:
     say(f"{words} {dof:.0f} effective degrees of freedom")
     most = min(n, rows.w.size)
     most = most if draft.plan is None else min(most, draft.plan.most_anchors)
-    near = s.keeps_rows and not s.transductive
-    selection = anchors_for(job, rows, draft, min(s.anchor_count(n, dof), most), near=near)
+    m, near = min(s.anchor_count(n, dof), most), s.answers.corrected
+    selection = anchors_for(job, rows, draft, m, near=near)
     draft = replace(draft, selection=selection, dof=dof)
     chunks = draft.kept.n_chunks
     say(f"{n} rows in {chunks} chunks of about {n // chunks}, {len(draft.Z)} anchors")
-    if s.transductive:
-        check_query_size(s, s.query_points(dof), dof, n, say)
-    if not s.anchored:
+    if s.answers.transductive:
+        check_query_size(s, s.answers.query_points(dof), dof, n, say)
+    if not s.learning.anchored:
         return draft
     chunks = replace(draft.kept, rows=for_learning(draft.rows)).cells()
     found = learn_anchored(
-        draft.kernel, draft.noise, draft.Z, chunks, s.engine, noise_fixed=s.noise is not None,
+        draft.kernel, draft.noise, draft.Z, chunks, s.engine, noise_fixed=s.prior.noise is not None,
         stop=s.clock.out,
     )  # fmt: skip
     say(f"by the anchored evidence {found.kernel!r}, noise {found.noise:.3g} (standardised y)")
@@ -170,15 +170,15 @@ def choose_basis(job: Job, draft: Draft) -> Draft:
 def choose_experts(job: Job, draft: Draft) -> Draft:
     """Make chunks that answer on their own; of a GRBCM the first is the communication set."""
     s, n, kept = job.settings, draft.rows.X.shape[0], draft.kept
-    if s.combination == "grbcm":
-        shared = job.rng.choice(n, s.communication_rows(n, job.chunk_size), replace=False)
+    if s.answers.combination == "grbcm":
+        shared = job.rng.choice(n, s.answers.communication_rows(n, job.chunk_size), replace=False)
         out = np.isin(np.arange(n), shared)
         groups = [np.sort(shared), *(group[~out[group]] for group in kept.groups)]
         groups = [group for group in groups if group.size]
         job.say(f"{shared.size} rows in the communication set")
         kept = InMemory(kept.rows, tuple(groups), tuple(range(len(groups))))
     count = len(kept.groups)
-    job.say(f"{n} rows in {count} chunks of about {n // count}: {s.combination}")
+    job.say(f"{n} rows in {count} chunks of about {n // count}: {s.answers.combination}")
     return replace(draft, kept=kept)
 
 
@@ -198,7 +198,7 @@ def rows_to_check(job: Job, draft: Draft) -> HeldOut | None:
 def checks_bars(job: Job, draft: Draft) -> bool:
     """Whether noise and scale may be learnt; known noise cannot be scaled with the kernel."""
     s = job.settings
-    free = s.learn and s.noise is None and draft.rows.extra is None
+    free = s.learning.on and s.prior.noise is None and draft.rows.extra is None
     return free and free_scale(draft.kernel)
 
 

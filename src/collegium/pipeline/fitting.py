@@ -93,36 +93,35 @@ def fit_model(steps: Steps, job: Job) -> Any:
 
 def scaled_draft(job: Job) -> Draft:
     """Centre and scale targets; take a given kernel and noise to the same units."""
-    rows, settings = job.rows, job.settings
-    scaling = choose_scaling(rows, settings)
+    rows, given = job.rows, job.settings.prior
+    scaling = choose_scaling(rows, given.noise)
     scaled = scaling.rows(rows)
     unit = 1.0 / float(scaling.scale[0] ** 2)
-    given = settings.kernel
-    kernel: Any = None if given is None else given.for_width(rows.X.shape[1]).scaled(unit)
-    if kernel is not None and settings.trend is not None:
-        kernel = settings.trend.beside(kernel, rows.X)
-    noise = None if settings.noise is None else float(settings.noise[0]) * unit
+    kernel: Any = given.kernel
+    if kernel is not None:
+        kernel = kernel.for_width(rows.X.shape[1]).scaled(unit)
+        kernel = kernel if given.trend is None else given.trend.beside(kernel, rows.X)
+    noise = None if given.noise is None else float(given.noise[0]) * unit
     return Draft(scaled, Units(scaling), kernel, noise, kept=job.kept(scaled, scaling))
 
 
-def choose_scaling(rows: Rows, settings: Any) -> Scaling:
+def choose_scaling(rows: Rows, noise: Array | None) -> Scaling:
     """Scale each output by itself where all noise is learnt, else in the given proportions."""
     scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
-    if settings.noise is None:
+    if noise is None:
         return scaling if rows.extra is None else scaling.relative_to_first(np.ones(p))
-    if settings.noise.size not in (1, p):
-        raise ValueError(f"noise has {settings.noise.size} values, but y has {p} outputs")
-    if settings.noise[0] == 0.0:
+    if noise.size not in (1, p):
+        raise ValueError(f"noise has {noise.size} values, but y has {p} outputs")
+    if noise[0] == 0.0:
         return scaling.relative_to_first(np.ones(p))
-    return scaling.relative_to_first(
-        np.broadcast_to(np.sqrt(settings.noise / settings.noise[0]), (p,))
-    )
+    return scaling.relative_to_first(np.broadcast_to(np.sqrt(noise / noise[0]), (p,)))
 
 
 def hyperparameters(job: Job, draft: Draft) -> Draft:
     """Learn kernel and noise by the evidence of some rows, unless they are given or still good."""
     s, earlier, plan, n = job.settings, job.earlier, draft.plan, len(draft.kept)
-    if not s.learn:
+    given = s.prior
+    if not s.learning.on:
         return draft
     unit = 1.0 / float(draft.units.scaling.scale[0] ** 2)
     if still_good(job):
@@ -130,15 +129,16 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         own = earlier.sum.noise * change if draft.noise is None else draft.noise
         kernel = earlier.kernel.scaled(change)
         return replace(draft, kernel=kernel, noise=own, learnt_at=earlier.stream.learnt_at)
-    start = None if s.noise_start is None else s.noise_start * unit
+    start = None if given.noise_start is None else given.noise_start * unit
+    trend = None if given.trend is None or draft.kernel else given.trend.kernel(draft.rows.X)
     judged = None
     hurried = plan is not None and plan.effort != Effort().for_rows(n)
-    if s.transductive and s.chunk_rows(n) < n and not hurried:
+    if s.answers.transductive and s.chunk_rows(n) < n and not hurried:
         judged = partial(check_joint, draft.rows, s)
     found = learn(
         draft.kept.pool(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
-        n_starts=s.n_starts, noise_start=start, judge=judged, say=job.say, levels=s.levels,
-        trend=None if s.trend is None or draft.kernel is not None else s.trend.kernel(draft.rows.X),
+        n_starts=s.learning.n_starts, noise_start=start, judge=judged, say=job.say,
+        levels=given.levels, trend=trend,
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
     )  # fmt: skip
@@ -155,10 +155,10 @@ def still_good(job: Job) -> bool:
 def anchors_for(job: Job, rows: Rows, draft: Draft, m: int, *, near: bool) -> Selection:
     """Take the anchors given, or select m by the rule; `near`: whether rows near a query help."""
     s = job.settings
-    if s.anchors is not None:
-        return given_anchors(s.anchors)
+    if s.anchors.Z is not None:
+        return given_anchors(s.anchors.Z)
     rows, noise = rows.as_weights(draft.noise)
-    return choose_anchors(s.selection, draft.kernel, noise, rows, m, job.rng, near=near)
+    return choose_anchors(s.anchors.rule, draft.kernel, noise, rows, m, job.rng, near=near)
 
 
 def given_anchors(Z: Array) -> Selection:
@@ -168,17 +168,16 @@ def given_anchors(Z: Array) -> Selection:
 def warped(job: Job) -> Job:
     """Transform rows, where that was asked for or held-out rows gain by it."""
     s = job.settings
-    if job.on_disk is not None or (s.target_transform is None and s.input_transform is None):
+    if job.on_disk is not None or not s.transforms.wanted:
         return job
-    if s.learn and still_good(job):
+    if s.learning.on and still_good(job):
         return job.seen_by(job.earlier)
     job.say.task = "choosing transforms"
     found = choose(
-        job.rows, s.target_transform, s.input_transform, s.engine, job.say, more=job.streaming,
-        levels=s.levels,
+        job.rows, s.transforms.y, s.transforms.X, s.engine, job.say, more=job.streaming,
+        levels=s.prior.levels,
     )  # fmt: skip
     if not found.any:
         return job
-    if s.anchors is not None:
-        job = replace(job, settings=replace(s, anchors=found.places(s.anchors)))
-    return replace(job, rows=found.rows(job.rows), warping=found, came=job.rows)
+    rows, s = found.rows(job.rows), s.placed(found.places)
+    return replace(job, settings=s, rows=rows, warping=found, came=job.rows)

@@ -83,7 +83,7 @@ class Job:
 
     def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
         """The rows of each chunk, and its id; rows of different owners are kept apart."""
-        X, rule = self.rows.X, self.settings.rule
+        X, rule = self.rows.X, self.settings.chunks.rule
         if self.owners is None:
             points = Metric.of(kernel, X).forward(X)
             rng = self.rng if self.chunk_id is None else named_rng()
@@ -133,7 +133,7 @@ class Job:
         if self.streaming and n < s.enough():
             return True
         one = len(kept.groups) == 1 if self.owners is None else n <= self.chunk_size
-        return one and s.keeps_rows and s.enough() > 0
+        return one and s.answers.keeps_rows and s.enough() > 0
 
 
 def standing_for(n: int, rows: Rows) -> Rows:
@@ -152,7 +152,7 @@ def fit_job(
 ) -> Job:  # fmt: skip
     """Prepare a fit of rows in memory."""
     settings = settings.for_columns(columns_of(estimator))
-    rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.in_order)
+    rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.chunks.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)
 
@@ -164,8 +164,8 @@ def disk_job(
     positions = store.sample(TUNING.disk.sample)
     X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
     sample = Rows(X, y if warping is None else warping.forward(y), w)
-    if warping is not None and settings.anchors is not None:
-        settings = replace(settings, anchors=warping.places(settings.anchors))
+    if warping is not None:
+        settings = settings.placed(warping.places)
     rng = generator(estimator.random_state)
     own = Sampled(store, positions)
     return Job(sample, None, settings, rng, say, warping=warping, on_disk=own)
@@ -173,6 +173,6 @@ def disk_job(
 
 def stream_job(estimator: Any, settings: Settings, rows: Rows, chunk_id: Id | None = None) -> Job:
     """Prepare to add rows to a model."""
-    rows, _ = merged(rows, None, in_order=settings.in_order)
+    rows, _ = merged(rows, None, in_order=settings.chunks.in_order)
     rng = generator(estimator.random_state)
     return Job(rows, None, settings, rng, estimator._say(), streaming=True, chunk_id=chunk_id)

@@ -95,7 +95,7 @@ def fitted_again(estimator: Any, system: Any, settings: Settings) -> Any:
         raise ValueError(
             "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
         )
-    labels = np.repeat(np.arange(len(sizes)), sizes) if settings.rule == "label" else None
+    labels = np.repeat(np.arange(len(sizes)), sizes) if settings.chunks.rule == "label" else None
     owners = model.given_owners() if labels is None else None
     return model_of_rows(estimator, system, settings, system.rows_of(model), labels, owners=owners)
 

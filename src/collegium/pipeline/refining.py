@@ -26,14 +26,14 @@ def with_weights(
     `held`: numbers of rows of the committee, whose held-out errors are estimated too.
     """
     s = job.settings
-    asked = s.refine or CG()
+    asked = s.answers.refine or CG()
     found = refined(
         model.committee, s.engine, tolerance=asked.tol, max_iter=asked.max_iter,
         enough=plan.enough, say=job.say, held=held,
     )  # fmt: skip
     if found.residuals[-1] > asked.tol and plan.enough():
         job.say(f"time is up: refined to a residual of {found.residuals[-1]:.1e}")
-    elif s.refine and found.residuals[-1] > asked.tol:
+    elif s.answers.refine and found.residuals[-1] > asked.tol:
         warnings.warn(
             f"inference='cg' stopped after {asked.max_iter} iterations with a residual of "
             f"{found.residuals[-1]:.1e}: give inference=collegium.CG(tol, max_iter) with a larger "

@@ -55,7 +55,7 @@ class ExactFit:
         """Read the arguments; `known`: rows have noise variances of their own."""
         settings = Settings.of(estimator, NOISES, ("auto", "average", "anchored"))
         if answer_time_allowed(estimator.n_local) is not None:
-            check_answer_time(settings.transductive, settings.keeps_rows)
+            check_answer_time(settings.answers.transductive, settings.answers.keeps_rows)
         return settings.with_known_noise() if known else settings
 
     def rows(

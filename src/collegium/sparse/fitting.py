@@ -19,6 +19,7 @@ from ..learning.hyperparameters import learn_anchored
 from ..likelihoods.targets.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
+from ..pipeline.asked import AnswersAsked
 from ..pipeline.checking import HeldOut
 from ..pipeline.errors import inputs_held_out, learnt
 from ..pipeline.fitting import (
@@ -139,15 +140,16 @@ class SparseSteps:
 
     def learn(self, job: Job, draft: Draft) -> Draft:
         """On clusters of rows, then by the method's own evidence."""
-        plain = replace(job, settings=replace(job.settings, inference=None))
+        s = job.settings
+        plain = replace(job, settings=replace(s, answers=replace(s.answers, joint=None)))
         draft = hyperparameters(plain, draft)
-        if job.settings.learn:
+        if job.settings.learning.on:
             draft = self._by_own_evidence(job, draft)
         return replace(draft, dof=degrees_of_freedom(draft.kernel, draft.noise, draft.rows))
 
     def choose(self, job: Job, draft: Draft) -> Draft:
         s, (n, d), dof = job.settings, draft.rows.X.shape, draft.dof
-        if s.transductive:
+        if s.answers.transductive:
             selection = given_anchors(np.empty((0, d)))
         else:
             m = min(s.anchor_count(n, dof, most=MOST_ANCHORS), n)
@@ -165,7 +167,7 @@ class SparseSteps:
         model = SparseModel(
             GaussianSum(start, draft.dof, known), draft.units,
             ChunkBook(job.ids(n), n, float(job.rows.w.sum())), self.name,
-            s.query_points(draft.dof), draft.selection,
+            s.answers.query_points(draft.dof), draft.selection,
         )  # fmt: skip
         if not model.keeps_rows:
             ids = model.chunks.ids.with_receipts(chunks, model.sum.basis.m)
@@ -179,7 +181,7 @@ class SparseSteps:
         if not s.scale_wanted or model.query_size:
             return model
         job.say.task = "learning the scale of errors"
-        s = replace(s, n_local=None if model.keeps_rows else 0)
+        s = replace(s, answers=AnswersAsked(None if model.keeps_rows else 0))
         parts = HeldOut.tenths(draft.kept, s, job.rng, TUNING.checking.error_rows)
         if not parts:
             return model
@@ -201,12 +203,12 @@ class SparseSteps:
             rows = rows.take(np.sort(rng.choice(n, LEARN_ROWS, replace=False)))
         m = min(s.anchor_count(n, most=MOST_ANCHORS), LEARN_ANCHORS, rows.X.shape[0])
         Z = kmeans_anchors(kernel, noise, rows, Stop(m), rng).Z
-        if s.anchors is not None and len(s.anchors) <= LEARN_ANCHORS:
-            Z = s.anchors
+        if s.anchors.Z is not None and len(s.anchors.Z) <= LEARN_ANCHORS:
+            Z = s.anchors.Z
         groups = replace(job, rows=rows, labels=None, owners=None).groups(kernel)
         found = learn_anchored(
             kernel, noise, Z, cut_rows(rows, groups), s.engine,
-            noise_fixed=s.noise is not None, expert=self.method.expert,
+            noise_fixed=s.prior.noise is not None, expert=self.method.expert,
         )  # fmt: skip
         job.say(f"by the evidence of {self.name}: {found.kernel!r}, noise {found.noise:.3g} "
                 "(standardised y)")  # fmt: skip

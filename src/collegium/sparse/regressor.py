@@ -146,7 +146,7 @@ class SparseGPRegressor(Regressor):
         settings = self._settings(known=noise_variance is not None)
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         rows = check_noise_variance(noise_variance, rows)
-        labels = settings.labels(rows.X.shape[0]) if chunk_id is None else None
+        labels = settings.chunks.labels(rows.X.shape[0]) if chunk_id is None else None
         owners = owners_with(None, 0, chunk_id, rows.w.size)
         job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)
         with single_threaded():
@@ -203,15 +203,15 @@ class SparseGPRegressor(Regressor):
             raise ValueError("screening means nothing in SparseGPRegressor: leave it out")
         if not is_auto(sweeps_of(asked)):
             raise ValueError("sweeps mean nothing in SparseGPRegressor: leave them out")
-        if settings.refine:
+        if settings.answers.refine:
             raise ValueError(
                 "inference='cg' is for CommitteeRegressor: give 'inductive' or 'transductive'"
             )
-        if settings.transductive and settings.scale_always:
+        if settings.answers.transductive and settings.prior.varying:
             raise ValueError(
                 "noise='varying' is not for inference='transductive': give 'auto' or 'constant'"
             )
-        if settings.transductive and self.method not in TRANSDUCTIVE:
+        if settings.answers.transductive and self.method not in TRANSDUCTIVE:
             raise ValueError(
                 f"inference='transductive' means nothing with method={self.method!r}: give 'dtc' "
                 "(SRM Trans) or 'pitc' (the joint committee)"

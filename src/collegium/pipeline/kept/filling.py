@@ -32,7 +32,7 @@ def fill(
     Blocks are read again and again. `origin` tells them from others; "": nothing does.
     """
     warping = None
-    if settings.target_transform is not None or settings.input_transform is not None:
+    if settings.transforms.wanted:
         warping = chosen_transforms(settings, blocks, say)
     places = None if warping is None else warping.inputs
     if places is not None:
@@ -46,15 +46,15 @@ def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress
     say.task = "choosing transforms"
     sample = HashSample(TUNING.disk.sample)
     for records in pack_blocks(blocks):
-        if settings.target_transform == "log":
+        if settings.transforms.y == "log":
             check_positive(records["y"])  # of all rows, before they are sorted
         sample.add(records)
     found = sample.records()
     rows = Rows(*(np.asarray(found[name], np.float64) for name in "Xyw"))
     rows, _ = merged(rows, None, in_order=False)
     warping = choose(
-        rows, settings.target_transform, settings.input_transform, settings.engine, say, more=True,
-        levels=settings.levels,
+        rows, settings.transforms.y, settings.transforms.X, settings.engine, say, more=True,
+        levels=settings.prior.levels,
     )  # fmt: skip
     return warping if warping.any else None
 

@@ -84,7 +84,7 @@ class Plan:
         """
         work, clock = Work(settings, n, d, p), settings.clock
         m = work.anchors(settings.memory_limit)
-        refine = settings.refine is not None and not work.exact
+        refine = settings.answers.refine is not None and not work.exact
         if not (estimate or np.isfinite(clock.limit)):
             whole, needed = Effort().for_rows(n), work.bytes(m, refine)
             return cls(clock, whole, m, refine, np.nan, needed, 0.0, 0.0, 0.0, np.inf, 0.0, 0.0)
@@ -96,7 +96,7 @@ class Plan:
             m = max(50, m // 2)
         seconds = messages = work.messages(speed, m)
         passing, answering = work.checking(speed, m)
-        if settings.learn:
+        if settings.learning.on:
             seconds += learning[at]
             check = CHECKS * (passing + held * answering)
             seconds += min(check, max(clock.limit - seconds, 0.0))
@@ -135,7 +135,7 @@ class Plan:
 
     def refines(self, settings: Settings, say: Callable[[str], None]) -> bool:
         """Whether means are to be refined: because they should, or because there is time."""
-        asked = settings.refine is not None
+        asked = settings.answers.refine is not None
         if asked or not np.isfinite(self.clock.limit + self.refining):
             return asked
         enough = self.refining <= self.clock.left()
@@ -202,12 +202,12 @@ class Work:
     @property
     def free(self) -> bool:
         """Whether the number of anchors is ours to choose."""
-        return self.settings.n_anchors is None and self.settings.anchors is None
+        return self.settings.anchors.free
 
     def anchors(self, memory_limit: float) -> int:
         """Their number within the memory of one worker: not to depend on how many there are."""
-        if self.settings.anchors is not None:
-            return len(self.settings.anchors)
+        if self.settings.anchors.Z is not None:
+            return len(self.settings.anchors.Z)
         m = self.settings.anchor_count(self.n)
         while self.free and m > 50 and self._committee(m, 1) > memory_limit:
             m = max(50, m // 2)
@@ -221,7 +221,7 @@ class Work:
 
     def _committee(self, m: int, jobs: int) -> int:
         in_memory = self.settings.store is None
-        keep = self.settings.keeps_rows and in_memory
+        keep = self.settings.answers.keeps_rows and in_memory
         most = ANSWERS.predictors.design_bytes
         design = 0 if self.exact or not keep else min(8 * self.n * m, most)
         n = self.n if in_memory else 0
@@ -234,15 +234,15 @@ class Work:
         """Seconds of a pass without the held-out rows, and of the answer to one of these."""
         if self.exact:
             return 0.0, 0.0
-        k = min(self.settings.local_rows(self.d), TUNING.checking.near)
-        design = speed.design(self.n, m) if self.settings.keeps_rows else 0.0
+        k = min(self.settings.answers.local_rows(self.d), TUNING.checking.near)
+        design = speed.design(self.n, m) if self.settings.answers.keeps_rows else 0.0
         return self.messages(speed, m) + design, speed.answers(1, k, m) / self.jobs
 
     def errors(self, speed: Speed, m: int, held: int) -> float:
         """Seconds for the answers at held-out rows that the scale of errors is learnt from."""
         if self.exact or not self.settings.scale_wanted:
             return 0.0
-        k, number = self.settings.local_rows(self.d), min(held, TUNING.checking.error_rows)
+        k, number = self.settings.answers.local_rows(self.d), min(held, TUNING.checking.error_rows)
         return self.checking(speed, m)[0] + speed.answers(number, k, m) / self.jobs
 
     def product(self, speed: Speed) -> float:
@@ -307,8 +307,8 @@ class SweptPlan:
             return each * (rows / 400.0) ** 3
 
         effort, total = LatentEffort(), 0.0
-        if s.learn:
-            families = len(LATENT.learning.families) if s.kernel is None else 1
+        if s.learning.on:
+            families = len(LATENT.learning.families) if s.prior.kernel is None else 1
             total += EVALUATIONS * families * approximation(min(n, effort.rough_rows))
             if n > effort.rough_rows:
                 clusters = effort.clusters(self.problems)

@@ -32,7 +32,7 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
     job = job.seen_by(model)
     committee, following, rows = model.committee, model.stream.following, job.rows
     scaled, kept = model.scaling.rows(rows), model.kept
-    keep = job.settings.keeps_rows or not kept.in_memory
+    keep = job.settings.answers.keeps_rows or not kept.in_memory
     checked = (kept_first if keep else checked_first)(model, job, scaled)
     if following is not None:
         following, Z = following.with_rows(scaled).novel(committee.basis, rows.X)
@@ -73,9 +73,9 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         committee, own = committee.of_at_most(own.budget), own.without(over)
         model = _on_another_basis(model)
     model = _with(model, committee, own)
-    if not (s.learn and own.due(check.checked, check.recent_square)):
+    if not (s.learning.on and own.due(check.checked, check.recent_square)):
         return model
-    kept = s.noise is not None
+    kept = s.prior.noise is not None
     good, own = own.fits(committee.basis.kernel, committee.noise, noise_fixed=kept)
     if good:
         return _with(model, committee, own)

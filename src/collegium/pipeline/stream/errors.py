@@ -94,7 +94,7 @@ def with_stream_errors(model: Stream, job: Job) -> Stream:
     own, s = model.stream.checked, job.settings
     if own is None or not s.scale_wanted:
         return model
-    found = relearnt_errors(model.errors, own, model.kernel, always=s.scale_always, say=job.say)
+    found = relearnt_errors(model.errors, own, model.kernel, always=s.prior.varying, say=job.say)
     return _kept(model, *found)
 
 

@@ -37,7 +37,7 @@ def add_swept_rows(model: SweptModel, job: Job, check: Any = None) -> SweptModel
         return model if job.chunk_id is None else replace(model, chunks=book)
     groups, weighted = job.groups(model.kernel), sees.weighted(rows)
     model = with_novel_anchors(model, rows.X)
-    keep = job.settings.keeps_rows or not kept.in_memory
+    keep = job.settings.answers.keeps_rows or not kept.in_memory
     grown, chunks, ids = [], list[Any](), model.chunks.ids
     for one, y in zip(model.committees, sees(rows.y)):
         chunks, ids = job.more_chunks(groups, Rows(rows.X, y, weighted.w), model.chunks.ids, None)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from ...interface.checks.arguments import (
-    is_auto,
     learning_asked,
     noise_word,
     number,
@@ -18,7 +17,8 @@ from ...interface.checks.limits import answer_time_allowed
 from ...interface.options import Inductive, Learn, Sweeps, Transductive
 from ...kernels import as_kernel, split_white
 from ...likelihoods.base import Scalar
-from ..settings import Settings, transforms_asked
+from ..asked import TransformsAsked
+from ..settings import Settings
 from ..tuning import TUNING
 from .sweeping import Sweeping
 
@@ -64,8 +64,8 @@ def latent_settings(
     if answer_time_allowed(given.get("n_local")) is not None:
         refuse_answer_time()
     settings = Settings.of(estimator, noise=noise, learn=Learn(learn, n_starts), transforms=None)
-    if settings.n_local is None and not settings.transductive:
-        settings = replace(settings, n_local=n_local)
+    if settings.answers.n_local is None and not settings.answers.transductive:
+        settings = replace(settings, answers=replace(settings.answers, n_local=n_local))
     return settings
 
 
@@ -84,19 +84,21 @@ def regression_settings(estimator: Any, likelihood: Scalar) -> Settings:
         raise ValueError(f"noise means nothing with {name}: leave it out")
     if isinstance(learn, str) and learn != "auto":
         raise ValueError(f"learn={learn!r} needs likelihood='gaussian', not {name}")
-    if not all(value is None or is_auto(value) for value in transforms_asked(e.transforms)):
+    if TransformsAsked.of(e.transforms).without_auto().wanted:
         raise ValueError(f"transforms={e.transforms!r} needs likelihood='gaussian', not {name}")
     noise_word(e.noise, ("auto", "constant"))
     noise = _given_noise(e, likelihood) if noisy else 1.0
     settings = latent_settings(e, noise=noise, noisy=noisy)
-    for argument, given in {"inference": settings.refine, "learn": settings.n_starts != 1}.items():
+    asked = {"inference": settings.answers.refine, "learn": settings.learning.n_starts != 1}
+    for argument, given in asked.items():
         if given:
             raise ValueError(
                 f"{argument}={getattr(e, argument)!r} needs likelihood='gaussian', not {name}"
             )
-    if settings.noise is not None and settings.noise.size != 1:
-        raise ValueError(f"noise has {settings.noise.size} values, but y has 1 output")
-    if noisy and settings.noise is not None and settings.noise[0] == 0.0:
+    noise = settings.prior.noise
+    if noise is not None and noise.size != 1:
+        raise ValueError(f"noise has {noise.size} values, but y has 1 output")
+    if noisy and noise is not None and noise[0] == 0.0:
         raise ValueError(f"noise=0 means nothing with {name}: give a positive number")
     return settings
 

@@ -24,6 +24,7 @@ from ...rows.ids import ChunkIds
 from ...rows.metric import Metric
 from ...rows.rows import Prediction, Rows
 from ...rows.scaling import capped, for_learning
+from ..asked import PriorAsked
 from ..fitting import Draft, anchors_for, fit_model
 from ..job import Job, standing_for
 from ..kept.disk import OnDisk, Stored
@@ -65,7 +66,7 @@ class SweptSteps:
         return self.sees.units
 
     def scale(self, job: Job) -> Draft:
-        given = job.settings.kernel
+        given = job.settings.prior.kernel
         likelihoods = tuple(problem.likelihood for problem in self.problems)
         plan = SweptPlan.of(job.settings, job.n, job.rows.X.shape[1], likelihoods)
         plan.announce(job.say, estimate=bool(job.say.verbose))
@@ -74,16 +75,16 @@ class SweptSteps:
 
     def _whole(self, job: Job, kernel: Kernel) -> Kernel:
         """The kernel, with the trend that was asked for."""
-        X, trend = job.rows.X, job.settings.trend
+        X, trend = job.rows.X, job.settings.prior.trend
         kernel = kernel.for_width(X.shape[1])
         return kernel if trend is None else trend.beside(kernel, X, latent_size(self.problems))
 
     def learn(self, job: Job, draft: Draft) -> Draft:
         s, earlier = job.settings, job.earlier
-        if not s.learn:
+        if not s.learning.on:
             return draft
         if not self.learnable:
-            first = first_kernel(self._rows(job).X, s.levels)
+            first = first_kernel(self._rows(job).X, s.prior.levels)
             return replace(draft, kernel=draft.kernel or self._whole(job, first))
         if earlier is not None and not relearning_is_due(earlier, job.n, s):
             return replace(
@@ -98,8 +99,8 @@ class SweptSteps:
         pool, weigh = self._pool(job)
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.levels,
-            trend=s.trend if kernel is None else None, weigh=weigh,
+            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.prior.levels,
+            trend=s.prior.trend if kernel is None else None, weigh=weigh,
         )  # fmt: skip
 
     def _pool(self, job: Job) -> tuple[Pool, Callable[[Rows], Rows]]:
@@ -125,7 +126,7 @@ class SweptSteps:
         noise = getattr(draft.likelihoods[0], "noise", TUNING.sweeps.typical_noise)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
         rows = Rows(job.rows.X, noise * pull, standing_for(job.n, job.rows).w)
-        near = job.settings.keeps_rows and not job.settings.transductive
+        near = job.settings.answers.corrected
         selection = anchors_for(job, rows, replace(draft, noise=noise), m, near=near)
         job.say(f"{job.n} distinct rows: {len(selection.Z)} anchors")
         return replace(draft, kept=kept, selection=selection)
@@ -142,7 +143,7 @@ class SweptSteps:
             units=self.units,
             sizes=Sizes(
                 job.on_disk.store.cell_rows if job.on_disk else job.chunk_size,
-                s.local_rows(job.rows.X.shape[1]), s.query_points(np.inf),
+                s.answers.local_rows(job.rows.X.shape[1]), s.answers.query_points(np.inf),
             ),
             chunks=book,
             stream=Stream(learnt_at=draft.learnt_at),
@@ -192,7 +193,7 @@ class SweptSteps:
     def finish(self, job: Job, draft: Draft, model: SweptModel) -> SweptModel:
         """Check the model on held-out rows; drop rows where none are to be kept."""
         model = self._checked(job, draft, model)
-        if draft.alone or job.settings.keeps_rows or job.on_disk is not None:
+        if draft.alone or job.settings.answers.keeps_rows or job.on_disk is not None:
             return model
         model = replace(model, sum=model.sum.without_rows())
         return replace(model, stream=replace(model.stream, following=self._following(job, model)))
@@ -201,7 +202,7 @@ class SweptSteps:
         """Scale latent functions, or the noise, as held-out rows ask for."""
         if self.loss is not None and self.learnable:
             model = self._scaled(job, model, self.loss)
-        tied = self._noisy and job.settings.learn and has_ties(self.problems[0].y, job.rows.w)
+        tied = self._noisy and job.settings.learning.on and has_ties(self.problems[0].y, job.rows.w)
         if tied and not job.settings.clock.out():
             model = self._covering(job, draft, model)
         return model
@@ -233,12 +234,12 @@ class SweptSteps:
         return model.kept.held_out(job, self.problems, near)
 
     def _following(self, job: Job, model: SweptModel) -> Following | None:
-        if job.settings.anchors is not None:
+        if job.settings.anchors.Z is not None:
             return None
         basis = model.sum.basis
         noise = getattr(model.likelihoods[0], "noise", TUNING.sweeps.open * basis.scale(basis.Z))
         budget = job.settings.anchor_budget()
-        learn = job.settings.learn and bool(self.sees.classes)  # regressors learn once
+        learn = job.settings.learning.on and bool(self.sees.classes)  # regressors learn once
         return Following.of(basis, noise, budget, self._rows(job), learn=learn)
 
     def _covering(self, job: Job, draft: Draft, model: SweptModel) -> SweptModel:
@@ -277,28 +278,29 @@ def fit_regression(
     units = replace(units, exposed=exposed(rows.y) if uneven is None else uneven)
     y = units.forward(rows.y)
     squares = _squares(likelihood, units, y, rows.w)
-    if s.learn and squares[0] > TUNING.sweeps.far * squares[1]:
+    if s.learning.on and squares[0] > TUNING.sweeps.far * squares[1]:
         warnings.warn(
             "y lies far from zero, the prior mean with a likelihood of your own: subtract its mean",
             stacklevel=2,
         )
     rounded = units.standard and has_ties(y, rows.w)
     least = variance_of_rounding(y[:, 0]) if rounded else 0.0
-    problem = Problem(_with_noise(likelihood, units, s), y, *squares, least)
-    if s.kernel is not None:
-        s = replace(s, kernel=s.kernel.scaled(1.0 / units.square))
+    problem = Problem(_with_noise(likelihood, units, s.prior), y, *squares, least)
+    if s.prior.kernel is not None:
+        kernel = s.prior.kernel.scaled(1.0 / units.square)
+        s = replace(s, prior=replace(s.prior, kernel=kernel))
     steps = SweptSteps([problem], Targets(units), likelihood, sweeping)
     return fit_model(steps, replace(job, settings=s))
 
 
-def _with_noise(likelihood: Scalar, units: Units, settings: Settings) -> Scalar:
+def _with_noise(likelihood: Scalar, units: Units, given: PriorAsked) -> Scalar:
     """Give the likelihood the noise to keep, or to start learning from, in units of y as seen."""
     if not likelihood.takes_noise:
         return likelihood
     unit = 1.0 / units.square
-    if settings.noise is not None:
-        return likelihood.with_noise(float(settings.noise[0]) * unit, keep=True)
-    start = settings.noise_start
+    if given.noise is not None:
+        return likelihood.with_noise(float(given.noise[0]) * unit, keep=True)
+    start = given.noise_start
     return likelihood.with_noise(TUNING.sweeps.first_noise if start is None else start * unit)
 
 
