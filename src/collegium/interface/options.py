@@ -191,7 +191,8 @@ class Limits(Options):
     time : float or None
         Seconds of wall time. None: no limit.
     memory : int, str or None
-        Bytes beyond the rows as given, or a text such as "2GB". None: what the machine has.
+        Bytes beyond the rows as given, or a text such as "2GB". None: what the process
+        may have (machine, containers, `ulimit -v`).
     """
 
     time: float | None = None

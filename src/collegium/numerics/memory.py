@@ -1,8 +1,23 @@
-"""The memory of this machine, and the refusal of work that it could not hold."""
+"""The memory that this process may have, and the refusal of work that it could not hold."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+ROOT = Path("/")
+#: Files of limits, below the folder of a cgroup: version 2, and version 1.
+UNIFIED, OF_MEMORY = "memory.max", "memory.limit_in_bytes"
+
+
+def allowed() -> float:
+    """Bytes: the least of the memory of this machine, its containers' limits and RLIMIT_AS."""
+    return min(physical(), cgroup_limit(), address_space())
 
 
 def physical() -> float:
@@ -13,13 +28,57 @@ def physical() -> float:
         return float("inf")
 
 
+def address_space() -> float:
+    """Bytes of the address space of this process (`ulimit -v`); infinite where it is not limited.
+
+    Python and its libraries have some of it already.
+    """
+    if resource is None:
+        return float("inf")
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
+
+
+def cgroup_limit(root: Path = ROOT) -> float:
+    """Least limit of the cgroups that this process is in; infinite where there is none.
+
+    A cgroup's limit holds for all cgroups below it. In a container the tree often begins at the
+    container's own cgroup: folders that do not exist there are passed over.
+    """
+    folders = root / "sys/fs/cgroup"
+    found = [float("inf")]
+    for line in _lines(root / "proc/self/cgroup"):
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        places = [path, *map(str, Path(path).parents)]
+        if number == "0" and not controllers:
+            mounts = (folders, folders / "unified")
+            found += [_limit(top / one.lstrip("/") / UNIFIED) for top in mounts for one in places]
+        elif "memory" in controllers.split(","):
+            top = folders / "memory"
+            found += [_limit(top / one.lstrip("/") / OF_MEMORY) for one in places]
+    return min(found)
+
+
+def _limit(path: Path) -> float:
+    text = "".join(_lines(path)).strip()
+    return float(text) if text.isdigit() else float("inf")  # "max", or no such file
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
+
 def refuse_beyond_machine(needed: float, what: str, remedy: str) -> None:
-    """Raise before arrays are allocated that this machine has no memory for."""
-    allowed = physical()
-    if needed > allowed:
+    """Raise before arrays are allocated that this process cannot have."""
+    most = allowed()
+    if needed > most:
         raise ValueError(
-            f"{what} would take {in_words(needed)} of memory, and this machine has "
-            f"{in_words(allowed)}: {remedy}"
+            f"{what} would take {in_words(needed)} of memory, and this process may have "
+            f"{in_words(most)}: {remedy}"
         )
 
 

@@ -38,8 +38,8 @@ def seconds_allowed(value, name: str) -> float:
 
 
 def bytes_allowed(value, name: str) -> float:
-    """Bytes; None: what this machine has."""
-    return memory.physical() if value is None else size_in_bytes(value, name, ", or None")
+    """Bytes; None: what this process may have."""
+    return memory.allowed() if value is None else size_in_bytes(value, name, ", or None")
 
 
 def size_in_bytes(value, name: str, more: str = "") -> float:
