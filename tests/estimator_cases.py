@@ -15,9 +15,9 @@ GIVEN = {"kernel": KERNEL, "noise": NOISE, "learn": False, "random_state": 0}
 #: One of each way to answer.
 VARIANTS = {
     "exact": {},
-    "local": {"chunk_size": 8, "anchors": 6, "n_local": 9},
-    "anchors only": {"chunk_size": 8, "anchors": 6, "n_local": 0},
-    "transductive": {"chunk_size": 8, "anchors": 6, "inference": "transductive"},
+    "local": {"chunks": 8, "anchors": 6, "n_local": 9},
+    "anchors only": {"chunks": 8, "anchors": 6, "n_local": 0},
+    "transductive": {"chunks": 8, "anchors": 6, "inference": "transductive"},
 }
 INDUCTIVE = [name for name in VARIANTS if name != "transductive"]
 

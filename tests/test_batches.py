@@ -30,7 +30,7 @@ KERNEL = kernels.Matern32(variance=30.0, length_scale=[0.7, 1.9])
 SMOOTH = kernels.RBF(30.0, [1.5, 2.5]) + kernels.Linear(2.0) * kernels.Periodic(period=3.0)
 GIVEN = {"kernel": KERNEL, "noise": 0.4, "learn": False, "random_state": 0}
 SMALL = {**GIVEN, "kernel": SMOOTH, "noise": 1e-6}
-PARTS = {"chunk_size": 30, "anchors": 14}
+PARTS = {"chunks": 30, "anchors": 14}
 LATENT = {"kernel": kernels.RBF(1.0, [0.9, 1.9]), "learn": False, "random_state": 0}
 
 REGRESSORS = {
@@ -42,7 +42,7 @@ REGRESSORS = {
     "refined": CommitteeRegressor(**GIVEN, **PARTS, n_local=13, inference="cg"),
     **{name: SparseGPRegressor(**GIVEN, **PARTS, method=name)
        for name in ("sor", "dtc", "fitc", "pitc", "pic", "vfe")},
-    **{name: ExpertsRegressor(**GIVEN, chunk_size=30, combination=name)
+    **{name: ExpertsRegressor(**GIVEN, chunks=30, combination=name)
        for name in ("poe", "gpoe", "rbcm", "grbcm", "barycenter", "npae")},
     "nystrom": NystromRegressor(**GIVEN, anchors=14),
     "online": OnlineGPRegressor(**GIVEN),

@@ -26,14 +26,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 SCALES = np.array([2.0**9, 2.0**-7])
-PARTS = {"chunk_size": 30, "anchors": 12, "random_state": 0}
+PARTS = {"chunks": 30, "anchors": 12, "random_state": 0}
 MODELS = {
     "exact": CommitteeRegressor(random_state=0),
     "local": CommitteeRegressor(**PARTS, n_local=13),
-    "transductive": CommitteeRegressor(chunk_size=30, inference="transductive", random_state=0),
+    "transductive": CommitteeRegressor(chunks=30, inference="transductive", random_state=0),
     **{name: SparseGPRegressor(**PARTS, method=name) for name in ("sor", "fitc", "pic", "vfe")},
-    "barycenter": ExpertsRegressor(combination="barycenter", chunk_size=30, random_state=0),
-    "grbcm": ExpertsRegressor(combination="grbcm", chunk_size=30, random_state=0),
+    "barycenter": ExpertsRegressor(combination="barycenter", chunks=30, random_state=0),
+    "grbcm": ExpertsRegressor(combination="grbcm", chunks=30, random_state=0),
     "nystrom": NystromRegressor(anchors=12, random_state=0),
     "online": OnlineGPRegressor(random_state=0),
     "filter": RegressionFilter(n_basis=50, random_state=0),

@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning"),
 ]
-SIZES = {"chunk_size": 60, "anchors": 14, "random_state": 0}
+SIZES = {"chunks": 60, "anchors": 14, "random_state": 0}
 QUICK = {**SIZES, "noise": 0.02, "learn": False, "kernel": collegium.kernels.Matern32(1.5, 0.9)}
 SEEDED = {"random_state": 0}
 EXACT = {name: QUICK[name] for name in ("noise", "learn", "kernel", "random_state")}
@@ -65,7 +65,7 @@ MODES = {
        for name in ("sor", "dtc", "fitc", "pitc", "pic", "vfe")},
     "nystrom": (NystromRegressor(anchors=14, **SEEDED), "two", 200),
     **{f"experts, {name}": (ExpertsRegressor(
-        chunk_size=60, kernel=QUICK["kernel"], noise=0.02, learn=False, combination=name, **SEEDED
+        chunks=60, kernel=QUICK["kernel"], noise=0.02, learn=False, combination=name, **SEEDED
        ), "one", 200) for name in ("poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter")},
     "committee of others": (CommitteeOf(members(), **SEEDED, query_size=30), "one", 200),
     "online": (OnlineGPRegressor(**SEEDED), "two", 200),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_a_million_rows_pass_through_in_flat_memory():
     rng = np.random.default_rng(0)
     model = CommitteeRegressor(
-        kernels.Matern32(1.3, 0.4), noise=0.04, learn=False, n_local=0, chunk_size=1000,
+        kernels.Matern32(1.3, 0.4), noise=0.04, learn=False, n_local=0, chunks=1000,
         anchors=np.linspace(-3, 3, 40)[:, None],
     )  # fmt: skip
     for _ in range(100):

@@ -7,7 +7,7 @@ import numpy as np
 from collegium import CommitteeRegressor
 
 #: Arguments of a committee that is small and yet passes through every compiled loop.
-SMALL = {"chunk_size": 100, "anchors": 10, "random_state": 0}
+SMALL = {"chunks": 100, "anchors": 10, "random_state": 0}
 
 
 def warm_up(*modes: dict, rows: int = 300) -> None:

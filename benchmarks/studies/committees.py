@@ -23,7 +23,7 @@ from benchmarks.harness.tables import table
 from benchmarks.harness.warm_up import warm_up
 from benchmarks.tasks.regression.plan import CONSTANT
 from benchmarks.tasks.regression.scores import scores
-from collegium import CommitteeRegressor, ExpertsRegressor, Transductive
+from collegium import Chunks, CommitteeRegressor, ExpertsRegressor, Transductive
 
 COMBINATIONS = ["poe", "gpoe", "rbcm", "grbcm", "barycenter", "npae"]
 PARTITIONS = ["random", "time", "kmeans", "balanced"]
@@ -59,7 +59,7 @@ def run(split: Split, size: int) -> list[dict]:
     rows = []
     for name, make in ways().items():
         for partition in PARTITIONS:
-            chosen = {**given, "partition": partition, "chunk_size": size}
+            chosen = {**given, "chunks": Chunks(size, partition)}
             with Meter() as meter:
                 model = make(**chosen).fit(split.X, split.y)
                 mean, _ = model.predict(split.X_test, return_std=True)
@@ -73,7 +73,7 @@ def run(split: Split, size: int) -> list[dict]:
 def query_batches(split: Split, size: int, batch: int = 250) -> list[dict]:
     """The joint committee asked in batches of queries that lie together, and in random ones."""
     given = learnt_prior(split, inference="transductive")
-    model = CommitteeRegressor(**given, inference=Transductive(batch), chunk_size=size).fit(
+    model = CommitteeRegressor(**given, inference=Transductive(batch), chunks=size).fit(
         split.X, split.y
     )
     rows = [

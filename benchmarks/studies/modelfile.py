@@ -90,7 +90,7 @@ def main() -> None:
     model = CommitteeRegressor(random_state=0).fit(split.X, split.y)
     few = slice(0, 6000)
     given = {"kernel": kernels.Matern32(2.0, 1.5), "learn": False, "random_state": 0}
-    classes = CommitteeClassifier(**given, chunk_size=100, anchors=30)
+    classes = CommitteeClassifier(**given, chunks=100, anchors=30)
     classes.fit(split.X[few], split.y[few] > 0.0)
     with tempfile.TemporaryDirectory() as where:
         models = {"robot arm": model, "60 chunks of labels": classes}

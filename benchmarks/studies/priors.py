@@ -168,9 +168,9 @@ def groups() -> None:
     true, rows = Matern32(1.0, 1.5, columns=0) + Group(1, variance=1.0), []
     for seed in range(SEEDS):
         X, y, Xs, f = grouped(150, 10, seed)
-        known = CommitteeRegressor(true, noise=NOISE**2, learn=False, chunk_size=y.size)
+        known = CommitteeRegressor(true, noise=NOISE**2, learn=False, chunks=y.size)
         kernel = Matern32(columns=0) + Group(1)
-        model = CommitteeRegressor(kernel, chunk_size=200, random_state=0).fit(X, y)
+        model = CommitteeRegressor(kernel, chunks=200, random_state=0).fit(X, y)
         errors = error_of(known.fit(X, y), Xs, f), error_of(model, Xs, f)
         row = {"seed": seed, "exact": errors[0], "committee": errors[1]}
         rows.append(row | {"ratio": errors[1] / errors[0], "anchors": len(model.anchors_)})

@@ -41,7 +41,7 @@ def art(n: int) -> Split:
 def run(split: Split, given: dict) -> tuple[dict, dict]:
     """A line of the table, and the hyperparameters used."""
     warnings.simplefilter("ignore")
-    warm_up({"kernel": Matern32(), "chunk_size": 200, "inference": "cg"}, rows=1600)
+    warm_up({"kernel": Matern32(), "chunks": 200, "inference": "cg"}, rows=1600)
     with Meter() as fit:
         model = CommitteeRegressor(inference="cg", random_state=0, **given).fit(split.X, split.y)
     with Meter() as predict:
@@ -61,7 +61,7 @@ def run(split: Split, given: dict) -> tuple[dict, dict]:
 
 def exact(split: Split, fixed: dict) -> float:
     n = split.y.size
-    how = {"chunk_size": n} if n <= DENSE else {"inference": CG(tol=1e-6, max_iter=400)}
+    how = {"chunks": n} if n <= DENSE else {"inference": CG(tol=1e-6, max_iter=400)}
     model = CommitteeRegressor(random_state=0, **how, **fixed)
     return rmse(split, model.fit(split.X, split.y).predict(split.X_test))
 

@@ -23,6 +23,7 @@ from .interface.functions.prior import sample_prior as sample_prior
 from .interface.functions.warming import warm_up as warm_up
 from .interface.options import CG as CG
 from .interface.options import AnswerTime as AnswerTime
+from .interface.options import Chunks as Chunks
 from .interface.options import Inductive as Inductive
 from .interface.options import Learn as Learn
 from .interface.options import Limits as Limits

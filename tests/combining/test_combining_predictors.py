@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from collegium import ExpertsRegressor
+from collegium import Chunks, ExpertsRegressor
 from collegium.combining import combine
 from estimator_cases import (
     GIVEN,
@@ -28,14 +28,14 @@ ALL = [*POINTWISE, "npae"]
 
 
 def model(combination, **arguments):
-    return ExpertsRegressor(combination=combination, **{**GIVEN, "chunk_size": 8, **arguments})
+    return ExpertsRegressor(combination=combination, **{**GIVEN, "chunks": 8, **arguments})
 
 
 @pytest.mark.parametrize("combination", ["poe", "gpoe", "rbcm", "barycenter"])
 def test_every_rule_combines_textbook_gps_on_the_given_chunks(combination):
     X, y = rows(40)
     labels = np.arange(40) % 5
-    found = model(combination, partition=labels, chunk_size="auto").fit(X, y)
+    found = model(combination, chunks=labels).fit(X, y)
     answers = []
     for label in range(5):
         part = SlowGP(X[labels == label], y[labels == label])
@@ -77,12 +77,12 @@ def test_the_communication_set_is_disjoint_and_every_expert_has_it():
 @pytest.mark.parametrize("combination", ALL)
 def test_one_chunk_is_the_exact_gp(combination):
     X, y = rows(40)
-    assert_is_the_gp(model(combination, chunk_size="auto").fit(X, y), SlowGP(X, y), queries())
+    assert_is_the_gp(model(combination, chunks="auto").fit(X, y), SlowGP(X, y), queries())
 
 
 def test_nested_kriging_with_one_row_chunks_is_the_exact_gp():
     X, y = rows(30)
-    found = model("npae", chunk_size=1).fit(X, y)
+    found = model("npae", chunks=1).fit(X, y)
     assert found.n_chunks_ == 30
     mean, cov = SlowGP(X, y).predict(queries())
     got, joint = found.predict(queries(), return_cov=True, level="function")
@@ -95,13 +95,13 @@ def test_a_stream_is_the_batch_on_the_same_chunks(combination):
     X, y = rows(32)
     X, y = np.concatenate([X, X[::-1] + 0.1]), np.concatenate([y, y])  # the mean stays the same
     size = 8 if combination == "grbcm" else "auto"
-    stream = model(combination, partition="time", communication=size)
+    stream = model(combination, chunks=Chunks(8, "time"), communication=size)
     stream.partial_fit(X[:32], y[:32]).partial_fit(X[32:48], y[32:48]).partial_fit(X[48:], y[48:])
     assert sum(chunk.n for chunk in stream.model_.committee.chunks()) == 64
     copy = pickle.loads(pickle.dumps(stream))
     assert_same_answers(stream, copy, queries(), rtol=0)
     if combination != "grbcm":  # whose communication set is drawn from the rows seen first
-        batch = model(combination, partition="time").fit(X, y)
+        batch = model(combination, chunks=Chunks(8, "time")).fit(X, y)
         assert batch.n_chunks_ == stream.n_chunks_
         assert_same_answers(stream, batch, queries(), rtol=1e-9)
 
@@ -166,7 +166,7 @@ def test_far_from_the_rows_the_prior_comes_back(combination):
 @pytest.mark.parametrize("combination", ALL)
 def test_any_chunk_size_is_sound(combination, chunk_size):
     X, y = rows(60)
-    found = model(combination, chunk_size=chunk_size).fit(X, y)
+    found = model(combination, chunks=chunk_size).fit(X, y)
     Xs = np.concatenate([queries(), queries()[:2], X[:2], [[50.0, -80.0]]])
     mean, std = found.predict(Xs, return_std=True, level="function")
     assert np.isfinite(mean).all() and (std >= 0).all() and np.isfinite(found.log_evidence_)
@@ -179,7 +179,7 @@ def test_no_noise_and_no_variation_are_survived(combination):
     exact = model(combination, noise=0.0).fit(X, y)
     mean, std = exact.predict(X, return_std=True)
     assert np.isfinite(mean).all() and (std >= 0).all()
-    flat = ExpertsRegressor(combination=combination, chunk_size=8, random_state=0)
+    flat = ExpertsRegressor(combination=combination, chunks=8, random_state=0)
     mean, std = flat.fit(X, np.full(40, 3.0)).predict(queries(), return_std=True)
     assert_allclose(mean, 3.0)
     assert np.isfinite(std).all()
@@ -189,7 +189,7 @@ def test_no_noise_and_no_variation_are_survived(combination):
 @pytest.mark.parametrize("combination", ALL)
 def test_hyperparameters_are_learnt_and_answers_are_useful(combination):
     X, y = smooth_rows(400)
-    found = ExpertsRegressor(combination=combination, chunk_size=80, random_state=0).fit(X, y)
+    found = ExpertsRegressor(combination=combination, chunks=80, random_state=0).fit(X, y)
     assert found.n_chunks_ == (6 if combination == "grbcm" else 5)
     Xs = 0.9 * smooth_rows(80, seed=7)[0]
     assert rmse(found.predict(Xs), truth(Xs)) < 0.3
@@ -198,7 +198,7 @@ def test_hyperparameters_are_learnt_and_answers_are_useful(combination):
 
 def test_the_robust_rules_and_nested_kriging_are_better_than_plain_products():
     X, y = smooth_rows(400)
-    given = {**GIVEN, "noise": 0.0025, "chunk_size": 40, "partition": "random"}
+    given = {**GIVEN, "noise": 0.0025, "chunks": Chunks(40, "random")}
     Xs = 0.9 * smooth_rows(200, seed=7)[0]
     error = {
         rule: rmse(ExpertsRegressor(combination=rule, **given).fit(X, y).predict(Xs), truth(Xs))
@@ -210,7 +210,7 @@ def test_the_robust_rules_and_nested_kriging_are_better_than_plain_products():
 
 def test_relearn_and_evidence_know_the_experts():
     X, y = rows(40)
-    found = model("rbcm", partition=np.arange(40) % 4, chunk_size="auto").fit(X, y)
+    found = model("rbcm", chunks=np.arange(40) % 4).fit(X, y)
     parts = []
     for label in range(4):
         part = SlowGP(X[np.arange(40) % 4 == label], y[np.arange(40) % 4 == label])

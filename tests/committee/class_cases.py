@@ -12,7 +12,7 @@ KERNEL = kernels.Matern32(variance=5.0, length_scale=[0.9, 1.7])
 GIVEN = {"kernel": KERNEL, "learn": False, "random_state": 0}
 
 
-TINY = {"chunk_size": 12, "anchors": 8, "random_state": 0}
+TINY = {"chunks": 12, "anchors": 8, "random_state": 0}
 
 
 #: One of each way to answer.

@@ -98,7 +98,7 @@ def in_order(model, X, y, size=100, classes=(0, 1)):
 
 
 @pytest.mark.diagonal
-@pytest.mark.parametrize("sizes", [{}, {"chunk_size": 150, "anchors": 30}])
+@pytest.mark.parametrize("sizes", [{}, {"chunks": 150, "anchors": 30}])
 def test_nothing_is_learnt_from_one_class(sizes):
     X, y = banana(300)
     Xs, ys = banana(400, seed=1)
@@ -116,7 +116,7 @@ def test_nothing_is_learnt_from_one_class(sizes):
 def test_rows_that_were_not_kept_cannot_be_learnt_from():
     X, y = banana(600)
     model = CommitteeClassifier(
-        kernels.RBF(), random_state=0, chunk_size=100, anchors=X[:20], n_local=0
+        kernels.RBF(), random_state=0, chunks=100, anchors=X[:20], n_local=0
     )
     with pytest.warns(UserWarning, match="n_local=0"):
         assert list(in_order(model, X, y))
@@ -126,9 +126,7 @@ def test_rows_that_were_not_kept_cannot_be_learnt_from():
 
 def test_without_rows_a_kernel_is_learnt_anew_from_a_sample_of_the_stream():
     X, y = banana(400)
-    model = CommitteeClassifier(
-        kernels.RBF(), random_state=0, chunk_size=100, anchors=20, n_local=0
-    )
+    model = CommitteeClassifier(kernels.RBF(), random_state=0, chunks=100, anchors=20, n_local=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamWarning)  # one class after the other
         list(in_order(model, X, y))
@@ -138,7 +136,7 @@ def test_without_rows_a_kernel_is_learnt_anew_from_a_sample_of_the_stream():
 
 def test_a_stream_of_the_same_mixture_is_learnt_from_once():
     X, y = banana(600)
-    model = CommitteeClassifier(kernels.RBF(), random_state=0, chunk_size=100, anchors=20)
+    model = CommitteeClassifier(kernels.RBF(), random_state=0, chunks=100, anchors=20)
     found = []
     for start in range(0, 600, 100):
         rows = slice(start, start + 100)
@@ -244,7 +242,7 @@ def test_rows_left_out_are_answered_as_queries_are(n_local, monkeypatch):
     asked = []
     own = kept.latent_predictors
     monkeypatch.setattr(kept, "latent_predictors", lambda k, n: asked.append(n) or own(k, n))
-    given = {"chunk_size": 60, "anchors": 12, "n_local": n_local, "random_state": 0}
+    given = {"chunks": 60, "anchors": 12, "n_local": n_local, "random_state": 0}
     CommitteeClassifier(kernels.RBF(), **given).fit(X, y)
     assert asked == [max(n_local, 1)]  # a row is next to itself
 

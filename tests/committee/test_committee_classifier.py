@@ -32,6 +32,7 @@ import reference
 from collegium import (
     CG,
     AnswerTime,
+    Chunks,
     CommitteeClassifier,
     Inductive,
     Learn,
@@ -65,10 +66,10 @@ def assert_sound(model, Xs):
 # --- scikit-learn's rules -------------------------------------------------------------------------
 
 GIVEN_ONE = {"kernel": kernels.RBF(30.0, 12.0), "learn": False, "random_state": 0}
-MANY = {"chunk_size": 30, "anchors": 6}
+MANY = {"chunks": 30, "anchors": 6}
 USUAL = [
     CommitteeClassifier(kernels.Matern32(), random_state=0),
-    CommitteeClassifier(chunk_size=15, anchors=5, n_local=9, inference=Inductive(2), **GIVEN_ONE),
+    CommitteeClassifier(chunks=15, anchors=5, n_local=9, inference=Inductive(2), **GIVEN_ONE),
 ]
 OTHERS = [
     CommitteeClassifier(**GIVEN_ONE),
@@ -191,7 +192,7 @@ def test_many_chunks_at_rest_are_the_laplace_gp_of_the_anchored_model(likelihood
     model = classifier(
         "local",
         likelihood=likelihood,
-        partition=parts,
+        chunks=parts,
         anchors=Z,
         inference=Inductive(Sweeps(tol=1e-10)),
     )
@@ -241,8 +242,8 @@ def test_a_class_without_weight_is_not_there():
 def test_one_number_is_a_weight_of_all_rows():
     X, y = labelled(50)
     parts = np.arange(50) % 3
-    one = classifier(partition=parts).fit(X, y, sample_weight=2.0)
-    assert_same_answers(one, classifier(partition=parts).fit(X, y, np.full(50, 2.0)), queries(), 0)
+    one = classifier(chunks=parts).fit(X, y, sample_weight=2.0)
+    assert_same_answers(one, classifier(chunks=parts).fit(X, y, np.full(50, 2.0)), queries(), 0)
 
 
 @pytest.mark.parametrize("given", ["balanced", {"ash": 3.0, "elm": 0.5, "fir": 1.7}, {"elm": 4.0}])
@@ -283,7 +284,7 @@ def test_workers_and_seeds_give_the_same_bits(way):
 
 def test_the_seed_is_of_use():
     X, y = labelled()
-    one, other = (classifier(partition="random", random_state=s).fit(X, y) for s in (0, 1))
+    one, other = (classifier(chunks="random", random_state=s).fit(X, y) for s in (0, 1))
     assert one.log_evidence_ != other.log_evidence_
 
 
@@ -351,21 +352,21 @@ def test_a_partition_given_by_labels(weighted):
     parts = np.array(["b", "c", "d", "a"])[np.arange(70) % 4]
     w = np.where(np.arange(70) % 5 == 0, 0.0, 1.5) if weighted else np.ones(70)
     w[parts == "d"] = 0.0 if weighted else 1.0
-    model = classifier(partition=parts).fit(X, y, sample_weight=w)
+    model = classifier(chunks=parts).fit(X, y, sample_weight=w)
     assert model.n_chunks_ == (3 if weighted else 4)
     for part, heard in zip(np.unique(parts[w > 0]), model.model_.committees[0].states):
         mine = np.unique(heard.chunk.load()[0], axis=0)
         assert_array_equal(mine, np.unique(X[(parts == part) & (w > 0)], axis=0))
-    with pytest.raises(ValueError, match="partition"):
-        classifier(partition=parts[:50]).fit(X, y)
+    with pytest.raises(ValueError, match="chunks"):
+        classifier(chunks=parts[:50]).fit(X, y)
 
 
-@pytest.mark.parametrize("partition", ["balanced", "kmeans", "random", "time"])
+@pytest.mark.parametrize("rule", ["balanced", "kmeans", "random", "time"])
 @pytest.mark.parametrize("selection", RULES)
 @pytest.mark.diagonal
-def test_every_rule_for_chunks_and_anchors_is_of_use(selection, partition):
+def test_every_rule_for_chunks_and_anchors_is_of_use(selection, rule):
     X, y = labelled(90, K=3)
-    model = classifier(anchors=Select(selection, 8), partition=partition, n_local=5).fit(X, y)
+    model = classifier(anchors=Select(selection, 8), chunks=rule, n_local=5).fit(X, y)
     assert model.n_chunks_ >= 5 and 1 <= len(model.anchors_) <= 8
     assert model.score(X, y) > 0.7
 
@@ -374,7 +375,7 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
     X, y = labelled(45, K=3)
     renamed = np.where(y == "ash", "yew", y)
     for likelihood in ("logit", "softmax"):
-        arguments = {"anchors": Select("postapp", 8), "partition": "time", "likelihood": likelihood}
+        arguments = {"anchors": Select("postapp", 8), "chunks": "time", "likelihood": likelihood}
         one, other = (classifier(**arguments).fit(X, labels) for labels in (y, renamed))
         assert_allclose(one.anchors_, other.anchors_)
 
@@ -401,7 +402,7 @@ def test_both_schedules_rest_at_the_same_place(likelihood, K):
 def test_one_sweep_is_the_committee_machine():
     X, y = labelled()
     parts, Z = np.arange(70) % 4, queries(7, seed=3)
-    model = classifier("anchors only", partition=parts, anchors=Z, inference=Inductive(1)).fit(X, y)
+    model = classifier("anchors only", chunks=parts, anchors=Z, inference=Inductive(1)).fit(X, y)
     prior = start(Logit(), Z, kernel=KERNEL)
     totals = prior.past
     for part in range(4):
@@ -511,11 +512,11 @@ def test_it_speaks_only_if_asked(capsys):
 @every_way
 def test_waiting_rows_are_answered_as_by_one_chunk(way):
     X, y = labelled(60, K=3)
-    model = classifier(way, chunk_size=100)
+    model = classifier(way, chunks=100)
     for batch in np.split(np.arange(60), 6):
         model.partial_fit(X[batch], y[batch], classes=["ash", "elm", "fir"])
         assert model.model_.waiting is not None
-    whole = classifier(way, chunk_size=100)
+    whole = classifier(way, chunks=100)
     whole.set_params(n_local="auto").fit(X, y)
     assert_same_answers(model, whole, queries(), rtol=0)
     model.partial_fit(*labelled(60, K=3, seed=4))
@@ -529,7 +530,7 @@ def test_waiting_rows_are_answered_as_by_one_chunk(way):
 def test_a_short_beginning_is_not_forgotten(way, begin):
     X, y = labelled(120, K=3)
     classes = {} if begin == "fit" else {"classes": ["ash", "elm", "fir"]}
-    model = classifier(way, chunk_size=40)
+    model = classifier(way, chunks=40)
     getattr(model, begin)(X[:30], y[:30], **classes)
     for batch in np.split(np.arange(30, 120), 3):
         model.partial_fit(X[batch], y[batch])
@@ -541,7 +542,7 @@ def test_a_short_beginning_is_not_forgotten(way, begin):
 def test_a_new_chunk_meets_the_present_belief(way):
     X, y = labelled(100, K=3)
     Z = queries(6, seed=3)
-    model = classifier(way, chunk_size=50, anchors=Z).partial_fit(X[:50], y[:50], np.unique(y))
+    model = classifier(way, chunks=50, anchors=Z).partial_fit(X[:50], y[:50], np.unique(y))
     assert_array_equal(model.anchors_, Z)
     before = [replace(one) for one in model.model_.committees]
     model.partial_fit(X[50:], y[50:])
@@ -561,7 +562,7 @@ def test_a_new_chunk_meets_the_present_belief(way):
 @pytest.mark.slow
 def test_streams_of_small_batches_learn():
     X, y = labelled(300, K=3)
-    model = CommitteeClassifier(kernels.RBF(), chunk_size=80, anchors=15, random_state=0)
+    model = CommitteeClassifier(kernels.RBF(), chunks=80, anchors=15, random_state=0)
     whole = clone(model).fit(X, y)
     for batch in np.split(np.arange(300), 6):
         model.partial_fit(X[batch], y[batch], classes=["ash", "elm", "fir", "oak"])
@@ -636,7 +637,7 @@ BAD = {
 @pytest.mark.parametrize("n", [20, 60], ids=["waiting", "anchored"])
 def test_a_bad_batch_leaves_the_state_as_it_was(n, bad):
     X, y = labelled(60)
-    model = classifier(chunk_size=40).partial_fit(X[:n], y[:n], classes=["ash", "elm", "fir"])
+    model = classifier(chunks=40).partial_fit(X[:n], y[:n], classes=["ash", "elm", "fir"])
     model.predict(queries())
     before, answer = leaves(state(model)), model.predict_proba(queries())
     with pytest.raises(ValueError):
@@ -658,7 +659,7 @@ def test_a_bad_batch_leaves_the_state_as_it_was(n, bad):
 def test_a_batch_is_answered_by_messages_about_it(sweeping):
     X, y = labelled(60)
     parts, Xs = np.arange(60) % 4, queries(20)
-    arguments = {"inference": Transductive(20, sweeps=sweeping), "partition": parts}
+    arguments = {"inference": Transductive(20, sweeps=sweeping), "chunks": parts}
     model = classifier("one chunk", **arguments).fit(X, y)
     signs = np.where(y == "elm", 1.0, -1.0)[:, None]
     chunks = [Chunk(i, X[parts == i], signs[parts == i], np.ones(15)) for i in range(4)]
@@ -679,19 +680,19 @@ def test_a_batch_is_answered_by_messages_about_it(sweeping):
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_queries_are_answered_in_batches_whatever_their_order(likelihood):
     X, y = labelled(120, K=3)
-    model = classifier("transductive", likelihood=likelihood, chunk_size=60).fit(X, y)
+    model = classifier("transductive", likelihood=likelihood, chunks=60).fit(X, y)
     Xs, labels = labelled(60, K=3, seed=7)
     p = model.predict_proba(Xs)
     assert np.mean(model.classes_[p.argmax(axis=1)] == labels) > 0.65
     order = np.random.default_rng(0).permutation(np.repeat(np.arange(60), 2))
     assert_array_equal(model.predict_proba(Xs[order]), p[order])
-    inductive = classifier(likelihood=likelihood, chunk_size=60).fit(X, y).predict_proba(Xs)
+    inductive = classifier(likelihood=likelihood, chunks=60).fit(X, y).predict_proba(Xs)
     assert np.abs(inductive - p).mean() < 0.05
 
 
 def test_a_single_query_has_company():
     X, y = labelled(300, K=2)
-    model = classifier("transductive", inference=Transductive(60), chunk_size=60).fit(X, y)
+    model = classifier("transductive", inference=Transductive(60), chunks=60).fit(X, y)
     exact = classifier("one chunk").fit(X, y)
     for x in queries(5):
         alone = model.predict_proba([x])
@@ -702,12 +703,12 @@ def test_a_single_query_has_company():
 def test_transductive_streams_answer_as_if_all_rows_had_come_at_once(likelihood):
     X, y = labelled(60, K=3)
     parts = np.repeat([0, 1, 2, 3], 15)
-    given = {"likelihood": likelihood, "anchors": queries(5, seed=3), "chunk_size": 15}
+    given = {"likelihood": likelihood, "anchors": queries(5, seed=3), "chunks": 15}
     stream = classifier("transductive", **given)
     for part in range(4):
         rows = parts == part
         stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
-    whole = classifier("transductive", **given, partition=parts).fit(X, y)
+    whole = classifier("transductive", **{**given, "chunks": parts}).fit(X, y)
     assert stream.n_chunks_ == whole.n_chunks_ == 4
     found, expected = stream.predict_proba(queries()), whole.predict_proba(queries())
     assert_allclose(found, expected, rtol=1e-6)
@@ -761,7 +762,7 @@ def test_thirty_classes(way):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.uniform(-6.0, 6.0, size=(30, 2)), 2, axis=0) + 0.05 * rng.normal(size=(60, 2))
     y = np.repeat(np.arange(30), 2)
-    arguments = {} if way == "one chunk" else {"chunk_size": 30, "anchors": 20}
+    arguments = {} if way == "one chunk" else {"chunks": 30, "anchors": 20}
     model = classifier(way, kernel=kernels.RBF(9.0, 0.5), **arguments).fit(X, y)
     assert_sound(model, X[::5])
     assert model.score(X, y) > 0.8
@@ -773,7 +774,7 @@ def test_thirty_classes(way):
 @every_way
 def test_chunks_of_one_class(way):
     X, y = labelled(K=3)
-    arguments = {} if way == "one chunk" else {"partition": y}
+    arguments = {} if way == "one chunk" else {"chunks": y}
     model = classifier(way, **arguments).fit(X, y)
     assert_sound(model, queries())
     assert model.score(X, y) > 0.6
@@ -784,7 +785,7 @@ def test_one_in_ten_thousand():
     X = rng.normal(size=(10_001, 2))
     X[0], y = [2.5, 2.5], np.zeros(10_001, dtype=int)
     y[0] = 1
-    arguments = {"chunk_size": 200, "anchors": X[:20], "n_local": 20}
+    arguments = {"chunks": 200, "anchors": X[:20], "n_local": 20}
     model = classifier(kernel=kernels.RBF(9.0, 1.0), inference=Inductive(2), **arguments).fit(X, y)
     assert_sound(model, X[:50])
     assert model.predict_proba(X[:1])[0, 1] > 0.02
@@ -819,8 +820,9 @@ REFUSED = {
     ],
     "class_weight": ["heavy", {"ash": -1.0}, {"yew": 2.0}, {"ash": np.nan}, 3, {"ash": "a"},
                      {"ash": 0.0, "elm": 0.0}],
-    "partition": ["by hand", np.zeros((70, 2)), np.zeros(3)],
-    "chunk_size": [0, 2.5, "large"],
+    "chunks": [
+        0, 2.5, "large", np.zeros((70, 2)), np.zeros(3), Chunks(0), Chunks("auto", "by hand"),
+    ],
     "anchors": [
         0, "many", -3, Select("best"), Select(None), Select("sgma", 0),
         np.zeros(3), np.full((2, 2), np.nan), np.zeros((2, 5)), "here",

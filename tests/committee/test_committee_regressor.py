@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from collegium import CommitteeRegressor, Select, Transductive, kernels
+from collegium import Chunks, CommitteeRegressor, Select, Transductive, kernels
 from collegium.learning.anchors import RULES
 from estimator_cases import (
     GIVEN,
@@ -35,9 +35,9 @@ from estimator_cases import (
 
 ONE_CHUNK = {
     "default": {},
-    "labels": {"partition": np.full(60, 7), "n_local": 5},
+    "labels": {"chunks": np.full(60, 7), "n_local": 5},
     "given anchors": {"anchors": queries(9, seed=5), "n_local": 13},
-    "all rows local": {"anchors": queries(9, seed=5), "n_local": 200, "chunk_size": 60},
+    "all rows local": {"anchors": queries(9, seed=5), "n_local": 200, "chunks": 60},
     "transductive": {"inference": "transductive", "anchors": queries(4, seed=5)},
     "scikit-learn kernel": {
         "kernel": sk.ConstantKernel(30.0) * sk.Matern([0.7, 1.9], nu=1.5) + sk.WhiteKernel(NOISE),
@@ -56,7 +56,7 @@ def test_one_chunk_is_the_exact_gp(arguments):
 def test_anchors_at_every_input_make_any_committee_the_exact_gp():
     X, y = rows(30)
     for arguments in ({"n_local": 0}, {"n_local": 3}, {"inference": "transductive"}):
-        model = CommitteeRegressor(**GIVEN, chunk_size=4, anchors=X, **arguments).fit(X, y)
+        model = CommitteeRegressor(**GIVEN, chunks=4, anchors=X, **arguments).fit(X, y)
         assert model.n_chunks_ == 8
         assert_is_the_gp(model, SlowGP(X, y), queries(), rtol=1e-5)
 
@@ -111,7 +111,7 @@ def test_what_is_fixed_or_given_stays(variant):
 def test_evidence_changes_with_the_units_of_y_as_a_density_does():
     X, y = rows()
     factor = 1e-3
-    a = CommitteeRegressor(**GIVEN, chunk_size=9, anchors=7).fit(X, y)
+    a = CommitteeRegressor(**GIVEN, chunks=9, anchors=7).fit(X, y)
     b = clone(a).set_params(kernel=KERNEL.scaled(factor**2), noise=NOISE * factor**2)
     b.fit(X, factor * y)
     assert_allclose(b.log_evidence_, a.log_evidence_ - len(y) * np.log(factor), rtol=1e-9)
@@ -154,18 +154,18 @@ def test_noise_of_each_output_scales_its_kernel():
 def test_results_are_the_same_bits_for_any_number_of_jobs(variant):
     X, y = rows(70)
     Xs = queries(600)
-    serial = committee(variant, chunk_size=17).fit(X, y)
+    serial = committee(variant, chunks=17).fit(X, y)
     for n_jobs in (2, 3):
-        threads = committee(variant, chunk_size=17, n_jobs=n_jobs).fit(X, y)
+        threads = committee(variant, chunks=17, n_jobs=n_jobs).fit(X, y)
         assert_same_answers(serial, threads, Xs, rtol=0)
         assert_array_equal(serial.kernel_.theta, threads.kernel_.theta)
 
 
-@pytest.mark.parametrize("partition", ["balanced", "kmeans", "random"])
-def test_the_order_of_rows_means_nothing(partition):
+@pytest.mark.parametrize("rule", ["balanced", "kmeans", "random"])
+def test_the_order_of_rows_means_nothing(rule):
     X, y = rows()
     order = np.random.default_rng(3).permutation(len(y))
-    model = committee("local", partition=partition)
+    model = committee("local", chunks=Chunks(8, rule))
     a, b = clone(model).fit(X, y), clone(model).fit(X[order], y[order])
     assert_same_answers(a, b, queries(), rtol=0)
 
@@ -199,7 +199,7 @@ def test_weight_is_repetition_and_zero_is_absence(variant):
 def test_weights_split_over_labels_stay_apart():
     X, y = rows(20)
     labels = np.arange(40) % 2
-    twice = CommitteeRegressor(**GIVEN, partition=labels, anchors=5)
+    twice = CommitteeRegressor(**GIVEN, chunks=labels, anchors=5)
     twice.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert twice.n_chunks_ == 2 and twice.model_.committee.sizes == (20, 20)
 
@@ -307,7 +307,7 @@ def test_interval_holds_its_share_of_the_predictive_normal(level):
 
 def test_anchors_only_keep_no_rows_and_do_not_grow():
     def stored(n):
-        model = committee("anchors only", chunk_size=10, **GIVEN).fit(*rows(n))
+        model = committee("anchors only", chunks=10, **GIVEN).fit(*rows(n))
         assert model.model_.committee.rows().X.shape == (0, 2)
         assert model.n_chunks_ == n // 10
         return len(pickle.dumps(model))
@@ -317,10 +317,10 @@ def test_anchors_only_keep_no_rows_and_do_not_grow():
 
 def test_sizes_used_are_told():
     X, y = rows(100)
-    model = committee("transductive", chunk_size=30, inference=Transductive(50)).fit(X, y)
+    model = committee("transductive", chunks=30, inference=Transductive(50)).fit(X, y)
     assert (model.n_chunks_, model.chunk_size_, model.query_size_) == (4, 30, 50)
     assert model.anchors_.shape == (6, 2)
-    model = committee("local", chunk_size="auto").fit(X, y)
+    model = committee("local", chunks="auto").fit(X, y)
     assert (model.n_chunks_, model.anchors_.shape, model.query_size_) == (1, (0, 2), 0)
 
 

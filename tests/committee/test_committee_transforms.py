@@ -36,8 +36,8 @@ XS, YS = table(40, seed=1)
 #: One chunk, anchors with rows kept, anchors alone.
 SIZES = {
     "exact": {},
-    "kept": {"chunk_size": 60, "anchors": 25, "n_local": 30},
-    "anchors": {"chunk_size": 60, "anchors": 25, "n_local": 0},
+    "kept": {"chunks": 60, "anchors": 25, "n_local": 30},
+    "anchors": {"chunks": 60, "anchors": 25, "n_local": 0},
 }
 
 
@@ -154,7 +154,7 @@ def test_inputs_are_transformed_first(size):
 
 def test_given_anchors_are_in_the_units_of_x():
     wide, Z = np.exp(2.0 * X), np.exp(2.0 * X[:30])
-    model = given(transforms=Transform(X="rank"), anchors=Z, chunk_size=60).fit(wide, Y)
+    model = given(transforms=Transform(X="rank"), anchors=Z, chunks=60).fit(wide, Y)
     assert_allclose(model.anchors_, Z, rtol=1e-9)
 
 

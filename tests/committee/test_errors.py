@@ -14,8 +14,8 @@ from collegium import CommitteeRegressor, Transform, kernels
 PLAIN = {"transforms": None, "random_state": 0}
 #: A committee of chunks, and one exact GP.
 WAYS = {
-    "chunks": {"chunk_size": 200, "anchors": 25, "n_local": 20},
-    "anchors only": {"chunk_size": 200, "anchors": 25, "n_local": 0},
+    "chunks": {"chunks": 200, "anchors": 25, "n_local": 20},
+    "anchors only": {"chunks": 200, "anchors": 25, "n_local": 0},
     "exact": {"learn": True},
 }
 KERNEL, KERNEL_OF_ONE = kernels.RBF(4.0, [1.5, 3.0]), kernels.RBF(4.0, 1.5)

@@ -11,7 +11,7 @@ from collegium import CommitteeRegressor, kernels
 from collegium.metrics import nlpd_scorer
 
 GIVEN = {"kernel": kernels.RBF(1.0, 1.0), "learn": False, "likelihood": "poisson"}
-MANY = {"chunk_size": 20, "anchors": 5, "random_state": 0}
+MANY = {"chunks": 20, "anchors": 5, "random_state": 0}
 
 
 def counted(n=60):

@@ -26,7 +26,7 @@ def globe(n, seed=0):
 @pytest.fixture(scope="module", params=["auto", 0], ids=["local", "anchors alone"])
 def model(request):
     X, y = globe(600)
-    arguments = {"chunk_size": 150, "n_local": request.param, "anchors": 60}
+    arguments = {"chunks": 150, "n_local": request.param, "anchors": 60}
     return CommitteeRegressor(
         KERNEL, noise=0.0025, learn=False, random_state=0, **arguments
     ).fit(X, y)  # fmt: skip
@@ -53,7 +53,7 @@ def test_a_pole_is_one_place(model, pole):
 
 def test_answers_are_as_good_at_the_seam_as_elsewhere():
     X, y = globe(1200)
-    model = CommitteeRegressor(KERNEL, noise=0.0025, learn=False, chunk_size=180, random_state=0)
+    model = CommitteeRegressor(KERNEL, noise=0.0025, learn=False, chunks=180, random_state=0)
     model.fit(X[:900], y[:900])
     error = np.abs(model.predict(X[900:]) - y[900:])
     seam = (np.abs(X[900:, 0]) > 160) | (np.abs(X[900:, 1]) > 70)
@@ -74,7 +74,7 @@ def test_places_by_name_are_learnt():
     frame = pd.DataFrame(X, columns=["lon", "lat", "height"])[["height", "lat", "lon"]]
     kernel = Sphere(Matern32, columns=("lon", "lat"), length_scale=10.0)
     model = CommitteeRegressor(
-        kernel + Matern32(columns="height"), chunk_size=100, random_state=0
+        kernel + Matern32(columns="height"), chunks=100, random_state=0
     ).fit(frame, y)  # fmt: skip
     assert 10.0 < model.kernel_.parts[0].kernel.kernel.length_scale < 500.0
     new, truth = globe(200, 1)

@@ -29,13 +29,13 @@ KERNEL = kernels.Matern52(0.8, [1.1, 1.7])
 COUNTS = {"likelihood": "poisson", "kernel": KERNEL, "learn": False, "random_state": 0}
 HEAVY = {"likelihood": "student-t", "kernel": KERNEL, "noise": 0.05, "learn": False,
          "random_state": 0}  # fmt: skip
-SETTLED = {"chunk_size": 15, "anchors": 10}
+SETTLED = {"chunks": 15, "anchors": 10}
 both = pytest.mark.parametrize("given", [COUNTS, HEAVY], ids=["poisson", "student-t"])
 VARIANTS = {
     "exact": {},
-    "local": {"chunk_size": 15, "anchors": 10, "n_local": 12},
-    "anchors only": {"chunk_size": 15, "anchors": 10, "n_local": 0},
-    "transductive": {"chunk_size": 15, "anchors": 10, "inference": "transductive"},
+    "local": {"chunks": 15, "anchors": 10, "n_local": 12},
+    "anchors only": {"chunks": 15, "anchors": 10, "n_local": 0},
+    "transductive": {"chunks": 15, "anchors": 10, "inference": "transductive"},
 }
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -109,9 +109,9 @@ def test_gaussian_noise_as_a_likelihood_is_the_gaussian_committee(variant):
     X, y = heavy(60)
     y = y - y.mean()  # one of your own has a prior mean of zero
     chosen = {**VARIANTS[variant], "kernel": KERNEL, "learn": False, "random_state": 0}
-    chosen |= {"anchors": queries(10, seed=9), "partition": np.arange(60) % 4}
+    chosen |= {"anchors": queries(10, seed=9), "chunks": np.arange(60) % 4}
     if variant == "exact":
-        chosen["partition"] = np.zeros(60)
+        chosen["chunks"] = np.zeros(60)
     plain = CommitteeRegressor(noise=0.07, **chosen).fit(X, y)
     own = CommitteeRegressor(likelihood=likelihoods.Gaussian(0.07), **chosen).fit(X, y)
     assert own.n_chunks_ == plain.n_chunks_ == (1 if variant == "exact" else 4)
@@ -128,7 +128,7 @@ def test_gaussian_noise_as_a_likelihood_is_the_gaussian_committee(variant):
 def test_many_degrees_of_freedom_are_gaussian_noise():
     X, y = heavy(60)
     y = y - np.median(y)
-    chosen = {"kernel": KERNEL, "learn": False, "partition": np.arange(60) % 4, "random_state": 0}
+    chosen = {"kernel": KERNEL, "learn": False, "chunks": np.arange(60) % 4, "random_state": 0}
     chosen |= {"anchors": queries(10, seed=9), "inference": Inductive(Sweeps(30, 1e-10))}
     light = likelihoods.StudentT(dof=1e7, noise=0.07)
     one = CommitteeRegressor(likelihood=light, **chosen).fit(X, y)
@@ -257,7 +257,7 @@ def learnt():
     """One learnt model of each likelihood, in several chunks."""
     X, y, e = counts(200)
     Xt, t = heavy(200)
-    few = {"chunk_size": 70, "anchors": 25, "n_local": 50, "random_state": 0}
+    few = {"chunks": 70, "anchors": 25, "n_local": 50, "random_state": 0}
     return {
         "poisson": CommitteeRegressor(likelihood="poisson", **few).fit(X, y, exposure=e),
         "student-t": CommitteeRegressor(likelihood="student-t", **few).fit(Xt, t),
@@ -331,7 +331,7 @@ def test_corrupted_targets_do_not_matter_to_heavy_tails():
     wrong, bad = rng.random(1500) < 0.1, y.copy()
     bad[wrong] += rng.choice([-1.0, 1.0], wrong.sum()) * rng.uniform(10.0, 40.0, wrong.sum())
     Xs = np.random.default_rng(3).uniform(-3.0, 3.0, (400, 2))
-    few = {"kernel": kernels.RBF(), "chunk_size": 500, "anchors": 100, "n_local": 30}
+    few = {"kernel": kernels.RBF(), "chunks": 500, "anchors": 100, "n_local": 30}
     robust = CommitteeRegressor(likelihood="student-t", random_state=0, **few)
     clean = rmse(clone(robust).fit(X, y).predict(Xs), truth(Xs))
     assert rmse(robust.fit(X, bad).predict(Xs), truth(Xs)) < 1.2 * clean
@@ -432,7 +432,7 @@ def test_heavy_tails_at_one_place_come_to_rest(schedule, inference):
     chosen |= {"likelihood": "student-t", "learn": False, "random_state": 0}
     whole = CommitteeRegressor(**chosen).fit(X, y)
     chosen |= {"inference": inference(sweeps=Sweeps(schedule=schedule))}
-    model = CommitteeRegressor(**chosen, chunk_size=30, anchors=20)
+    model = CommitteeRegressor(**chosen, chunks=30, anchors=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         (mean,), (std,) = model.fit(X, y).predict(X[:1], return_std=True)
@@ -549,7 +549,7 @@ def test_a_stream_comes_near_to_the_fit(given, variant):
 @both
 def test_a_stream_that_waits_is_the_exact_model_of_its_rows(given):
     X, y = rows_for(given, 40)
-    stream = CommitteeRegressor(**given, chunk_size=100)
+    stream = CommitteeRegressor(**given, chunks=100)
     for batch in np.split(np.arange(40), 4):
         stream.partial_fit(X[batch], y[batch])
     whole = CommitteeRegressor(**given).fit(X, y)

@@ -35,7 +35,7 @@ def test_noise_and_length_scales_are_found_in_the_units_of_the_data():
     X, y = draw(kernels.Matern52(1.0, [0.5, 4.0]), 0.04, 900, seed=2, d=2, width=4.0)
     X, y = X * [1e3, 1e-3], 7e4 * y
     kernel = kernels.Matern52(1e9, [300.0, 3e-3])
-    model = CommitteeRegressor(kernel, chunk_size=150, random_state=0).fit(X, y)
+    model = CommitteeRegressor(kernel, chunks=150, random_state=0).fit(X, y)
     assert 0.5 < model.noise_ / (0.04 * 7e4**2) < 2.0
     assert np.all(np.abs(np.log(model.kernel_.length_scale / [500.0, 4e-3])) < np.log(2.5))
 
@@ -51,7 +51,7 @@ def test_an_irrelevant_column_gets_a_long_length_scale():
 
 def test_the_anchored_evidence_rises_when_it_is_what_is_learnt_by():
     X, y = draw(kernels.Matern32(2.0, 0.9), 0.05, 600, seed=4)
-    arguments = dict(chunk_size=20, anchors=5, n_local=0, noise=0.05, random_state=0)
+    arguments = dict(chunks=20, anchors=5, n_local=0, noise=0.05, random_state=0)
     kernel = kernels.Matern32(1.0, 2.0)
     plain = CommitteeRegressor(kernel, **arguments).fit(X, y)
     fed = dict(arguments, anchors=plain.anchors_)
@@ -64,7 +64,7 @@ def test_bars_hold_where_the_model_is_wrong():
     """Rows from a rough function, a smooth kernel insisted upon: the noise has to grow."""
     X, y = draw(kernels.Matern12(1.0, 1.0), 1e-4, 1500, seed=5)
     model = CommitteeRegressor(
-        kernels.RBF(1.0, 1.0), chunk_size=100, anchors=30, n_local=30, random_state=0
+        kernels.RBF(1.0, 1.0), chunks=100, anchors=30, n_local=30, random_state=0
     ).fit(X[:1200], y[:1200])
     inside = coverage(y[1200:], *model.predict_interval(X[1200:], coverage=0.9))
     assert 0.83 < inside < 0.97
@@ -105,7 +105,7 @@ def test_copies_of_rows_do_not_say_that_there_is_no_noise(weights):
     w = {"all two": np.full(150, 2), "one to three": 1 + np.arange(150) % 3}.get(weights)
     if w is None:
         w = np.bincount(rng.integers(0, 150, 150), minlength=150)
-    for arguments in ({}, {"chunk_size": 40, "anchors": 30}):
+    for arguments in ({}, {"chunks": 40, "anchors": 30}):
         model = CommitteeRegressor(random_state=0, **arguments).fit(X, y, sample_weight=w)
         assert 0.004 < model.noise_ < 0.03
         again = CommitteeRegressor(random_state=0, **arguments)

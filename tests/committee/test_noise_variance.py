@@ -153,7 +153,7 @@ def function_at(model, Xs):
 def test_once_sigma_is_known_noise_is_an_effective_weight(path):
     """(σ² + v)/w = σ²/w′, w′ = wσ²/(σ² + v); the evidence differs by what copies count."""
     X, y, w, v = balanced()
-    own = {**GIVEN, **PATHS[path], "noise": 0.2, "partition": np.arange(300) // 60}
+    own = {**GIVEN, **PATHS[path], "noise": 0.2, "chunks": np.arange(300) // 60}
     effective = w * 0.2 / (0.2 + v)
     known = CommitteeRegressor(**own).fit(X, y, w, noise_variance=v)
     plain = CommitteeRegressor(**own).fit(X, y, effective)
@@ -172,7 +172,7 @@ def test_a_committee_of_anchors_is_pitc(noise):
     groups = np.arange(300) // 60
     chunks = [Chunk(k, X[g], y[g][:, None], w[g]) for k in range(5) for g in [groups == k]]
     mean, cov, value = reference.sparse_gp("pitc", KERNEL, noise + v, chunks, Z, queries())
-    own = CommitteeRegressor(**GIVEN, n_local=0, anchors=Z, noise=noise, partition=groups)
+    own = CommitteeRegressor(**GIVEN, n_local=0, anchors=Z, noise=noise, chunks=groups)
     own.fit(X, y, w, noise_variance=v)
     assert_allclose(function_at(own, queries())[0], mean[:, 0], atol=1e-7)
     assert_allclose(function_at(own, queries())[1] ** 2, cov.diagonal(), atol=1e-7)
@@ -188,12 +188,12 @@ def test_sparse_methods_are_those_of_the_reference(method):
     inside = X[:4] + 1e-6  # of the first chunk
     mean, cov, _ = reference.sparse_gp(method, KERNEL, 0.2 + v, chunks, Z, inside, own=[0] * 4)
     own = SparseGPRegressor(KERNEL, learn=False, noise=0.2, method=method, anchors=Z)
-    own.set_params(partition=groups).fit(X, y, w, noise_variance=v)
+    own.set_params(chunks=groups).fit(X, y, w, noise_variance=v)
     if method != "pic":  # whose queries look for the nearest chunk
         assert_allclose(function_at(own, inside)[0], mean[:, 0], atol=1e-7)
         assert_allclose(function_at(own, inside)[1] ** 2, cov.diagonal(), atol=1e-7)
     again = SparseGPRegressor(KERNEL, learn=False, noise=0.2, method=method, anchors=Z)
-    again.set_params(partition=groups).fit(X, y, w * 0.2 / (0.2 + v))
+    again.set_params(chunks=groups).fit(X, y, w * 0.2 / (0.2 + v))
     assert_allclose(function_at(own, queries()), function_at(again, queries()), atol=1e-8)
 
 
@@ -233,7 +233,7 @@ def test_the_gradient_without_anchors_is_the_derivative():
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("more", [{}, {"chunk_size": 150, "anchors": 30}])
+@pytest.mark.parametrize("more", [{}, {"chunks": 150, "anchors": 30}])
 def test_the_noise_that_is_learnt_is_what_is_not_known(more):
     X, y, v = table(600, seed=6)
     model = CommitteeRegressor(kernels.RBF(1.0, [1.0, 1.0]), random_state=0, **more)
@@ -266,12 +266,12 @@ def test_defaults_are_constant_noise_and_one_kernel():
 @pytest.mark.filterwarnings("ignore:error bars cover")
 def test_a_stream_is_a_fit_of_the_same_chunks():
     X, y, w, v = balanced()
-    own = {**GIVEN, "noise": 0.2, "anchors": Z, "n_local": 20, "chunk_size": 400}
+    own = {**GIVEN, "noise": 0.2, "anchors": Z, "n_local": 20, "chunks": 400}
     stream = CommitteeRegressor(**own)
     for part in np.split(np.arange(300), 5):
         stream.partial_fit(X[part], y[part], w[part], noise_variance=v[part])
-    at_once = CommitteeRegressor(**own).set_params(partition=np.arange(300) // 60)
-    at_once.set_params(chunk_size="auto").fit(X, y, w, noise_variance=v)
+    at_once = CommitteeRegressor(**own).set_params(chunks=np.arange(300) // 60)
+    at_once.set_params(chunks="auto").fit(X, y, w, noise_variance=v)
     first = stream.scaling_.centre - at_once.scaling_.centre
     assert abs(first[0]) > 0.0  # the prior mean of the stream is that of its first rows
     found = stream.predict(queries(), level="function", return_std=True)[1]
@@ -294,7 +294,7 @@ def test_rows_that_wait_keep_their_noise_and_so_do_those_learnt_anew():
 @pytest.mark.filterwarnings("ignore:error bars cover")
 def test_chunks_are_forgotten_to_the_last_bit_where_rows_were_kept():
     X, y, w, v = balanced()
-    own = {**GIVEN, "noise": 0.2, "anchors": Z, "n_local": 20, "chunk_size": 400}
+    own = {**GIVEN, "noise": 0.2, "anchors": Z, "n_local": 20, "chunks": 400}
     models = [CommitteeRegressor(**own) for _ in range(2)]
     for k, part in enumerate(np.split(np.arange(300), 3)):
         for model in models[: 1 if k == 1 else 2]:
@@ -313,7 +313,7 @@ def test_rows_that_were_not_kept_are_not_forgotten_without_their_noise():
 
 def test_a_stream_is_checked_by_the_noise_of_its_rows():
     X, y, v = table(2500, seed=9)
-    model = CommitteeRegressor(kernels.RBF(1.0, 1.0), chunk_size=300, random_state=0)
+    model = CommitteeRegressor(kernels.RBF(1.0, 1.0), chunks=300, random_state=0)
     for part in np.split(np.arange(2500), 10):
         model.partial_fit(X[part], y[part], noise_variance=v[part])
     assert 0.91 < model.stream_.coverage < 0.99
@@ -322,7 +322,7 @@ def test_a_stream_is_checked_by_the_noise_of_its_rows():
 
 def test_a_model_file_keeps_the_noise(tmp_path):
     X, y, v = table(200)
-    model = CommitteeRegressor(**GIVEN, noise=0.1, anchors=Z, chunk_size=50)
+    model = CommitteeRegressor(**GIVEN, noise=0.1, anchors=Z, chunks=50)
     model.fit(X, y, noise_variance=v).save(tmp_path / "model.clg")
     again = collegium.load(tmp_path / "model.clg")
     assert_array_equal(function_at(again, queries()), function_at(model, queries()))
@@ -385,7 +385,7 @@ def test_sources_streams_begun_without_and_experts_are_refused(tmp_path):
 def test_answers_are_finite_whatever_the_noise(v, size):
     X, y, _ = table(80)
     v = np.geomspace(1e-300, 1e250, 80) if v == "mixed" else v
-    for more in ({}, {"chunk_size": 30, "anchors": 10}):
+    for more in ({}, {"chunks": 30, "anchors": 10}):
         model = CommitteeRegressor(kernels.RBF(), random_state=0, **more)
         mean, std = model.fit(X, y * size, noise_variance=v).predict(queries(), return_std=True)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0.0).all()
@@ -459,7 +459,7 @@ def test_known_noise_comes_along_when_models_are_merged():
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
     anchors = np.linspace(-2, 2, 9)[:, None]
     model = CommitteeRegressor(
-        noise=0.01, kernel=kernels.Matern32(), learn=False, chunk_size=30, anchors=anchors
+        noise=0.01, kernel=kernels.Matern32(), learn=False, chunks=30, anchors=anchors
     ).fit(X[:60], y[:60])
     blank = model.blank().model_
     knows = replace(blank, sum=replace(blank.sum, known_noise=True))

@@ -125,7 +125,7 @@ def test_waiting_times_are_covered_and_never_negative():
     X, f = rows(800)
     e = np.random.default_rng(3).uniform(0.2, 5.0, size=800)
     y = 30.0 * e * np.exp(f) * np.random.default_rng(1).exponential(size=800)
-    model = CommitteeRegressor(likelihood="exponential", chunk_size=170, random_state=0)
+    model = CommitteeRegressor(likelihood="exponential", chunks=170, random_state=0)
     model.fit(X[:500], y[:500], exposure=e[:500])
     new, exposure = X[500:], e[500:]
     for coverage in (0.5, 0.9):

@@ -19,7 +19,7 @@ GIVEN = {"kernel": Matern32(0.7, [0.9, 1.4]), "learn": False, "random_state": 0}
 @pytest.mark.parametrize("size", [90, 500])
 def test_relearning_keeps_the_likelihood_of_the_fit(likelihood, size):
     """Counts and their exposures are no targets of another likelihood."""
-    model = CommitteeRegressor(**GIVEN, likelihood="poisson", chunk_size=size, anchors=12)
+    model = CommitteeRegressor(**GIVEN, likelihood="poisson", chunks=size, anchors=12)
     right = model.fit(X, COUNTS).predict(X[:9], return_std=True)
     with pytest.warns(UserWarning, match="likelihood"):
         model.set_params(likelihood=likelihood)
@@ -28,7 +28,7 @@ def test_relearning_keeps_the_likelihood_of_the_fit(likelihood, size):
 
 
 def test_relearning_keeps_gaussian_noise():
-    model = CommitteeRegressor(**GIVEN, noise=0.02, chunk_size=90, anchors=12).fit(X, Y)
+    model = CommitteeRegressor(**GIVEN, noise=0.02, chunks=90, anchors=12).fit(X, Y)
     right = model.predict(X[:9])
     with pytest.warns(UserWarning, match="likelihood"):
         model.set_params(likelihood="student-t")
@@ -36,7 +36,7 @@ def test_relearning_keeps_gaussian_noise():
 
 
 def test_a_time_for_answers_needs_rows_in_a_stream_too():
-    model = CommitteeRegressor(**GIVEN, noise=0.02, chunk_size=90, anchors=12, n_local=0)
+    model = CommitteeRegressor(**GIVEN, noise=0.02, chunks=90, anchors=12, n_local=0)
     model.fit(X, Y).set_params(n_local=AnswerTime(1e9))
     before = model.model_
     with pytest.raises(ValueError, match="means nothing"):
@@ -58,7 +58,7 @@ def test_a_stream_of_equal_rows_notes_the_classes_that_it_learnt_from():
 
 def test_a_chunk_of_classes_without_weight_keeps_its_id():
     y = (X[:, 0] > 0).astype(int)
-    model = CommitteeClassifier(**GIVEN, chunk_size=90, anchors=12, class_weight={2: 0.0})
+    model = CommitteeClassifier(**GIVEN, chunks=90, anchors=12, class_weight={2: 0.0})
     model.partial_fit(X, y, classes=[0, 1, 2], chunk_id="a")
     before = model.predict_proba(X[:9])
     model.partial_fit(X[:20], np.full(20, 2), chunk_id="zz")
@@ -70,7 +70,7 @@ def test_a_chunk_of_classes_without_weight_keeps_its_id():
 
 def test_a_stream_of_labels_is_on_disk_once_there_are_enough_rows(tmp_path):
     y = (X[:, 0] > 0).astype(int)
-    model = CommitteeClassifier(store=tmp_path / "s.rows", chunk_size=200, random_state=0)
+    model = CommitteeClassifier(store=tmp_path / "s.rows", chunks=200, random_state=0)
     for part in np.array_split(np.arange(400), 4):
         model.partial_fit(X[part], y[part], classes=[0, 1])
         assert (model.model_.stored is not None) == (part[-1] >= 199)

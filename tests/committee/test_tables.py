@@ -35,10 +35,10 @@ KERNEL, LONG = Matern32(1.0, 1.5), Matern32(1.0, [1.5, 0.5, 2e5, 1.5, 1.5, 1.5])
 GIVEN = {"kernel": KERNEL, "noise": 0.02, "learn": False, "random_state": 0}
 REGRESSORS = {
     "exact": CommitteeRegressor(**GIVEN),
-    "local": CommitteeRegressor(**GIVEN, chunk_size=25, anchors=10),
-    "anchors only": CommitteeRegressor(**GIVEN, chunk_size=25, anchors=10, n_local=0),
-    "transductive": CommitteeRegressor(**GIVEN, chunk_size=25, inference="transductive"),
-    "experts": ExpertsRegressor(**GIVEN, chunk_size=25, combination="rbcm"),
+    "local": CommitteeRegressor(**GIVEN, chunks=25, anchors=10),
+    "anchors only": CommitteeRegressor(**GIVEN, chunks=25, anchors=10, n_local=0),
+    "transductive": CommitteeRegressor(**GIVEN, chunks=25, inference="transductive"),
+    "experts": ExpertsRegressor(**GIVEN, chunks=25, combination="rbcm"),
     "sparse": SparseGPRegressor(**GIVEN, anchors=12),
     "online": OnlineGPRegressor(**GIVEN, budget=30),
 }
@@ -168,7 +168,7 @@ def test_models_that_met_other_new_levels_are_put_together():
     X = X.assign(kind=np.where(np.arange(120) < 60, "apple", X["kind"].fillna("pear")))
     parts = [X["kind"] == "pear", (X["kind"] == "plum")]
     rest = ~(parts[0] | parts[1])
-    model = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunk_size=30, anchors=20)
+    model = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunks=30, anchors=20)
     model.fit(X[rest], y[rest])
     names = ("pears", "plums")
     others = [model.blank().partial_fit(X[own], y[own], chunk_id=k) for k, own in zip(names, parts)]
@@ -176,7 +176,7 @@ def test_models_that_met_other_new_levels_are_put_together():
         model.merge(other)
     late = X[parts[1]].assign(size=0.0, ripe=False)
     assert model.predict(late).mean() < -0.5 < 0.5 < model.predict(late.assign(kind="pear")).mean()
-    stranger = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunk_size=30, anchors=20)
+    stranger = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunks=30, anchors=20)
     stranger.fit(X[rest].assign(kind="fig"), y[rest])
     with pytest.raises(ValueError, match="another .*encoding of words|anchors"):
         model.merge(stranger)
@@ -184,7 +184,7 @@ def test_models_that_met_other_new_levels_are_put_together():
 
 def test_a_stream_scored_as_it_comes():
     X, y = frame(300, 4)
-    model = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunk_size=60, anchors=15)
+    model = CommitteeRegressor(**{**GIVEN, "kernel": LONG}, chunks=60, anchors=15)
     found = model.progressive(X, y, batch=50)
     assert found.rmse < 0.7
     assert np.isnan(found.mean[:10]).all() and np.isfinite(found.mean[10:]).all()

@@ -42,7 +42,7 @@ def test_weights_over_many_orders_leave_means_where_targets_are(seed):
     X = rng.normal(size=(60, 5))
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(float)
     w = 10.0 ** rng.uniform(-4, 4, 60)
-    model = CommitteeRegressor(likelihood="student-t", chunk_size=10, random_state=0)
+    model = CommitteeRegressor(likelihood="student-t", chunks=10, random_state=0)
     model.fit(X, y, sample_weight=w)
     assert np.abs(model.predict(rng.normal(size=(300, 5))) - 0.5).max() < 2.5
     assert model.noise_ > 1e-3

@@ -27,9 +27,9 @@ SMOOTH = {"kernel": kernels.RBF(1.0, 1.2), "noise": 0.0025, "learn": False, "ran
 @pytest.fixture(scope="module")
 def smooth():
     """A model of 400 smooth rows in ten chunks, and queries inside."""
-    model = CommitteeRegressor(
-        **SMOOTH, inference=Transductive(120), chunk_size=40, anchors=30
-    ).fit(*smooth_rows())
+    model = CommitteeRegressor(**SMOOTH, inference=Transductive(120), chunks=40, anchors=30).fit(
+        *smooth_rows()
+    )
     return model, 0.9 * smooth_rows(80, seed=7)[0]
 
 
@@ -88,9 +88,9 @@ def test_padding_with_every_row_is_the_exact_gp(n_queries):
 
 def test_padding_is_what_lies_nearest():
     X, y = smooth_rows()
-    model = CommitteeRegressor(
-        **SMOOTH, inference=Transductive(60), chunk_size=40, anchors=100
-    ).fit(X, y)
+    model = CommitteeRegressor(**SMOOTH, inference=Transductive(60), chunks=40, anchors=100).fit(
+        X, y
+    )
     Q = [2.0, 0.0] + 0.3 * queries(20)
     padding = model.model_.predictor().padding(Q)
     assert padding.shape == (40, 2)
@@ -100,7 +100,7 @@ def test_padding_is_what_lies_nearest():
 
 def test_a_joint_answer_beats_the_anchors_it_is_padded_with(smooth):
     model, Xs = smooth
-    plain = CommitteeRegressor(**SMOOTH, chunk_size=40, anchors=model.anchors_, n_local=0)
+    plain = CommitteeRegressor(**SMOOTH, chunks=40, anchors=model.anchors_, n_local=0)
     plain.fit(*smooth_rows())
     assert rmse(model.predict(Xs), truth(Xs)) < 0.5 * rmse(plain.predict(Xs), truth(Xs))
 
@@ -115,7 +115,7 @@ def test_small_batches_of_queries_are_still_sound():
 
 def test_too_few_query_points_are_told():
     X, y = smooth_rows()
-    given = {**SMOOTH, "inference": "transductive", "chunk_size": 40}
+    given = {**SMOOTH, "inference": "transductive", "chunks": 40}
     wanted = CommitteeRegressor(**given).fit(X, y)
     with pytest.warns(QuerySizeWarning, match="query_size=30 is below the .* degrees of freedom"):
         CommitteeRegressor(**{**given, "inference": Transductive(30)}).fit(X, y)
@@ -128,7 +128,7 @@ def test_too_few_query_points_are_told():
 
 def test_sizes_follow_the_degrees_of_freedom():
     X, y = smooth_rows()
-    given = {**SMOOTH, "chunk_size": 40}
+    given = {**SMOOTH, "chunks": 40}
     simple = {**given, "kernel": kernels.RBF(1.0, 6.0)}
     for arguments in (given, simple):
         model = CommitteeRegressor(**arguments).fit(X, y)
@@ -148,7 +148,7 @@ def test_screening_skips_far_chunks_and_moves_no_answer():
     rng = np.random.default_rng(0)
     X = rng.uniform(-60.0, 60.0, size=(1500, 2))
     y = np.sin(X[:, 0]) + np.cos(X[:, 1]) + 0.1 * rng.normal(size=1500)
-    given = {**SMOOTH, "noise": 0.01, "inference": "transductive", "chunk_size": 30}
+    given = {**SMOOTH, "noise": 0.01, "inference": "transductive", "chunks": 30}
     screened = CommitteeRegressor(**{**given, "inference": Transductive(100, 1e-4)}).fit(X, y)
     heard = CommitteeRegressor(**{**given, "inference": Transductive(100, 0.0)}).fit(X, y)
     Q = rng.uniform(-10.0, 10.0, size=(80, 2))
@@ -165,7 +165,7 @@ def test_screening_skips_far_chunks_and_moves_no_answer():
 
 def test_far_queries_get_the_prior():
     X, y = smooth_rows()
-    model = CommitteeRegressor(**SMOOTH, inference="transductive", chunk_size=40).fit(X, y)
+    model = CommitteeRegressor(**SMOOTH, inference="transductive", chunks=40).fit(X, y)
     mean, std = model.predict([[1e5, 0.0], [-1e5, 3e5]], return_std=True, level="function")
     assert_allclose(mean, y.mean(), rtol=1e-9)
     assert_allclose(std, 1.0, rtol=1e-9)

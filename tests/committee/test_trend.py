@@ -34,7 +34,7 @@ def least_squares(kernel, noise, X, y, Xs, centre):
     return mean, variance + (R * np.linalg.solve(A, R)).sum(axis=0)
 
 
-@pytest.mark.parametrize("sizes", [{}, {"chunk_size": 30, "anchors": 25}], ids=["exact", "chunks"])
+@pytest.mark.parametrize("sizes", [{}, {"chunks": 30, "anchors": 25}], ids=["exact", "chunks"])
 def test_line_is_that_of_generalised_least_squares(sizes):
     X, y = years(90)
     Xs = np.array([[1950.0], [1995.5], [2003.0], [2030.0], [2500.0]])
@@ -49,13 +49,13 @@ def test_line_is_that_of_generalised_least_squares(sizes):
 @pytest.mark.parametrize("n_local", [0, "auto"])
 def test_chunks_follow_the_line_with_honest_bars(n_local):
     X, y = years(300, slope=-2.0)
-    model = CommitteeRegressor(trend="linear", chunk_size=80, n_local=n_local, random_state=0)
+    model = CommitteeRegressor(trend="linear", chunks=80, n_local=n_local, random_state=0)
     model.fit(X, y)
     Xs = np.array([[1900.0], [1980.0], [2020.0], [2100.0]])
     mean, std = model.predict(Xs, return_std=True)
     assert (np.abs(mean + 2.0 * (Xs[:, 0] - 2000)) < 3.0 * std).all()
     assert (std < [20.0, 5.0, 5.0, 20.0]).all()
-    plain = CommitteeRegressor(chunk_size=80, n_local=n_local, random_state=0).fit(X, y)
+    plain = CommitteeRegressor(chunks=80, n_local=n_local, random_state=0).fit(X, y)
     assert abs(plain.predict(Xs[-1:])[0] + 200) > 50
     assert not has_trend(plain.kernel_) and has_trend(model.kernel_)
 
@@ -133,7 +133,7 @@ def test_error_bars_are_checked_beside_a_trend():
 def test_a_stream_keeps_its_line():
     X, y = years(400)
     order = np.random.default_rng(2).permutation(400)
-    model = CommitteeRegressor(trend="linear", chunk_size=100, n_local=0, random_state=0)
+    model = CommitteeRegressor(trend="linear", chunks=100, n_local=0, random_state=0)
     for part in np.array_split(order, 4):
         model.partial_fit(X[part], y[part])
     mean, std = model.predict([[2040.0]], return_std=True)

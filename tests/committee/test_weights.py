@@ -14,7 +14,7 @@ from collegium import (
 START = {"kernel": kernels.RBF(1.0, 1.0), "random_state": 0}
 REGRESSORS = {
     "committee": CommitteeRegressor(**START),
-    "chunks": CommitteeRegressor(**START, chunk_size=100, anchors=15),
+    "chunks": CommitteeRegressor(**START, chunks=100, anchors=15),
     "fitc": SparseGPRegressor(**START, method="fitc"),
     "dtc": SparseGPRegressor(**START, method="dtc"),
     "vfe": SparseGPRegressor(**START, method="vfe"),

@@ -53,7 +53,7 @@ def data(n=400, seed=0):
 def model(engine=None, **options):
     options = {"kernel": Matern32(1.2, np.array([0.9, 1.6])), "noise": 0.02, **options}
     return CommitteeRegressor(
-        learn=False, chunk_size=50, anchors=15, n_local=20, engine=engine, random_state=0, **options
+        learn=False, chunks=50, anchors=15, n_local=20, engine=engine, random_state=0, **options
     )
 
 
@@ -122,7 +122,7 @@ def test_a_learnt_model_and_its_answers_are_the_same(engine, options):
     X, y = data(900)
     Xs = data(100, seed=1)[0]
     fits = [
-        CommitteeRegressor(chunk_size=200, anchors=25, engine=one, random_state=0, **options)
+        CommitteeRegressor(chunks=200, anchors=25, engine=one, random_state=0, **options)
         for one in (None, engine)
     ]
     own, other = (one.fit(X, y).predict(Xs, return_std=True) for one in fits)

@@ -132,7 +132,7 @@ def test_a_frame_with_words_dates_and_gaps_is_that_of_pandas(client, tmp_path):
     columns, lengths = ["city", "height", "day", "new"], [0.8, 0.7, 2e8, 1.2, 1.3, 1.4]
     fixed = {
         "kernel": Matern32(1.0, lengths), "noise": 0.05, "learn": False, "anchors": 20,
-        "chunk_size": 100, "n_local": 30, "random_state": 0,
+        "chunks": 100, "n_local": 30, "random_state": 0,
     }  # fmt: skip
     engine, lazy = DaskEngine(client), dd.from_pandas(own, npartitions=4)
     source = collegium.open(lazy, target="fare", columns=columns, weight="w", chunk_rows=70)
@@ -154,7 +154,7 @@ def test_cells_answer_here_where_sums_run_on_a_cluster(client):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (700, 4))
     given = {"kernel": Matern32(1.0, 1.2), "noise": 0.01, "learn": False, "random_state": 0}
-    sizes = {"chunk_size": 60, "anchors": 12, "n_local": AnswerTime(1e9, n_local=30)}
+    sizes = {"chunks": 60, "anchors": 12, "n_local": AnswerTime(1e9, n_local=30)}
     model = CommitteeRegressor(**given, **sizes).fit(X, np.sin(X[:, 0]))
     boxes = Cells.of(model.model_.kernel, X, 100, 50, 1e8)
     layer = replace(model.model_.answering, cells=boxes)

@@ -14,7 +14,7 @@ from .tables import Table
 
 #: Noise over signal: K + noise·I of 40 rows has a condition below 40·30/2 = 600.
 SIGNAL, NOISE = 30.0, 2.0
-CHUNKS = {"chunk_size": 8, "anchors": 6}
+CHUNKS = {"chunks": 8, "anchors": 6}
 COUNTS = "y are counts"
 
 
@@ -123,7 +123,7 @@ def others() -> list[Case]:
     found.append(Case("nystrom", maker(c.NystromRegressor, given, anchors=6, **seeded)))
     found += [
         Case(f"experts, {name}",
-             maker(c.ExpertsRegressor, given, combination=name, chunk_size=8, **seeded))
+             maker(c.ExpertsRegressor, given, combination=name, chunks=8, **seeded))
         for name in ("poe", "gpoe", "rbcm", "grbcm", "npae", "barycenter")
     ]  # fmt: skip
     return found + streams()

@@ -54,15 +54,15 @@ def models() -> dict:
     both = kernels.Matern32(2.0, [0.8, 1.5]) + kernels.Linear()
     latent = {"kernel": kernels.Matern52(1.5, 1.2), "learn": False, "random_state": 0}
     given = {"kernel": both, "noise": 0.1, "learn": False, "random_state": 0}
-    chunks = {"chunk_size": 10, "anchors": 6}
+    chunks = {"chunks": 10, "anchors": 6}
     rough = np.arange(40) ** 2 * 37 % 11 / 5.0 - 1.0  # noise, so that rounding is not enlarged
     members = [("one", CommitteeRegressor(**given)), ("two", OnlineGPRegressor(**given))]
     return {
         "exact": CommitteeRegressor(random_state=0).fit(X, y + rough),
         "local": CommitteeRegressor(**given, **chunks).fit(X, np.column_stack([y, -2.0 * y])),
-        "anchors": CommitteeRegressor(**given, chunk_size=10, anchors=Select("random", 7),
+        "anchors": CommitteeRegressor(**given, chunks=10, anchors=Select("random", 7),
                                       n_local=0).fit(X, y),
-        "named": CommitteeRegressor(**given, chunk_size=10, anchors=X[::6], n_local=0).partial_fit(
+        "named": CommitteeRegressor(**given, chunks=10, anchors=X[::6], n_local=0).partial_fit(
             X[:25], y[:25], chunk_id="first").partial_fit(X[25:], y[25:], chunk_id=7),
         "waiting": CommitteeRegressor(**given).partial_fit(
             X[:25], y[:25], chunk_id="first").partial_fit(X[25:], y[25:]),
@@ -70,7 +70,7 @@ def models() -> dict:
         "outliers": CommitteeRegressor(**given, likelihood="student-t").fit(X, y),
         "classes": CommitteeClassifier(**latent, **chunks).fit(X, labels),
         "softmax": CommitteeClassifier(**latent, likelihood="softmax").fit(X, labels),
-        "experts": ExpertsRegressor(**given, chunk_size=10, combination="grbcm").fit(X, y),
+        "experts": ExpertsRegressor(**given, chunks=10, combination="grbcm").fit(X, y),
         "members": CommitteeOf(members, random_state=0, query_size=10).fit(X, y),
         "sparse": SparseGPRegressor(**given, **chunks, method="pic").fit(X, y),
         "nystrom": NystromRegressor(**{**given, "noise": 2.0}, anchors=30).fit(X, y),

@@ -9,6 +9,7 @@ from sklearn.gaussian_process import kernels as sk
 from collegium import (
     CG,
     AnswerTime,
+    Chunks,
     CommitteeRegressor,
     ExpertsRegressor,
     Inductive,
@@ -36,11 +37,11 @@ BAD = {
         *(CG(max_iter=size) for size in NO_SIZES),
     ],
     "likelihood": ["normal", None, 1, ["poisson"], likelihoods.Softmax(), likelihoods.Poisson],
-    "partition": [
-        "clusters", None, 3, np.zeros((30, 2)), np.full(30, np.nan),
-        np.array([1, "a", None] * 10, dtype=object),
+    "chunks": [
+        0, -1, 2.5, None, True, "clusters", np.zeros((30, 2)), np.full(30, np.nan),
+        np.array([1, "a", None] * 10, dtype=object), *(Chunks(size) for size in NO_SIZES),
+        *(Chunks("auto", rule) for rule in ("clusters", "auto", None, 3, np.zeros((30, 2)))),
     ],
-    "chunk_size": NO_SIZES,
     "anchors": [
         *NO_SIZES, *(Select(rule) for rule in ("best", None, 3, ["kmeans"], np.zeros((3, 2)))),
         *(Select("sgma", size) for size in NO_SIZES), 3.0, [1.0, 2.0],
@@ -123,7 +124,7 @@ def test_every_argument_has_bad_cases():
     ({"kernel": 2.0 * sk.RBF([1.0] * 5) + sk.DotProduct()}, "length_scale of RBF has 5 values"),
     ({"anchors": np.zeros((4, 3))}, "anchors have 3 columns, but X has 2"),
     ({"noise": [0.1, 0.2, 0.3]}, "noise has 3 values, but y has 1"),
-    ({"partition": np.zeros(31)}, "partition gives 31 labels for 30 rows"),
+    ({"chunks": np.zeros(31)}, "chunks gives 31 labels for 30 rows"),
 ])  # fmt: skip
 def test_arguments_that_contradict_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -131,8 +132,8 @@ def test_arguments_that_contradict_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"chunk_size": 20_000}, r"chunk_size .*17000 x 17000 .*GiB"),
-    ({"partition": np.zeros(17_000)}, r"partition.* 17000 x 17000"),
+    ({"chunks": 20_000}, r"chunks .*17000 x 17000 .*GiB"),
+    ({"chunks": np.zeros(17_000)}, r"chunks.* 17000 x 17000"),
     ({"anchors": 16_500}, r"anchors.* 16500 x 16500"),
     ({"anchors": np.zeros((16_400, 1))}, r"anchors.* 16400 x 16400"),
     ({"n_local": 17_000}, r"n_local.* 17000 x 17000"),
@@ -152,15 +153,15 @@ def test_nothing_happens_before_fit():
 
 
 @pytest.mark.parametrize("arguments", [
-    {"partition": np.array(["b", "a"] * 15)}, {"partition": ["b", "a"] * 15},
-    {"partition": np.arange(30) % 2 == 0}, {"partition": np.tile([0.5, -1.5], 15)},
-    {"n_jobs": -1}, {"n_jobs": np.int64(2)}, {"chunk_size": np.int32(15)}, {"verbose": False},
+    {"chunks": np.array(["b", "a"] * 15)}, {"chunks": ["b", "a"] * 15},
+    {"chunks": np.arange(30) % 2 == 0}, {"chunks": Chunks("auto", np.tile([0.5, -1.5], 15))},
+    {"n_jobs": -1}, {"n_jobs": np.int64(2)}, {"chunks": np.int32(15)}, {"verbose": False},
     {"noise": np.float32(0.5)}, {"noise": 1}, {"noise": [0.4]}, {"learn": np.bool_(False)},
     {"random_state": np.random.RandomState(0)}, {"random_state": np.random.default_rng(0)},
     {"random_state": None}, {"engine": Serial()}, {"anchors": [[0, 1], [1, 0]]},
 ])  # fmt: skip
 def test_arguments_of_unusual_types_work(arguments):
-    given = {"chunk_size": 15, **GIVEN, **arguments}
+    given = {"chunks": 15, **GIVEN, **arguments}
     model = CommitteeRegressor(**given).fit(X, Y)
     assert model.n_chunks_ == 2
     assert np.isfinite(model.predict(queries())).all()
@@ -168,9 +169,9 @@ def test_arguments_of_unusual_types_work(arguments):
 
 def test_arguments_are_not_changed_by_fit():
     anchors, labels, noise = queries(4), np.arange(30) % 3, np.array([NOISE])
-    model = committee("local", kernel=KERNEL, anchors=anchors, partition=labels, noise=noise)
-    model.set_params(chunk_size="auto").fit(X, Y).partial_fit(X, Y)
-    assert model.anchors is anchors and model.partition is labels and model.noise is noise
+    model = committee("local", kernel=KERNEL, anchors=anchors, chunks=labels, noise=noise)
+    model.fit(X, Y).partial_fit(X, Y)
+    assert model.anchors is anchors and model.chunks is labels and model.noise is noise
     assert_array_equal(anchors, queries(4))
     assert_array_equal(labels, np.arange(30) % 3)
     assert model.kernel is KERNEL

@@ -38,10 +38,10 @@ def table(n, seed=0):
 GIVEN = {"kernel": KERNEL, "noise": 1.0, "learn": False, "random_state": 0}
 MODELS = {
     "exact": CommitteeRegressor(**GIVEN),
-    "nearest": CommitteeRegressor(**GIVEN, chunk_size=150, anchors=40, n_local=30),
-    "anchors": CommitteeRegressor(**GIVEN, chunk_size=150, anchors=150, n_local=0),
+    "nearest": CommitteeRegressor(**GIVEN, chunks=150, anchors=40, n_local=30),
+    "anchors": CommitteeRegressor(**GIVEN, chunks=150, anchors=150, n_local=0),
     "fitc": SparseGPRegressor(**GIVEN, anchors=150),
-    "pic": SparseGPRegressor(**GIVEN, anchors=100, method="pic", chunk_size=100),
+    "pic": SparseGPRegressor(**GIVEN, anchors=100, method="pic", chunks=100),
     "online": OnlineGPRegressor(**GIVEN, budget=120),
 }
 
@@ -168,7 +168,7 @@ def test_they_are_the_same_after_a_model_file(few, tmp_path):
 
 def test_rows_on_disk_are_sampled(few, tmp_path):
     X, y = table(300)
-    model = CommitteeRegressor(**GIVEN, chunk_size=150, anchors=40, n_local=20)
+    model = CommitteeRegressor(**GIVEN, chunks=150, anchors=40, n_local=20)
     found = model.set_params(store=tmp_path / "own.rows").fit(X, y).feature_importances_
     assert_allclose(found, FRIEDMAN, atol=0.09)
 

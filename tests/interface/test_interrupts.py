@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(100, 2))
 y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=100)
 given = dict(kernel=kernels.Matern32(1.0, [0.7, 1.9]), noise=0.1, learn=False, random_state=0)
-parts = dict(chunk_size=50, anchors=12, n_local=15)
+parts = dict(chunks=50, anchors=12, n_local=15)
 cases = [
     (CommitteeRegressor(**given, **parts), lambda model: model.fit(X, y)),
     (CommitteeRegressor(**given, **parts), lambda model: model.predict(X, return_std=True)),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from collegium import RegressionFilter, kernels
+from collegium import Chunks, RegressionFilter, kernels
 from estimator_cases import (
     GIVEN,
     NOISE,
@@ -151,7 +151,7 @@ def test_a_constant_column_changes_nothing(variant, value):
 
     X, y = smooth_rows(120)
     Xs = 0.9 * smooth_rows(40, seed=3)[0]
-    arguments = {"anchors": 40, "chunk_size": 30} if variant != "exact" else {}
+    arguments = {"anchors": 40, "chunks": 30} if variant != "exact" else {}
     model = fit_sound(variant, wide(X), y, wide(Xs), **arguments)
     plain = committee(variant, **arguments).fit(X, y)
     assert rmse(model.predict(wide(Xs)), truth(Xs)) < 1.5 * rmse(plain.predict(Xs), truth(Xs))
@@ -199,12 +199,13 @@ def test_rows_all_equal(variant):
     assert_allclose(model.predict(XS), Y[0])
 
 
-@pytest.mark.parametrize("partition", ["balanced", "kmeans", "random", "time"])
+@pytest.mark.parametrize("rule", ["balanced", "kmeans", "random", "time"])
 @pytest.mark.diagonal
-def test_equal_inputs_with_different_targets_predict_their_means(variant, partition):
+def test_equal_inputs_with_different_targets_predict_their_means(variant, rule):
     few = np.repeat(X[:8], 5, axis=0)
     y = np.repeat(10.0 * np.arange(8), 5) + np.tile([-0.2, -0.1, 0.0, 0.1, 0.2], 8)
-    model = fit_sound(variant, few, y, partition=partition, anchors=8)
+    chunks = rule if variant == "exact" else Chunks(8, rule)
+    model = fit_sound(variant, few, y, chunks=chunks, anchors=8)
     assert_allclose(model.predict(X[:8]), 10.0 * np.arange(8), atol=2.0)
     assert model.noise_ < 20.0
 
@@ -330,7 +331,7 @@ def test_rows_that_weigh_nearly_nothing_say_nearly_nothing(variant):
 def test_without_noise_rows_are_interpolated(variant, noise):
     x = np.linspace(-2.0, 2.0, 12)[:, None]
     y = np.sin(2.0 * x[:, 0])
-    arguments = {} if variant == "exact" else {"anchors": x, "chunk_size": 4}
+    arguments = {} if variant == "exact" else {"anchors": x, "chunks": 4}
     model = fit_sound(
         variant, x, y, x, kernel=kernels.RBF(1.0, 0.8), noise=noise, learn=False, **arguments
     )

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import CommitteeRegressor, ExpertsRegressor, Transductive, kernels, likelihoods
 
-COMMITTEE = {"chunk_size": 5, "anchors": 5, "random_state": 0}
+COMMITTEE = {"chunks": 5, "anchors": 5, "random_state": 0}
 GIVEN = {"kernel": kernels.Matern32(2.0, 1.5)}
 USUAL = [
     CommitteeRegressor(random_state=0),
@@ -13,7 +13,7 @@ USUAL = [
 ]
 OTHERS = [
     CommitteeRegressor(**COMMITTEE),
-    CommitteeRegressor(chunk_size=1, anchors=5, random_state=0),
+    CommitteeRegressor(chunks=1, anchors=5, random_state=0),
     CommitteeRegressor(n_local=0, **COMMITTEE),
     CommitteeRegressor(inference="transductive", **COMMITTEE),
     CommitteeRegressor(inference=Transductive(8), **COMMITTEE),
@@ -23,10 +23,10 @@ OTHERS = [
     CommitteeRegressor(likelihood="student-t", noise=0.5, learn=False, **GIVEN, **COMMITTEE),
     CommitteeRegressor(likelihood="student-t", noise=0.5, inference="transductive", **COMMITTEE),
     CommitteeRegressor(likelihood=likelihoods.Gaussian(0.3), n_local=0, **COMMITTEE),
-    ExpertsRegressor(combination="grbcm", chunk_size=5, communication=5, random_state=0),
-    ExpertsRegressor(combination="rbcm", chunk_size=5, random_state=0),
-    ExpertsRegressor(combination="npae", chunk_size=5, random_state=0),
-    ExpertsRegressor(combination="barycenter", chunk_size=40, random_state=0),
+    ExpertsRegressor(combination="grbcm", chunks=5, communication=5, random_state=0),
+    ExpertsRegressor(combination="rbcm", chunks=5, random_state=0),
+    ExpertsRegressor(combination="npae", chunks=5, random_state=0),
+    ExpertsRegressor(combination="barycenter", chunks=40, random_state=0),
 ]
 
 

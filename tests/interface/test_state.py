@@ -59,17 +59,17 @@ def test_the_walk_finds_what_does_not_belong():
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("model", [
-    SparseGPRegressor(method="pic", anchors=Select("sgma", 8), chunk_size=10, random_state=0),
+    SparseGPRegressor(method="pic", anchors=Select("sgma", 8), chunks=10, random_state=0),
     SparseGPRegressor(method="vfe", anchors=8, random_state=0),
-    SparseGPRegressor(method="dtc", inference="transductive", chunk_size=20, random_state=0),
+    SparseGPRegressor(method="dtc", inference="transductive", chunks=20, random_state=0),
     NystromRegressor(anchors=30, noise=0.5, random_state=0),
     *(
-        CommitteeRegressor(**{"likelihood": one, "chunk_size": 20, "anchors": 9, **way})
+        CommitteeRegressor(**{"likelihood": one, "chunks": 20, "anchors": 9, **way})
         for one in ("poisson", "student-t", likelihoods.Gaussian())
-        for way in ({}, {"n_local": 0}, {"inference": "transductive"}, {"chunk_size": 80})
+        for way in ({}, {"n_local": 0}, {"inference": "transductive"}, {"chunks": 80})
     ),
-    ExpertsRegressor(combination="grbcm", chunk_size=10, random_state=0),
-    ExpertsRegressor(combination="npae", chunk_size=10, random_state=0),
+    ExpertsRegressor(combination="grbcm", chunks=10, random_state=0),
+    ExpertsRegressor(combination="npae", chunks=10, random_state=0),
 ], ids=repr)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::collegium.sparse.nystrom.NystromWarning")
 def test_other_models_are_trees_of_plain_records_too(model):

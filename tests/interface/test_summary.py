@@ -39,7 +39,7 @@ def few(monkeypatch):
 def test_a_summary_says_what_was_found():
     X, y = table(300)
     X = pd.DataFrame(X, columns=["u", "v", "height", "dose", "age", "dust", "hair"])
-    model = CommitteeRegressor(**GIVEN, chunk_size=100, anchors=30, n_local=40).fit(X, y)
+    model = CommitteeRegressor(**GIVEN, chunks=100, anchors=30, n_local=40).fit(X, y)
     lines = model.summary().splitlines()
     assert lines[0] == "CommitteeRegressor" and 8 <= len(lines) <= 12
     text = model.summary()
@@ -113,7 +113,7 @@ def test_terms_have_names_of_columns(kernel, words):
 
 def test_rows_are_told_where_they_are(tmp_path):
     X, y = table(300)
-    model = CommitteeRegressor(**GIVEN, chunk_size=150, anchors=40, n_local=20)
+    model = CommitteeRegressor(**GIVEN, chunks=150, anchors=40, n_local=20)
     text = model.set_params(store=tmp_path / "own.rows").fit(X, y).summary()
     assert f"on disk in {tmp_path / 'own.rows'}" in text
     assert "seen through 50 anchors" in SparseGPRegressor(**GIVEN, anchors=50).fit(X, y).summary()

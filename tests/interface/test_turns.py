@@ -22,14 +22,14 @@ from collegium import (
 from collegium.interface.turns import all_or_nothing, of_one_state
 from estimator_cases import GIVEN, rows
 
-CHUNKS = {"chunk_size": 8, "anchors": 6}
+CHUNKS = {"chunks": 8, "anchors": 6}
 LATENT = {"kernel": GIVEN["kernel"], "learn": False, "random_state": 0}
 STREAMS = {
     "committee": CommitteeRegressor(**GIVEN, **CHUNKS, n_local=9),
     "anchors only": CommitteeRegressor(**GIVEN, **CHUNKS, n_local=0),
     "student-t": CommitteeRegressor(**GIVEN, **CHUNKS, likelihood="student-t"),
     "classifier": CommitteeClassifier(**LATENT, **CHUNKS),
-    "experts": ExpertsRegressor(**GIVEN, chunk_size=8),
+    "experts": ExpertsRegressor(**GIVEN, chunks=8),
     "sparse": SparseGPRegressor(**GIVEN, **CHUNKS),
     "online": OnlineGPRegressor(**GIVEN),
     "online classifier": OnlineGPClassifier(**LATENT),

@@ -24,9 +24,9 @@ from collegium.interface.streams.watching import ALARM, StreamCheck, recent_shar
 KERNEL = kernels.RBF(1.0, 1.0)
 GIVEN = dict(kernel=KERNEL, noise=0.04, learn=False)
 STREAMS = {
-    "committee": lambda: CommitteeRegressor(**GIVEN, chunk_size=50, anchors=15, random_state=0),
+    "committee": lambda: CommitteeRegressor(**GIVEN, chunks=50, anchors=15, random_state=0),
     "anchors only": lambda: CommitteeRegressor(
-        **GIVEN, chunk_size=50, anchors=15, n_local=0, random_state=0
+        **GIVEN, chunks=50, anchors=15, n_local=0, random_state=0
     ),
     "sparse": lambda: SparseGPRegressor(**GIVEN, anchors=15, random_state=0),
     "filter": lambda: RegressionFilter(**GIVEN, start_rows=100, random_state=0),
@@ -79,7 +79,7 @@ def test_labels_that_turn_are_noticed():
     y = (X[:, 0] > 0).astype(int)
     y[800:] = 1 - y[800:]
     for model in (
-        CommitteeClassifier(KERNEL, learn=False, chunk_size=50, anchors=10, random_state=0),
+        CommitteeClassifier(KERNEL, learn=False, chunks=50, anchors=10, random_state=0),
         OnlineGPClassifier(KERNEL, learn=False, budget=20, random_state=0),
     ):
         for part in np.split(np.arange(800), 8):

@@ -252,11 +252,11 @@ def test_a_random_effect_is_learnt():
 
 KERNEL = RBF(0.8, [0.7, 1.5], columns=["lon", "lat"]) + Group("store", variance=0.9)
 ESTIMATORS = {
-    "committee": CommitteeRegressor(KERNEL, noise=0.1, learn=False, chunk_size=60),
+    "committee": CommitteeRegressor(KERNEL, noise=0.1, learn=False, chunks=60),
     "exact": CommitteeRegressor(KERNEL, noise=0.1, learn=False),
-    "experts": ExpertsRegressor(KERNEL, noise=0.1, learn=False, chunk_size=60),
+    "experts": ExpertsRegressor(KERNEL, noise=0.1, learn=False, chunks=60),
     "sparse": SparseGPRegressor(KERNEL, noise=0.1, learn=False, anchors=30),
-    "classifier": CommitteeClassifier(KERNEL, learn=False, chunk_size=60),
+    "classifier": CommitteeClassifier(KERNEL, learn=False, chunks=60),
 }
 
 
@@ -302,7 +302,7 @@ def test_a_frame_with_y_inside_has_names_too():
 
 def test_a_stream_and_what_is_learnt_anew_know_the_names():
     table, f, _ = frame(200)
-    model = CommitteeRegressor(KERNEL, noise=0.1, chunk_size=60, random_state=0)
+    model = CommitteeRegressor(KERNEL, noise=0.1, chunks=60, random_state=0)
     for part in (slice(0, 100), slice(100, 200)):
         model.partial_fit(table[part], f[part])
     assert "columns='store'" in repr(model.relearn().kernel_)

@@ -126,7 +126,7 @@ def test_reach_is_a_bound():
 def test_models_files_and_pickles_keep_scores(tmp_path):
     X = table(90)
     y = np.sin(X[:, 0]) + GRADES(X)
-    how = {"learn": False, "chunk_size": 30, "random_state": 0}
+    how = {"learn": False, "chunks": 30, "random_state": 0}
     model = CommitteeRegressor(scored(), noise=0.01, **how).fit(X, y)
     model.save(tmp_path / "m.clg")
     for again in (collegium.load(tmp_path / "m.clg"), pickle.loads(pickle.dumps(model))):

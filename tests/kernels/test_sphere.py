@@ -111,7 +111,7 @@ def test_a_model_of_the_globe(tmp_path):
     f = (np.sin(3 * lat) + np.cos(lat) * np.cos(lon - 3.0)).to_numpy()
     y = f + 0.05 * np.random.default_rng(3).normal(size=700)
     kernel = Sphere(Matern32, columns=("lon", "lat"), length_scale=30.0) + Group("store")
-    model = CommitteeRegressor(kernel, learn=True, chunk_size=150, random_state=0).fit(table, y)
+    model = CommitteeRegressor(kernel, learn=True, chunks=150, random_state=0).fit(table, y)
     assert np.sqrt(np.mean((model.predict(table) - f) ** 2)) < 0.06
     seam = pd.DataFrame({"lon": [180.0, -180.0], "lat": [20.0, 20.0], "store": [1, 1]})
     pole = pd.DataFrame({"lon": [100.0, -20.0], "lat": [90.0, 90.0], "store": [1, 1]})

@@ -152,7 +152,7 @@ def test_levels_that_matter_are_learnt_and_others_forgotten(tmp_path):
     f = np.sin(2 * X["x"].to_numpy() + shift)
     y = f + 0.1 * rng.normal(size=400)
     kernel = Matern52(categories=["shift", "nothing"])
-    model = CommitteeRegressor(kernel, learn=True, chunk_size=100, random_state=0)
+    model = CommitteeRegressor(kernel, learn=True, chunks=100, random_state=0)
     model.fit(X[:300], y[:300])
     _, shift_length, nothing_length = model.kernel_.length_scale
     assert nothing_length > 5 * shift_length

@@ -34,8 +34,8 @@ def error(model, Xs, f):
 def test_many_small_groups_are_nearly_those_of_the_exact_gp():
     X, y, Xs, f = table(100, 10)
     given = {"noise": NOISE, "learn": False, "random_state": 0}
-    exact = error(CommitteeRegressor(KERNEL, **given, chunk_size=1000).fit(X, y), Xs, f)
-    chunks = CommitteeRegressor(KERNEL, **given, chunk_size=150).fit(X, y)
+    exact = error(CommitteeRegressor(KERNEL, **given, chunks=1000).fit(X, y), Xs, f)
+    chunks = CommitteeRegressor(KERNEL, **given, chunks=150).fit(X, y)
     assert error(chunks, Xs, f) < 1.04 * exact
     assert (chunks.anchors_[:, 1] == -1.0).all()
     few = SparseGPRegressor(KERNEL, **given, anchors=130).fit(X, y)

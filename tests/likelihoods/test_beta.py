@@ -64,7 +64,7 @@ def test_proportions_are_learnt_and_covered():
     X = rng.uniform(-3.0, 3.0, size=(900, 1))
     mu = expit(1.5 * np.sin(2.0 * X[:, 0]) - 1.0)
     y = np.clip(rng.beta(20.0 * mu, 20.0 * (1.0 - mu)), 1e-9, 1.0 - 1e-9)
-    given = {"kernel": kernels.RBF(1.0, 1.0), "chunk_size": 200, "random_state": 0}
+    given = {"kernel": kernels.RBF(1.0, 1.0), "chunks": 200, "random_state": 0}
     model = CommitteeRegressor(likelihood="beta", **given).fit(X[:600], y[:600])
     assert 14.0 < model.likelihood_.precision < 28.0
     assert_allclose(model.predict(X[600:]), mu[600:], atol=0.08)

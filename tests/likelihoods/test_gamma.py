@@ -77,7 +77,7 @@ def test_amounts_are_learnt_and_covered_whatever_their_units():
     X = rng.uniform(-3.0, 3.0, size=(900, 1))
     mu = 40.0 * np.exp(np.sin(2.0 * X[:, 0]))
     y = mu * rng.gamma(3.0, size=900) / 3.0
-    given = {"kernel": kernels.RBF(1.0, 1.0), "chunk_size": 200, "random_state": 0}
+    given = {"kernel": kernels.RBF(1.0, 1.0), "chunks": 200, "random_state": 0}
     model = CommitteeRegressor(likelihood="gamma", **given).fit(X[:600], y[:600])
     assert 2.4 < model.likelihood_.shape < 3.8
     assert_allclose(np.log(model.predict(X[600:], level="function") / mu[600:]), 0.0, atol=0.4)

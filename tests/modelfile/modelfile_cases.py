@@ -63,13 +63,13 @@ def odd_models():
     labels = np.array(["a", "b", "c"], dtype=object)[np.arange(y.size) % 3]
     c, given = collegium, {"noise": 0.2, "learn": False}
     theirs = ConstantKernel(2.0) * Matern([1.0, 2.0], nu=1.5) + RBF(1.5, "fixed") + WhiteKernel(0.2)
-    chunks = {"chunk_size": 10, "anchors": 6, "random_state": 0}
+    chunks = {"chunks": 10, "anchors": 6, "random_state": 0}
     yield "theirs", c.CommitteeRegressor(kernel=theirs, learn=False, random_state=0).fit(X, y)
     own = kernels.Matern52() + kernels.Linear() * kernels.Periodic(period=3.0)
     yield "composite", c.CommitteeRegressor(kernel=own, **given, **chunks).fit(X, two)
     rough = kernels.Filtered(kernels.LaplaceFilter(0.5), low=[-9, -9], high=[9, 9])
     yield "filtered", c.CommitteeRegressor(kernel=rough, **given, random_state=rng(3)).fit(X, y)
-    options = {"anchors": c.Select("random", 7), "chunk_size": 10, "inference": c.CG(max_iter=5)}
+    options = {"anchors": c.Select("random", 7), "chunks": 10, "inference": c.CG(max_iter=5)}
     state = np.random.RandomState(5)
     yield (
         "options",

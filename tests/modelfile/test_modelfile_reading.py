@@ -27,7 +27,7 @@ def good(tmp_path_factory):
     """The bytes of a file with two dtypes and several entries."""
     path = tmp_path_factory.mktemp("good") / "good.clg"
     X, y = rows(600)
-    committee("local", chunk_size=60, anchors=30).fit(X, y).save(path)
+    committee("local", chunks=60, anchors=30).fit(X, y).save(path)
     with zipfile.ZipFile(path) as archive:
         assert len(archive.namelist()) > 3
     return path.read_bytes()

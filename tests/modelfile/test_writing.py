@@ -43,7 +43,7 @@ for _ in range(int(times)):
 def two(tmp_path_factory):
     """Two models of one megabyte and of a few kilobytes, as files."""
     folder = tmp_path_factory.mktemp("two")
-    committee("local", chunk_size=500, anchors=200, kernel=collegium.kernels.RBF(), noise=0.1,
+    committee("local", chunks=500, anchors=200, kernel=collegium.kernels.RBF(), noise=0.1,
               learn=False).fit(*rows(3000)).save(folder / "large.clg")  # fmt: skip
     committee("exact").fit(*rows(40)).save(folder / "small.clg")
     return folder / "large.clg", folder / "small.clg"

@@ -29,7 +29,7 @@ from collegium.pipeline.layers import Fast, RefinedErrors
 ANY, NONE = 1e9, 1e-9
 GIVEN = {
     "kernel": Matern52(1.1, [0.9, 1.3, 1.1, 1.6]), "noise": 0.01, "learn": False,
-    "chunk_size": 60, "anchors": 15, "random_state": 0,
+    "chunks": 60, "anchors": 15, "random_state": 0,
 }  # fmt: skip
 
 
@@ -432,7 +432,7 @@ def test_words_outputs_and_weights_are_answered_by_cells():
     X[:, 3] = rng.integers(0, 4, 800)
     y[:, 0] += X[:, 3]
     w = rng.integers(1, 4, 800)
-    given = {"chunk_size": 100, "anchors": 15, "noise": "constant", "learn": True, "n_local": 40}
+    given = {"chunks": 100, "anchors": 15, "noise": "constant", "learn": True, "n_local": 40}
     model = CommitteeRegressor(**given, categorical_features=[3], trend=[1], random_state=0)
     model.fit(X[:700], y[:700], w[:700])
     *_, way = answering._by_cells(model.model_, ANY, 1e9, print)
@@ -523,7 +523,7 @@ def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
         "collegium.committee.answering.chosen",
         lambda model, *given: asked.append(len(model.kept)) or own(model, *given),
     )
-    model = CommitteeRegressor(**{**GIVEN, "chunk_size": 100}, n_local=AnswerTime(ANY, n_local=20))
+    model = CommitteeRegressor(**{**GIVEN, "chunks": 100}, n_local=AnswerTime(ANY, n_local=20))
     X, y = table(1000)
     for part in np.array_split(np.arange(1000), 10):
         model.partial_fit(X[part], y[part])

@@ -105,7 +105,7 @@ def test_it_is_for_few_rows_without_kernel_or_noise():
     X, y = table()
     for arguments in (
         {"learn": True}, {"kernel": kernels.RBF()}, {"noise": 0.2}, {"n_local": 0},
-        {"inference": "transductive"}, {"limits": 1.0}, {"chunk_size": 20},
+        {"inference": "transductive"}, {"limits": 1.0}, {"chunks": 20},
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -118,7 +118,7 @@ def test_it_is_for_few_rows_without_kernel_or_noise():
     with pytest.raises(ValueError, match="learn="):
         model_of(X, y, learn="averaged")
     with pytest.raises(ValueError, match="for rows in one chunk, and these 60 are 3"):
-        model_of(X, y, learn="average", chunk_size=20)
+        model_of(X, y, learn="average", chunks=20)
     with pytest.raises(ValueError, match="needs all rows at once"):
         CommitteeRegressor(learn="average").partial_fit(X, y)
 

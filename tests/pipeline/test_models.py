@@ -195,11 +195,11 @@ def test_bad_chunks_are_named_or_left_out(written, tmp_path, store):
 
 def test_rows_beyond_memory_ask_for_a_store(written, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"120 rows take.*store='some.rows'"):
-        CommitteeRegressor(limits=Limits(memory=20_000), chunk_size=50).fit(opened(written))
+        CommitteeRegressor(limits=Limits(memory=20_000), chunks=50).fit(opened(written))
     monkeypatch.setattr(tables, "COPIES", 10**12)
     with pytest.raises(ValueError, match="CommitteeRegressor"):
         collegium.SparseGPRegressor().fit(opened(written))
-    model = CommitteeRegressor(**FIXED, store=tmp_path / "m.rows", chunk_size=50)
+    model = CommitteeRegressor(**FIXED, store=tmp_path / "m.rows", chunks=50)
     assert model.fit(opened(written)).n_chunks_ > 1 and (tmp_path / "m.rows").is_dir()
 
 

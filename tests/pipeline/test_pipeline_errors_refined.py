@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from collegium import CG, CommitteeRegressor, kernels
 from collegium.pipeline import errors as errors_fitting
 
-COMMITTEE = {"chunk_size": 60, "anchors": 12, "n_local": 20, "random_state": 0}
+COMMITTEE = {"chunks": 60, "anchors": 12, "n_local": 20, "random_state": 0}
 
 
 def uneven(n=700, seed=0):

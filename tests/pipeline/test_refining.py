@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from collegium import CG, CommitteeRegressor
 from estimator_cases import GIVEN, SlowGP, assert_same_answers, queries, rmse, rows
 
-COMMITTEE = {"chunk_size": 12, "anchors": 8, "n_local": 5}
+COMMITTEE = {"chunks": 12, "anchors": 8, "n_local": 5}
 
 
 @pytest.mark.parametrize("p", [None, 2])

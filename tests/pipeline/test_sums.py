@@ -29,7 +29,7 @@ GIVEN = {
     "noise": 0.02,
     "learn": False,
     "anchors": Z,
-    "chunk_size": 20,
+    "chunks": 20,
     "random_state": 0,
 }
 KINDS = {
@@ -284,7 +284,7 @@ def test_an_exact_gp_has_no_basis_to_share():
 
 
 def test_experts_that_share_rows_are_not_taken_apart():
-    model = ExpertsRegressor(chunk_size=20, random_state=0).fit(X[:80], Y[:80])
+    model = ExpertsRegressor(chunks=20, random_state=0).fit(X[:80], Y[:80])
     for call in (model.blank, lambda: model.forget(1), lambda: model.merge(model)):
         with pytest.raises(ValueError, match="grbcm"):
             call()

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium import CommitteeClassifier, CommitteeRegressor, ExpertsRegressor
+from collegium import Chunks, CommitteeClassifier, CommitteeRegressor, ExpertsRegressor
 from collegium.kernels import RBF, Matern32
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(-2, 2, (190, 2))
 Y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.normal(size=190)
 KERNEL = {"kernel": Matern32(1.3, [0.9, 1.4]), "noise": 0.02, "learn": False}
-GIVEN = {**KERNEL, "anchors": X[:12], "chunk_size": 20, "random_state": 0}
+GIVEN = {**KERNEL, "anchors": X[:12], "chunks": 20, "random_state": 0}
 CHUNKS = {"p": (0, 50), "q": (50, 53), "r": (53, 95), 4: (95, 140), "s": (140, 190)}
 
 
@@ -42,11 +42,11 @@ def kept_or_not(n_local):
     return CommitteeRegressor(n_local=n_local, **GIVEN).fit(X[150:], Y[150:]).blank()
 
 
-@pytest.mark.parametrize("partition", ["balanced", "kmeans", "random", "time"])
+@pytest.mark.parametrize("rule", ["balanced", "kmeans", "random", "time"])
 @pytest.mark.parametrize("n_local", [15, 0])
-def test_chunks_that_waited_are_those_that_come_later(partition, n_local):
+def test_chunks_that_waited_are_those_that_come_later(rule, n_local):
     """Rows are one exact GP at first; when there are enough for anchors no bit of them is lost."""
-    asked = {**KERNEL, "anchors": 25, "chunk_size": 20, "partition": partition}
+    asked = {**KERNEL, "anchors": 25, "chunks": Chunks(20, rule)}
     asked["noise"] = 0.3  # so much that no anchor is missing, wherever k-means puts them
     model = fed(CommitteeRegressor(**asked, n_local=n_local), ["p"])
     assert model.anchors_.size == 0
@@ -116,7 +116,7 @@ def test_anchors_in_other_coordinates_are_another_basis():
 
 def test_a_stream_learns_no_more_from_rows_that_it_forgot():
     """Without rows a sample of them is kept, to learn hyperparameters anew."""
-    asked = {"anchors": 10, "chunk_size": 60, "n_local": 0, "random_state": 0}
+    asked = {"anchors": 10, "chunks": 60, "n_local": 0, "random_state": 0}
     model = fed(CommitteeRegressor(KERNEL["kernel"], **asked), ["p", "q", "r", 4])
     ids = {one.id for one in model.model_.chunks.ids.receipts}
     assert "p" in ids and "r" in ids
@@ -134,7 +134,7 @@ def test_a_stream_learns_no_more_from_rows_that_it_forgot():
 
 def test_a_blank_classifier_keeps_its_basis_where_classes_come_in_other_shares():
     labels = np.where(np.hypot(X[:, 0], X[:, 1]) < 1.4, "in", "out")
-    model = CommitteeClassifier(KERNEL["kernel"], anchors=12, chunk_size=30, random_state=0)
+    model = CommitteeClassifier(KERNEL["kernel"], anchors=12, chunks=30, random_state=0)
     start = model.fit(X, labels).blank()
     one, other, inner = start.blank(), start.blank(), np.flatnonzero(labels == "in")
     for k in (0, 1):

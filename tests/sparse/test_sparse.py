@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
-from collegium import CommitteeRegressor, Select, SparseGPRegressor, Transductive, kernels
+from collegium import (
+    Chunks,
+    CommitteeRegressor,
+    Select,
+    SparseGPRegressor,
+    Transductive,
+    kernels,
+)
 from collegium.learning.anchors import RULES
 from collegium.rows.chunk import Chunk
 from estimator_cases import (
@@ -59,7 +66,7 @@ def expected(method, X, y, Z, labels, Xs):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_its_dense_formula(method):
     X, y = rows(40)
-    labelled = {"partition": LABELS} if method in ("pitc", "pic") else {"chunk_size": 7}
+    labelled = {"chunks": LABELS} if method in ("pitc", "pic") else {"chunks": 7}
     model = sparse(method, **labelled).fit(X, y)
     mean, cov, evidence = expected(method, X, y, Q[:7], LABELS, Q)
     found, std = model.predict(Q, return_std=True, level="function")
@@ -76,7 +83,7 @@ def test_every_method_is_its_dense_formula(method):
 def test_queries_of_one_chunk_share_its_rows_and_others_the_anchors_alone():
     """PIC: the covariance between queries of different chunks goes through the anchors."""
     X, y = rows(40)
-    model = sparse("pic", partition=LABELS).fit(X, y)
+    model = sparse("pic", chunks=LABELS).fit(X, y)
     _, joint = model.predict(Q, return_cov=True, level="function")
     assert np.linalg.eigvalsh(joint).min() > -1e-9
     Xt = np.concatenate([X, X[:1] + 1e-9])  # two queries at the row of one chunk
@@ -87,7 +94,7 @@ def test_queries_of_one_chunk_share_its_rows_and_others_the_anchors_alone():
 @pytest.mark.parametrize("method", METHODS)
 def test_anchors_at_all_rows_give_the_exact_mean(method):
     X, y = rows(30)
-    model = sparse(method, anchors=X, chunk_size=8).fit(X, y)
+    model = sparse(method, anchors=X, chunks=8).fit(X, y)
     slow = SlowGP(X, y)
     mean, cov = slow.predict(Q)
     found, std = model.predict(Q, return_std=True, level="function")
@@ -99,15 +106,13 @@ def test_anchors_at_all_rows_give_the_exact_mean(method):
 
 def test_chunks_of_one_row_make_pitc_fitc():
     X, y = rows(40)
-    assert_same_answers(
-        sparse("pitc", chunk_size=1).fit(X, y), sparse("fitc").fit(X, y), Q, rtol=1e-9
-    )
+    assert_same_answers(sparse("pitc", chunks=1).fit(X, y), sparse("fitc").fit(X, y), Q, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["pitc", "pic"])
 def test_one_chunk_is_the_exact_evidence_and_for_pic_the_exact_gp(method):
     X, y = rows(40)
-    model, slow = sparse(method, chunk_size=40).fit(X, y), SlowGP(X, y)
+    model, slow = sparse(method, chunks=40).fit(X, y), SlowGP(X, y)
     assert_allclose(model.log_evidence_, slow.log_evidence(), rtol=1e-8)
     if method == "pic":
         mean, cov = slow.predict(Q)
@@ -140,7 +145,7 @@ def test_the_variational_evidence_finds_functions_with_almost_no_noise(seed):
 def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
     """R = cov(y | f*) replaced by σ²I: (K(Q, X)K(X, Q)/σ² + K(Q, Q))⁻¹ and so on."""
     X, y = rows(40)
-    model = sparse("dtc", inference=Transductive(len(Q)), chunk_size=9)
+    model = sparse("dtc", inference=Transductive(len(Q)), chunks=9)
     found, std = model.fit(X, y).predict(Q, return_std=True, level="function")
     Kqq, Kqx = reference.covariance(KERNEL, Q), reference.covariance(KERNEL, Q, X)
     A = np.linalg.solve(Kqq, Kqx).T
@@ -151,8 +156,8 @@ def test_srm_trans_is_the_joint_committee_with_noise_for_a_residual():
 
 def test_transductive_pitc_is_the_joint_committee():
     X, y = rows(40)
-    model = sparse("pitc", inference=Transductive(len(Q)), chunk_size=9)
-    joint = CommitteeRegressor(**GIVEN, inference=Transductive(len(Q), screening=0.0), chunk_size=9)
+    model = sparse("pitc", inference=Transductive(len(Q)), chunks=9)
+    joint = CommitteeRegressor(**GIVEN, inference=Transductive(len(Q), screening=0.0), chunks=9)
     with pytest.warns(UserWarning, match="query_size"):
         joint.fit(X, y)
     for one, other in zip(
@@ -183,17 +188,17 @@ def test_every_rule_chooses_anchors_and_tells_of_them(rule):
 @pytest.mark.parametrize("method", METHODS)
 def test_hyperparameters_are_learnt_by_the_method_itself(method):
     X, y = smooth_rows(500)
-    model = SparseGPRegressor(method=method, anchors=40, chunk_size=100, random_state=0)
+    model = SparseGPRegressor(method=method, anchors=40, chunks=100, random_state=0)
     model.fit(X, y)
     Xs = 0.9 * smooth_rows(100, seed=7)[0]
     assert rmse(model.predict(Xs), truth(Xs)) < 0.2
     given = SparseGPRegressor(
         model.kernel_, noise=model.noise_, learn=False, method=method, anchors=model.anchors_,
-        chunk_size=100, random_state=0,
+        chunks=100, random_state=0,
     ).fit(X, y)  # fmt: skip
     other = SparseGPRegressor(
         model.kernel_.scaled(3.0), noise=10.0 * model.noise_, learn=False, method=method,
-        anchors=model.anchors_, chunk_size=100, random_state=0,
+        anchors=model.anchors_, chunks=100, random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.log_evidence_ > other.log_evidence_ + 1.0
     assert_allclose(given.predict(Xs), model.predict(Xs), rtol=1e-5)
@@ -203,8 +208,8 @@ def test_hyperparameters_are_learnt_by_the_method_itself(method):
 def test_a_stream_is_the_batch_with_the_same_anchors(method):
     X, y = rows(48)
     y[24:] = y[:24][::-1]  # the first rows have the mean of all, by which y is centred
-    whole = sparse(method, partition="time", chunk_size=8).fit(X, y)
-    stream = sparse(method, partition="time", chunk_size=8)
+    whole = sparse(method, chunks=Chunks(8, "time")).fit(X, y)
+    stream = sparse(method, chunks=Chunks(8, "time"))
     stream.partial_fit(X[:24], y[:24]).partial_fit(X[24:], y[24:])
     assert stream.n_chunks_ == whole.n_chunks_ == 6
     assert_same_answers(stream, whole, Q, rtol=1e-9)
@@ -216,10 +221,10 @@ def test_a_stream_is_the_batch_with_the_same_anchors(method):
 def test_weights_outputs_and_threads(method):
     X, y = rows(40, p=2)
     w = 1 + np.arange(40) % 3
-    weighted = sparse(method, chunk_size=8).fit(X, y, sample_weight=w)
-    repeated = sparse(method, chunk_size=8).fit(np.repeat(X, w, axis=0), np.repeat(y, w, axis=0))
+    weighted = sparse(method, chunks=8).fit(X, y, sample_weight=w)
+    repeated = sparse(method, chunks=8).fit(np.repeat(X, w, axis=0), np.repeat(y, w, axis=0))
     assert_same_answers(weighted, repeated, Q, rtol=0)
-    threads = sparse(method, chunk_size=8, n_jobs=2).fit(X, y, sample_weight=w)
+    threads = sparse(method, chunks=8, n_jobs=2).fit(X, y, sample_weight=w)
     assert_same_answers(weighted, threads, Q, rtol=0)
     assert weighted.predict(Q).shape == (11, 2)
     assert weighted.predict(Q, return_cov=True)[1].shape == (11, 11, 2)
@@ -239,7 +244,7 @@ def test_no_noise_duplicates_and_constants_are_survived(method):
     X = np.concatenate([X, X[:5]])
     y = np.concatenate([y, y[:5] + 1.0])
     for noise, targets in ((0.0, y), (NOISE, np.full(35, 3.0))):
-        model = sparse(method, noise=noise, chunk_size=6).fit(X, targets)
+        model = sparse(method, noise=noise, chunks=6).fit(X, targets)
         mean, std = model.predict(np.concatenate([Q, X]), return_std=True)
         assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()
 
@@ -255,8 +260,8 @@ def test_no_noise_duplicates_and_constants_are_survived(method):
     ({"anchors": 0}, "anchors=0"),
     ({"inference": Transductive(screening=0.5), "method": "dtc"}, "screening means nothing"),
     ({"noise": -1.0}, "noise=-1.0"),
-    ({"chunk_size": "big"}, "chunk_size='big'"),
-    ({"partition": "heaps"}, "partition='heaps'"),
+    ({"chunks": "big"}, "chunks='big'"),
+    ({"chunks": "heaps"}, "chunks='heaps'"),
     ({"random_state": "x"}, "random_state='x'"),
 ])  # fmt: skip
 def test_a_bad_argument_is_named(arguments, words):
@@ -271,11 +276,11 @@ USUAL = [
     SparseGPRegressor(random_state=0),
     SparseGPRegressor(
         kernels.Matern32(2.0, 1.5), noise=0.1, learn=False, method="pic",
-        anchors=Select("random", 8), chunk_size=20, random_state=0,
+        anchors=Select("random", 8), chunks=20, random_state=0,
     ),
 ]  # fmt: skip
 OTHERS = [
-    SparseGPRegressor(method="pic", anchors=Select("random"), chunk_size=20, random_state=0),
+    SparseGPRegressor(method="pic", anchors=Select("random"), chunks=20, random_state=0),
     SparseGPRegressor(method="vfe", random_state=0),
     SparseGPRegressor(method="fitc", anchors=Select("sgma"), random_state=0),
     SparseGPRegressor(method="sor", anchors=Select("pivoted-cholesky"), random_state=0),
@@ -305,7 +310,7 @@ def test_a_constant_beginning_does_not_leave_a_stream_without_anchors():
 @pytest.mark.parametrize("before", [True, False])
 def test_queries_at_rows_belong_to_the_chunk_of_the_row(before):
     X, y = rows(40)
-    model = sparse("pic", partition="time", chunk_size=8).fit(
+    model = sparse("pic", chunks=Chunks(8, "time")).fit(
         X[:24] if before else X, y[:24] if before else y
     )
     if before:

@@ -27,7 +27,7 @@ def noisy(n, seed=0, p=1):
 
 
 def sparse(**given):
-    return SparseGPRegressor(**{"anchors": 10, "chunk_size": 60, "random_state": 0, **given})
+    return SparseGPRegressor(**{"anchors": 10, "chunks": 60, "random_state": 0, **given})
 
 
 def test_tenths_are_left_out_in_turn_until_they_are_enough():

@@ -13,6 +13,7 @@ from benchmarks.harness import data as files
 from benchmarks.harness.data import Array, centre_and_scale
 from benchmarks.tasks.regression.sets import one_hot_sex
 from collegium import (
+    Chunks,
     CommitteeRegressor,
     NystromRegressor,
     OnlineGPRegressor,
@@ -155,13 +156,12 @@ def srm_trans(f: Fold, hyper: Hyper, B: int, clustered: bool = False) -> Answer:
     return Answer(model.predict(f.X_test) if clustered else in_batches(model, f.X_test, B))
 
 
-def bcm(f: Fold, hyper: Hyper, B: int, partition: str = "kmeans") -> Answer:
+def bcm(f: Fold, hyper: Hyper, B: int, rule: str = "kmeans") -> Answer:
     """Joint committee of k-means modules of B rows on average, for B query points at a time."""
     model = CommitteeRegressor(
         **hyper.given,
         inference=Transductive(min(B, len(f.truth)), screening=0.0),
-        partition=partition,
-        chunk_size=B,
+        chunks=Chunks(B, rule),
         random_state=f.seed,
     )
     return Answer(in_batches(model.fit(f.X, f.y), f.X_test, B))

@@ -16,8 +16,8 @@ CHUNKED = ("spambase", "banana", "satimage", "letter", "shuttle")
 OURS: dict[str, tuple[dict, tuple[str, ...]]] = {
     "collegium": ({}, SETS),
     "collegium, one sweep": ({"sweeps": 1}, CHUNKED),
-    "collegium, random chunks": ({"partition": "random"}, CHUNKED),
-    "collegium, random chunks, one sweep": ({"partition": "random", "sweeps": 1}, CHUNKED),
+    "collegium, random chunks": ({"chunks": "random"}, CHUNKED),
+    "collegium, random chunks, one sweep": ({"chunks": "random", "sweeps": 1}, CHUNKED),
     "collegium softmax": ({"likelihood": "softmax"}, MULTI),
 }
 PEERS: dict[str, Method] = {

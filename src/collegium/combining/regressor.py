@@ -226,7 +226,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
         members = self._members()
         if not isinstance(self.combination, str) or self.combination not in JOINT + POINTWISE:
             raise ValueError(f"combination={self.combination!r}: give one of {JOINT + POINTWISE}")
-        rule, labels = partition_rule(self.partition)
+        rule, labels = partition_rule(self.partition, "partition")
         query_size = whole_number(self.query_size, "query_size")
         check_square(query_size, "query_size")
         rng, engine = generator(self.random_state), engine_for(self.n_jobs)

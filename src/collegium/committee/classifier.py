@@ -47,7 +47,7 @@ class CommitteeClassifier(Classifier):
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
     approximation makes of its labels; chunks are approximated again, each given the others,
     until no message moves (the generalised Bayesian committee machine). Up to 2,000 rows, or
-    `chunk_size`, it is the ordinary Laplace Gaussian process of scikit-learn.
+    the size of `chunks`, it is the ordinary Laplace Gaussian process of scikit-learn.
 
     Parameters
     ----------
@@ -67,10 +67,9 @@ class CommitteeClassifier(Classifier):
         Weights of the classes: a row of weight w counts as w equal rows, but the kernel is learnt
         without these weights. "balanced" gives all classes the same weight together, and needs
         `fit`.
-    partition : {"balanced", "kmeans", "random", "time"} or array of labels
-        How rows are cut into chunks.
-    chunk_size : int or "auto"
-        Rows in a chunk.
+    chunks : "auto", int, {"balanced", "kmeans", "random", "time"}, array of n labels or Chunks
+        How rows are cut into chunks: their size, a rule, labels, or `collegium.Chunks(size, rule)`;
+        as in CommitteeRegressor.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
         Their number, themselves, or `collegium.Select(rule, m)`; see `collegium.select_anchors`.
     n_local : int or "auto", default="auto"
@@ -132,8 +131,7 @@ class CommitteeClassifier(Classifier):
         likelihood="logit",
         inference="inductive",
         class_weight=None,
-        partition="balanced",
-        chunk_size="auto",
+        chunks="auto",
         anchors="auto",
         n_local="auto",
         learn=True,
@@ -150,8 +148,7 @@ class CommitteeClassifier(Classifier):
         self.likelihood = likelihood
         self.inference = inference
         self.class_weight = class_weight
-        self.partition = partition
-        self.chunk_size = chunk_size
+        self.chunks = chunks
         self.anchors = anchors
         self.n_local = n_local
         self.learn = learn

@@ -38,10 +38,9 @@ class ExpertsRegressor(Regressor):
         committee machine (Deisenroth & Ng 2015; Liu et al. 2018); nested kriging (Rullière et
         al. 2018), which costs O(n²) a query; the Wasserstein barycentre (Cohen et al. 2020).
         None but "npae" gives covariances between queries.
-    partition : {"balanced", "kmeans", "random", "time"} or array of n labels
-        How rows are dealt to experts (labels: in `fit`; a stream is cut as it comes).
-    chunk_size : int or "auto"
-        Rows of an expert. "auto": all of up to 2000 rows, otherwise 500.
+    chunks : "auto", int, {"balanced", "kmeans", "random", "time"}, array of n labels or Chunks
+        How rows are dealt to experts, as in `CommitteeRegressor`: rows of an expert ("auto": all of
+        up to 2000 rows, otherwise 500), a rule, labels, or `collegium.Chunks(size, rule)`.
     communication : int or "auto"
         "grbcm": rows that all experts share. "auto": as many as an expert has.
     noise : "constant", float or array of p, default="constant"
@@ -76,7 +75,7 @@ class ExpertsRegressor(Regressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(300, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)
-    >>> model = ExpertsRegressor(combination="rbcm", chunk_size=100, random_state=0).fit(X, y)
+    >>> model = ExpertsRegressor(combination="rbcm", chunks=100, random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), model.n_chunks_
     (True, 3)
@@ -87,8 +86,7 @@ class ExpertsRegressor(Regressor):
         kernel=None,
         *,
         combination="grbcm",
-        partition="balanced",
-        chunk_size="auto",
+        chunks="auto",
         communication="auto",
         noise="constant",
         learn=True,
@@ -101,8 +99,7 @@ class ExpertsRegressor(Regressor):
     ):
         self.kernel = kernel
         self.combination = combination
-        self.partition = partition
-        self.chunk_size = chunk_size
+        self.chunks = chunks
         self.communication = communication
         self.noise = noise
         self.learn = learn

@@ -70,10 +70,11 @@ class CommitteeRegressor(Regressor):
         `collegium.CG(tol, max_iter)` says when to stop. With likelihoods other than "gaussian",
         `collegium.Inductive(sweeps)` and `Transductive(sweeps=…)` say how often chunks are
         approximated again.
-    partition : {"balanced", "kmeans", "random", "time"} or array of n labels
-        How rows are dealt to chunks (labels: in `fit`; a stream is cut as it comes).
-    chunk_size : int or "auto"
-        Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
+    chunks : "auto", int, {"balanced", "kmeans", "random", "time"}, array of n labels or Chunks
+        How rows are cut into chunks. A number: rows in a chunk; "auto": all of up to 2000 rows,
+        otherwise 500 (transductive: 1000). A rule: how rows are dealt to chunks of that size, by
+        default "balanced": halves, and halves of these, across their widest direction. Labels: one
+        per row, in `fit`; a stream is cut as it comes. `collegium.Chunks(size, rule)`: both.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
         Anchors shared by all chunks: their number, themselves, or `collegium.Select(rule, m)` for
         another rule than k-means (see `select_anchors`). "auto": twice the effective degrees
@@ -166,14 +167,14 @@ class CommitteeRegressor(Regressor):
     show that the error bars need it. The noise takes up what the kernel cannot describe.
 
     A stream waits in an exact GP, relearning as it grows, until there are 2000 rows (or
-    `chunk_size`, if given); the call that crosses that line takes seconds. Each call predicts some
-    of its rows first: `stream_` tells how well, a `StreamWarning` that error bars stopped covering.
-    With `n_local=0` anchors are appended where inputs are new, which is exact; above the budget
-    (`anchors`, or 500) the least informative are dropped, and where a sample of 2,000 rows asks for
-    it hyperparameters are relearnt: approximations, since earlier messages stay. Then the order
-    of rows matters. Anchors given as an array stay. The scale of errors is relearnt where rows
-    are four times as many (n_local=0: from the last 1,000 that were predicted first) and given
-    up where rows lose by it, so it depends on the order of calls.
+    the size of `chunks`, if given); the call that crosses that line takes seconds. Each call
+    predicts some of its rows first: `stream_` tells how well, a `StreamWarning` that error bars
+    stopped covering. With `n_local=0` anchors are appended where inputs are new, which is exact;
+    above the budget (`anchors`, or 500) the least informative are dropped, and where a sample of
+    2,000 rows asks for it hyperparameters are relearnt: approximations, since earlier messages
+    stay. Then the order of rows matters. Anchors given as an array stay. The scale of errors is
+    relearnt where rows are four times as many (n_local=0: from the last 1,000 that were predicted
+    first) and given up where rows lose by it, so it depends on the order of calls.
 
     Cost of `fit`: O(n m²) for n rows and m anchors. Memory: O(m²) and, unless `n_local=0`, the
     rows themselves. A prediction costs O(k² m) for k nearest rows; the first one also O(n m²)
@@ -199,8 +200,7 @@ class CommitteeRegressor(Regressor):
         *,
         likelihood="gaussian",
         inference="inductive",
-        partition="balanced",
-        chunk_size="auto",
+        chunks="auto",
         anchors="auto",
         noise="auto",
         n_local="auto",
@@ -218,8 +218,7 @@ class CommitteeRegressor(Regressor):
         self.kernel = kernel
         self.likelihood = likelihood
         self.inference = inference
-        self.partition = partition
-        self.chunk_size = chunk_size
+        self.chunks = chunks
         self.anchors = anchors
         self.noise = noise
         self.n_local = n_local

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..numerics.records import record
 
@@ -11,6 +11,8 @@ from ..numerics.records import record
 @dataclass(frozen=True)
 class Options:
     """A group of arguments. It checks nothing: the estimator does, when it is fitted."""
+
+    argument: ClassVar[str]  # that takes it
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments by name, as scikit-learn asks for them."""
@@ -41,8 +43,27 @@ class Select(Options):
         "auto": from the effective degrees of freedom of the rows.
     """
 
+    argument = "anchors"
     rule: str = "kmeans"
     m: int | str = "auto"
+
+
+@record("options.chunks/1")
+@dataclass(frozen=True)
+class Chunks(Options):
+    """How rows are cut into chunks: `chunks=Chunks(500, "time")`.
+
+    Parameters
+    ----------
+    size : int or "auto", default="auto"
+        Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
+    rule : {"balanced", "kmeans", "random", "time"} or array of n labels, default="balanced"
+        How rows are dealt to chunks. Labels are for `fit`; a stream is cut as it comes.
+    """
+
+    argument = "chunks"
+    size: int | str = "auto"
+    rule: Any = "balanced"
 
 
 @record("options.learn/1")
@@ -58,6 +79,7 @@ class Learn(Options):
         Starting points of the final optimisation.
     """
 
+    argument = "learn"
     how: str | bool = "auto"
     n_starts: int = 1
 
@@ -75,6 +97,7 @@ class Inductive(Options):
         `collegium.Sweeps(most, tol, schedule)` sets that, and the order of chunks.
     """
 
+    argument = "inference"
     sweeps: int | str | Sweeps = "auto"
 
 
@@ -96,6 +119,7 @@ class Transductive(Options):
         As of `Inductive`.
     """
 
+    argument = "inference"
     query_size: int | str = "auto"
     screening: float = 1e-3
     sweeps: int | str | Sweeps = "auto"
@@ -117,6 +141,7 @@ class Sweeps(Options):
         Whether the chunks of a sweep are approximated all at once or one after the other.
     """
 
+    argument = "sweeps"
     most: int | str = "auto"
     tol: float = 1e-3
     schedule: str = "parallel"
@@ -136,6 +161,7 @@ class CG(Options):
         Iterations, at most.
     """
 
+    argument = "inference"
     tol: float = 1e-2
     max_iter: int = 100
 
@@ -158,6 +184,7 @@ class AnswerTime(Options):
         Nearest rows that the model is fitted with.
     """
 
+    argument = "n_local"
     milliseconds: float
     memory: int | str = "512MB"
     n_local: int | str = "auto"
@@ -177,6 +204,7 @@ class Transform(Options):
         gain.
     """
 
+    argument = "transforms"
     y: str | None = "auto"
     X: str | None = "auto"
 
@@ -195,6 +223,7 @@ class Limits(Options):
         may have (machine, containers, `ulimit -v`).
     """
 
+    argument = "limits"
     time: float | None = None
     memory: int | str | None = None
 
@@ -207,7 +236,8 @@ def check_nested(arguments: dict[str, Any], asked: dict[str, Any]) -> None:
             continue
         value = arguments[own]
         if not hasattr(value, "set_params"):
-            fit = [one.__name__ for one in Options.__subclasses__() if _has(one, inner)]
+            kinds = [one for one in Options.__subclasses__() if one.argument == own]
+            fit = [one.__name__ for one in kinds if _has(one, inner)]
             raise ValueError(
                 f"{name}: {own}={value!r} has no arguments of its own. Give "
                 + (f"{own}={fit[0]}({inner}=…) first" if fit else f"{own} by its own name")

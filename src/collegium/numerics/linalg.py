@@ -37,8 +37,8 @@ def cholesky(
     n = A.shape[0]
     if n > LARGEST:
         raise ValueError(
-            f"a dense {n} x {n} matrix is beyond the limit of {LARGEST}: use a smaller "
-            "chunk_size, anchors or n_local"
+            f"a dense {n} x {n} matrix is beyond the limit of {LARGEST}: give smaller "
+            "chunks, fewer anchors or a smaller n_local"
         )
     if n == 0:
         return np.empty((0, 0)), 0.0

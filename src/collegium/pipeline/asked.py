@@ -22,7 +22,7 @@ from ..interface.checks.arguments import (
     whole_number,
 )
 from ..interface.frames.encoded import Columns
-from ..interface.options import CG, Inductive, Select, Transductive, Transform
+from ..interface.options import CG, Chunks, Inductive, Select, Transductive, Transform
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..learning.trend import Lines
@@ -106,9 +106,15 @@ class ChunksAsked:
     size: int | None
 
     @classmethod
-    def of(cls, a: dict[str, Any]) -> ChunksAsked:
-        rule, labels = partition_rule(a["partition"])
-        return cls(rule, labels, number_or_auto(a["chunk_size"], "chunk_size"))
+    def of(cls, value: Any) -> ChunksAsked:
+        """Read `chunks`: "auto" or a size, a rule or labels, or Chunks(size, rule)."""
+        if isinstance(value, Chunks):
+            rule, labels = partition_rule(value.rule, "rule of chunks=Chunks(…)")
+            return cls(rule, labels, number_or_auto(value.size, "size of chunks=Chunks(…)"))
+        if is_auto(value) or isinstance(value, Integral):
+            return cls("balanced", None, number_or_auto(value, "chunks"))
+        others = ", a number of rows, 'auto', or collegium.Chunks(size, rule)"
+        return cls(*partition_rule(value, "chunks", others), None)
 
     @property
     def in_order(self) -> bool:
@@ -121,7 +127,7 @@ class ChunksAsked:
             return None
         if self.given.shape != (n,):
             raise ValueError(
-                f"partition gives {self.given.size} labels for {n} rows: give one per row"
+                f"chunks gives {self.given.size} labels for {n} rows: give one per row"
             )
         return np.unique(self.given, return_inverse=True)[1]
 

@@ -57,7 +57,7 @@ class ExactSteps:
         if job.settings.learning.averaging == "average":
             raise ValueError(
                 f"learn='average' is for rows in one chunk, and these {n} are {len(kept.groups)}: "
-                "leave it out, or give a chunk_size that holds them"
+                "leave it out, or give chunks that hold them"
             )
         draft = replace(draft, kept=kept)
         if job.settings.answers.experts:

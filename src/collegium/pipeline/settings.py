@@ -33,9 +33,9 @@ AVERAGED_OUTPUTS, AVERAGING_SECONDS = 4, 10.0
 #: What estimators take that lack an argument.
 DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "inference": "inductive",
-    "combination": None, "communication": "auto", "partition": "balanced", "chunk_size": "auto",
-    "anchors": "auto", "n_local": "auto", "limits": None, "engine": None, "n_jobs": None,
-    "verbose": 0, "transforms": None, "store": None, "trend": None,
+    "combination": None, "communication": "auto", "chunks": "auto", "anchors": "auto",
+    "n_local": "auto", "limits": None, "engine": None, "n_jobs": None, "verbose": 0,
+    "transforms": None, "store": None, "trend": None,
 }  # fmt: skip
 
 
@@ -69,7 +69,7 @@ class Settings:
         settings = cls(
             prior=PriorAsked.of(a, words, ways),
             learning=LearningAsked.of(a["learn"]),
-            chunks=ChunksAsked.of(a),
+            chunks=ChunksAsked.of(a["chunks"]),
             anchors=AnchorsAsked.of(a["anchors"], a.get("selection", "kmeans")),
             answers=AnswersAsked.of(a),
             transforms=TransformsAsked.of(a["transforms"]),
@@ -113,7 +113,7 @@ class Settings:
             "inference='cg'": self.answers.refine is not None,
             "learn='anchored'": self.learning.anchored,
             "learn='average'": self.learning.averaging == "average",
-            "partition": self.chunks.rule != "balanced",
+            f"chunks cut by {self.chunks.rule!r}": self.chunks.rule != "balanced",
             "combination": self.answers.experts,
         }
         named = [name for name, wanted in asked.items() if wanted]
@@ -198,7 +198,7 @@ class Settings:
         """Refuse what does not fit the rows, or no dense factorisation could hold."""
         self.anchors.check_columns(d)
         self.prior.check_columns(d)
-        check_square(min(largest_chunk, n), "chunk_size (or partition)")
+        check_square(min(largest_chunk, n), "chunks")
         Z = self.anchors.Z
         check_square(min(self.anchor_count(n), n) if Z is None else len(Z), "anchors")
         self.answers.check_sizes(n, d)

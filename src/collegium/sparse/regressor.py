@@ -46,7 +46,7 @@ class SparseGPRegressor(Regressor):
     inference : {"inductive", "transductive"} or Transductive, default="inductive"
         "transductive": the queries of a call are the anchors (SRM Trans of Schwaighofer & Tresp
         2002 for "sor" and "dtc", the joint committee machine for "pitc"); rows are kept.
-    partition, chunk_size : chunks for "pitc" and "pic", as in `CommitteeRegressor`.
+    chunks : chunks for "pitc" and "pic", as in `CommitteeRegressor`.
     noise : {"auto", "constant", "varying"}, float or array of p, default="auto"
         As in `CommitteeRegressor`. "constant": learnt, the same everywhere, and that is "auto"
         with inference="transductive". A number is kept as given.
@@ -85,8 +85,7 @@ class SparseGPRegressor(Regressor):
         method="fitc",
         anchors="auto",
         inference="inductive",
-        partition="balanced",
-        chunk_size="auto",
+        chunks="auto",
         noise="auto",
         learn=True,
         categorical_features="from_dtype",
@@ -100,8 +99,7 @@ class SparseGPRegressor(Regressor):
         self.method = method
         self.anchors = anchors
         self.inference = inference
-        self.partition = partition
-        self.chunk_size = chunk_size
+        self.chunks = chunks
         self.noise = noise
         self.learn = learn
         self.categorical_features = categorical_features

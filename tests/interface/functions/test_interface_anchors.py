@@ -31,7 +31,7 @@ def test_every_rule_returns_anchors_and_a_falling_curve(rule):
     assert (np.diff(chosen.remaining) <= 1e-12).all() and 0 <= chosen.remaining[-1] < 1
     assert chosen.index.size == (0 if rule == "kmeans" else 15)
     model = CommitteeRegressor(
-        KERNEL, noise=0.01, learn=False, anchors=chosen.Z, chunk_size=50, n_local=0
+        KERNEL, noise=0.01, learn=False, anchors=chosen.Z, chunks=50, n_local=0
     ).fit(X, Y)
     assert_allclose(model.anchors_, chosen.Z)
 

@@ -79,7 +79,7 @@ def test_held_out_rows_decide():
 @pytest.mark.slow
 def test_a_committee_takes_ids_for_names():
     X, y = rows(1000, 80)
-    arguments = {"random_state": 0, "noise": "constant", "chunk_size": 300}
+    arguments = {"random_state": 0, "noise": "constant", "chunks": 300}
     model = CommitteeRegressor(**arguments).fit(X[:800], y[:800])
     assert ("mismatch", 1) in model.kernel_.labels and ("length", 0) in model.kernel_.labels
     numbers = CommitteeRegressor(Matern32(), **arguments).fit(X[:800], y[:800])

@@ -67,10 +67,10 @@ def test_a_committee_knows_which_levels_are_alike():
     own = rows(1300, seed=2)
     words = np.array([f"level {k}" for k in range(30)])[own.X[:, 2].astype(int)]
     X = pd.DataFrame({"a": own.X[:, 0], "level": words, "b": own.X[:, 1]})
-    model = CommitteeRegressor(random_state=0, noise="constant", chunk_size=400)
+    model = CommitteeRegressor(random_state=0, noise="constant", chunks=400)
     model.fit(X[:1200], own.y[:1200, 0])
     assert "scores of columns [1]" in repr(model.kernel_)
-    given = CommitteeRegressor(Matern32(), random_state=0, noise="constant", chunk_size=400)
+    given = CommitteeRegressor(Matern32(), random_state=0, noise="constant", chunks=400)
     given.fit(X[:1200], own.y[:1200, 0])
     errors = [np.mean((one.predict(X[1200:]) - own.y[1200:, 0]) ** 2) for one in (model, given)]
     assert errors[0] < 0.9 * errors[1]

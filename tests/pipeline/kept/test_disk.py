@@ -35,7 +35,7 @@ def given(path, **more):
     Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))
     arguments = {
         "kernel": KERNEL, "noise": NOISE, "learn": False, "anchors": Z, "n_local": 30,
-        "chunk_size": 100, "store": path, "transforms": None,
+        "chunks": 100, "store": path, "transforms": None,
     }  # fmt: skip
     return CommitteeRegressor(**{**arguments, **more})
 
@@ -111,8 +111,8 @@ def test_a_stream_is_a_fit_of_all_rows(tmp_path, n_local):
     X, y = some_rows(600)
     for part in (y[:200], y[200:]):
         part[:] = (part - part.mean()) / part.std()
-    whole = given(tmp_path / "all.rows", chunk_size=1, n_local=n_local).fit(X, y)
-    parts = given(tmp_path / "parts.rows", chunk_size=1, n_local=n_local).fit(X[:200], y[:200])
+    whole = given(tmp_path / "all.rows", chunks=1, n_local=n_local).fit(X, y)
+    parts = given(tmp_path / "parts.rows", chunks=1, n_local=n_local).fit(X[:200], y[:200])
     for first, last in ((200, 201), (201, 450), (450, 600)):
         parts.partial_fit(X[first:last], y[first:last])
     assert parts.n_chunks_ == 600
@@ -250,7 +250,7 @@ def test_relearning_sees_rows_that_came_since(tmp_path):
     [
         ({"inference": "cg"}, "inference='cg'"),
         ({"inference": "transductive"}, "transductive"),
-        ({"partition": "random"}, "partition"),
+        ({"chunks": "random"}, "chunks cut by 'random'"),
         ({"learn": "anchored"}, "anchored"),
         ({"store": 3.0}, "path of a folder"),
     ],
@@ -334,7 +334,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
         np.save(tmp_path / "y.npy", y)
         source = collegium.open((str(tmp_path / "X.npy"), str(tmp_path / "y.npy")), chunk_rows=5000)
         tracemalloc.start()
-        given(tmp_path / f"{n}.rows", chunk_size=500).fit(source)
+        given(tmp_path / f"{n}.rows", chunks=500).fit(source)
         most.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert most[2] < most[1] + 1e6, most

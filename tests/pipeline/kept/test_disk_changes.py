@@ -28,7 +28,7 @@ def given(path, **more):
     """A model with a kernel, noise and anchors of its own: nothing is left to learn."""
     arguments = {
         "kernel": Matern32(1.3, [0.7, 1.4]), "noise": 0.05, "learn": False, "anchors": Z,
-        "n_local": 30, "chunk_size": 100, "store": path, "transforms": None,
+        "n_local": 30, "chunks": 100, "store": path, "transforms": None,
     }  # fmt: skip
     return CommitteeRegressor(**{**arguments, **more})
 
@@ -92,7 +92,7 @@ def test_given_anchors_are_transformed_with_the_rows(tmp_path):
 @pytest.mark.parametrize("step", [50, 70, 100])
 def test_a_stream_goes_to_disk_once_it_waits_no_more(tmp_path, step):
     """Also where that many rows are exactly one chunk."""
-    model = given(tmp_path / "f.rows", anchors=5, chunk_size=100)
+    model = given(tmp_path / "f.rows", anchors=5, chunks=100)
     for seed in range(4):
         model.partial_fit(*some_rows(step, seed))
     assert model.model_.stored is not None and not model.model_.sum.arrived()
@@ -133,7 +133,7 @@ def test_other_rows_in_the_folder_are_told(tmp_path):
 
 
 def test_equal_rows_are_one(tmp_path):
-    model = CommitteeRegressor(Matern32(1.0, 1.0), store=tmp_path / "o.rows", chunk_size=50)
+    model = CommitteeRegressor(Matern32(1.0, 1.0), store=tmp_path / "o.rows", chunks=50)
     model.fit(np.ones((300, 2)), np.full(300, 2.0))
     mean, std = model.predict(np.ones((1, 2)), return_std=True)
     assert_allclose(mean, 2.0)

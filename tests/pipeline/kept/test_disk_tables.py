@@ -16,7 +16,7 @@ COLUMNS = ["city", "height", "day", "new"]
 FILE = [*COLUMNS, "fare", "w"]
 #: Six columns: `height` and `day` have gaps.
 KERNEL = Matern32(1.0, [0.8, 0.7, 2e8, 1.2, 1.3, 1.4])
-SHAPE = {"chunk_size": 100, "n_local": 30, "random_state": 0}
+SHAPE = {"chunks": 100, "n_local": 30, "random_state": 0}
 FIXED = {
     "kernel": KERNEL, "noise": 0.05, "learn": False, "anchors": 20,
     "transforms": None, **SHAPE,

@@ -42,7 +42,7 @@ def plan(n=40_000, d=8, **arguments):
 @pytest.mark.parametrize("limit, refined", [(1e-6, False), (60.0, True)])
 def test_little_time_gives_a_model_and_time_to_spare_refines_it(limit, refined):
     X, y = rows()
-    model = CommitteeRegressor(limits=limit, chunk_size=300, random_state=0).fit(X, y)
+    model = CommitteeRegressor(limits=limit, chunks=300, random_state=0).fit(X, y)
     mean, std = model.predict(X[:200] + 0.01, return_std=True)
     truth = np.sin(2 * (X[:200, 0] + 0.01)) * (X[:200, 1] + 0.01)
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.2
@@ -95,7 +95,7 @@ def test_a_kernel_of_more_terms_takes_longer():
 
 def test_a_stream_is_not_refined_and_hears_more_rows():
     X, y = rows(1500)
-    given = {"kernel": kernels.RBF(1.0, 1.0), "noise": 0.01, "learn": False, "chunk_size": 300}
+    given = {"kernel": kernels.RBF(1.0, 1.0), "noise": 0.01, "learn": False, "chunks": 300}
     model = CommitteeRegressor(limits=60, random_state=0, **given)
     model.partial_fit(X[:1200], y[:1200])
     assert model.residuals_.size == 0
@@ -116,7 +116,7 @@ def test_an_engine_of_ones_own_needs_no_number_of_workers():
 
     X, y = rows(600, 2)
     kernel = kernels.RBF(1.0, 1.0)
-    arguments = dict(noise=0.1, learn=False, chunk_size=100, random_state=0)
+    arguments = dict(noise=0.1, learn=False, chunks=100, random_state=0)
     model = CommitteeRegressor(kernel, engine=Mine(), **arguments).fit(X, y)
     plain = CommitteeRegressor(kernel, **arguments).fit(X, y)
     np.testing.assert_array_equal(model.predict(X[:5]), plain.predict(X[:5]))
@@ -157,7 +157,7 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
     monkeypatch.setattr(Plan, "of", spy_plan)
     monkeypatch.setattr(checking.HeldOut, "errors", spy_check)
     X, y = data(1500)
-    CommitteeRegressor(kernels.RBF(), chunk_size=300, limits=1e3, random_state=0).fit(X, y)
+    CommitteeRegressor(kernels.RBF(), chunks=300, limits=1e3, random_state=0).fit(X, y)
     assert taken and set(taken) == set(foreseen) == {checking.held_out_rows(y[:, None])}
 
 
@@ -212,7 +212,7 @@ def test_memory_does_not_make_the_result_depend_on_the_workers():
 
 
 def test_workers_without_work_take_no_memory():
-    assert plan(n=9000, chunk_size=9000, n_jobs=12).bytes == plan(n=9000, chunk_size=9000).bytes
+    assert plan(n=9000, chunks=9000, n_jobs=12).bytes == plan(n=9000, chunks=9000).bytes
 
 
 def test_given_anchors_count():
@@ -235,7 +235,7 @@ def test_a_plan_counts_the_memory_of_rows_anchors_chunks_and_workers():
     base = plan().bytes
     assert plan(n=400_000).bytes > 4 * base
     assert plan(anchors=2000).bytes > base + 8 * 2000**2
-    assert plan(chunk_size=4000).bytes > base + 8 * 4000**2
+    assert plan(chunks=4000).bytes > base + 8 * 4000**2
     assert plan(n_jobs=8).bytes > base
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from collegium import CommitteeRegressor
+from collegium import Chunks, CommitteeRegressor
 from collegium.engines import Serial
 from estimator_cases import (
     GIVEN,
@@ -57,8 +57,8 @@ def test_a_stream_is_fit_on_the_same_chunks(variant, weighted):
         y = np.tile([1.0, -1.0, 1.0, -1.0], y.size // 4) * np.repeat([1.0, -1.0] * 3, 16)
     given = {**GIVEN, "anchors": ANCHORS}
     labels = np.repeat(np.arange(6), 16)
-    whole = committee(variant, **given, partition=labels).fit(X, y, w)
-    online = committee(variant, **given, partition="time").set_params(chunk_size=16)
+    whole = committee(variant, **given, chunks=labels).fit(X, y, w)
+    online = committee(variant, **given, chunks=Chunks(16, "time"))
     assert whole.n_chunks_ == 6
     same = stream(online, X, y, batches, w)
     assert same.n_chunks_ == 6
@@ -68,17 +68,17 @@ def test_a_stream_is_fit_on_the_same_chunks(variant, weighted):
     assert_same_answers(permuted, whole, queries(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("partition", ["time", "balanced", "random"])
-def test_a_stream_of_one_batch_cut_in_chunks_is_fit(partition):
+@pytest.mark.parametrize("rule", ["time", "balanced", "random"])
+def test_a_stream_of_one_batch_cut_in_chunks_is_fit(rule):
     X, y = rows(50)
-    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, chunk_size=8, partition=partition)
-    online = CommitteeRegressor(**model.get_params())
+    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, chunks=Chunks(8, rule))
+    online = CommitteeRegressor(**model.get_params(deep=False))
     assert_same_answers(online.partial_fit(X, y), model.fit(X, y), queries(), rtol=0)
 
 
 def test_rows_that_wait_are_answered_by_the_exact_gp():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, chunk_size=40, anchors=15)
+    model = CommitteeRegressor(**GIVEN, chunks=40, anchors=15)
     stream(model, X, y, [np.arange(1), np.arange(1, 20), np.arange(20, 59)])  # enough: 60
     assert model.n_chunks_ == 1 and len(model.anchors_) == 0
     assert_is_the_gp(model, SlowGP(X[:59], y[:59]), queries())
@@ -87,7 +87,7 @@ def test_rows_that_wait_are_answered_by_the_exact_gp():
 @pytest.mark.parametrize("variant", ["local", "anchors only", "transductive"])
 def test_a_stream_turns_to_anchors_when_it_has_enough_rows(variant):
     X, y = smooth_rows(200)
-    model = committee(variant, chunk_size=25, anchors=20, partition="time")
+    model = committee(variant, chunks=Chunks(25, "time"), anchors=20)
     if variant == "local":
         model.set_params(n_local=30)
     stream(model, X, y, [np.arange(30), np.arange(30, 79)])
@@ -125,7 +125,7 @@ def test_hyperparameters_that_wait_keep_the_units_of_y():
 
 def test_an_exact_fit_that_hears_more_rows_turns_to_anchors():
     X, y = rows(60)
-    model = CommitteeRegressor(**GIVEN, chunk_size=30, anchors=10, partition="time")
+    model = CommitteeRegressor(**GIVEN, chunks=Chunks(30, "time"), anchors=10)
     model.fit(X[:25], y[:25])
     assert len(model.anchors_) == 0
     model.partial_fit(X[25:], y[25:])
@@ -135,7 +135,7 @@ def test_an_exact_fit_that_hears_more_rows_turns_to_anchors():
 @pytest.mark.parametrize("first", ["fit", "partial_fit"])
 def test_a_stream_has_chunks_of_one_size_whatever_the_first_batch(first):
     X, y = rows(602)
-    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, partition="time", n_local=5)
+    model = CommitteeRegressor(**GIVEN, anchors=ANCHORS, chunks="time", n_local=5)
     getattr(model, first)(X[:2], y[:2])
     model.partial_fit(X[2:], y[2:])
     assert model.model_.committee.sizes == (2, 300, 300) and model.chunk_size_ == 500
@@ -144,7 +144,7 @@ def test_a_stream_has_chunks_of_one_size_whatever_the_first_batch(first):
 def test_labels_serve_fit_and_later_rows_come_in_order():
     X, y = rows(60)
     labels = np.repeat(["c", "a", "b"], [5, 20, 15])
-    model = CommitteeRegressor(**GIVEN, anchors=5, chunk_size=10, partition=labels)
+    model = CommitteeRegressor(**GIVEN, anchors=5, chunks=Chunks(10, labels))
     model.fit(X[:40], y[:40])
     assert model.model_.committee.sizes == (20, 15, 5)
     model.partial_fit(X[40:], y[40:])
@@ -176,7 +176,7 @@ def test_relearn_is_fit_on_the_rows_that_were_kept(variant):
 
 def test_relearn_learns():
     X, y = smooth_rows(160)
-    model = committee("local", chunk_size=20, anchors=10, n_local=30, partition="time")
+    model = committee("local", chunks=Chunks(20, "time"), anchors=10, n_local=30)
     stream(model, X, 1e-3 * y, [np.arange(40)])
     stream(model, X, y, [np.arange(40, 160)])
     before = model.noise_

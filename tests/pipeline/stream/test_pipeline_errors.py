@@ -32,7 +32,7 @@ def noisy(n, seed=0, p=1, sign=1.0):
 
 
 def streaming(**given):
-    given = {"n_local": 0, "anchors": Z, "chunk_size": 300, "random_state": 0, **given}
+    given = {"n_local": 0, "anchors": Z, "chunks": 300, "random_state": 0, **given}
     return CommitteeRegressor(Matern52(1.0, 1.0), **given)
 
 

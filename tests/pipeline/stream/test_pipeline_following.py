@@ -41,18 +41,18 @@ def scores(model, X, y):
 
 def test_anchors_follow_inputs_that_wander():
     X, y = wandering(2400)
-    model = streamed(CommitteeRegressor(chunk_size=200, anchors=90, **GIVEN), X, y)
+    model = streamed(CommitteeRegressor(chunks=200, anchors=90, **GIVEN), X, y)
     rmse, covered = scores(model, X[-400:], y[-400:])
     assert rmse < 0.15 and 0.90 <= covered <= 0.99
     assert 20 < model.anchors_.shape[0] <= 90
-    fixed = streamed(CommitteeRegressor(chunk_size=200, anchors=model.anchors_[:20], **GIVEN), X, y)
+    fixed = streamed(CommitteeRegressor(chunks=200, anchors=model.anchors_[:20], **GIVEN), X, y)
     assert scores(fixed, X[-400:], y[-400:])[0] > 0.5  # anchors that are given stay
     assert_array_equal(fixed.anchors_, model.anchors_[:20])
 
 
 def test_at_the_budget_anchors_are_dropped_and_counted():
     X, y = wandering(2400)
-    model = streamed(CommitteeRegressor(chunk_size=200, anchors=30, **GIVEN), X, y)
+    model = streamed(CommitteeRegressor(chunks=200, anchors=30, **GIVEN), X, y)
     assert model.anchors_.shape == (30, 2) and model.n_dropped_ > 0
     rmse, covered = scores(model, X[-100:], y[-100:])
     assert rmse < 0.5 and covered > 0.9
@@ -63,7 +63,7 @@ def test_a_stationary_stream_keeps_its_anchors():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (3000, 2))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)
-    model = CommitteeRegressor(chunk_size=200, anchors=40, **GIVEN).partial_fit(X[:400], y[:400])
+    model = CommitteeRegressor(chunks=200, anchors=40, **GIVEN).partial_fit(X[:400], y[:400])
     before = model.anchors_
     streamed(model, X[400:], y[400:])
     assert_array_equal(model.anchors_[:40], before)
@@ -74,7 +74,7 @@ def test_a_stationary_stream_keeps_its_anchors():
 def test_memory_is_flat_once_the_sample_is_full():
     X, y = wandering(9000)
     model = CommitteeRegressor(
-        GIVEN["kernel"], chunk_size=200, anchors=30, n_local=0, noise=0.01, random_state=0
+        GIVEN["kernel"], chunks=200, anchors=30, n_local=0, noise=0.01, random_state=0
     )
     streamed(model, X[:3000], y[:3000], size=500)
     before = len(pickle.dumps(model))
@@ -91,7 +91,7 @@ def test_hyperparameters_are_learnt_anew_where_the_sample_asks_for_it():
         + np.where(t[:, 0] > 2, np.sin(6 * t[:, 0]), 0.0)
         + 0.1 * rng.normal(size=1600)
     )
-    model = CommitteeRegressor(kernels.RBF(), chunk_size=100, anchors=50, n_local=0, random_state=0)
+    model = CommitteeRegressor(kernels.RBF(), chunks=100, anchors=50, n_local=0, random_state=0)
     streamed(model, t[:400], y[:400])
     long = model.kernel_.length_scale
     streamed(model, t[400:], y[400:])
@@ -132,11 +132,11 @@ def test_latent_functions_follow_too(likelihood):
     X, y = wandering(1600)
     y = np.random.default_rng(1).poisson(np.exp(y)) if likelihood == "poisson" else y
     given = dict(GIVEN, noise=None if likelihood == "poisson" else 0.01)
-    model = CommitteeRegressor(likelihood=likelihood, chunk_size=200, anchors=80, **given)
+    model = CommitteeRegressor(likelihood=likelihood, chunks=200, anchors=80, **given)
     streamed(model, X, y, size=200)
     _, covered = scores(model, X[-300:], y[-300:])
     assert 0.9 <= covered <= 1.0 and model.anchors_.shape[0] > 25
-    small = CommitteeRegressor(likelihood=likelihood, chunk_size=200, anchors=25, **given)
+    small = CommitteeRegressor(likelihood=likelihood, chunks=200, anchors=25, **given)
     streamed(small, X, y, size=200)
     assert small.anchors_.shape == (25, 2) and small.n_dropped_ > 0
     assert np.isfinite(small.predict(X)).all()
@@ -146,7 +146,7 @@ def test_latent_functions_follow_too(likelihood):
 def test_classes_follow_too(likelihood):
     X, y = wandering(1600)
     model = CommitteeClassifier(
-        kernels.Matern52(8.0, [1.5, 2.0]), likelihood=likelihood, learn=False, chunk_size=200,
+        kernels.Matern52(8.0, [1.5, 2.0]), likelihood=likelihood, learn=False, chunks=200,
         anchors=60, n_local=0, random_state=0,
     )  # fmt: skip
     streamed(model, X, y > 1.5, size=200, classes=[False, True])
@@ -157,7 +157,7 @@ def test_classes_follow_too(likelihood):
 def test_appended_anchors_change_no_answer_of_latent_functions():
     X, y = wandering(600)
     model = CommitteeClassifier(
-        kernels.Matern52(8.0, [1.5, 2.0]), learn=False, chunk_size=100, anchors=20, n_local=0,
+        kernels.Matern52(8.0, [1.5, 2.0]), learn=False, chunks=100, anchors=20, n_local=0,
         random_state=0,
     ).fit(X, y > 1.5)  # fmt: skip
     one = model.model_.committees[0]

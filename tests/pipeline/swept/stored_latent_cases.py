@@ -14,7 +14,7 @@ from collegium.rows.store.store import Store
 KERNEL = Matern32(variance=1.3, length_scale=[0.7, 1.4])
 Z = np.random.default_rng(9).uniform(-3, 3, size=(25, 2))
 #: Nothing is left to learn.
-GIVEN = {"kernel": KERNEL, "learn": False, "anchors": Z, "n_local": 30, "chunk_size": 100}
+GIVEN = {"kernel": KERNEL, "learn": False, "anchors": Z, "n_local": 30, "chunks": 100}
 
 
 def site_files(path):

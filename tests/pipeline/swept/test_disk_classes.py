@@ -164,8 +164,8 @@ def test_files_and_pickles_answer_alike(tmp_path):
 
 def test_what_cannot_be_is_refused_by_name(tmp_path):
     X, y = some_labels(500)
-    with pytest.raises(ValueError, match="partition"):
-        given(tmp_path / "no.rows", partition="random").fit(X, y)
+    with pytest.raises(ValueError, match="chunks cut by 'random'"):
+        given(tmp_path / "no.rows", chunks="random").fit(X, y)
     with pytest.raises(ValueError, match="continuous"):
         given(tmp_path / "no.rows").fit(written(tmp_path, X, X[:, 0]))
     with pytest.raises(ValueError, match="one class only"):

@@ -231,16 +231,16 @@ def _noise(noise) -> Array | None:
     return values
 
 
-def partition_rule(rule) -> tuple[str, Array | None]:
+def partition_rule(rule, name: str, others: str = "") -> tuple[str, Array | None]:
+    """How rows are dealt: the name of a rule, or "label" and the labels; `others` may be given."""
+    words = f"give one of {sorted(RULES)}, or an array of one label per row{others}"
     if isinstance(rule, str):
         if rule not in RULES:
-            raise ValueError(
-                f"partition={rule!r}: give one of {sorted(RULES)}, or an array of labels"
-            )
+            raise ValueError(f"{name}={rule!r}: {words}")
         return rule, None
     labels = np.asarray(rule)
     missing = labels.dtype.kind in "fc" and not np.isfinite(labels).all()
     mixed = labels.dtype == object and len({type(label) for label in labels.flat}) > 1
     if labels.ndim != 1 or missing or mixed:
-        raise ValueError("partition must be a rule's name or an array of one label a row")
+        raise ValueError(f"{name}: {words}")
     return "label", labels

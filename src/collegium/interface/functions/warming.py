@@ -63,7 +63,7 @@ def small_models() -> Iterator[Any]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 2))
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
-    counts, labels, chunks = rng.poisson(3.0, 60), y > 0.0, {"chunk_size": 20, "anchors": 8}
+    counts, labels, chunks = rng.poisson(3.0, 60), y > 0.0, {"chunks": 20, "anchors": 8}
     committee = _estimator("CommitteeRegressor")
     kernels = {kind.__name__: kind for kind in Leaf.registry}
     for kernel in (kind() for name, kind in kernels.items() if name not in ("Constant", "White")):

@@ -172,7 +172,7 @@ def refuse_beyond(memory_limit: float, needed: int) -> None:
         raise ValueError(
             f"limits: this fit would take {memory.in_words(needed)}, and "
             f"{memory.in_words(memory_limit)} are allowed. Give n_local=0 (no rows are kept), "
-            "fewer anchors or a smaller chunk_size; or pass the rows in parts to partial_fit"
+            "fewer anchors or smaller chunks; or pass the rows in parts to partial_fit"
         )
 
 
