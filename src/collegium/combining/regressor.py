@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from .model import MembersModel, MembersPredictor
 Array = np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
     """A committee of regressors, each trained on rows of its own.
 
@@ -109,24 +110,14 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
     acts_after_fit = ("combination", "query_size", "n_jobs", "verbose")
 
-    def __init__(
-        self,
-        estimators,
-        *,
-        combination="bcm",
-        partition="random",
-        query_size=200,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.estimators = estimators
-        self.combination = combination
-        self.partition = partition
-        self.query_size = query_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimators: Any
+    _: KW_ONLY
+    combination: str = "bcm"
+    partition: Any = "random"
+    query_size: int = 200
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def get_params(self, deep=True):
         """Parameters, those of the members as name__parameter."""

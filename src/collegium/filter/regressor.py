@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +32,7 @@ class OutsideWarning(UserWarning):
     """Many rows of a stream lie outside the density of a filter."""
 
 
+@dataclass(eq=False, repr=False)
 class RegressionFilter(Regressor):
     """Bayesian regression filter: a Kalman filter over the weights of a basis, whose prior comes
     from a prior over functions (Zhu & Rohwer 1995).
@@ -146,44 +147,24 @@ class RegressionFilter(Regressor):
     levels = (*LEVELS, MODEL)
     acts_after_fit = ("prior_mean", "verbose")
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        basis="auto",
-        n_basis="auto",
-        density="auto",
-        noise="constant",
-        prior_mean=None,
-        linear=True,
-        learn=True,
-        c0=5.0,
-        c2=0.2,
-        cut=1e-9,
-        misfit=True,
-        forgetting=1.0,
-        drift=0.0,
-        start_rows=500,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.basis = basis
-        self.n_basis = n_basis
-        self.density = density
-        self.noise = noise
-        self.prior_mean = prior_mean
-        self.linear = linear
-        self.learn = learn
-        self.c0 = c0
-        self.c2 = c2
-        self.cut = cut
-        self.misfit = misfit
-        self.forgetting = forgetting
-        self.drift = drift
-        self.start_rows = start_rows
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    basis: Any = "auto"
+    n_basis: int | str = "auto"
+    density: Any = "auto"
+    noise: Any = "constant"
+    prior_mean: Any = None
+    linear: bool = True
+    learn: bool = True
+    c0: float = 5.0
+    c2: float = 0.2
+    cut: float = 1e-9
+    misfit: bool = True
+    forgetting: float = 1.0
+    drift: float = 0.0
+    start_rows: int = 500
+    random_state: Any = None
+    verbose: int = 0
 
     @all_or_nothing
     @reads_sources

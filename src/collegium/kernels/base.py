@@ -168,12 +168,9 @@ def find_columns(chosen: Any, names: Sequence[str], what: str) -> tuple[int, ...
 
 
 def theirs(kernel: Any) -> str | None:
-    """Name of a scikit-learn kernel, such as "RBF" or "Matern(nu=1.5)", without importing it; else
-    None."""
+    """Name of a scikit-learn kernel's class, without importing it; else None."""
     own = type(kernel)
-    if own.__module__ != "sklearn.gaussian_process.kernels":
-        return None
-    return f"Matern(nu={kernel.nu})" if own.__name__ == "Matern" else own.__name__
+    return own.__name__ if own.__module__ == "sklearn.gaussian_process.kernels" else None
 
 
 def fixed_names(sklearn_kernel: Any, **names: str) -> tuple[str, ...]:

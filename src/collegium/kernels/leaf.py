@@ -61,10 +61,11 @@ class Leaf(Kernel):
     @classmethod
     def from_sklearn(cls, kernel: Any) -> Kernel | None:
         """Translate a scikit-learn kernel; None where it is not a twin of this class."""
-        names = cls.sklearn_twins.get(theirs(kernel) or "")
+        own = f"Matern(nu={kernel.nu})" if theirs(kernel) == "Matern" else theirs(kernel)
+        names = cls.sklearn_twins.get(own or "")
         if names is None:
             return None
-        given: Any = {ours: getattr(kernel, own) for ours, own in names.items()}
+        given: Any = {ours: getattr(kernel, name) for ours, name in names.items()}
         return cls(**given, fixed=fixed_names(kernel, **names))
 
     def __post_init__(self) -> None:

@@ -284,7 +284,7 @@ class Reader:
         tag, given = self._parts(node, where, "record", "fields")
         maker = self._maker(tag, where)
         if isinstance(maker, type):
-            if not is_dataclass(maker):
+            if not is_dataclass(maker) or hasattr(maker, "_of_file"):
                 raise ModelFileError(f"{where}: {tag} is not a record")
             own = [f for f in fields(maker) if f.init]
             needed = {f.name for f in own if f.default is f.default_factory is MISSING}

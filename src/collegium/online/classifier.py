@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -136,6 +136,7 @@ def begin_labels(first: Rows, n_classes: int, options: OnlineOptions, say: Progr
     return model
 
 
+@dataclass(eq=False, repr=False)
 class OnlineGPClassifier(Classifier):
     """Gaussian-process classification on a stream, in bounded memory (Csató & Opper 2002).
 
@@ -207,32 +208,18 @@ class OnlineGPClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        budget=200,
-        novelty=1e-4,
-        removal="posterior",
-        forgetting=1.0,
-        learn=True,
-        n_sweeps=1,
-        learn_rows=500,
-        categorical_features="from_dtype",
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.budget = budget
-        self.novelty = novelty
-        self.removal = removal
-        self.forgetting = forgetting
-        self.learn = learn
-        self.n_sweeps = n_sweeps
-        self.learn_rows = learn_rows
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    budget: int = 200
+    novelty: float = 1e-4
+    removal: str = "posterior"
+    forgetting: float = 1.0
+    learn: bool = True
+    n_sweeps: int = 1
+    learn_rows: int = 500
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from .arguments import first_rows, repeated, shuffled
 from .stream import OnlineModel, RegressionOptions, begin_regression
 
 
+@dataclass(eq=False, repr=False)
 class OnlineGPRegressor(Regressor):
     """Gaussian-process regression on a stream, in bounded memory (Csató & Opper 2002).
 
@@ -118,36 +119,20 @@ class OnlineGPRegressor(Regressor):
     (True, 2000, True)
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        budget=200,
-        novelty=1e-4,
-        removal="posterior",
-        likelihood="gaussian",
-        noise="constant",
-        forgetting=1.0,
-        learn=True,
-        n_sweeps=1,
-        learn_rows=500,
-        categorical_features="from_dtype",
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.budget = budget
-        self.novelty = novelty
-        self.removal = removal
-        self.likelihood = likelihood
-        self.noise = noise
-        self.forgetting = forgetting
-        self.learn = learn
-        self.n_sweeps = n_sweeps
-        self.learn_rows = learn_rows
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    budget: int = 200
+    novelty: float = 1e-4
+    removal: str = "posterior"
+    likelihood: str = "gaussian"
+    noise: Any = "constant"
+    forgetting: float = 1.0
+    learn: bool = True
+    n_sweeps: int = 1
+    learn_rows: int = 500
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
     explains = True

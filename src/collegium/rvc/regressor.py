@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from .stream import RVCOptions, RVCStream, fitted_stream, merged_streams, starte
 Array = np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class RVCRegressor(Regressor):
     """Randomly varying coefficients: a committee of local Bayesian lines (Edakunni, Schaal &
     Vijayakumar 2007), for streams that never end.
@@ -121,38 +122,21 @@ class RVCRegressor(Regressor):
     (True, True, 2000)
     """
 
-    def __init__(
-        self,
-        *,
-        mode="local",
-        max_experts=200,
-        centres="grow",
-        width="auto",
-        b="auto",
-        sweeps=1,
-        max_iter=20,
-        tol=1e-4,
-        forgetting=1.0,
-        add_below=-1.5,
-        prune=0.05,
-        start_rows=500,
-        random_state=None,
-        verbose=0,
-    ):
-        self.mode = mode
-        self.max_experts = max_experts
-        self.centres = centres
-        self.width = width
-        self.b = b
-        self.sweeps = sweeps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.forgetting = forgetting
-        self.add_below = add_below
-        self.prune = prune
-        self.start_rows = start_rows
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    mode: str = "local"
+    max_experts: int = 200
+    centres: Any = "grow"
+    width: float | str = "auto"
+    b: float | str = "auto"
+    sweeps: int = 1
+    max_iter: int = 20
+    tol: float = 1e-4
+    forgetting: float = 1.0
+    add_below: float = -1.5
+    prune: float = 0.05
+    start_rows: int = 500
+    random_state: Any = None
+    verbose: int = 0
 
     @all_or_nothing
     @reads_sources
