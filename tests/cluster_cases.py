@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -89,6 +90,7 @@ def dask_cluster(**options):
 
     options = {"n_workers": 2, "threads_per_worker": 1, "host": HOST, **options}
     with (
+        patch.dict(os.environ),  # a nanny leaves variables of its workers in this process
         # A worker that is killed again at the end of this time is given up by its cluster.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(
@@ -115,10 +117,10 @@ def threads_engine():
 @contextmanager
 def environment(**more):
     """Workers find these tests, and variables of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
         for name, value in more.items():
-            patch.setenv(name, value)
+            here.setenv(name, value)
         yield
 
 
