@@ -17,6 +17,7 @@ pa = pytest.importorskip("pyarrow")
 
 WORDS = ["b", None, "a", "b", "ü"]
 DAYS = [datetime.date(1969, 12, 30), None, datetime.date(1815, 6, 18), datetime.date(2020, 2, 29)]
+MIDNIGHTS = [day and datetime.datetime(day.year, day.month, day.day) for day in DAYS]
 UTC = datetime.UTC
 TIMES = [datetime.datetime(1950, 1, 1, 12, 30, 1, 250_001, tzinfo=UTC), None,
          datetime.datetime(2020, 6, 1, tzinfo=UTC)]  # fmt: skip
@@ -52,10 +53,11 @@ TEXTS = {
     "polars Categorical": lambda: in_polars(WORDS, polars.Categorical),
     "polars Enum": lambda: in_polars(WORDS, polars.Enum(["z", "ü", "b", "a"])),
     "Arrow table": lambda: in_arrow(WORDS, pa.large_string(), 2),
-    "Arrow view": lambda: in_arrow(WORDS, pa.string_view()),
     "Arrow table of codes": lambda: in_arrow(WORDS, codes_of(pa.string()), 2),
     "array": lambda: np.array([WORDS], dtype=object).T,
 }  # fmt: skip
+if hasattr(pa, "string_view"):  # from pyarrow 16 on
+    TEXTS["Arrow view"] = lambda: in_arrow(WORDS, pa.string_view())
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -70,7 +72,7 @@ DATES = {
     "objects": lambda: series(DAYS, object),
     "pandas": lambda: series(DAYS, "datetime64[s]"),
     "Arrow date": lambda: series(DAYS, pandas.ArrowDtype(pa.date32())),
-    "Arrow timestamp": lambda: series(DAYS, pandas.ArrowDtype(pa.timestamp("ms"))),
+    "Arrow timestamp": lambda: series(MIDNIGHTS, pandas.ArrowDtype(pa.timestamp("ms"))),
     "polars": lambda: polars.DataFrame({"c": DAYS}),
     "polars time": lambda: polars.DataFrame({"c": polars.Series(DAYS).cast(polars.Datetime("ns"))}),
     "Arrow table": lambda: in_arrow(DAYS, pa.date64(), 2),
