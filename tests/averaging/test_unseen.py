@@ -1,13 +1,19 @@
 """Rows as if hyperparameters had not seen them."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import norm
 
 import reference
+from collegium.averaging.averaged import average
 from collegium.averaging.mixture import Mixture
+from collegium.averaging.predictor import AveragedPredictor
 from collegium.averaging.unseen import as_unseen, shares_without
+from collegium.rows.rows import Rows
+from collegium.rows.scaling import Scaling
 
 THETA = np.array([[0.4, 0.1, -1.2, -1.0], [0.1, -0.2, -1.0, -0.5], [0.8, 0.3, -0.7, -1.5]])
 
@@ -41,6 +47,23 @@ def test_shares_without_a_row_are_those_by_the_evidence_of_the_others():
         rest = np.arange(y.size) != i
         want = np.array([evidence(t, X[rest], y[rest]) for t in THETA])
         assert_allclose(shares, np.exp(want - logsumexp(want)), rtol=1e-7)
+
+
+def test_shares_without_a_group_are_those_by_the_evidence_of_the_others():
+    X, y = table()
+    group = np.array([0, 1, 0, 2, 1, 2, 2, 0, 1])
+    own = replace(average(X, y, n_points=4), theta=np.pad(THETA, [(0, 0), (0, 2)]))
+    own = replace(own, rows=Rows(X, y[:, None], np.ones(9), group=group))
+    own = replace(own, inputs=Scaling(np.zeros(2), np.ones(2)), targets=Scaling.none())
+    every = np.array([evidence(t, X, y) for t in THETA])
+    own = replace(own, shares=np.exp(every - logsumexp(every)))
+    parts = own.left_out()
+    together = np.concatenate([part.log_density for part in parts], axis=1)
+    shares = shares_without(own.leave_one_out(parts), y, together)
+    want = np.array([[evidence(t, X[group != k], y[group != k]) for t in THETA] for k in group])
+    assert_allclose(shares, np.exp(want - logsumexp(want, axis=1, keepdims=True)), rtol=1e-6)
+    sorted_rows = AveragedPredictor((own,)).leave_one_out()
+    assert_allclose(sorted_rows[1][:, 0], as_unseen(own.leave_one_out(), y, together)[0])
 
 
 def test_no_factor_is_above_the_root_of_their_number_of_their_mean():

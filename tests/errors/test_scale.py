@@ -363,3 +363,47 @@ def test_far_from_all_rows_the_scale_is_that_of_the_model():
         clipped = replace(inputs, log_sd=np.full_like(inputs.log_sd, most))
         assert_allclose(one.log_scale(at), share * one.log_scale(clipped), atol=1e-9)
     assert_allclose(one.variance(at), np.exp(2 * at.log_sd), rtol=1e-12)
+
+
+# --- groups of rows -------------------------------------------------------------------------------
+
+
+def test_folds_keep_groups_together():
+    group = np.random.default_rng(0).permutation(np.repeat(np.arange(40), 6))
+    fold = folds(240, group)
+    assert all(np.unique(fold[group == k]).size == 1 for k in range(40))
+    assert_array_equal(np.bincount(fold[np.unique(group, return_index=True)[1]]), [8] * 5)
+
+
+def test_groups_bound_the_degrees_of_freedom():
+    assert_allclose(most_degrees(np.full(120, 0.1), np.repeat(np.arange(12), 10)), 6.0)
+
+
+def alike(groups=60, size=20, seed=0):
+    """Rows whose errors are N(0, 2²), nearly the same within a group."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), size)
+    error = 2.0 * rng.normal(size=groups)[group] + 0.1 * rng.normal(size=group.size)
+    place = rng.normal(size=(groups, 2))[group]
+    zero = np.zeros((group.size, 1))
+    return ScaleInputs(zero, zero, place, None), error[:, None], group
+
+
+def test_errors_alike_in_groups_widen_the_scale_of_all():
+    inputs, y, group = alike()
+    for count in (60, 6):
+        some = group < count
+        scale = ErrorScale.learn(inputs.take(some), y[some], group=group[some], nats=-1.0)
+        own = scale.outputs[0]
+        assert own.function is None  # no place is known to be worse than others
+        assert own.nu <= np.sqrt(3 * count) * (1 + 1e-12)
+        assert_allclose(own.kappa, np.mean(y[some] ** 2), rtol=1e-6)
+        far = scale.predictive(inputs.take(some)).quantile(0.975)[0, 0]
+        assert 1.8 < far / np.sqrt(np.mean(y[some] ** 2)) < 3.0
+    alone = ErrorScale.learn(inputs, y, nats=-1.0).outputs[0]
+    assert alone.function is not None  # taken as single rows, places seem to differ
+
+
+def test_one_group_shows_nothing():
+    inputs, y, _ = alike(2)
+    assert ErrorScale.learn(inputs, y, group=np.zeros(40, dtype=int)).normal

@@ -131,7 +131,7 @@ def test_newer_files_name_the_version_to_install(good, refused):
             match="messages.new/7 is not known.*install collegium 0.9")  # fmt: skip
     refused(built({**said, "requires": "0.1.0", "model": node, "arrays": []}, []),
             match="messages.new/7 is not known.*before 0.2.0 .*save the model again")  # fmt: skip
-    fields = {"X": 1, "y": 2, "w": 3, "extra": 4, "z": 5}
+    fields = {"X": 1, "y": 2, "w": 3, "extra": 4, "group": 5, "z": 6}
     node = {"record": "rows.rows/1", "fields": fields}
     refused(built({**said, "model": node, "arrays": []}, []), match=r"\['z'\].*install")
 

@@ -93,6 +93,26 @@ def test_gain_is_the_mean_of_gains_cut_either_way():
     assert error > 0.0
 
 
+def test_the_error_of_a_gain_is_that_of_groups():
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(10), 5)
+    new = 0.1 * rng.normal(size=10)[group]
+    own = replace(tried(new), group=group)
+    _, error = density_gain(own, tried(np.zeros(50)), np.ones(50))
+    assert_allclose(error, new[::5].std() / np.sqrt(10))
+
+
+def test_trials_leave_groups_out():
+    """Copies of rows with other noise: errors of single rows are far smaller."""
+    first = rows(60)
+    noise = 0.1 * np.random.default_rng(1).normal(size=(180, 1))
+    three = Rows(np.tile(first.X, (3, 1)), np.tile(np.log(first.y), (3, 1)) + noise, np.ones(180))
+    single = attempt(three, None, None, ENGINE)
+    whole = attempt(replace(three, group=np.tile(np.arange(60), 3)), None, None, ENGINE)
+    assert whole.squared_error.mean() > 5.0 * single.squared_error.mean()
+    assert whole.learnt.noise == single.learnt.noise
+
+
 @pytest.mark.parametrize(
     "level, spread, errors, expected",
     [(0.03, 0.05, 0.9, True), (0.03, 0.2, 0.9, False), (0.015, 0.01, 0.9, False),

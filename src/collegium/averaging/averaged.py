@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.leave_one_out import LeftOut, left_out
 from ..numerics.linalg import (
     JITTERS,
     add_diagonal,
     cholesky,
     gram,
-    inverse_posdef,
     solve_lower,
 )
 from ..numerics.records import record
 from ..numerics.tiles import by_tiles
+from ..rows.groups import count_of
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
 from .laplace import normal_at
@@ -91,18 +92,20 @@ class Averaged:
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
         return (Ksf @ factor.alpha[:, None])[:, 0], left
 
-    def leave_one_out(self) -> Mixture:
-        """Predict an observation of each row given the others; all copies of a row are left out.
+    def left_out(self) -> list[LeftOut]:
+        """Leave out each row, or group, under each θₖ; standardised."""
+        group = self.rows.group
+        return [left_out(one.L, one.alpha[:, None], group) for one in self.factors]
 
-        Rasmussen & Williams eqs 5.10–5.12: without row i, its mean is yᵢ − αᵢ/A⁻¹ᵢᵢ and its
-        variance 1/A⁻¹ᵢᵢ, which includes the noise σ²/w.
-        """
+    def leave_one_out(self, found: list[LeftOut] | None = None) -> Mixture:
+        """Predict an observation of each row given the others; all copies of a row, and all rows of
+        a group, are left out. Variances without a row include the noise σ²/w of its y."""
         unit, y, w = float(self.targets.scale[0]), self.rows.y[:, 0], self.rows.w
         means, variances = [], []
-        for theta, factor in zip(self.theta, self.factors):
-            precision, noise = inverse_posdef(factor.L).diagonal(), noise_variance(theta)
-            means.append(y - factor.alpha / precision)
-            variances.append(np.maximum(1.0 / precision - noise / w, 0.0) + noise)
+        for theta, out in zip(self.theta, found or self.left_out()):
+            noise = noise_variance(theta)
+            means.append(y - out.off[:, 0])
+            variances.append(np.maximum(out.variance - noise / w, 0.0) + noise)
         m, v = np.stack(means, axis=1), np.stack(variances, axis=1)
         return Mixture(self.targets.centre[0] + unit * m, unit**2 * v, self.shares)
 
@@ -157,38 +160,48 @@ def average_rows(
     `learning`, predictions those of `rows`."""
     count = points_for(*rows.X.shape) or TUNING.fewest
     found = [
-        average(learning.X, y, learning.w, levels, n_points=count, seed=seed) for y in learning.y.T
+        average(learning.X, y, learning.w, levels, n_points=count, seed=seed, group=learning.group)
+        for y in learning.y.T
     ]
     return tuple(replace(one, rows=replace(one.rows, w=rows.w)) for one in found)
 
 
 def average(
     X: Array, y: Array, w: Array | None = None, levels: tuple[int, ...] = (), *,
-    n_points: int | None = None, seed: int = 0,
+    n_points: int | None = None, seed: int = 0, group: Array | None = None,
 ) -> Averaged:  # fmt: skip
     """Fit the averaged model to rows X (n, d) and one output y (n,).
 
     A weight is a repetition: rows of weight 2 and the same rows given twice make the same model to
     the last bit, in any order. `n_points` are the points around each mode, by default
     `points_for(n, d)`; with 0 the modes themselves are stacked. `levels`: columns of codes.
+    `group`: codes of groups of rows, which are left out together.
     """
-    given = Rows(X, y.reshape(-1, 1), np.ones(X.shape[0]) if w is None else w)
+    given = Rows(X, y.reshape(-1, 1), np.ones(X.shape[0]) if w is None else w, group=group)
     rows, _ = merged(given, None, in_order=False)
     # the scale of a constant column is its magnitude
     inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
-    rows = Rows(standardised(inputs, rows.X, levels), targets.forward(rows.y), rows.w)
-    table = SmallTable(rows.X, rows.y[:, 0], rows.w, levels)
+    X, y = standardised(inputs, rows.X, levels), targets.forward(rows.y)
+    rows = replace(rows, X=X, y=y)
+    table = SmallTable(rows.X, rows.y[:, 0], rows.w, levels, rows.group)
     count = points_for(*rows.X.shape) if n_points is None else n_points
     normals = [normal_at(table, mode) for mode in modes(table)]
     sets = [
         normal.points(count, np.random.default_rng([seed, i])) for i, normal in enumerate(normals)
     ]
     evidences = np.array([normal.log_evidence for normal in normals])
-    pi = model_weights([log_scores(table, points) for points in sets], evidences, rows.w)
+    pi = model_weights([log_scores(table, points) for points in sets], evidences, counted(rows))
     kept = np.flatnonzero(pi)
     theta = np.concatenate([_with_deltas(sets[i], rows.X.shape[1]) for i in kept])
     shares = np.concatenate([np.full(len(sets[i]), pi[i] / len(sets[i])) for i in kept])
     return Averaged(rows, inputs, targets, theta, shares, pi, evidences, levels)
+
+
+def counted(rows: Rows) -> Array:
+    """Weights by which left-out rows count: rows of a group are fewer than they seem  (n,)."""
+    if rows.group is None:
+        return rows.w
+    return rows.w * (count_of(rows.group, rows.w) / rows.w.sum())
 
 
 def _with_deltas(points: Array, d: int) -> Array:

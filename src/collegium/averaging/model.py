@@ -105,6 +105,7 @@ class SmallTable:
     y: Array  # (n,)
     w: Array  # number of copies of each row  (n,)
     levels: Levels = ()
+    group: Array | None = None  # code of the group that each row came in  (n,)
 
     @cached_property
     def gram(self) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..answers.answers import Answers
+from ..answers.leave_one_out import LeftOut
 from ..rows.rows import Prediction
 from .answers import AveragedAnswers
 from .averaged import Averaged
@@ -56,13 +57,24 @@ class AveragedPredictor:
     def leave_one_out(self) -> tuple[Prediction, Array, Array]:
         """Predict f at each row given the others; also y as if hyperparameters had not seen it
         (`as_unseen`), and its log density  (n, p)."""
-        found = [one.leave_one_out() for one in self.outputs]
+        parts = [one.left_out() for one in self.outputs]
+        found = [one.leave_one_out(part) for one, part in zip(self.outputs, parts)]
         targets = [one.targets.mean(one.rows.y)[:, 0] for one in self.outputs]
-        unseen = [as_unseen(one, y) for one, y in zip(found, targets)]
+        unseen = [
+            as_unseen(one, y, _together(own, part))
+            for one, y, own, part in zip(found, targets, self.outputs, parts)
+        ]
         moments = _moments(found)
         variance = np.maximum(moments.variance - self.noises(), 0.0)
         y, density = (np.stack(each, axis=1) for each in zip(*unseen))
         return Prediction(moments.mean, variance), y, density
+
+
+def _together(own: Averaged, parts: list[LeftOut]) -> Array | None:
+    """log p of the group of each row under each θ, where there are groups  (n, k)."""
+    if own.rows.group is None:
+        return None
+    return np.concatenate([part.log_density for part in parts], axis=1)
 
 
 def _moments(mixtures: list[Mixture]) -> Prediction:

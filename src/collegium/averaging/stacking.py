@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from ..numerics.linalg import LOG_2PI, inverse_posdef
+from ..answers.leave_one_out import left_out
+from ..numerics.linalg import LOG_2PI
 from .model import SmallTable, noise_variance
 from .tuning import TUNING
 
@@ -17,14 +18,13 @@ Array = np.ndarray
 def leave_one_out_densities(table: SmallTable, theta: Array) -> Array:
     """log p(yᵢ | the other rows, θ)  (n,).
 
-    Rasmussen & Williams eqs 5.10–5.12: without row i, its mean is yᵢ − αᵢ/A⁻¹ᵢᵢ and its variance
-    1/A⁻¹ᵢᵢ. For a row with w > 1 copies one copy is left out, and the others inform f.
+    For a row with w > 1 copies one copy is left out, and the others inform f; but all rows of a
+    group are left out together.
     """
     found, noise = table.factor(theta), noise_variance(theta)
-    precision = inverse_posdef(found.L).diagonal()
-    off = found.alpha / precision  # yᵢ minus its mean, all copies left out
-    variance = np.maximum(1.0 / precision - noise / table.w, 0.0)  # of f
-    others = np.maximum(table.w - 1.0, 0.0)
+    out = left_out(found.L, found.alpha[:, None], table.group)  # all copies
+    off, variance = out.off[:, 0], np.maximum(out.variance - noise / table.w, 0.0)  # of f
+    others = np.maximum(table.w - 1.0, 0.0) if table.group is None else 0.0
     shrink = noise / (noise + others * variance)
     spread = noise + shrink * variance
     return -0.5 * ((shrink * off) ** 2 / spread + np.log(spread) + LOG_2PI)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..interface.checks.arguments import check_chunk_id
 from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.groups import apart_from_groups
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.checks.rows import (
     check_exposure,
@@ -248,6 +249,7 @@ class CommitteeRegressor(Regressor):
         *,
         exposure: ArrayLike | None = None,
         noise_variance: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> Self:
         """Learn from rows.
 
@@ -264,6 +266,11 @@ class CommitteeRegressor(Regressor):
             constant then and still learnt where it is not given: a row of weight w is w equal rows
             of the noise noise + noise_variance each. Predictions of y have `noise` alone. Error
             bars are not checked on held-out rows; outputs share one kernel and noise.
+        groups : array-like of n labels, or the name of a column of the frame X, default=None
+            Patients, wells, days: rows of a group share what X does not tell, and new rows belong
+            to new groups. Rows are then held out by whole groups where noise, errors and
+            transforms are learnt, so that error bars are right for new groups. Gaussian
+            likelihood, rows in memory. See docs/errors.md.
 
         Returns
         -------
@@ -271,14 +278,18 @@ class CommitteeRegressor(Regressor):
         """
         system = system_for(self)
         settings = system.settings(self, known=noise_variance is not None)
+        X, groups = apart_from_groups(X, groups)
         source = as_source(X, y, sample_weight)
         if source is None:
-            rows = system.rows(self, X, y, sample_weight, exposure, noise_variance, reset=True)
-            self._keep(self._model_of_rows(system, settings, *rows))
+            rows, y_ndim = system.rows(
+                self, X, y, sample_weight, exposure, noise_variance, reset=True
+            )
+            rows = system.grouped(rows, groups, settings)
+            self._keep(self._model_of_rows(system, settings, rows, y_ndim))
         else:
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
-            self._fit_source(system, settings, source)
+            self._fit_source(system, settings, source, groups)
         answering.prepare(self)
         return self
 
@@ -287,13 +298,16 @@ class CommitteeRegressor(Regressor):
         labels = settings.chunks.labels(rows.X.shape[0])
         return models.model_of_rows(self, system, settings, rows, labels)
 
-    def _fit_source(self, system: Any, settings: Settings, source: Source) -> None:
+    def _fit_source(self, system: Any, settings: Settings, source: Source, groups: Any) -> None:
         """Fit the rows of a source: from the store where they are many, else from memory."""
         self.y_ndim_ = 1 if len(source.target) == 1 else 2
-        model = models.model_of_source(self, system, settings, source)
+        model = None
+        if groups is None:
+            model = models.model_of_source(self, system, settings, source)
         if model is None:
-            rows = system.rows(self, *arrays_of(self, source), None, reset=True)
-            model = self._model_of_rows(system, settings, *rows)
+            rows, y_ndim = system.rows(self, *arrays_of(self, source), None, reset=True)
+            rows = system.grouped(rows, groups, settings)
+            model = self._model_of_rows(system, settings, rows, y_ndim)
         self._keep(model)
         self.skipped_ = list(source.skipped)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.records import record
+from ..rows.groups import count_of, error_of_mean
 from .density import log_t_density, squared
 from .tuning import TUNING
 
@@ -22,15 +23,14 @@ class Gain:
 
     mean: float = 0.0
     error: float = 0.0
-    rows: float = np.inf  # (Σw)²/Σw²
+    rows: float = np.inf  # (Σw)²/Σw², or of groups
 
     @classmethod
-    def of(cls, new: Array, old: Array, weight: Array) -> Gain:
+    def of(cls, new: Array, old: Array, weight: Array, group: Array | None = None) -> Gain:
         """Average min(log p_new − log p_old, 2), cut so that a few rows do not decide."""
         each, share = np.minimum(new - old, TUNING.decision.most), weight / weight.sum()
-        mean = float(share @ each)
-        error = float(np.sqrt(share**2 @ (each - mean) ** 2))
-        return cls(mean, error, 1.0 / float(share @ share))
+        error = error_of_mean(share, each, group)
+        return cls(float(share @ each), error, count_of(group, share))
 
     @property
     def enough(self) -> bool:
@@ -39,7 +39,9 @@ class Gain:
         return self.mean > max(t.least, errors * self.error)
 
 
-def calibrated(z: Array, g: Array, weight: Array, *, always: bool = False) -> tuple[float, float]:
+def calibrated(
+    z: Array, g: Array, weight: Array, group: Array | None = None, *, always: bool = False
+) -> tuple[float, float]:
     """Find κ and ρ of largest Gaussian density of z with the variance κ((1 − ρ)e^g + ρ).
 
     For each ρ the best κ is the weighted mean of z²/((1 − ρ)e^g + ρ). Both are one, which leaves
@@ -51,6 +53,6 @@ def calibrated(z: Array, g: Array, weight: Array, *, always: bool = False) -> tu
     best = int(np.argmin(np.log(kappa) + share @ np.log(factors)))
     g_new = np.log(kappa[best] * factors[:, best])
     new, old = (log_t_density(squared(z, at), at, np.inf) for at in (g_new, np.zeros_like(g)))
-    if not (always or Gain.of(new, old, weight).enough):
+    if not (always or Gain.of(new, old, weight, group).enough):
         return 1.0, 1.0
     return float(kappa[best]), float(SHARES[best])

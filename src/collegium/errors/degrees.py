@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from ..rows.groups import count_of, numbered
 from .density import log_t_density, nu_slope, slope, squared
 from .fitting import LearntScale, find_mode
 from .tuning import TUNING
@@ -27,34 +28,38 @@ class CrossFit:
         return log_t_density(squared(z, self.g), self.g, self.nu)
 
 
-def folds(n: int) -> Array:
-    """Assign each of n rows to a random fold, the same in every call  (n,)."""
-    return np.random.default_rng(0).permutation(n) % TUNING.search.folds
+def folds(n: int, group: Array | None = None) -> Array:
+    """Assign each of n rows, or each group, to a random fold, the same in every call  (n,)."""
+    number = np.arange(n) if group is None else numbered(group)
+    count = int(number.max(initial=0)) + 1
+    return (np.random.default_rng(0).permutation(count) % TUNING.search.folds)[number]
 
 
-def most_degrees(weight: Array) -> float:
-    """√(3n): the ν that n rows cannot distinguish from the normal.
+def most_degrees(weight: Array, group: Array | None = None) -> float:
+    """√(3n): the ν that n rows (or groups) cannot distinguish from the normal.
 
     For large ν normal rows lose ¾/ν² each by t_ν with the best scale: a quarter of a nat in all.
     """
-    return float(np.sqrt(3.0 * weight.sum() ** 2 / (weight @ weight)))
+    return float(np.sqrt(3.0 * count_of(group, weight)))
 
 
-def cross_fitted(learnt: LearntScale, z: Array, weight: Array) -> Array:
+def cross_fitted(learnt: LearntScale, z: Array, weight: Array, group: Array | None = None) -> Array:
     """Compute g of each fold with weights of the other folds, at the same hyperparameters  (n,)."""
-    g, fold = np.empty(z.size), folds(z.size)
-    for k in range(TUNING.search.folds):
+    g, fold = np.empty(z.size), folds(z.size, group)
+    for k in np.unique(fold):
         own, rest = fold == k, fold != k
         mode = find_mode(learnt.B[rest], z[rest], weight[rest], learnt.nu, learnt.mode.w)
         g[own] = learnt.B[own] @ mode.w
     return g
 
 
-def level_and_degrees(z: Array, g: Array, weight: Array, nu: float) -> tuple[float, float]:
+def level_and_degrees(
+    z: Array, g: Array, weight: Array, nu: float, group: Array | None = None
+) -> tuple[float, float]:
     """Maximise Σ ω log t_ν(z; 0, e^((g + b)/2)) over the offset b and ν, which is at most
     `most_degrees`, starting from the given ν."""
     t = TUNING.search
-    total, most = float(weight.sum()), max(most_degrees(weight), 1.5 * t.least_degrees)
+    total, most = float(weight.sum()), max(most_degrees(weight, group), 1.5 * t.least_degrees)
 
     def negative(at: Array) -> tuple[float, Array]:
         b, nu = at[0], float(np.exp(at[1]))
@@ -70,21 +75,26 @@ def level_and_degrees(z: Array, g: Array, weight: Array, nu: float) -> tuple[flo
     return float(found.x[0]), float(np.exp(found.x[1]))
 
 
-def cross_fit(learnt: LearntScale, z: Array, weight: Array, least: Array) -> CrossFit:
+def cross_fit(
+    learnt: LearntScale, z: Array, weight: Array, least: Array, group: Array | None = None
+) -> CrossFit:
     """Learn level and degrees of freedom on cross-fitted g, which is at least `least` (n,)."""
-    g = np.maximum(cross_fitted(learnt, z, weight), least)
-    offset, nu = level_and_degrees(z, g, weight, learnt.nu)
+    g = np.maximum(cross_fitted(learnt, z, weight, group), least)
+    offset, nu = level_and_degrees(z, g, weight, learnt.nu, group)
     return CrossFit(np.maximum(g + offset, least), offset, nu)
 
 
-def cross_fit_constant(z: Array, weight: Array, least: Array) -> CrossFit:
+def cross_fit_constant(
+    z: Array, weight: Array, least: Array, group: Array | None = None
+) -> CrossFit:
     """Cross-fit a constant scale: the level of each fold by the other folds; ν, and the level for
     new rows, by all."""
-    zero, fold, g = np.zeros(z.size), folds(z.size), np.empty(z.size)
+    zero, fold, g = np.zeros(z.size), folds(z.size, group), np.empty(z.size)
     start = TUNING.search.first_degrees
-    offset, nu = level_and_degrees(z, zero, weight, start)
-    for k in range(TUNING.search.folds):
+    offset, nu = level_and_degrees(z, zero, weight, start, group)
+    for k in np.unique(fold):
         own, rest = fold == k, fold != k
-        b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], start)
+        more = None if group is None else group[rest]
+        b, _ = level_and_degrees(z[rest], zero[rest], weight[rest], start, more)
         g[own] = np.maximum(b, least[own])
     return CrossFit(g, offset, nu)

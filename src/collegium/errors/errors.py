@@ -36,7 +36,9 @@ class Errors:
         nats: float = TUNING.decision.nats,
     ) -> Errors | None:  # fmt: skip
         """Learn from held-out rows by `ErrorScale.learn`; None where a scale does not pay."""
-        scale = ErrorScale.learn(at, rows.y, rows.w, steps, before, always=always, nats=nats)
+        scale = ErrorScale.learn(
+            at, rows.y, rows.w, steps, before, rows.group, always=always, nats=nats
+        )
         gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..numerics.records import record
+from ..rows.groups import count_of
 from .basis import ScaleBasis, ScaleFunction
 from .decision import Gain, calibrated
 from .degrees import cross_fit, cross_fit_constant
@@ -38,36 +39,39 @@ class OutputScale:
     @classmethod
     def learn(
         cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array, resolution: float,
-        before: Array | None = None, *, always: bool = False, nats: float = TUNING.decision.nats,
+        before: Array | None = None, group: Array | None = None, *, always: bool = False,
+        nats: float = TUNING.decision.nats,
     ) -> OutputScale:  # fmt: skip
         """Learn from held-out rows: errors y − m of one output (n,), weights with mean one.
 
         Where y has steps of Δ, squared errors are e² + Δ²/12: their size without rounding. A
         varying scale is used if held-out rows gain enough by it, else a constant one with heavy
         tails if they gain enough by that; `before`: the log densities that they are compared
-        with, by default those of N(0, sd²). `always`: use it whatever they gain; `nats`: total
-        gain that is enough for a constant scale.
+        with, by default those of N(0, sd²). `group`: codes of groups, of which a scale is learnt
+        that holds for others. `always`: use it whatever they gain; `nats`: total gain that is
+        enough for a constant scale.
         """
         log_sd, least = inputs.log_sd[:, output], floor(resolution, errors)
         bound, z = _least(log_sd, least), errors * np.exp(-log_sd)
         blurred = np.hypot(z, np.exp(0.5 * bound))
         basis = ScaleBasis.of(inputs, output, weight)
         learnt = learn_scale(basis, blurred, weight)
-        cross = cross_fit(learnt, blurred, weight, bound)
+        cross = cross_fit(learnt, blurred, weight, bound, group)
         old = log_t_density(z**2, 0.0, np.inf) if before is None else before + log_sd
-        gain = Gain.of(cross.log_density(z), old, weight)
+        gain = Gain.of(cross.log_density(z), old, weight, group)
         if not (gain.enough or always):
-            cross = cross_fit_constant(blurred, weight, bound)
+            cross = cross_fit_constant(blurred, weight, bound, group)
             new = cross.log_density(z)
-            tails = Gain.of(new, old, weight)
+            tails = Gain.of(new, old, weight, group)
             # for two numbers a few outliers may decide: further outliers will be like them
             if not (tails.enough or weight @ (new - old) > nats):
                 return cls.constant(gain)
-            kappa, rho = calibrated(z, cross.g, weight)
+            kappa, rho = calibrated(z, cross.g, weight, group, always=group is not None)
             return cls(None, cross.nu, kappa, rho, least, tails, cross.offset)
         function = basis.function(learnt.theta, learnt.mode.w)
         function = replace(function, constant=function.constant + cross.offset)
-        kappa, rho = calibrated(z, cross.g, weight, always=always)
+        always = always or group is not None
+        kappa, rho = calibrated(z, cross.g, weight, group, always=always)
         return cls(function, cross.nu, kappa, rho, least, gain)
 
     def moved(self, ratio: float, shift: float) -> OutputScale:
@@ -117,27 +121,40 @@ class ErrorScale:
     @classmethod
     def learn(
         cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
-        resolution: Array | None = None, before: Array | None = None, *, always: bool = False,
-        nats: float = TUNING.decision.nats,
+        resolution: Array | None = None, before: Array | None = None,
+        group: Array | None = None, *, always: bool = False, nats: float = TUNING.decision.nats,
     ) -> ErrorScale:  # fmt: skip
         """Learn from held-out rows, y (n, p), weights (n,), and the steps of each y (p,).
 
-        The result is the same in any order of the rows. `before` (n, p), `always`, `nats`: see
-        `OutputScale.learn`.
+        The result is the same in any order of the rows. `before` (n, p), `group` (n,), `always`,
+        `nats`: see `OutputScale.learn`.
         """
         n, p = y.shape
         w = np.ones(n) if weight is None else weight / weight.mean()
-        if n == 0 or w.sum() ** 2 < TUNING.decision.fewest * (w @ w):
+        if n == 0 or count_of(None, w) < TUNING.decision.fewest:
+            return cls.identity(p)
+        if group is not None and (group == group[0]).all():
             return cls.identity(p)
         steps = np.zeros(p) if resolution is None else resolution
         errors = y - inputs.mean
         order = np.lexsort((*errors.T, w, *inputs.place.T[::-1]))
         inputs, errors, w = inputs.take(order), errors[order], w[order]
         old = [None] * p if before is None else list(before[order].T)
+        if group is not None:
+            group = group[order]
+            w = w * (count_of(group, w) / n)
         return cls(
             tuple(
                 OutputScale.learn(
-                    inputs, k, errors[:, k], w, float(steps[k]), old[k], always=always, nats=nats
+                    inputs,
+                    k,
+                    errors[:, k],
+                    w,
+                    float(steps[k]),
+                    old[k],
+                    group,
+                    always=always,
+                    nats=nats,
                 )
                 for k in range(p)
             )

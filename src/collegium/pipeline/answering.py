@@ -130,7 +130,9 @@ def with_errors_held_out(
     model: CommitteeModel, own: Array, found: Prediction, say: Say
 ) -> tuple[CommitteeModel, float]:
     """Learn the scale of errors that answers at held-out rows have, if it is worth having; and the
-    mean log density of these rows, in units where y has variance one."""
+    mean log density of these rows, in units where y has variance one.
+
+    Rows that came in groups keep the errors of `fit`: others of its group answer for a row here."""
     kept = model.kept
     rows, noise = kept.take(own), model.sum.noise
     if model.errors is None:
@@ -144,9 +146,9 @@ def with_errors_held_out(
     else:
         near = kept.neighbours(metric)
     at = inputs_at(metric, near, rows.X, found, noise, None if near is None else own)
-    errors = Errors.learn(
+    errors = model.errors if rows.group is not None else Errors.learn(
         at, rows, metric, resolution(rows.y), always=False, say=say, nats=nats_for_tails(model)
-    )
+    )  # fmt: skip
     if errors is None:
         score = _normal_density(rows.y - found.mean, found.variance + noise + rows.known()).mean()
     else:

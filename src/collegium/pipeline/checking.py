@@ -15,6 +15,7 @@ from ..kernels import Kernel
 from ..learning.calibration import Correction, calibrate, judge
 from ..learning.dof import degrees_of_freedom
 from ..messages.committee import Committee
+from ..rows.groups import tenths_of_groups
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import chunk_groups, evenly_spaced, lowest
 from ..rows.rows import Rows
@@ -125,13 +126,17 @@ class HeldOut:
     def tenths(
         cls, kept: InMemory, settings: Settings, rng: np.random.Generator, number: int
     ) -> list[HeldOut]:
-        """Hold out tenths of the rows in turn, until `number` or all have been."""
+        """Hold out tenths of the rows (or of their groups) in turn, until `number` or all have
+        been."""
         n = len(kept)
         size = min(number, n // 10)
         if not size:
             return []
-        some = rng.permutation(n)[: size * min(10, -(-number // size))]
-        each = (np.sort(held) for held in some.reshape(-1, size))
+        if kept.rows.group is not None:
+            each = tenths_of_groups(kept.rows.group, number, rng)
+        else:
+            some = rng.permutation(n)[: size * min(10, -(-number // size))]
+            each = [np.sort(held) for held in some.reshape(-1, size)]
         return [cls(kept.rows, held, kept.but(held), settings) for held in each]
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:

@@ -146,14 +146,18 @@ def learnt(
     always, steps = job.settings.prior.varying, resolution((of or rows).y)
     errors = Errors.learn(
         at, rows.take(held), metric, steps, before, always=always, say=job.say,
-        nats=nats_for_tails(model),
+        nats=nats_for_tails(model, grouped=rows.group is not None),
     )  # fmt: skip
     return replace(model, errors=errors)
 
 
-def nats_for_tails(model: Any) -> float:
-    """The gain from which errors count as heavy-tailed; none is asked of ranks: they are normal."""
+def nats_for_tails(model: Any, *, grouped: bool = False) -> float:
+    """The gain from which errors count as heavy-tailed; none is asked of ranks: they are normal.
+
+    `grouped`: rows came in groups, which are few.
+    """
     warping = getattr(model, "warping", None)
     if warping is not None and any(one and one.kind == "rank" for one in warping.targets):
         return -np.inf
-    return ERRORS.decision.few_nats if getattr(model, "averaged", ()) else ERRORS.decision.nats
+    few = grouped or bool(getattr(model, "averaged", ()))
+    return ERRORS.decision.few_nats if few else ERRORS.decision.nats

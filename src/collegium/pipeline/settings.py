@@ -143,6 +143,19 @@ class Settings:
             transforms=replace(self.transforms, y=None),
         )
 
+    def check_grouped(self) -> None:
+        """Refuse groups of rows where no errors are learnt from held-out rows."""
+        if self.store is not None:
+            raise ValueError(
+                f"groups needs all rows in memory, and store={self.store!r} keeps them on disk. "
+                "Leave one of them out"
+            )
+        if not self.scale_wanted:
+            raise ValueError(
+                "groups is for errors that are learnt from held-out rows: leave out noise, "
+                "noise_variance and learn=False, or leave out groups"
+            )
+
     def check_averaging(self) -> None:
         """Refuse what learn='average' has no use for."""
         given = {

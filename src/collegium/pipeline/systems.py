@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from ..interface.checks.arguments import NOISES, is_auto
+from ..interface.checks.groups import check_groups
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.checks.rows import check_exposure, check_noise_variance, check_rows, check_weights
 from ..interface.frames.sources import Blocks, origin_of
@@ -66,6 +67,12 @@ class ExactFit:
         check_exposure(exposure, 0, Gaussian())
         rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
         return check_noise_variance(noise_variance, rows), y_ndim
+
+    def grouped(self, rows: Rows, groups: Any, settings: Settings) -> Rows:
+        """Note the groups that rows come in."""
+        if groups is not None:
+            settings.check_grouped()
+        return check_groups(groups, rows)
 
     def blocks(self, estimator: Any, blocks: Blocks) -> tuple[ExactFit, Iterable[Block], str]:
         """Prepare rows of a source for a store: the system that fits them, the rows, and a hash of
@@ -136,6 +143,14 @@ class SweptFit:
         if not self.likelihood.takes_exposure:
             return rows, 1
         return Rows(rows.X, np.column_stack([rows.y, e]), rows.w), 1
+
+    def grouped(self, rows: Rows, groups: Any, settings: Settings) -> Rows:
+        if groups is not None:
+            raise ValueError(
+                "groups is for likelihood='gaussian': other likelihoods hold rows out one at a "
+                "time. Leave one of them out"
+            )
+        return rows
 
     def blocks(self, estimator: Any, blocks: Blocks) -> tuple[SweptFit, Iterable[Block], str]:
         refuse_outputs(estimator, len(blocks.source.target))

@@ -22,6 +22,7 @@ class Chunk:
     y: Array  # (n, p)
     w: Array  # (n,)  how often each row was seen
     extra: Array | None = None  # (n,)  known noise variance of each row, added to σ²
+    group: Array | None = None  # (n,)  code of the group that each row came in
 
     @property
     def n(self) -> int:
@@ -45,10 +46,10 @@ def cut_rows(rows: Rows, groups: Sequence[Array], ids: Sequence[Any] | None = No
 
 
 def chunk_of(id: Any, rows: Rows) -> Chunk:
-    return Chunk(id, rows.X, rows.y, rows.w, rows.extra)
+    return Chunk(id, rows.X, rows.y, rows.w, rows.extra, rows.group)
 
 
 def rows_of(chunk: Any) -> Rows:
     """Load the rows of a chunk, or of what replaces it."""
     X, y, w = chunk.load()
-    return Rows(X, y, w, getattr(chunk, "extra", None))
+    return Rows(X, y, w, getattr(chunk, "extra", None), getattr(chunk, "group", None))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..numerics.records import record
 from ..numerics.tiles import by_tiles
+from .groups import apart
 
 Array = np.ndarray
 
@@ -22,6 +23,7 @@ class Rows:
     y: Array  # (n, p)
     w: Array  # how often each was seen  (n,)
     extra: Array | None = None  # known noise variance of each, added to σ²; None: none  (n,)
+    group: Array | None = None  # code of the group that each came in; None: there are none  (n,)
 
     def __add__(self, other: Rows) -> Rows:
         some = self.extra is not None or other.extra is not None
@@ -30,6 +32,7 @@ class Rows:
             np.concatenate([self.y, other.y]),
             np.concatenate([self.w, other.w]),
             np.concatenate([self.known(), other.known()]) if some else None,
+            _joined(self, other),
         )
 
     def fields(self) -> tuple[Array, Array, Array]:
@@ -37,7 +40,8 @@ class Rows:
 
     def take(self, index: Array | slice) -> Rows:
         extra = None if self.extra is None else self.extra[index]
-        return Rows(self.X[index], self.y[index], self.w[index], extra)
+        group = None if self.group is None else self.group[index]
+        return Rows(self.X[index], self.y[index], self.w[index], extra, group)
 
     def not_in(self, other: Rows) -> Array:
         """Whether each row differs from all the others in some bit  (n,)."""
@@ -60,6 +64,16 @@ class Rows:
         total = noise + self.extra
         least = max(float(total.min()), 1e-12 * float(total.max()), 1e-300)
         return Rows(self.X, self.y, self.w * least / np.maximum(total, least)), least
+
+
+def _joined(first: Rows, second: Rows) -> Array | None:
+    """Concatenate the groups of rows; rows that came without are groups of their own."""
+    one, two = first.group, second.group
+    if one is not None and two is not None:
+        return np.concatenate([one, two])
+    if one is not None:
+        return np.concatenate([one, apart(one, second.w.size)])
+    return None if two is None else np.concatenate([apart(two, first.w.size), two])
 
 
 @record("rows.sites/1", rows="X")

@@ -26,13 +26,14 @@ MOST_COPIES = 1e12
 
 
 def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, Array | None]:
-    """Drop rows of weight zero; merge rows of equal x, y, known noise and label, adding weights.
+    """Drop rows of weight zero; merge rows of equal x, y, known noise, group and label, adding
+    weights.
 
     Rows are sorted by value unless their order matters (`in_order`). So a weight of two or a
     repeated row, and any order of the same rows, give the same model to the last bit.
     """
     positive = rows.w > 0
-    own = [one for one in (rows.extra, labels) if one is not None]
+    own = [one for one in (rows.extra, rows.group, labels) if one is not None]
     table = np.column_stack([rows.X, rows.y, *own])[positive]
     w = rows.w[positive]
     first, number = first_of_equals(table)
@@ -206,7 +207,7 @@ class Scaling:
     def rows(self, rows: Rows) -> Rows:
         """Scale targets and known noise variances; with the latter all outputs have one scale."""
         extra = None if rows.extra is None else self.known(rows.extra)
-        return Rows(rows.X, self.forward(rows.y), rows.w, extra)
+        return replace(rows, y=self.forward(rows.y), extra=extra)
 
     def known(self, extra: Array) -> Array:
         """Scale noise variances; beyond MOST_NOISE a row carries no information."""
@@ -216,7 +217,7 @@ class Scaling:
     def rows_in_units(self, rows: Rows) -> Rows:
         """Scale targets back to the units of y."""
         extra = None if rows.extra is None else rows.extra * self.scale[0] ** 2
-        return Rows(rows.X, self.mean(rows.y), rows.w, extra)
+        return replace(rows, y=self.mean(rows.y), extra=extra)
 
     def relative_to_first(self, ratios: Array) -> Scaling:
         """Give scales these ratios to the first; the geometric mean of scale/ratio stays."""

@@ -113,6 +113,18 @@ class FrameTable:
             yield make(self.file, None, offset, n, rows)
 
 
+def taken_out(frame: Any, name: str, argument: str) -> tuple[Any, list[Any]]:
+    """Split a frame into the other columns and the values of one that an argument names."""
+    names = list(frame.column_names if is_arrow(frame) else frame.columns)
+    if name not in names:
+        raise ValueError(f"{argument}={name!r} is no column of X: it has {names}")
+    if is_arrow(frame):
+        return frame.drop_columns([name]), frame.column(name).to_pylist()
+    if library_of(frame) == "polars":
+        return frame.drop(name), frame.get_column(name).to_list()
+    return frame.drop(columns=name), frame[name].tolist()
+
+
 def pandas_type(dtype: Any) -> Type:
     """Type of a column; strings, categories and objects (kind "O") are decided by their values."""
     return Type(NUMPY_KINDS.get(getattr(dtype, "kind", "O"), TEXT), str(dtype))

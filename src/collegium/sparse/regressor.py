@@ -7,6 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ..interface.checks.arguments import NOISES, check_chunk_id, is_auto, one_of, yes_or_no
+from ..interface.checks.groups import check_groups
 from ..interface.checks.rows import check_known, check_noise_variance, check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
@@ -122,6 +123,7 @@ class SparseGPRegressor(Regressor):
         sample_weight: ArrayLike | None = None,
         *,
         noise_variance: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> Self:
         """Learn from rows.
 
@@ -133,17 +135,22 @@ class SparseGPRegressor(Regressor):
             A weight w means w equal rows.
         noise_variance : float or array-like of shape (n,), default=None
             Known noise variance of each row beside `noise`, as in `CommitteeRegressor`.
+        groups : array-like of n labels, default=None
+            Groups of rows, which are held out together, as in `CommitteeRegressor`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, noise_variance)
+        return self._fit(X, y, sample_weight, noise_variance, groups=groups)
 
-    def _fit(self, X, y, sample_weight, noise_variance, chunk_id=None) -> Self:
+    def _fit(self, X, y, sample_weight, noise_variance, chunk_id=None, groups=None) -> Self:
         settings = self._settings(known=noise_variance is not None)
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         rows = check_noise_variance(noise_variance, rows)
+        if groups is not None:
+            settings.check_grouped()
+            rows = check_groups(groups, rows)
         labels = settings.chunks.labels(rows.X.shape[0]) if chunk_id is None else None
         owners = owners_with(None, 0, chunk_id, rows.w.size)
         job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.groups import error_of_mean
 from ..rows.rows import Rows
 from .held_out import TriedTransform, attempt
 from .inputs import InputTransform, skewed, skewness
@@ -21,8 +22,7 @@ def density_gain(new: TriedTransform, old: TriedTransform, w: Array) -> tuple[fl
     """Mean gain of a row in log density, each cut at ±2, and its standard error."""
     most, share = TUNING.most, w / w.sum()
     each = np.clip(new.log_density - old.log_density, -most, most)
-    mean = float(share @ each)
-    return mean, float(np.sqrt(share**2 @ (each - mean) ** 2))
+    return float(share @ each), error_of_mean(share, each, new.group)
 
 
 def better(new: TriedTransform, old: TriedTransform, w: Array) -> bool:
@@ -137,7 +137,7 @@ def choose_target(
 
 
 def _of_output(rows: Rows, j: int) -> Rows:
-    return Rows(rows.X, rows.y[:, j : j + 1], rows.w)
+    return Rows(rows.X, rows.y[:, j : j + 1], rows.w, group=rows.group)
 
 
 def sample(rows: Rows) -> Rows:

@@ -37,28 +37,30 @@ class TriedTransform:
     log_density: Array  # (n,)
     squared_error: Array  # of the mean  (n,)
     learnt: Learnt  # a start for the next trial
+    group: Array | None = None  # code of the group that each row came in  (n,)
 
 
 def attempt(
     rows: Rows, target: TargetTransform | None, inputs: InputTransform | None, engine: Any,
     start: Learnt | None = None, *, levels: tuple[int, ...] = (),
 ) -> TriedTransform:  # fmt: skip
-    """Learn kernel, noise and error scale from rows of one output; leave each row out in turn."""
+    """Learn kernel, noise and error scale from rows of one output; leave each row, or each group of
+    rows, out in turn."""
     y = rows.y[:, 0]
     t = y if target is None else target.forward(y)
     scaling = Scaling.of(t[:, None], rows.w)
     centre, unit = float(scaling.centre[0]), float(scaling.scale[0])
     X = rows.X if inputs is None else inputs.forward(rows.X)
-    seen = Rows(X, scaling.forward(t[:, None]), rows.w)
+    seen = Rows(X, scaling.forward(t[:, None]), rows.w, group=rows.group)
     learnt = learn_quickly(seen, engine, start, levels)
     found = leave_one_out_inputs(learnt, seen)
-    scale = ErrorScale.learn(found, seen.y, seen.w)
+    scale = ErrorScale.learn(found, seen.y, seen.w, group=rows.group)
     density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
     m, sd = centre + unit * found.mean[:, 0], unit * np.sqrt(scale.variance(found)[:, 0])
     if target is not None:
         density = density + target.log_slope(y)
         m, _ = warped_moments(target, m, sd)
-    return TriedTransform(target, inputs, density, (y - m) ** 2, learnt)
+    return TriedTransform(target, inputs, density, (y - m) ** 2, learnt, rows.group)
 
 
 def learn_quickly(
@@ -77,7 +79,11 @@ def learn_quickly(
 
 
 def leave_one_out_inputs(learnt: Learnt, rows: Rows) -> ScaleInputs:
-    """Predict each row from the others: the inputs of the error scale."""
+    """Predict each row from the others: the inputs of the error scale.
+
+    With groups these are without errors of nearest rows, which may be of the same group.
+    """
     metric, own = Metric.of(learnt.kernel, rows.X), np.arange(rows.w.size)
     found = leave_one_out(learnt.kernel, learnt.noise, rows)
-    return inputs_at(metric, neighbours(metric, rows), rows.X, found, learnt.noise, own)
+    near = neighbours(metric, rows) if rows.group is None else None
+    return inputs_at(metric, near, rows.X, found, learnt.noise, own)

@@ -17,6 +17,7 @@ from ...rows.store.records import Block
 from ...sources.opening import open as open_source
 from ...sources.source import Source, check_numbers
 from ...tables.encoding import Encoding
+from ..checks.groups import apart_from_groups
 from ..checks.limits import limits_allowed
 from ..checks.rows import LARGEST_WEIGHT, check_range, refuse_noise_variance
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
@@ -54,6 +55,8 @@ def reads_sources(fit: Fit) -> Fit:
 
     @wraps(fit)
     def attempt(self, X, y=None, sample_weight=None, **more):
+        if more.get("groups") is not None:
+            X, more["groups"] = apart_from_groups(X, more["groups"])
         source = as_source(X, y, sample_weight)
         if source is None:
             return fit(self, X, y, sample_weight, **more)

@@ -14,6 +14,7 @@ from ...errors.errors import neighbours
 from ...learning.pool import Pool
 from ...messages.committee import Committee
 from ...rows.chunk import Chunk, cut_rows
+from ...rows.groups import whole_groups
 from ...rows.ids import ChunkIds, Id, id_of_parts
 from ...rows.metric import Metric
 from ...rows.nearest import Nearby
@@ -71,8 +72,12 @@ class InMemory:
         return float(chunk.load()[2].sum())
 
     def held_out(self, number: int, rng: np.random.Generator) -> tuple[Rows, Array, InMemory]:
-        """Draw `number` of the chunks' rows at random, not above a tenth of them."""
+        """Draw `number` of the chunks' rows at random, not above a tenth of them; whole groups of
+        rows where they came in groups (`whole_groups`)."""
         each = np.sort(np.concatenate(self.groups))
+        if self.rows.group is not None:
+            held = each[whole_groups(self.rows.group[each], number, rng)]
+            return self.rows, held, self.but(held)
         held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))
         return self.rows, held, self.but(held)
 
