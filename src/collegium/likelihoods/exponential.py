@@ -5,33 +5,26 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import count_distribution
 from .integrals.sites import POISSON, sites
+from .log_link import LogLink
 from .targets.support import POSITIVE
-from .targets.units import log_exposure, log_link_units
+from .targets.units import log_exposure
 from .tuning import TUNING
 
 
 @dataclass(frozen=True)
-class Exponential(Scalar):
-    """p(y | f) = e^(−f − y e^−f), y > 0: waiting times of mean e·e^f. A second column of y is the
-    exposure e > 0, a known factor of the mean, else it is one.
+class Exponential(LogLink):
+    """p(y | f) = e^(−f − y e^−f), y > 0: waiting times of mean e·e^f.
 
     A time beyond y is no event up to y: with the rate e^−f, P(Y > y) is the probability that a
-    Poisson count of rate y e^−f is zero, and y p(y | f) that it is one. Moments are those of
-    exposure one; add log e to m for others.
+    Poisson count of rate y e^−f is zero, and y p(y | f) that it is one.
     """
 
     support = POSITIVE
     name = "exponential"
-    takes_exposure = True
-
-    def check(self, y):
-        super().check(y)
-        if y.shape[1] > 2 or (y[:, 1:] <= 0).any():
-            raise ValueError("y of Exponential has times and, in a second column, exposures > 0")
+    called = "times"
 
     def log_density(self, y, f):
         return -(f + log_exposure(y)) - _relative(y, f)
@@ -41,9 +34,6 @@ class Exponential(Scalar):
         x = _relative(y, f)
         return x - 1.0, -x, x
 
-    def mean(self, f):
-        return lognormal.rate(f)
-
     def variance(self, f):
         return lognormal.rate(f) ** 2
 
@@ -51,12 +41,6 @@ class Exponential(Scalar):
         """Mean μ = e^(m + v/2), variance E[e^2f] + var e^f = μ²(2e^v − 1)."""
         mean, variance = lognormal.moments(m, v)
         return mean, mean**2 + 2.0 * variance
-
-    def function(self, m, v):
-        return lognormal.moments(m, v)
-
-    def covariance(self, m, v, C):
-        return lognormal.rate_covariance(m, v, C)
 
     def quantile(self, level, m, v):
         """log y = m + t, P(Y > y) = E[exp(−e^(t − z√v))] = 1 − level, solved for t by halving."""
@@ -83,9 +67,6 @@ class Exponential(Scalar):
     def log_predictive(self, y, m, v):
         log_y = np.log(y[..., 0])
         return sites(POISSON, 0.0, 1.0, log_y - m - log_exposure(y), v)[2] - log_y
-
-    def units(self, y, w):
-        return log_link_units(y, w)
 
 
 def _relative(y, f):

@@ -5,37 +5,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammainc, gammainccinv, gammaincinv, gammaln, ndtri
 
-from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import beyond_line, count_distribution
 from .integrals.quadrature import trapezoid
 from .integrals.sites import POISSON, sites
 from .integrals.tuning import TUNING as INTEGRALS
+from .log_link import LogLink
 from .poisson import log_stirling
 from .targets.support import POSITIVE
-from .targets.units import log_exposure, log_link_units
+from .targets.units import log_exposure
 from .tuning import TUNING
 
 
 @dataclass(frozen=True)
-class Gamma(Scalar):
-    """p(y | f) ∝ y^(k−1) e^(−k y e^−f), y > 0: mean e·e^f, variance mean²/k. A second column of y
-    is the exposure e > 0, a known factor of the mean, else it is one.
-
-    Moments are those of exposure one; add log e to m for others. Shape one is `Exponential`.
-    """
+class Gamma(LogLink):
+    """p(y | f) ∝ y^(k−1) e^(−k y e^−f), y > 0: mean e·e^f, variance mean²/k. Shape one is
+    `Exponential`."""
 
     shape: float = 2.0  # k
 
     support = POSITIVE
     name = "gamma"
     free = ("shape",)
-    takes_exposure = True
-
-    def check(self, y):
-        super().check(y)
-        if y.shape[1] > 2 or (y[:, 1:] <= 0).any():
-            raise ValueError("y of Gamma has numbers and, in a second column, exposures > 0")
 
     def log_density(self, y, f):
         """With d = log y − f: −k(e^d − 1 − d) + k log k − k − log Γ(k) − log y."""
@@ -51,9 +42,6 @@ class Gamma(Scalar):
         terms = k * (np.log(k) - digamma(k) - beyond_line(d)), k * np.expm1(d), -k * np.exp(d)
         return tuple(term[None][: len(self._names())] for term in terms)
 
-    def mean(self, f):
-        return lognormal.rate(f)
-
     def variance(self, f):
         return lognormal.rate(f) ** 2 / self.shape
 
@@ -61,12 +49,6 @@ class Gamma(Scalar):
         """Mean μ = e^(m + v/2), variance E[e^2f]/k + var e^f."""
         mean, variance = lognormal.moments(m, v)
         return mean, (mean**2 + variance) / self.shape + variance
-
-    def function(self, m, v):
-        return lognormal.moments(m, v)
-
-    def covariance(self, m, v, C):
-        return lognormal.rate_covariance(m, v, C)
 
     def quantile(self, level, m, v):
         """log y = m + t, P(Y ≤ y) = level, solved for t by halving."""
@@ -103,9 +85,6 @@ class Gamma(Scalar):
         return sites(POISSON, 0.0, k, np.log(k) + log_y - m - log_exposure(y), v)[2] + (
             np.log(k) - log_y
         )
-
-    def units(self, y, w):
-        return log_link_units(y, w)
 
     def _constant(self):
         """k log k − k − log Γ(k)."""

@@ -6,32 +6,25 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..numerics.linalg import LOG_2PI
-from .base import Scalar
 from .integrals import lognormal
 from .integrals.counts import count_distribution, count_quantile
 from .integrals.sites import POISSON
 from .integrals.tuning import TUNING as INTEGRALS
+from .log_link import LogLink
 from .targets.support import COUNTS
-from .targets.units import log_exposure, log_link_units
+from .targets.units import log_exposure
 from .tuning import TUNING
 
 
 @dataclass(frozen=True)
-class Poisson(Scalar):
-    """Counts y with the rate e·e^f. A second column of y is the exposure e > 0, else it is one.
-
-    Moments are those of exposure one; add log e to m for others.
-    """
+class Poisson(LogLink):
+    """Counts y with the rate e·e^f."""
 
     support = COUNTS
     name = "poisson"
-    takes_exposure = True
+    called = "counts"
+    least_total = TUNING.half_a_count
     code = POISSON
-
-    def check(self, y):
-        super().check(y)
-        if y.shape[1] > 2 or (y[:, 1:] <= 0).any():
-            raise ValueError("y of Poisson has counts and, in a second column, exposures > 0")
 
     def accept(self, y):
         """Accept numbers between counts too: the density is defined for them."""
@@ -55,9 +48,6 @@ class Poisson(Scalar):
         rate = lognormal.rate(f + log_exposure(y))
         return y[..., 0] - rate, -rate, -rate
 
-    def mean(self, f):
-        return lognormal.rate(f)
-
     def variance(self, f):
         return lognormal.rate(f)
 
@@ -65,13 +55,6 @@ class Poisson(Scalar):
         """Rates are log-normal: mean e^(m + v/2), variance mean + mean²(e^v − 1)."""
         mean, variance = lognormal.moments(m, v)
         return mean, mean + variance
-
-    def function(self, m, v):
-        """Mean and variance of the rate."""
-        return lognormal.moments(m, v)
-
-    def covariance(self, m, v, C):
-        return lognormal.rate_covariance(m, v, C)
 
     def quantile(self, level, m, v):
         return count_quantile(level, m, v)
@@ -84,10 +67,6 @@ class Poisson(Scalar):
 
     def log_predictive(self, y, m, v):
         return self.site(y[..., 0], m + log_exposure(y), v)[2]
-
-    def units(self, y, w):
-        """Rates relative to their mean."""
-        return log_link_units(y, w, TUNING.half_a_count)
 
 
 def log_stirling(y):

@@ -12,8 +12,7 @@ from .integrals import (
     check_predictive,
     check_quantiles,
 )
-from .limits import check_extremes, check_support
-from .methods import check_methods, examples
+from .methods import check_extremes, check_methods, check_support, examples
 
 
 def check(likelihood: Observation) -> None:

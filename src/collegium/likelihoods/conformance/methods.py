@@ -1,4 +1,5 @@
-"""Methods that a likelihood needs, their shapes, and the values at which they are tried."""
+"""Methods that a likelihood needs, their shapes, the values at which they are tried, and limits:
+values that y cannot take, and f of any size."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from ..targets.support import CLASSES
 Array = np.ndarray
 #: f at which a likelihood is tried.
 LATENT = (-6.5, -2.2, -0.3, 0.1, 1.4, 4.8)
+#: f at which numbers must stay finite.
+EXTREME = (-1e5, -800.0, 800.0, 1e5)
 ORDINALS = ("first", "second", "third")
 
 
@@ -96,3 +99,34 @@ def _check_shapes(likelihood: Observation, y: Array, f: Array) -> None:
         if not np.isfinite(one).all():
             i = np.flatnonzero(~np.isfinite(one).reshape(f.shape[0], -1).all(axis=1))[0]
             raise ValueError(f"{what} of {name} is not finite at y = {y[i, 0]:g}, f = {f[i]}")
+
+
+def check_support(likelihood: Observation) -> None:
+    """Values outside the support are refused."""
+    own = (float(likelihood.latents),) if likelihood.support == CLASSES else ()
+    for wrong in (*likelihood.support.counterexamples, *own):
+        if possible(likelihood, wrong):
+            raise ValueError(
+                f"check of {type(likelihood).__name__} lets y = {wrong:g} pass, which is not among "
+                f"{likelihood.support}: call super().check(y) in it"
+            )
+
+
+def check_extremes(likelihood: Observation, y: Array) -> None:
+    """Numbers stay finite, and curvatures positive, at any f."""
+    name = type(likelihood).__name__
+    for size in EXTREME:
+        f = np.full(y.shape[0], size)
+        if likelihood.latents > 1:
+            f = np.stack([f] + [np.zeros_like(f)] * (likelihood.latents - 1), axis=1)
+        with np.errstate(all="ignore"):
+            values = likelihood.log_density(y, f), *likelihood.derivatives(y, f)
+            W, omega = likelihood.curvature(y, f)[0], likelihood.bound(y, f)
+        for what, one in zip(("log_density", *(f"the {o} derivative" for o in ORDINALS)), values):
+            if not np.isfinite(one).all():
+                raise ValueError(
+                    f"{what} of {name} is not finite at f = {size:g}: keep exponents within ±300, "
+                    "as by np.clip"
+                )
+        if (W < 0.0).any() or (omega < W).any():
+            raise ValueError(f"curvature of {name} must not be negative, nor bound below it")

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from ..moments.base import Family
-from ..moments.counts import CountMoments
-from ..moments.finite import FiniteValues
-from ..moments.interval import IntervalMoments
-from ..moments.normal import NormalMoments
-from ..moments.positive import PositiveMoments
-from ..moments.signs import SignMoments
+from ..moments import (
+    CountMoments,
+    Family,
+    FiniteValues,
+    IntervalMoments,
+    NormalMoments,
+    PositiveMoments,
+    SignMoments,
+)
 from ..tuning import TUNING
 
 Array = np.ndarray

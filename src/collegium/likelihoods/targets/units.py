@@ -54,14 +54,6 @@ def log_exposure(y: Array) -> Array | float:
     return np.log(y[..., 1]) if y.shape[-1] > 1 else 0.0
 
 
-def log_link_units(y: Array, w: Array, least: float = 0.0) -> Units:
-    """f relative to log(Σwy/Σwe), where E[y | f] = e·e^f; `least` stands for Σy = 0."""
-    share = w / w.max()
-    total, exposure = (share[:, None] * y).sum(axis=0)
-    shift = float(np.log(total or least / w.max()) - np.log(exposure))
-    return Units(Scaling.none(), shift, exposed=exposed(y))
-
-
 def signs(codes: Array, n_problems: int) -> list[Array]:
     """±1 of each problem: the second class of two, or each class against the rest."""
     own = [1] if n_problems == 1 else range(n_problems)
