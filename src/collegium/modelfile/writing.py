@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import BinaryIO
 
 import numpy as np
 
+from ..numerics import durable
 from .archive import Layout
 from .arrays import raw
 
@@ -35,33 +35,17 @@ def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays:
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Open a file that replaces `path` once all of it is on the disk."""
+    """Open a file that replaces `path` once all of it is on the disk; errors name that path."""
     path = os.path.realpath(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "give the path of a file, this is a folder", path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "give the path of a file, this is a device", path)
-    folder, name = os.path.split(path)
-    part = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(8)}.part")
     try:
-        file = open(part, "xb")
+        with durable.replacing(path) as file:
+            yield file
     except OSError as error:
         raise _told(error, path) from error
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            os.chmod(part, os.stat(path).st_mode & 0o7777)
-        os.replace(part, path)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(part)
-        if isinstance(error, OSError):
-            raise _told(error, path) from error
-        raise
-    _sync_folder(folder)
 
 
 def _told(error: OSError, path: str) -> OSError:
@@ -70,13 +54,3 @@ def _told(error: OSError, path: str) -> OSError:
     if error.errno == errno.ENOENT:
         said = "the folder does not exist, and nothing was saved: make it first (~ is not expanded)"
     return OSError(error.errno, said, path)
-
-
-def _sync_folder(folder: str) -> None:
-    """Write the new name to the disk too, on systems that can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

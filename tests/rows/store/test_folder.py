@@ -173,7 +173,7 @@ def test_files_that_were_cut_off_are_named(tmp_path):
     Store.build(tmp_path / "rows", blocks(OLD))
     file = tmp_path / "rows" / "segment-000" / "y.npy"
     os.truncate(file, 1000)
-    with pytest.raises(ValueError, match=r"y.npy is missing or cut short: build the store again"):
+    with pytest.raises(ValueError, match=r"y.npy is missing or cut short: put back a copy"):
         Store.open(tmp_path / "rows")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.compiling import compiled
+from .checksums import intact
 
 Array = np.ndarray
 _loop: Any = compiled(error_model="numpy")
@@ -171,10 +172,11 @@ def _sift_down(D, I, P, n):
 
 
 @_loop
-def _scan(z, metric, X, id, dead, span, best):
-    """Offer the rows of one cell; return the number of rows kept."""
+def _scan(z, metric, rows, c, offset, best):
+    """Offer the rows of cell c; return the number of rows kept, −1 where numbers are damaged."""
+    X, id, dead, _, guard = rows
     D, I, P, n = best
-    a, b, offset = span
+    a, b, known = guard[1][c], guard[1][c + 1], False
     w, more = metric[0], metric[1].size + metric[4].size > 0
     worst = D[0] if n == D.size else np.inf
     for r in range(a, b):
@@ -184,8 +186,12 @@ def _scan(z, metric, X, id, dead, span, best):
             total += t * t * w[k]
         if more:
             total = _further(z, metric, X, r, total)
-        if total > worst or (dead.size > 0 and dead[r]):
+        if total > worst or (dead.size > 0 and dead[r >> 3] >> (r & 7) & 1):
             continue
+        if not known:
+            if not intact(guard, c):
+                return -1
+            known = True
         if n < D.size:
             D[n], I[n], P[n] = total, id[r], offset + r
             _sift_up(D, I, P, n)
@@ -200,9 +206,12 @@ def _scan(z, metric, X, id, dead, span, best):
 
 @_loop
 def search_segment(queries, metric, most, tree, rows, offset, found):
-    """Offer the rows of one segment to the k best of each query, nearest boxes first."""
+    """Offer the rows of one segment to the k best of each query, nearest boxes first.
+
+    Cells are compared with their checksums when they are first visited: returns 2c where the
+    inputs of cell c are damaged, 2c + 1 where its row numbers are, and −1 where none are.
+    """
     low, high, right, start = tree
-    X, id, dead = rows
     D, I, P, count = found
     bounds, nodes = np.empty(start.size + 1), np.empty(start.size + 1, np.int64)
     for q in range(queries.shape[0]):
@@ -217,14 +226,19 @@ def search_segment(queries, metric, most, tree, rows, offset, found):
                 break
             if right[i] < 0:
                 c = -1 - right[i]
-                span = start[c], start[c + 1], offset
-                count[q] = _scan(z, metric, X, id, dead, span, (D[q], I[q], P[q], count[q]))
+                if not intact(rows[3], c):
+                    return 2 * c
+                kept = _scan(z, metric, rows, c, offset, (D[q], I[q], P[q], count[q]))
+                if kept < 0:
+                    return 2 * c + 1
+                count[q] = kept
                 cells += 1
                 continue
             for child in (i + 1, right[i]):
                 bound = _box_distance(z, metric, low, high, child)
                 if not full or bound <= D[q, 0]:
                     size = _push_node(bounds, nodes, size, bound, child)
+    return -1
 
 
 @_loop

@@ -2,54 +2,73 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from .checksums import first_damaged, first_damaged_between, words
+from .masks import NONE_DEAD, count_marked, marked, marked_at, mask_of
 from .records import Schema, pack
 from .search import hierarchy
 from .tuning import TUNING
 
 Array = np.ndarray
-_NONE_DEAD = np.empty(0, np.bool_)
+#: Files of a segment with one row for each row.
+COLUMNS = ("X", "y", "w", "id")
+CELLS = "cells.npz"
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Rows cell by cell, mapped into memory; a copy in another process maps them again."""
+    """Rows cell by cell, mapped into memory; a copy in another process maps them again.
+
+    Read rows by `rows`, `between` and `cell_rows`, which compare the checksums of cells.
+    """
 
     path: Path
-    X: Array  # (n, d)
-    y: Array  # (n, p)
-    w: Array  # (n,)
-    id: Array  # (n,)  row numbers
+    schema: Schema
+    listed: dict[str, Any]  # its entry in the manifest
+    columns: dict[str, Array]  # X (n, d), y (n, p), w (n,) and row numbers id (n,)
     start: Array  # cells are [start[c], start[c + 1])  (m + 1,)
-    low: Array  # their boxes  (m, d)
-    high: Array
-    dead: Array  # whether each row is forgotten  (n,), or empty: none is
+    boxes: tuple[Array, Array]  # of cells: low and high  (m, d)
+    guards: dict[str, tuple]  # of each column: words, start, checksums, which were compared
+    dead: Array  # bits of forgotten rows; empty: none is
 
     @classmethod
-    def open(cls, path: Path, tombstones: Array) -> Segment:
-        X, y, w, id = (
-            np.asarray(np.load(path / f"{name}.npy", mmap_mode="r"))
-            for name in ("X", "y", "w", "id")
-        )
-        with np.load(path / "cells.npz") as cells:
-            start, low, high = (cells[name] for name in ("start", "low", "high"))
-        return cls(path, X, y, w, id, start, low, high, among(id, tombstones))
+    def open(
+        cls, path: Path, schema: Schema, listed: dict[str, Any], dead: Array = NONE_DEAD
+    ) -> Segment:
+        """Map the files of a segment, whose sizes were compared with the manifest."""
+        n, dtype = listed["rows"], schema.dtype
+        columns = {
+            name: _mapped(path / f"{name}.npy", dtype[name].base, (n, *dtype[name].shape))
+            for name in COLUMNS
+        }
+        cells = _cells(path / CELLS, listed["sha256"])
+        start, sums = cells["start"], cells["sums"]
+        seen = np.zeros(sums.shape, np.uint8)
+        guards = {
+            name: (words(columns[name]), start, sums[k], seen[k]) for k, name in enumerate(COLUMNS)
+        }
+        boxes = cells["low"], cells["high"]
+        return cls(path, schema, listed, columns, start, boxes, guards, dead)
 
     def __reduce__(self) -> tuple:
-        return Segment.open, (self.path, np.sort(self.id[self.dead]) if self.dead.size else ())
+        return Segment.open, (self.path, self.schema, self.listed, self.dead)
 
     def __len__(self) -> int:
-        return len(self.id)
+        return self.listed["rows"]
 
-    @property
+    @cached_property
     def alive(self) -> int:
-        return len(self) - int(np.count_nonzero(self.dead))
+        """Number of rows that are not forgotten."""
+        return len(self) - count_marked(self.dead)
 
     @property
     def number(self) -> int:
@@ -58,35 +77,99 @@ class Segment:
     @cached_property
     def tree(self) -> tuple[Array, Array, Array, Array]:
         """The tree that `search_segment` walks through."""
-        low, high = self.low.astype(np.float64), self.high.astype(np.float64)
+        low, high = (box.astype(np.float64) for box in self.boxes)
         return (*hierarchy(low, high), self.start)
+
+    @property
+    def searched(self) -> tuple:
+        """Rows and checksums, as `search_segment` takes them."""
+        own, guards = self.columns, self.guards
+        return own["X"], own["id"], self.dead, guards["X"], guards["id"]
+
+    def hiding(self, tombstones: Array, from_row: int | None = None) -> Segment:
+        """Mark rows as forgotten, besides those that are."""
+        if not len(tombstones) and from_row is None:
+            return self
+        self._check_between("id", 0, len(self))
+        more = mask_of(self.columns["id"], tombstones, from_row)
+        if not more.size:
+            return self
+        return replace(self, dead=more | self.dead if self.dead.size else more)
+
+    def rows(self, name: str, at: Array) -> Array:
+        """Read rows of a column, by their positions."""
+        guard = self.guards[name]
+        if not guard[3].all():
+            self._refuse(name, first_damaged(guard, at.reshape(-1)))
+        return self.columns[name][at]
+
+    def between(self, name: str, a: int, b: int) -> Array:
+        """Read rows [a, b) of a column."""
+        self._check_between(name, a, b)
+        return np.asarray(self.columns[name][a:b])
+
+    def _check_between(self, name: str, a: int, b: int) -> None:
+        self._refuse(name, first_damaged_between(self.guards[name], a, min(b, len(self))))
+
+    def _refuse(self, name: str, c: int) -> None:
+        """Raise an error that names the cell, if it is one."""
+        if c >= 0:
+            raise ValueError(
+                f"{self.path / name}.npy is damaged: rows {self.start[c]}–{self.start[c + 1] - 1} "
+                f"(cell {c}) differ from their checksum. Put back a copy of the folder "
+                f"{self.path.parent}, or delete it and fit again"
+            )
+
+    def refuse_found(self, found: int) -> None:
+        """Raise an error where `search_segment` met a damaged cell."""
+        if found >= 0:
+            self._refuse("X" if found % 2 == 0 else "id", found // 2)
+
+    def alive_between(self, a: int, b: int) -> Array:
+        """Positions of the rows of [a, b) that are not forgotten."""
+        return a + np.flatnonzero(~marked(self.dead, a, min(b, len(self))))
+
+    def alive_at(self, at: Array) -> Array:
+        """Keep the positions of rows that are not forgotten."""
+        return at[~marked_at(self.dead, at)] if self.dead.size else at
+
+    def slices(self, size: int) -> Iterator[tuple[int, int]]:
+        """Cut all rows into slices of rows of so many bytes."""
+        step = max(1, TUNING.slice_bytes // size)
+        return ((a, min(a + step, len(self))) for a in range(0, len(self), step))
 
     def records(self) -> Iterator[Array]:
         """Yield all rows that are not forgotten, in slices."""
-        schema = Schema.of(self.X, self.y, self.w)
-        step = max(1, TUNING.slice_bytes // schema.dtype.itemsize)
-        for a in range(0, len(self), step):
-            own = slice(a, a + step)
-            found = pack(schema, self.X[own], self.y[own], self.w[own], self.id[own])
-            yield found[~self.dead[own]] if self.dead.size else found
+        for a, b in self.slices(self.schema.dtype.itemsize):
+            found = pack(self.schema, *(self.between(name, a, b) for name in COLUMNS))
+            yield found[~marked(self.dead, a, b)] if self.dead.size else found
 
     def cell(self, c: int) -> slice | Array:
         """Positions of the rows of a cell that are not forgotten."""
         a, b = int(self.start[c]), int(self.start[c + 1])
-        return a + np.flatnonzero(~self.dead[a:b]) if self.dead.size else slice(a, b)
+        return self.alive_between(a, b) if self.dead.size else slice(a, b)
+
+    def cell_rows(self, name: str, c: int) -> Array:
+        """Read the rows of a cell that are not forgotten."""
+        self._check_between(name, int(self.start[c]), int(self.start[c + 1]))
+        return np.array(self.columns[name][self.cell(c)])
 
 
-def among(id: Array, tombstones: Array) -> Array:
-    """Whether each row number is among the tombstones (ascending)  (n,); empty: none is."""
-    if len(tombstones) == 0:
-        return _NONE_DEAD
-    dead = np.zeros(len(id), np.bool_)
-    step = TUNING.slice_bytes // 8
-    for a in range(0, len(id), step):
-        own = id[a : a + step]
-        place = np.minimum(np.searchsorted(tombstones, own), len(tombstones) - 1)
-        dead[a : a + step] = np.asarray(tombstones)[place] == own
-    return dead if dead.any() else _NONE_DEAD
+def _mapped(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
+    """Map the numbers at the end of a file, whatever its header says."""
+    offset = path.stat().st_size - dtype.itemsize * int(np.prod(shape))
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+
+
+def _cells(path: Path, sha256: str) -> dict[str, Array]:
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ValueError(
+            f"{path} is damaged: it differs from its checksum. Put back a copy of the folder "
+            f"{path.parent.parent}, or delete it and fit again"
+        )
+    with np.load(io.BytesIO(data)) as cells:
+        return {name: cells[name] for name in ("start", "low", "high", "sums")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +184,8 @@ class StoredCell:
     @property
     def ids(self) -> Array:
         """Numbers of its rows."""
-        return np.asarray(self.segment.id[self.segment.cell(self.id[1])])
+        return self.segment.cell_rows("id", self.id[1])
 
     def load(self) -> tuple[Array, Array, Array]:
-        own, rows = self.segment.cell(self.id[1]), self.segment
-        return np.array(rows.X[own]), np.array(rows.y[own]), np.array(rows.w[own])
+        own, c = self.segment, self.id[1]
+        return own.cell_rows("X", c), own.cell_rows("y", c), own.cell_rows("w", c)

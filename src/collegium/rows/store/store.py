@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from ...numerics.compiling import interrupts
+from ...numerics.durable import sync_folder
 from ...numerics.fingerprint import fingerprint
 from ...numerics.hashing import splitmix64
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .distance import Distance
+from .masks import among
 from .records import LARGEST, Block, Schema
 from .search import search_segment, sort_found
-from .segment import Segment, StoredCell, among
+from .segment import Segment, StoredCell
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -29,7 +31,8 @@ class Store:
     """Rows in a folder, searched by distance: `Store.build` once, then `Store.open`.
 
     Positions number the rows in their order on disk; `add` may change them. Row numbers (`ids`)
-    stay. One process may write at a time, any number may read.
+    stay. One process may write at a time (others wait some seconds, then are refused), any number
+    may read. Rows are compared with checksums when they are first read: damaged ones are refused.
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
@@ -37,16 +40,44 @@ class Store:
         self._read()
 
     def _read(self) -> None:
-        self._manifest = folder.read_store_manifest(self.path)
-        self._tombstones = np.load(self.path / folder.TOMBSTONES)
-        names = [one["name"] for one in self._manifest["segments"]]
-        self._segments = [Segment.open(self.path / name, self._tombstones) for name in names]
+        """Open all that the manifest lists; again, if another process has just replaced it."""
+        before: bytes | None = None
+        while True:
+            try:
+                self._manifest = folder.read_store_manifest(self.path)
+                self._open_segments()
+                return
+            except (FileNotFoundError, ValueError):
+                now = folder.manifest_bytes(self.path)
+                if now is None or now == before:
+                    raise
+                before = now
+
+    def _open_segments(self) -> None:
+        self._tombstones = folder.read_tombstones(self.path, self._manifest)
+        self._segments = [
+            Segment.open(self.path / one["name"], self.schema, one).hiding(self._tombstones)
+            for one in self._manifest["segments"]
+        ]
         self._offsets = np.cumsum([0, *(len(one) for one in self._segments)])
+
+    def _check_current(self) -> None:
+        """Refuse to change a store that another process has changed since it was opened."""
+        if folder.read_store_manifest(self.path) != self._manifest:
+            raise ValueError(
+                f"{self.path} was changed by another process or model since it was opened: open "
+                "it again"
+            )
 
     @classmethod
     def open(cls, path: str | os.PathLike) -> Store:
-        """Open the store in a folder; rows are mapped into memory, not read."""
-        return cls(path)
+        """Open the store in a folder; rows are mapped into memory, not read.
+
+        Files that a process left there when it was killed are removed.
+        """
+        found = cls(path)
+        folder.sweep(found.path)
+        return found
 
     @classmethod
     def build(
@@ -68,8 +99,10 @@ class Store:
         token = origin and f"{origin} {cell_rows} {merge}"
         go_on = lambda work: Routed.found(work, token) is not None  # noqa: E731
         with folder.working(path, go_on=go_on) as work:
+            folder.check_free(path)  # another process may have built it in between
             routed = Routed.found(work, token)
-            if routed is None:
+            if routed is None or not routed.intact(work):
+                folder.empty(work)
                 new = Incoming(blocks, work)
                 if new.sample is None or new.schema is None:
                     raise ValueError("there are no rows: give at least one block that has some")
@@ -78,9 +111,8 @@ class Store:
                 )
                 routed.save(work, token)
             listed = write_segment(work, routed, cell_rows)
-            folder.write_tombstones(path, np.empty(0, np.int64))
             manifest = {"schema": vars(routed.schema), "cell_rows": cell_rows, "origin": origin}
-            manifest["next_row"] = routed.next_row
+            manifest |= {"next_row": routed.next_row, "tombstones": None}
             _finish(path, work, {**manifest, "segments": []}, listed)
         return cls(path)
 
@@ -107,9 +139,8 @@ class Store:
     def mark(self) -> str:
         """Hash of some rows of the first segment, which identifies the store."""
         first = self._segments[0]
-        return fingerprint(
-            *(np.asarray(part[: TUNING.mark_rows]) for part in (first.X, first.y, first.id))
-        )
+        n = min(len(first), TUNING.mark_rows)
+        return fingerprint(*(first.between(name, 0, n) for name in ("X", "y", "id")))
 
     @property
     def cell_rows(self) -> int:
@@ -120,25 +151,20 @@ class Store:
         """Hide the rows with some numbers, and from one number on; nothing is written."""
         view, ids = copy(self), np.asarray(ids, np.int64)
         view._tombstones = np.union1d(self._tombstones, ids)
-        gone = [view._tombstones]
-        if from_row is not None and from_row < self.next_row:
-            gone += [one.id[one.id >= from_row] for one in self._segments]
-        dead = np.unique(np.concatenate(gone)) if len(gone) > 1 else gone[0]
-        view._segments = [Segment.open(one.path, dead) for one in self._segments]
+        later = from_row if from_row is not None and from_row < self.next_row else None
+        view._segments = [one.hiding(np.unique(ids), later) for one in self._segments]
         return view
 
     def sample(self, k: int) -> Array:
         """Positions of the k rows with the smallest hashes of their numbers, by number  (k,)."""
         keys, found, ids = (np.empty(0, t) for t in (np.uint64, np.int64, np.int64))
         for one, offset in zip(self._segments, self._offsets):
-            step = TUNING.slice_bytes // 8
-            for a in range(0, len(one), step):
-                own = np.asarray(one.id[a : a + step])
-                alive = ~one.dead[a : a + step] if one.dead.size else np.ones(own.size, np.bool_)
-                at = np.flatnonzero(alive)
-                keys = np.concatenate([keys, splitmix64(own[at])])
-                found = np.concatenate([found, offset + a + at])
-                ids = np.concatenate([ids, own[at]])
+            for a, b in one.slices(8):
+                at = one.alive_between(a, b)
+                own = one.between("id", a, b)[at - a]
+                keys = np.concatenate([keys, splitmix64(own)])
+                found = np.concatenate([found, offset + at])
+                ids = np.concatenate([ids, own])
                 if keys.size > k:
                     least = np.argpartition(keys, k - 1)[:k]
                     keys, found, ids = keys[least], found[least], ids[least]
@@ -146,11 +172,11 @@ class Store:
 
     def total_weight(self) -> float:
         """Sum the weights of all rows that are not forgotten."""
-        step, total = TUNING.slice_bytes // 8, 0.0
+        total = 0.0
         for one in self._segments:
-            for a in range(0, len(one), step):
-                w = np.asarray(one.w[a : a + step], np.float64)
-                total += float(w[~one.dead[a : a + step]].sum() if one.dead.size else w.sum())
+            for a, b in one.slices(8):
+                w = np.asarray(one.between("w", a, b), np.float64)
+                total += float(w[one.alive_between(a, b) - a].sum() if one.dead.size else w.sum())
         return total
 
     def __len__(self) -> int:
@@ -184,6 +210,7 @@ class Store:
         """
         segments = self._manifest["segments"]
         with folder.working(self.path) as work:
+            self._check_current()
             new = Incoming(blocks, work, self.schema)
             if new.sample is None or new.first is None:
                 return
@@ -203,22 +230,32 @@ class Store:
             )  # fmt: skip
             listed = write_segment(work, routed, self._manifest["cell_rows"])
             manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
+            manifest["tombstones"] = self._left_after(merged)
             _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
-            dropped = [one.id[one.dead] for one in merged if one.dead.size]
-            if dropped:
-                left = np.setdiff1d(self._tombstones, np.concatenate(dropped))
-                folder.write_tombstones(self.path, left)
         self._read()
+
+    def _left_after(self, merged: list[Segment]) -> Any:
+        """Write the tombstones of rows that are still there when some segments are sorted again."""
+        dropped = [_where(one, self._tombstones) for one in merged if one.dead.size]
+        before = self._manifest["tombstones"]
+        if not any(one.size for one in dropped):
+            return before
+        left = np.setdiff1d(self._tombstones, np.concatenate(dropped))
+        return folder.write_tombstones(self.path, left, before)
 
     def forget(self, ids: Any) -> None:
         """Forget the rows with these numbers: they are never returned again."""
         ids = np.unique(np.asarray(ids, np.int64))
-        found = [one.id[_where(one, ids)] for one in self._segments]
+        found = [_where(one, ids, alive=True) for one in self._segments]
         unknown = np.setdiff1d(ids, np.concatenate(found))
         if unknown.size:
             raise ValueError(f"row {unknown[0]} is not in the store, or forgotten already")
-        with folder.remedies(self.path):
-            folder.write_tombstones(self.path, np.union1d(self._tombstones, ids))
+        with folder.remedies(self.path), folder.alone(self.path):
+            self._check_current()
+            before = self._manifest["tombstones"]
+            listed = folder.write_tombstones(self.path, np.union1d(self._tombstones, ids), before)
+            folder.write_manifest(self.path, {**self._manifest, "tombstones": listed})
+            folder.clear(self.path)
         self._read()
 
     def nearest(
@@ -251,8 +288,8 @@ class Store:
             with interrupts():
                 metric = distance.parts()
                 for one, offset in zip(self._segments, self._offsets):
-                    search_segment(
-                        z, metric, most, one.tree, (one.X, one.id, one.dead), offset, found
+                    one.refuse_found(
+                        search_segment(z, metric, most, one.tree, one.searched, offset, found)
                     )
                 sort_found(found)
         return found[2], found[0]
@@ -290,10 +327,10 @@ class Store:
         """Positions of the rows with numbers in [first, last) that are not forgotten, by number."""
         found, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for one, offset in zip(self._segments, self._offsets):
-            at = np.flatnonzero((one.id >= first) & (one.id < last))
-            at = at[~one.dead[at]] if one.dead.size else at
+            own = one.between("id", 0, len(one))
+            at = one.alive_at(np.flatnonzero((own >= first) & (own < last)))
             found.append(offset + at)
-            ids.append(one.id[at])
+            ids.append(own[at])
         return np.concatenate(found)[np.argsort(np.concatenate(ids))]
 
     def ids(self, positions: Any) -> Array:
@@ -305,11 +342,11 @@ class Store:
         if positions.size and not 0 <= positions.min() <= positions.max() < self._offsets[-1]:
             raise IndexError(f"positions are from 0 to {self._offsets[-1] - 1}")
         owner = np.searchsorted(self._offsets, positions, side="right") - 1
-        parts = [getattr(one, name) for one in self._segments]
-        found = np.empty((*positions.shape, *parts[0].shape[1:]), parts[0].dtype)
-        for k, values in enumerate(parts):
+        kind = self.schema.dtype[name]
+        found = np.empty((*positions.shape, *kind.shape), kind.base)
+        for k, one in enumerate(self._segments):
             own = owner == k
-            found[own] = values[positions[own] - self._offsets[k]]
+            found[own] = one.rows(name, positions[own] - self._offsets[k])
         return found
 
     def chunks(self) -> list[StoredCell]:
@@ -335,12 +372,14 @@ class Store:
         return sum(one.start.size - 1 for one in self._segments[:segments])
 
 
-def _where(segment: Segment, ids: Array) -> Array:
-    """Positions of the rows with these numbers that are not forgotten."""
-    found = among(segment.id, ids)
-    if not found.size:
-        return np.empty(0, np.int64)
-    return np.flatnonzero(found & ~segment.dead if segment.dead.size else found)
+def _where(segment: Segment, ids: Array, *, alive: bool = False) -> Array:
+    """Those of these row numbers (ascending) that a segment has; `alive`: and has not forgotten."""
+    found = []
+    for a, b in segment.slices(8):
+        own = segment.between("id", a, b)
+        at = np.flatnonzero(among(own, ids))
+        found.append(own[segment.alive_at(a + at) - a if alive else at])
+    return np.concatenate(found)
 
 
 def _finish(
@@ -349,5 +388,6 @@ def _finish(
     """Make a sorted segment part of the store, the manifest last."""
     name = f"segment-{number:03d}"
     os.rename(work / "segment", path / name)
+    sync_folder(path)
     segments = [*manifest["segments"], {"name": name, **listed}]
     folder.write_manifest(path, {**manifest, "segments": segments})
