@@ -1,6 +1,6 @@
-"""Fingerprints of records: equal for equal numbers, on any machine.
+"""Hashes: fingerprints of records and mixed bits of numbers, the same on any machine.
 
-They include the names of classes and fields: a record that is renamed has another fingerprint.
+Fingerprints include the names of classes and fields: a record that is renamed has another one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+
+Array = np.ndarray
 
 
 def fingerprint(*values: Any) -> str:
@@ -40,3 +42,11 @@ def _write(found: Any, value: Any) -> None:
         found.update(f"{type(value).__name__} {value!r} ".encode())
     else:
         raise TypeError(f"no fingerprint of a {type(value).__name__}")
+
+
+def splitmix64(numbers: Array) -> Array:
+    """Mix the bits of whole numbers, one to one (Steele, Lea and Flood 2014)."""
+    z = np.asarray(numbers).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

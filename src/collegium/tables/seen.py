@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..numerics.hashing import splitmix64
+from ..numerics.fingerprint import splitmix64
 from .levels import Key
 from .reading import DATE, LEVELS, NUMBER, Found
 

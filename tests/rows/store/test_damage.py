@@ -1,4 +1,4 @@
-"""Damaged files, two writers, and the remains of killed ones: rows are right, or refused by name."""
+"""Damaged files, two writers, remains of killed ones: rows are right, or refused by name."""
 
 import os
 import pickle
@@ -71,9 +71,8 @@ def test_a_changed_number_is_refused_by_file_and_cell(tmp_path, name):
     file = tmp_path / "rows" / "segment-000" / f"{name}.npy"
     cell = 7
     r = int(store.chunks()[cell].segment.start[cell]) + 3
-    size = file.stat().st_size - (file.stat().st_size - 128)
-    width = (file.stat().st_size - size) // 1000
-    flipped(file, size + r * width + 1)
+    width = (file.stat().st_size - 128) // 1000
+    flipped(file, 128 + r * width + 1)
     store = Store.open(tmp_path / "rows")
     with pytest.raises(ValueError, match=rf"{name}\.npy is damaged: rows \d+–\d+ \(cell {cell}\)"):
         READS[name](store)
@@ -86,7 +85,7 @@ def test_a_changed_number_is_refused_by_file_and_cell(tmp_path, name):
 
 def test_a_search_meets_damage_where_it_looks(tmp_path):
     built(tmp_path / "rows")
-    for name, width in (("X", 16), ("id", 8)):
+    for name in ("X", "id"):
         shutil.copytree(tmp_path / "rows", tmp_path / name)
         file = tmp_path / name / "segment-000" / f"{name}.npy"
         flipped(file, file.stat().st_size - 3)

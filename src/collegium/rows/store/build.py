@@ -18,7 +18,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ...numerics.durable import replacing, sync, sync_folder
-from ...numerics.hashing import splitmix64
+from ...numerics.fingerprint import splitmix64
 from ..distinct import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
 from .checksums import cell_checksums, checksum, words

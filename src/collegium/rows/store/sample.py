@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...numerics.hashing import splitmix64
+from ...numerics.fingerprint import splitmix64
 
 Array = np.ndarray
 

@@ -172,11 +172,11 @@ def _sift_down(D, I, P, n):
 
 
 @_loop
-def _scan(z, metric, rows, c, offset, best):
-    """Offer the rows of cell c; return the number of rows kept, −1 where numbers are damaged."""
-    X, id, dead, _, guard = rows
+def _scan(z, metric, X, id, dead, span, best):
+    """Offer the rows of one cell; return the number of rows kept, and whether any might be new."""
     D, I, P, n = best
-    a, b, known = guard[1][c], guard[1][c + 1], False
+    a, b, offset = span
+    met = False
     w, more = metric[0], metric[1].size + metric[4].size > 0
     worst = D[0] if n == D.size else np.inf
     for r in range(a, b):
@@ -188,10 +188,7 @@ def _scan(z, metric, rows, c, offset, best):
             total = _further(z, metric, X, r, total)
         if total > worst or (dead.size > 0 and dead[r >> 3] >> (r & 7) & 1):
             continue
-        if not known:
-            if not intact(guard, c):
-                return -1
-            known = True
+        met = True
         if n < D.size:
             D[n], I[n], P[n] = total, id[r], offset + r
             _sift_up(D, I, P, n)
@@ -201,7 +198,7 @@ def _scan(z, metric, rows, c, offset, best):
             _sift_down(D, I, P, n)
         if n == D.size:
             worst = D[0]
-    return n
+    return n, met
 
 
 @_loop
@@ -212,6 +209,7 @@ def search_segment(queries, metric, most, tree, rows, offset, found):
     inputs of cell c are damaged, 2c + 1 where its row numbers are, and −1 where none are.
     """
     low, high, right, start = tree
+    X, id, dead, X_guard, ids_guard = rows
     D, I, P, count = found
     bounds, nodes = np.empty(start.size + 1), np.empty(start.size + 1, np.int64)
     for q in range(queries.shape[0]):
@@ -226,12 +224,13 @@ def search_segment(queries, metric, most, tree, rows, offset, found):
                 break
             if right[i] < 0:
                 c = -1 - right[i]
-                if not intact(rows[3], c):
+                if not intact(X_guard, c):
                     return 2 * c
-                kept = _scan(z, metric, rows, c, offset, (D[q], I[q], P[q], count[q]))
-                if kept < 0:
+                span = start[c], start[c + 1], offset
+                best = D[q], I[q], P[q], count[q]
+                count[q], met = _scan(z, metric, X, id, dead, span, best)
+                if met and not intact(ids_guard, c):
                     return 2 * c + 1
-                count[q] = kept
                 cells += 1
                 continue
             for child in (i + 1, right[i]):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .checksums import first_damaged, first_damaged_between, words
+from .checksums import compare_cells, compare_rows, first_damaged, first_damaged_between, words
 from .masks import NONE_DEAD, count_marked, marked, marked_at, mask_of
 from .records import Schema, pack
 from .search import hierarchy
@@ -28,7 +28,7 @@ CELLS = "cells.npz"
 class Segment:
     """Rows cell by cell, mapped into memory; a copy in another process maps them again.
 
-    Read rows by `rows`, `between` and `cell_rows`, which compare the checksums of cells.
+    Read rows by `rows`, `between` and `load_cell`, which compare the checksums of cells.
     """
 
     path: Path
@@ -38,6 +38,7 @@ class Segment:
     start: Array  # cells are [start[c], start[c + 1])  (m + 1,)
     boxes: tuple[Array, Array]  # of cells: low and high  (m, d)
     guards: dict[str, tuple]  # of each column: words, start, checksums, which were compared
+    known: bytearray  # which cells were compared, all but their row numbers
     dead: Array  # bits of forgotten rows; empty: none is
 
     @classmethod
@@ -57,7 +58,8 @@ class Segment:
             name: (words(columns[name]), start, sums[k], seen[k]) for k, name in enumerate(COLUMNS)
         }
         boxes = cells["low"], cells["high"]
-        return cls(path, schema, listed, columns, start, boxes, guards, dead)
+        known = bytearray(start.size - 1)
+        return cls(path, schema, listed, columns, start, boxes, guards, known, dead)
 
     def __reduce__(self) -> tuple:
         return Segment.open, (self.path, self.schema, self.listed, self.dead)
@@ -102,6 +104,15 @@ class Segment:
         if not guard[3].all():
             self._refuse(name, first_damaged(guard, at.reshape(-1)))
         return self.columns[name][at]
+
+    def whole_rows(self, at: Array) -> tuple[Array, Array, Array]:
+        """Read X, y and w of rows, by their positions."""
+        X, y, w = (self.guards[name] for name in COLUMNS[:3])
+        if 0 in self.known:
+            c = compare_rows(X, y, w, at.reshape(-1), np.frombuffer(self.known, np.uint8))
+            self._refuse_cell(c)
+        own = self.columns
+        return own["X"][at], own["y"][at], own["w"][at]
 
     def between(self, name: str, a: int, b: int) -> Array:
         """Read rows [a, b) of a column."""
@@ -149,10 +160,31 @@ class Segment:
         a, b = int(self.start[c]), int(self.start[c + 1])
         return self.alive_between(a, b) if self.dead.size else slice(a, b)
 
-    def cell_rows(self, name: str, c: int) -> Array:
-        """Read the rows of a cell that are not forgotten."""
-        self._check_between(name, int(self.start[c]), int(self.start[c + 1]))
-        return np.array(self.columns[name][self.cell(c)])
+    def load_cell(self, c: int) -> tuple[Array, Array, Array]:
+        """Read X, y and w of the rows of a cell that are not forgotten."""
+        if not self.known[c]:
+            self._compare(c)
+        rows, own = self.cell(c), self.columns
+        return np.array(own["X"][rows]), np.array(own["y"][rows]), np.array(own["w"][rows])
+
+    def _compare(self, c: int) -> None:
+        """Compare a cell; where cells are read one after the other, some of the next ones too."""
+        ahead = TUNING.cells_ahead if c and self.known[c - 1] else 1
+        cells = c, min(c + ahead, len(self.known))
+        guards, known = self.guards, np.frombuffer(self.known, np.uint8)
+        compare_cells(guards["X"], guards["y"], guards["w"], cells, known)
+        self._refuse_cell(-1 if self.known[c] else c)
+
+    def _refuse_cell(self, c: int) -> None:
+        """Raise an error that names the file of a damaged cell, if c is one."""
+        if c >= 0:
+            for name in COLUMNS[:3]:
+                self._check_between(name, int(self.start[c]), int(self.start[c + 1]))
+
+    def cell_numbers(self, c: int) -> Array:
+        """Read the numbers of the rows of a cell that are not forgotten."""
+        self._check_between("id", int(self.start[c]), int(self.start[c + 1]))
+        return np.array(self.columns["id"][self.cell(c)])
 
 
 def _mapped(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
@@ -184,8 +216,7 @@ class StoredCell:
     @property
     def ids(self) -> Array:
         """Numbers of its rows."""
-        return self.segment.cell_rows("id", self.id[1])
+        return self.segment.cell_numbers(self.id[1])
 
     def load(self) -> tuple[Array, Array, Array]:
-        own, c = self.segment, self.id[1]
-        return own.cell_rows("X", c), own.cell_rows("y", c), own.cell_rows("w", c)
+        return self.segment.load_cell(self.id[1])

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...numerics.compiling import interrupts
 from ...numerics.durable import sync_folder
-from ...numerics.fingerprint import fingerprint
-from ...numerics.hashing import splitmix64
+from ...numerics.fingerprint import fingerprint, splitmix64
 from . import folder
 from .build import Incoming, Routed, route_rows, write_segment
 from .distance import Distance
@@ -313,15 +312,12 @@ class Store:
 
     def take(self, positions: Any) -> tuple[Array, Array, Array]:
         """Read X, y and w of rows at positions, an array of any shape."""
-        return (
-            self._gather("X", positions),
-            self._gather("y", positions),
-            self._gather("w", positions),
-        )
+        X, y, w = self._gather(("X", "y", "w"), positions)
+        return X, y, w
 
     def inputs(self, positions: Any) -> Array:
         """Read X alone of rows at positions."""
-        return self._gather("X", positions)
+        return self._gather(("X",), positions)[0]
 
     def positions(self, first: int, last: int) -> Array:
         """Positions of the rows with numbers in [first, last) that are not forgotten, by number."""
@@ -335,18 +331,21 @@ class Store:
 
     def ids(self, positions: Any) -> Array:
         """Read the row numbers at positions."""
-        return self._gather("id", positions)
+        return self._gather(("id",), positions)[0]
 
-    def _gather(self, name: str, positions: Any) -> Array:
+    def _gather(self, names: tuple[str, ...], positions: Any) -> list[Array]:
         positions = np.asarray(positions, np.int64)
         if positions.size and not 0 <= positions.min() <= positions.max() < self._offsets[-1]:
             raise IndexError(f"positions are from 0 to {self._offsets[-1] - 1}")
+        kinds = [self.schema.dtype[name] for name in names]
+        found = [np.empty((*positions.shape, *kind.shape), kind.base) for kind in kinds]
         owner = np.searchsorted(self._offsets, positions, side="right") - 1
-        kind = self.schema.dtype[name]
-        found = np.empty((*positions.shape, *kind.shape), kind.base)
         for k, one in enumerate(self._segments):
             own = owner == k
-            found[own] = one.rows(name, positions[own] - self._offsets[k])
+            at = positions[own] - self._offsets[k]
+            parts = one.whole_rows(at) if len(names) > 1 else (one.rows(names[0], at),)
+            for values, part in zip(found, parts):
+                values[own] = part
         return found
 
     def chunks(self) -> list[StoredCell]:
@@ -373,7 +372,7 @@ class Store:
 
 
 def _where(segment: Segment, ids: Array, *, alive: bool = False) -> Array:
-    """Those of these row numbers (ascending) that a segment has; `alive`: and has not forgotten."""
+    """Select the row numbers (ascending) that a segment has; `alive`: and has not forgotten."""
     found = []
     for a, b in segment.slices(8):
         own = segment.between("id", a, b)

@@ -13,6 +13,7 @@ class StoreTuning:
     sample_bytes: int = 32_000_000  # bytes of this sample, at most
     rows_per_plane: int = 16  # sampled rows behind each plane, at least
     mark_rows: int = 100  # rows that identify a store
+    cells_ahead: int = 16  # compared with their checksums at once, where cells are read in order
     lock_seconds: float = 10.0  # wait for another process that writes, at most
 
 
