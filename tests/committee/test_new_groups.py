@@ -13,8 +13,8 @@ from collegium import CommitteeRegressor, SparseGPRegressor
 WAYS = {
     "averaged": lambda: CommitteeRegressor(random_state=0),
     "exact": lambda: CommitteeRegressor(learn=True, random_state=0),
-    "chunks": lambda: CommitteeRegressor(chunk_size=100, anchors=30, random_state=0),
-    "anchors only": lambda: CommitteeRegressor(chunk_size=100, n_local=0, random_state=0),
+    "chunks": lambda: CommitteeRegressor(chunks=100, anchors=30, random_state=0),
+    "anchors only": lambda: CommitteeRegressor(chunks=100, n_local=0, random_state=0),
     "vfe": lambda: SparseGPRegressor(method="vfe", random_state=0),
 }
 
