@@ -42,11 +42,11 @@ def test_arrays_cut_short(tmp_path):
 def test_contents_that_are_damaged(tmp_path, kind):
     """A schema that can be read, and rows that cannot."""
     path = write(tmp_path, kind)
-    source = collegium.open(path, **ROLES)
     data = bytearray(path.read_bytes())
     middle = slice(len(data) // 4, len(data) // 3)
     data[middle] = b"?" * (middle.stop - middle.start)
     path.write_bytes(data)
+    source = collegium.open(path, **ROLES)
     with pytest.raises(ValueError, match=rf"chunk \d+ \(.*rows.{kind}.*rows \d+–\d+\)"):
         list(source.rows())
 
@@ -203,7 +203,7 @@ def test_no_permission(tmp_path, monkeypatch):
     path.chmod(0)
     if os.access(path, os.R_OK):  # a superuser may read it all the same
 
-        def refuse(name, mode):
+        def refuse(name, mode, **_):
             raise PermissionError(13, "Permission denied", name)
 
         monkeypatch.setattr(pieces, "open", refuse, raising=False)
@@ -224,7 +224,7 @@ def test_a_file_that_has_changed(tmp_path):
     for kind in (*FILES, "npy"):
         chunk = collegium.open(write(tmp_path, kind), columns=None).chunks[-1]
         write(tmp_path, kind, table().slice(0, 90))
-        with pytest.raises(ValueError, match=r"chunk \d+ \(.*has changed, open it again"):
+        with pytest.raises(ValueError, match=r"has changed since it was opened.*Open it again"):
             chunk.load()
 
 

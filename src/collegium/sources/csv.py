@@ -11,6 +11,7 @@ import numpy as np
 from ..tables.reading import Found
 from .arrow import columns, floats, pyarrow
 from .pieces import BOOLEAN, DATE, NUMERAL, TEXT, Type, unique
+from .stamps import Stamp
 
 Array = np.ndarray
 #: Bytes read at a time.
@@ -102,6 +103,7 @@ class CsvTable:
     file: str
     types: dict[str, Type]
     target: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = ()
 
     @classmethod
     def of(cls, path: str) -> CsvTable:

@@ -13,6 +13,7 @@ import numpy as np
 from ..tables.reading import Found, read_columns
 from .frames import pandas_type
 from .pieces import Type, piece_spans, unique
+from .stamps import Stamp
 
 Array = np.ndarray
 _kept = threading.local()
@@ -60,6 +61,7 @@ class DaskTable:
     types: dict[str, Type]
     frame: Any
     target: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = ()  # none: only Dask knows its files
 
     @classmethod
     def of(cls, frame: Any, file: str) -> DaskTable:

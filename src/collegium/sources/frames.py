@@ -12,6 +12,7 @@ from ..tables.arrow import is_arrow
 from ..tables.reading import Found, read_columns
 from .arrow import floats, type_of
 from .pieces import NUMPY_KINDS, TEXT, Type, piece_spans, unique
+from .stamps import Stamp
 
 Array = np.ndarray
 
@@ -85,6 +86,7 @@ class FrameTable:
     types: dict[str, Type]
     frame: Any
     target: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = ()  # none: the rows are in memory
 
     @classmethod
     def of(cls, frame: Any, file: str) -> FrameTable:

@@ -11,6 +11,7 @@ import numpy as np
 from ..tables.reading import Found
 from .arrow import columns, pyarrow, take, type_of
 from .pieces import Type, piece_spans, unique
+from .stamps import Stamp
 
 Array = np.ndarray
 
@@ -52,6 +53,7 @@ class IpcTable:
     types: dict[str, Type]
     groups: tuple[int, ...]
     target: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = ()
 
     @classmethod
     def of(cls, path: str) -> IpcTable:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tables.reading import Found, array_column
 from .pieces import NUMPY_KINDS, OTHER, Type, piece_spans, readable
+from .stamps import Stamp
 
 Array = np.ndarray
 LETTERS = "xyw"
@@ -75,6 +76,7 @@ class NpyTable:
     target: tuple[str, ...]
     paths: tuple[str, ...]
     rows: int
+    stamps: tuple[Stamp, ...]
 
     @classmethod
     def of(cls, paths: tuple[str, ...]) -> NpyTable:
@@ -82,6 +84,7 @@ class NpyTable:
             raise ValueError(f"{len(paths)} arrays in {paths}: give (X.npy, y.npy[, w.npy])")
         for path in paths:
             readable(path)
+        stamps = tuple(map(Stamp.of, paths))
         arrays = [_open(path) for path in paths]
         for path, found in zip(paths, arrays):
             if found.shape[0] != arrays[0].shape[0]:
@@ -98,7 +101,7 @@ class NpyTable:
             kind = NUMPY_KINDS.get(found.dtype.kind, OTHER)
             types.update(dict.fromkeys(own, Type(kind, str(found.dtype))))
             target = tuple(own) if letter == "y" else target
-        return cls(" and ".join(paths), types, target, paths, arrays[0].shape[0])
+        return cls(" and ".join(paths), types, target, paths, arrays[0].shape[0], stamps)
 
     def pieces(self, most: int) -> Iterator[NpyPiece]:
         for offset, n in piece_spans(self.rows, most):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import index
 from typing import Any
@@ -18,6 +19,7 @@ from .npy import NpyTable
 from .parquet import ParquetTable
 from .pieces import Table, readable
 from .source import Skipped, Source, check_columns, check_numbers
+from .stamps import Stamp
 
 #: Names of inputs, targets and weights.
 Roles = tuple[tuple[str, ...], tuple[str, ...], str | None]
@@ -186,4 +188,6 @@ def _open_file(path: str) -> Table:
     ending = os.path.splitext(path)[1].lower()
     if ending not in FORMATS:
         raise ValueError(f"{path}: unknown kind of file {ending!r}: one of {', '.join(FORMATS)}")
-    return FORMATS[ending](path)
+    stamp = Stamp.of(path)
+    table = FORMATS[ending](path)
+    return table if table.stamps else replace(table, stamps=(stamp,))  # type: ignore[type-var]

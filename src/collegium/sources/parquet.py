@@ -11,6 +11,7 @@ import numpy as np
 from ..tables.reading import Found
 from .arrow import columns, pyarrow, take, type_of
 from .pieces import Type, piece_spans, unique
+from .stamps import Stamp
 
 Array = np.ndarray
 #: Rows decoded at a time; bytes of a column read at a time.
@@ -38,7 +39,9 @@ class ParquetPiece:
         return take(self.file, self.group, names, rows, lambda: self._batches(names), *make)
 
     def _batches(self, names: Sequence[str]) -> Iterable[Any]:
-        file = pyarrow("parquet").ParquetFile(self.file, pre_buffer=False, buffer_size=BUFFER)
+        file = pyarrow("parquet").ParquetFile(
+            self.file, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True
+        )
         return file.iter_batches(BATCH, [self.group], list(names), use_threads=False)
 
 
@@ -50,6 +53,7 @@ class ParquetTable:
     types: dict[str, Type]
     groups: tuple[int, ...]
     target: tuple[str, ...] = ()
+    stamps: tuple[Stamp, ...] = ()
 
     @classmethod
     def of(cls, path: str) -> ParquetTable:

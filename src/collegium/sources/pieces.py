@@ -9,7 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
+from ..numerics.durable import at_once, is_plain_file
 from ..tables.reading import Found
+from .stamps import Stamp
 
 Array = np.ndarray
 BOOLEAN, WHOLE, NUMBER, DECIMAL = "boolean", "whole number", "number", "decimal"
@@ -71,6 +73,11 @@ class Table(Protocol):
         """Columns that are targets unless others are named."""
         ...
 
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """Stamps of its files, taken before anything was read of them."""
+        ...
+
     def pieces(self, most: int) -> Iterator[Piece]:
         """Cut all rows, in order, into pieces of at most `most` rows."""
         ...
@@ -95,7 +102,12 @@ def unique(file: str, names: Sequence[str]) -> None:
 def readable(path: str) -> None:
     """Raise an OSError or a ValueError with a remedy if a file cannot be read or is empty."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=at_once) as file:
+            if not is_plain_file(file.fileno()):
+                raise ValueError(
+                    f"{path} is a pipe or a device, which can be read only once: write its rows to "
+                    "a file"
+                )
             first = file.read(1)
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, "no such file: check the path", path) from None

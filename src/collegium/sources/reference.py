@@ -11,6 +11,7 @@ import numpy as np
 from ..tables.encoding import Encoding
 from ..tables.reading import LEVELS, NUMBER, Found
 from .pieces import BadChunkError, Piece
+from .stamps import Stamp, check_unchanged
 
 Array = np.ndarray
 
@@ -26,6 +27,8 @@ class Reference:
     encoding: Encoding | None = field(default=None, kw_only=True)
     #: "raise": a missing value makes a chunk bad, whatever the encoding.
     missing: str = field(default="indicator", kw_only=True)
+    #: Of the files that it is read from.
+    stamps: tuple[Stamp, ...] = field(default=(), kw_only=True)
 
     id: int
     piece: Piece
@@ -124,15 +127,20 @@ class Reference:
         return values
 
     def _read(self, read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Any:
-        """Read from the piece; errors say where."""
+        """Read from the piece; errors say where. Files that have changed are refused."""
+        check_unchanged(self.stamps)
         try:
-            return read(names)
+            found = read(names)
         except OSError as error:
+            check_unchanged(self.stamps)
             if error.errno is not None:  # from the system; other errors mean bad contents
                 raise OSError(error.errno, f"{self.where}: {error.strerror}", self.file) from error
             raise self.bad(f"{error}: write the file again, or leave it out") from error
         except (ValueError, TypeError, LookupError, NotImplementedError, EOFError) as error:
+            check_unchanged(self.stamps)
             raise self.bad(str(error)) from error
+        check_unchanged(self.stamps)
+        return found
 
     def _refuse(self, names: Sequence[str], bad: Array, values: Array, needed: str) -> None:
         """Raise an error that names the first bad value."""

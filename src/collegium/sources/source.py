@@ -12,6 +12,7 @@ import numpy as np
 from ..tables.encoding import Encoding
 from .pieces import NUMERIC, OTHER, Piece, Table
 from .reference import Reference
+from .stamps import SourceChangedError, check_unchanged
 
 Array = np.ndarray
 
@@ -87,13 +88,14 @@ class Source:
 
     def _references(self) -> Iterator[Reference]:
         make = partial(Reference, encoding=self.encoding, missing=self.missing)
-        for id, piece in enumerate(self._pieces()):
-            yield make(id, piece, self.columns, self.target, self.weight)
+        for id, (table, piece) in enumerate(self._pieces()):
+            yield make(id, piece, self.columns, self.target, self.weight, stamps=table.stamps)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[tuple[Table, Piece]]:
         for table in self.tables:
             try:
-                yield from table.pieces(self.chunk_rows)
+                for piece in table.pieces(self.chunk_rows):
+                    yield table, piece
             except (ValueError, OSError) as error:
                 self._skip(Skipped(None, table.file, None, str(error)), error)
 
@@ -101,10 +103,17 @@ class Source:
         """Yield each chunk with its X, y and w, one in memory at a time."""
         self._check_readable()
         yield from self._each(Reference.load, self.chunks)
+        self.check_unchanged()
+
+    def check_unchanged(self) -> None:
+        """Refuse files that have changed since they were opened."""
+        for table in self.tables:
+            check_unchanged(table.stamps, there=True)
 
     def found(self) -> Iterator[tuple[Reference, Any, Array, Array]]:
         """Yield each chunk with the columns of X as they are (words and dates too), y and w."""
         yield from self._each(Reference.found, self.chunks)
+        self.check_unchanged()
 
     def _each(self, load: Any, chunks: Iterable[Reference]) -> Iterator[tuple]:
         for chunk in chunks:
@@ -130,6 +139,7 @@ class Source:
             values = self.read(chunk, names)
             if values is not None:
                 yield values
+        self.check_unchanged()
 
     def read(self, chunk: Reference, columns: Sequence[str]) -> Array | None:
         """Read columns of one chunk (n, k); None if it is skipped."""
@@ -158,8 +168,8 @@ class Source:
         return X, y, w
 
     def _skip(self, left_out: Skipped, error: Exception) -> None:
-        """Record what is skipped, or raise the error."""
-        if self.on_bad_chunk == "raise":
+        """Record what is skipped, or raise the error; a file that changes is never left out."""
+        if self.on_bad_chunk == "raise" or isinstance(error, SourceChangedError):
             raise error
         self.leave_out(left_out)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.durable import replacing
 from .arrow import pyarrow
 
 Array = np.ndarray
@@ -17,7 +18,7 @@ Write = Callable[[Mapping[str, Array]], None]
 
 
 def _parquet(schema: Any, file: Any) -> Any:
-    return pyarrow("parquet").ParquetWriter(file, schema)
+    return pyarrow("parquet").ParquetWriter(file, schema, write_page_checksum=True)
 
 
 def _ipc(schema: Any, file: Any) -> Any:
@@ -49,26 +50,23 @@ def columns_to(path: str | os.PathLike[str]) -> Iterator[Write]:
     The first part defines the columns.
     """
     path = check_writable(path)
-    part, make = path + ".part", WRITERS[os.path.splitext(path)[1]]
-    pa, writer = pyarrow(), None
+    make, pa, writer = WRITERS[os.path.splitext(path)[1]], pyarrow(), None
 
     def write(columns: Mapping[str, Array]) -> None:
         nonlocal writer
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
         if writer is None:
-            writer = make(table.schema, part)
+            writer = make(table.schema, file)
         writer.write_table(table)
 
-    try:
-        yield write
+    with replacing(path) as file:
+        try:
+            yield write
+        except BaseException:
+            with suppress(Exception):
+                if writer is not None:
+                    writer.close()
+            raise
         if writer is None:
             raise ValueError("there are no rows to write")
         writer.close()
-        os.replace(part, path)
-    except BaseException:
-        with suppress(Exception):
-            if writer is not None:
-                writer.close()
-        with suppress(OSError):
-            os.unlink(part)
-        raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -184,11 +183,9 @@ def origin_of_rows(estimator: Any, rows: Rows) -> str:
 
 def origin_of(source: Source) -> str:
     """A hash of what a source reads; "" where that is in memory, and may change."""
-    paths = [path for table in source.tables for path in getattr(table, "paths", (table.file,))]
-    if not all(os.path.isfile(path) for path in paths):
+    if not all(table.stamps for table in source.tables):
         return ""
-    stats = [os.stat(path) for path in paths]
-    stamps = [(os.path.abspath(path), s.st_size, s.st_mtime_ns) for path, s in zip(paths, stats)]
+    stamps = [stamp.origin for table in source.tables for stamp in table.stamps]
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
     own = () if source.encoding is None else (source.encoding,)  # other levels, another store
     cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows, source.missing)
