@@ -18,7 +18,7 @@ class SourceChangedError(ValueError):
 
 @dataclass(frozen=True)
 class Stamp:
-    """What tells a file from others of the same name."""
+    """Identifies a file, among others of the same name."""
 
     path: str
     size: int
@@ -36,7 +36,7 @@ class Stamp:
 
     @property
     def origin(self) -> tuple[str, int, int, str]:
-        """What stays when a file is opened again."""
+        """Identify the file when it is opened again."""
         return os.path.abspath(self.path), self.size, self.modified, self.footer
 
     def holds(self) -> bool:
