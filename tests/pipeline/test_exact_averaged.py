@@ -105,7 +105,7 @@ def test_it_is_for_few_rows_without_kernel_or_noise():
     X, y = table()
     for arguments in (
         {"learn": True}, {"kernel": kernels.RBF()}, {"noise": 0.2}, {"n_local": 0},
-        {"inference": "transductive"}, {"limits": 1.0}, {"chunks": 20},
+        {"inference": "transductive"}, {"limits": 1e-3}, {"chunks": 20},
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -83,7 +83,10 @@ def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel
     In a stream that waits, errors are learnt with the kernel.
     """
     rows, earlier = draft.rows, job.earlier
-    if not job.streaming and job.settings.averages(rows.X.shape, rows.y.shape[1]):
+    averages = job.settings.averages(rows.X.shape, rows.y.shape[1])
+    if averages and job.settings.learning.averaging != "average" and draft.plan is not None:
+        averages = draft.plan.averages()
+    if averages and not job.streaming:
         job.say.task = "averaging over hyperparameters"
         own, _ = merged(rows, None, in_order=False)
         levels = sorted({k for kind, k in model.kernel.labels if kind == "mismatch"})

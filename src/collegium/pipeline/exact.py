@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from .kept.disk import Stored
 from .kept.memory import InMemory
 from .layers import RefinedErrors, Sizes, Stream
 from .model import CommitteeModel
-from .planning.plan import Plan
+from .planning.plan import FEWEST, Plan
 from .refining import with_weights
 from .stream.following import Following
 from .sums import ChunkBook, GaussianSum
@@ -62,6 +63,8 @@ class ExactSteps:
         draft = replace(draft, kept=kept)
         if job.settings.answers.experts:
             return choose_experts(job, draft)
+        if draft.plan is not None:
+            draft = replace(draft, plan=draft.plan.revised())
         draft = choose_basis(job, draft)
         return replace(draft, left=rows_to_check(job, draft))
 
@@ -75,7 +78,8 @@ class ExactSteps:
         if not keep:
             ids = model.chunks.ids.with_receipts(chunks, model.sum.basis.m)
             model = replace(model, chunks=replace(model.chunks, ids=ids))
-        committee = model.committee.add(chunks, s.engine, keep=keep)
+        with s.clock.step(0.0 if draft.plan is None else draft.plan.costs.messages):
+            committee = model.committee.add(chunks, s.engine, keep=keep)
         model = replace(model, sum=replace(model.sum, committee=committee))
         if draft.selection is None:
             return exact_model(job, draft, model) if draft.alone else model
@@ -99,6 +103,7 @@ class ExactSteps:
         plan = draft.plan.with_kernel(model.kernel)
         left = draft.left if job.settings.scale_wanted else None
         if not plan.refines(job.settings, job.say):
+            left = None if left is None else rows_for_errors(job, plan, draft.kept, left)
             return with_errors(job, model, draft.rows if left is None else left.rows, left)
         order = np.concatenate(draft.kept.groups)  # of the rows in the committee
         held = None if left is None else np.argsort(order)[left.held]
@@ -189,10 +194,30 @@ def rows_to_check(job: Job, draft: Draft) -> HeldOut | None:
     if draft.kept.in_memory and len(draft.kept.groups) < 2:
         return None
     number = draft.plan.held_out(held_out_rows(draft.rows.y))
-    if not number:
-        job.say("no time to check the error bars on held-out rows")
-        return None
-    return hold_out(draft.kept, job.settings, job.rng, number)
+    if number:
+        return hold_out(draft.kept, job.settings, job.rng, number)
+    chunks = draft.plan.few_chunks()
+    if chunks:
+        job.say(f"little time: error bars are checked on rows of {chunks} chunks")
+        return hold_out(draft.kept.few(chunks), job.settings, job.rng, FEWEST)
+    warnings.warn(
+        f"limits={job.settings.clock.limit:.3g} s left no time to check the error bars on held-out "
+        "rows: intervals may be too narrow or too wide. Give more time, or compare them with rows "
+        "of your own",
+        stacklevel=2,
+    )
+    return None
+
+
+def rows_for_errors(job: Job, plan: Plan, kept: Any, left: HeldOut) -> HeldOut | None:
+    """Rows to learn the scale of errors from: those held out, some of few chunks, or none."""
+    if plan.learns_errors(left.held.size, left.others.n_chunks):
+        return left
+    chunks = plan.few_chunks()
+    if chunks and plan.learns_errors(FEWEST, chunks):
+        return hold_out(kept.few(chunks), job.settings, job.rng, FEWEST)
+    job.say("no time to learn the scale of errors: it is the same everywhere")
+    return None
 
 
 def checks_bars(job: Job, draft: Draft) -> bool:
@@ -210,7 +235,7 @@ def check_error_bars(
         return model
     assert draft.plan is not None and draft.kernel is not None and draft.noise is not None
     job.say.task = "checking error bars"
-    bars = check_bars(model, left, partial(draft.plan.goes_on, left.held.size))
+    bars = check_bars(model, left, draft.plan.rounds(left.held.size, left.others.n_chunks))
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"

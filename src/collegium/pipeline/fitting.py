@@ -19,7 +19,7 @@ from ..rows.scaling import Scaling
 from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
 from .job import Job, standing_for
-from .planning.plan import LEARNING_AT_MOST, Plan
+from .planning.plan import Plan
 
 Array = np.ndarray
 
@@ -140,7 +140,7 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         n_starts=s.learning.n_starts, noise_start=start, judge=judged, say=job.say,
         levels=given.levels, trend=trend,
         effort=None if plan is None else plan.effort,
-        clock=None if plan is None else plan.clock.share(LEARNING_AT_MOST),
+        clock=None if plan is None else plan.learning_clock(),
     )  # fmt: skip
     return replace(draft, kernel=found.kernel, noise=found.noise, learnt_at=n)
 

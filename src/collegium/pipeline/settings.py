@@ -28,8 +28,8 @@ Array = np.ndarray
 EXACT = 2000
 #: Seconds that a fit may take, at least, if transforms are to be chosen: that takes about two.
 TIME_TO_CHOOSE = 30.0
-#: By default a model is averaged where it has no more outputs, and at least so many seconds left.
-AVERAGED_OUTPUTS, AVERAGING_SECONDS = 4, 10.0
+#: By default a model is averaged where it has no more outputs.
+AVERAGED_OUTPUTS = 4
 #: What estimators take that lack an argument.
 DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "inference": "inductive",
@@ -174,8 +174,7 @@ class Settings:
         if self.learning.averaging == "average":
             return True
         free = self.prior.free and self.can_refine and p <= AVERAGED_OUTPUTS
-        quick = self.clock.left() > AVERAGING_SECONDS
-        return self.learning.averaging == "auto" and free and quick and points_for(*shape) > 0
+        return self.learning.averaging == "auto" and free and points_for(*shape) > 0
 
     @property
     def scale_wanted(self) -> bool:

@@ -10,6 +10,7 @@ class CheckingTuning:
     held_out: int = 800  # rows to check the error bars, where y is normal
     near: int = 200  # nearest rows used there
     chunks: int = 40  # chunks around one place that a joint committee is checked with
+    places: int = 5  # places whose chunks check a model that has little time
     error_rows: int = 1000  # rows that a scale of errors is learnt from, at most
     cells: int = 400  # cells whose messages check a model that also asks near rows, at most
 

@@ -25,6 +25,7 @@ from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ...transforms.warping import Warping
 from ..tuning import TUNING
+from .memory import InMemory, runs
 from .pool import StoredPool
 
 Array = np.ndarray
@@ -208,6 +209,14 @@ class OnDisk:
         without = self.store.without(self.store.ids(self.positions[held]))
         rows = self.first.take(held)
         return rows, np.arange(rows.w.size), replace(self, store=without)
+
+    def few(self, chunks: int) -> InMemory:
+        cells = self.cells()
+        loaded = [cells[i].load() for i in runs(len(cells), chunks)]
+        ends = np.cumsum([0, *(w.size for _, _, w in loaded)])
+        groups = tuple(np.arange(a, b) for a, b in zip(ends, ends[1:]))
+        X, y, w = (np.concatenate(parts) for parts in zip(*loaded))
+        return InMemory(Rows(X, y, w), groups, tuple(range(len(groups))))
 
     def some(self) -> Rows:
         assert self.first is not None

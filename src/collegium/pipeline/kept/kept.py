@@ -59,6 +59,9 @@ class Kept(Protocol):
     def held_out(self, number: int, rng: np.random.Generator) -> tuple[Rows, Array, Any] | None:
         """Hold out at most `number` rows: rows, numbers of those held out of them, the others."""
 
+    def few(self, chunks: int) -> Any:
+        """Take some chunks alone, in memory: neighbours of each other, from a few places."""
+
     def some(self) -> Rows:
         """Give all rows where they are in memory, or a random sample of them."""
 

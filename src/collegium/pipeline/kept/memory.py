@@ -21,8 +21,25 @@ from ...rows.nearest import Nearby
 from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
 from ...rows.scaling import for_learning
+from ..tuning import TUNING
 
 Array = np.ndarray
+
+
+def runs(n: int, number: int) -> Array:
+    """Choose `number` of n chunks in runs of neighbours, from places that are evenly spaced.
+
+    Chunks that follow each other are near each other, where rows were cut by place.
+    """
+    if number >= n:
+        return np.arange(n)
+    places = min(TUNING.checking.places, number)
+    starts = np.linspace(0, n, places, endpoint=False).astype(int)
+    ends = [*starts[1:], n]
+    lengths = np.diff(np.linspace(0, number, places + 1).astype(int))
+    return np.concatenate([
+        np.arange(a, min(a + length, end)) for a, length, end in zip(starts, lengths, ends)
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +97,10 @@ class InMemory:
             return self.rows, held, self.but(held)
         held = np.sort(rng.choice(each, min(number, max(1, each.size // 10)), replace=False))
         return self.rows, held, self.but(held)
+
+    def few(self, chunks: int) -> InMemory:
+        groups = [self.groups[i] for i in runs(len(self.groups), chunks)]
+        return InMemory(self.rows, tuple(groups), tuple(range(len(groups))))
 
     def but(self, held: Array) -> InMemory:
         """Drop rows from the chunks, and number the chunks from 0."""

@@ -18,6 +18,7 @@ from ...answers.local import correct
 from ...kernels.stationary.matern import Matern32
 from ...messages.basis import Anchors
 from ...messages.evidence import factorised
+from ...numerics.clock import Clock
 from ...numerics.threads import single_threaded
 from ...rows.chunk import Chunk
 from ...rows.rows import Rows
@@ -27,6 +28,8 @@ Array = np.ndarray
 EFFICIENCY, LARGE = 0.5, 0.75
 #: Nearest rows and anchors of the queries that are timed.
 NEAR, ANCHORS = 200, 50
+#: Seconds, and share of a time limit, by which the pace of a moment is found out.
+LOOK, LOOK_SHARE = 0.06, 0.02
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,9 @@ class Speed:
     @staticmethod
     @cache
     def measured(d: int) -> Speed:
-        """For inputs of d columns; measured once."""
-        rng = np.random.default_rng(0)
-        X, A = rng.normal(size=(400, d)), rng.normal(size=(400, 400))
-        kernel, chunk = Matern32().for_width(d), Chunk(0, X, X[:, :1], np.ones(400))
+        """For inputs of d columns, in CPU time: other work on the machine counts in the pace."""
+        kernel, chunk = _one_chunk(d)
+        X, A = chunk.X, np.random.default_rng(1).normal(size=(400, 400))
         with single_threaded():
             step = _seconds(lambda: factorised(kernel, 0.1, [chunk], _Alone()))
             product = _seconds(lambda: A @ A)
@@ -53,6 +55,10 @@ class Speed:
             near = np.array([np.roll(np.arange(400), 100 * i)[:NEAR] for i in range(4)])
             query = _seconds(lambda: correct(basis, 0.1, rows, X[:4], near)) / 4
         return Speed(step, 2.0 * 400**3 / product, entry, query)
+
+    def evidence(self, n: int) -> float:
+        """The evidence of n rows, with its gradient."""
+        return self.step * (n / 400.0) ** 2.5
 
     def messages(self, n: int, chunk: int, m: int) -> float:
         """n rows in chunks that tell m anchors: factorise R, solve for V, add up."""
@@ -84,6 +90,23 @@ class Speed:
         return 0.6 * n**2 * self.entry
 
 
+def look(speed: Speed, d: int, clock: Clock) -> None:
+    """Compare the speed with the pace of this moment, for a short while."""
+    if not clock.limited:
+        return
+    kernel, chunk = _one_chunk(d)
+    times = int(np.clip(min(LOOK, LOOK_SHARE * clock.limit) / speed.step, 1, 100))
+    with single_threaded(), clock.step(times * speed.step):
+        for _ in range(times):
+            factorised(kernel, 0.1, [chunk], _Alone())
+
+
+def _one_chunk(d: int) -> tuple[Matern32, Chunk]:
+    """The chunk of 400 rows that steps are timed with."""
+    X = np.random.default_rng(0).normal(size=(400, d))
+    return Matern32().for_width(d), Chunk(0, X, X[:, :1], np.ones(400))
+
+
 class _Alone:
     """An engine for one chunk."""
 
@@ -96,9 +119,9 @@ def _seconds(work: Callable[[], Any]) -> float:
     work()
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.thread_time()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return min(times)
 
 

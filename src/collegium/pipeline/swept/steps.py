@@ -31,7 +31,8 @@ from ..kept.disk import OnDisk, Stored
 from ..kept.memory import InMemory
 from ..kept.pool import StoredPool
 from ..layers import Sizes, Stream
-from ..planning.plan import LEARNING_AT_MOST, SweptPlan
+from ..planning.plan import LEARNING_AT_MOST
+from ..planning.swept import SweptPlan
 from ..settings import Settings
 from ..stream.following import Following
 from ..sums import ChunkBook
