@@ -497,6 +497,27 @@ def test_a_refined_way_does_not_outlive_refined_means():
     assert model.model_.refined is None and model.model_.answering.fast is None
 
 
+def test_prepared_answers_follow_the_argument_and_the_model(rows, plain):
+    """Answers are prepared once; another `n_local`, changed in place too, renews them."""
+    (X, y), model = rows, clone(plain).fit(*rows)
+    first = model.predict(X[:5], return_std=True)
+    prepared = model._own_answers()
+    assert model._own_answers() is prepared
+    model.n_local = 7
+    few = model.predict(X[:5], return_std=True)
+    assert_array_equal(few, model.predict(X[:5], return_std=True, n_local=7))
+    assert not np.array_equal(few, first)
+    model.n_local = AnswerTime(ANY, n_local=7)
+    slow = model.predict(X[:5], return_std=True)
+    model.set_params(n_local__milliseconds=2 * ANY).predict(X[:5])
+    assert f"within=({2 * ANY}, 512000000.0)" in model._made.others
+    model.n_local = 40
+    assert_array_equal(model.predict(X[:5], return_std=True), first)
+    assert not np.array_equal(slow, few)
+    model.partial_fit(X[:40] + 0.1, y[:40])
+    assert not np.array_equal(model.predict(X[:5], return_std=True), first)
+
+
 def test_few_predictors_are_kept(rows, plain):
     X, model = rows[0][:3], clone(plain).fit(*rows)
     for k in (3, 4, 5, 6, 7):

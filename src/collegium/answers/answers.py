@@ -27,6 +27,7 @@ class Made:
 
     def __init__(self) -> None:
         self.value: Any = None
+        self.last: tuple[str, Any] | None = None
         self.others: dict[str, Any] = {}
 
     def get(self, make: Callable[[], Any]) -> Any:
@@ -34,6 +35,13 @@ class Made:
         if found is None:
             found = self.value = make()
         return found
+
+    def latest(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make an object, and keep it until one of another name is asked for."""
+        found = self.last
+        if found is None or found[0] != name:
+            found = self.last = (name, make())
+        return found[1]
 
     def named(self, name: str, make: Callable[[], Any]) -> Any:
         """Make an object when it is first asked for."""

@@ -14,8 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..answers.answers import Answers
 from ..engines import engine_for
-from ..interface.checks.arguments import check_square, partition_rule, whole_number
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_is_fitted, check_square, partition_rule, whole_number
 from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources

@@ -7,8 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..interface.checks.arguments import check_square, choose_engine, rows_asked, whole_number
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import (
+    check_is_fitted,
+    check_square,
+    choose_engine,
+    rows_asked,
+    whole_number,
+)
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.options import AnswerTime
 from ..numerics.threads import single_threaded

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..interface.checks.arguments import check_chunk_id
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_chunk_id, check_is_fitted
 from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted

@@ -7,8 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ..combining.pointwise import RULES
-from ..interface.checks.arguments import check_chunk_id, learning_asked, one_of
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_chunk_id, check_is_fitted, learning_asked, one_of
 from ..interface.checks.rows import check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources

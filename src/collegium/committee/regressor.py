@@ -7,8 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..interface.checks.arguments import check_chunk_id
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_chunk_id, check_is_fitted
 from ..interface.checks.groups import apart_from_groups
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.checks.rows import (
@@ -404,6 +403,11 @@ class CommitteeRegressor(Regressor):
 
     def _predictor(self, n_local: Any = None) -> Any:
         return answering.predictor_of(self, n_local, super()._predictor)
+
+    def _own_answers(self) -> Any:
+        """Prepare answers again where `n_local` is another one."""
+        name = repr(self.n_local)
+        return self._made.latest(name, lambda: self.model_.answers_by(self._predictor()))
 
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return answering.stored_way(self, *super()._file_parts())

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..answers.answers import LEVELS
-from ..interface.checks.arguments import check_draws, check_square
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_draws, check_is_fitted, check_square
 from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources

@@ -15,8 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..answers.arrived import Arrived, look
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
-from .checks.arguments import whole_number
-from .checks.fitted import check_is_fitted
+from .checks.arguments import check_is_fitted, whole_number
 from .checks.rows import check_range, check_weights, refuse_collections
 from .estimator import Estimator, all_or_nothing
 from .frames.encoded import KnownColumns, validated

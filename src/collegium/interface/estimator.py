@@ -19,8 +19,7 @@ from ..modelfile import files
 from ..numerics import records
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
-from .checks.arguments import check_known_ids, choose_engine, yes_or_no
-from .checks.fitted import check_is_fitted
+from .checks.arguments import check_is_fitted, check_known_ids, choose_engine, yes_or_no
 from .model import without_rows
 from .options import check_nested
 from .streams.watching import StreamCheck
@@ -258,7 +257,8 @@ class Estimator(BaseEstimator):
 
     def _engine(self) -> Any:
         engine = choose_engine(getattr(self, "engine", None), getattr(self, "n_jobs", None))
-        return Progress(getattr(self, "verbose", 0), "predicting").watch(engine)
+        verbose = getattr(self, "verbose", 0)
+        return Progress(verbose, "predicting").watch(engine) if verbose else engine
 
     def _say(self) -> Progress:
         return Progress(getattr(self, "verbose", 0))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,12 +49,13 @@ class Model:
         """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
         raise TypeError("abstract model")
 
-    def answers_at(
-        self, X: Array, predictor: Any, engine: Any, shift: Array | float, offset: Array | float
-    ) -> Any:
-        """Answer queries in the units of y; `shift` is added to latent functions, `offset` to y."""
-        kind = getattr(predictor, "answers", Answers)
-        return kind(X, predictor, self.likelihoods, self.units, engine, shift, offset, self.kernel)
+    def answers_by(self, predictor: Any) -> Callable[..., Any]:
+        """Prepare answers by a predictor in the units of y: a function of queries, `engine`,
+        `shift` (added to latent functions) and `offset` (added to y)."""
+        return partial(
+            getattr(predictor, "answers", Answers), predictor=predictor,
+            likelihoods=self.likelihoods, units=self.units, kernel=self.kernel,
+        )  # fmt: skip
 
     @property
     def likelihood_name(self) -> str:

@@ -19,11 +19,11 @@ from ..rows.rows import Rows
 from .checks.arguments import (
     check_coverage,
     check_draws,
+    check_is_fitted,
     check_level,
     check_probabilities,
     check_square,
 )
-from .checks.fitted import check_is_fitted
 from .checks.rows import check_exposure, check_queries, check_targets
 from .estimator import Estimator, all_or_nothing
 from .frames.writing import by_output, write_answers
@@ -361,10 +361,12 @@ class Regressor(RegressorMixin, Estimator):
         """Answer queries; refuse what the model cannot answer."""
         check_is_fitted(self)
         check_level(level, self.levels)
-        X, model = check_queries(self, X), self.model_
-        e = check_exposure(exposure, X.shape[0], model.likelihoods[0], used=model.units.exposed)
+        X, units = check_queries(self, X), self.model_.units
+        e = np.ones(X.shape[0])
+        if exposure is not None or units.exposed:
+            e = check_exposure(exposure, e.size, self.model_.likelihoods[0], used=units.exposed)
         own = None if n_local is None else self._predictor(n_local)
-        return self._answers_at(X, model.units.shift + np.log(e), own)
+        return self._answers_at(X, units.shift + np.log(e), own)
 
     def _answers_and_targets(self, X, y, exposure, n_local) -> tuple[Any, Array]:
         """Answer queries, and check y (n, p) to compare with."""
@@ -375,8 +377,12 @@ class Regressor(RegressorMixin, Estimator):
     def _answers_at(self, X: Array, shift: Array, predictor: Any = None) -> Any:
         """Answer checked queries; `shift` is added to latent functions. `predictor`: another than
         the model's own."""
-        own = predictor or self._predictor()
-        return self.model_.answers_at(X, own, self._engine(), shift, self._prior_mean(X))
+        own = self._own_answers() if predictor is None else self.model_.answers_by(predictor)
+        return own(X, engine=self._engine(), shift=shift, offset=self._prior_mean(X))
+
+    def _own_answers(self) -> Any:
+        """Answers by the model's own predictor, prepared once: `Model.answers_by`."""
+        return self._made.latest("", lambda: self.model_.answers_by(self._predictor()))
 
     def _arrived(self, rows: Rows) -> Arrived | None:
         """Compare rows of a stream with the model's answers, before it learns from them."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_is_fitted
 from ..interface.checks.rows import check_queries, generator
 from ..interface.classifier import Classifier
 from ..interface.estimator import all_or_nothing, fitted

@@ -8,6 +8,7 @@ Each predictor is made of that of the layer below.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,10 +102,11 @@ class Layered(Additive, Model):  # type: ignore[override]
     def _way_words(self) -> str:
         return ""
 
-    def answers_at(self, X: Array, *asked: Any) -> Any:
-        if self.warping is None:
-            return super().answers_at(X, *asked)
-        return WarpedAnswers(super().answers_at(self.warping.places(X), *asked), self.warping)
+    def answers_by(self, predictor: Any) -> Callable[..., Any]:
+        own, warping = super().answers_by(predictor), self.warping
+        if warping is None:
+            return own
+        return lambda X, **asked: WarpedAnswers(own(warping.places(X), **asked), warping)
 
     def without_rows(self) -> Any:
         """Drop rows that answers do not need: those that a stream learns from again."""

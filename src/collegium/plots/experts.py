@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_array
 
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_is_fitted
 from .axes import DOTS, LINE, TRUTH, new_axes, one_column, two_axes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..answers.arrived import Arrived
-from ..interface.checks.fitted import check_is_fitted
+from ..interface.checks.arguments import check_is_fitted
 from ..interface.checks.rows import (
     check_queries,
     check_rows,

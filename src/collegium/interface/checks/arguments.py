@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted as raise_unless_fitted
 
 from ...engines import engine_for
 from ...kernels import Kernel, as_kernel, split_white
@@ -25,6 +26,15 @@ LEARN = ("anchored",)
 DRAWS = 4.0
 #: Characters of the id of a chunk, at most.
 LONGEST_ID = 200
+
+
+def check_is_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's NotFittedError unless there is a model.
+
+    scikit-learn's own check reads all tags first, and so all arguments.
+    """
+    if "model_" not in vars(estimator):
+        raise_unless_fitted(estimator)
 
 
 def check_coverage(coverage, name: str = "coverage") -> None:
