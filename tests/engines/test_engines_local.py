@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from collegium.engines import Serial, Threads, engine_for, single_threaded
+from collegium.engines.local import share
 from collegium.messages.experts import Block
 from collegium.numerics.tree import Tree, place
 
@@ -158,6 +159,14 @@ def test_map_keeps_the_order_of_its_items(engine):
         return item * item
 
     assert engine.map(slow, iter(range(20))) == [i * i for i in range(20)]
+
+
+@pytest.mark.parametrize(("n", "jobs", "most", "expected"), [
+    (2000, 1, 1024, 1024), (2000, 4, 1024, 512), (2000, 2, 256, 256), (2000, 100, 1024, 32),
+    (1, 4, 1024, 32), (0, 4, 1024, 1), (100, 2, 3, 3), (10**6, 8, 1024, 1024),
+])  # fmt: skip
+def test_every_worker_has_a_share_in_whole_tiles(n, jobs, most, expected):
+    assert share(Threads(jobs), n, most) == expected
 
 
 @every_engine

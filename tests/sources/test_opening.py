@@ -43,7 +43,7 @@ def test_every_format_gives_the_same_bits(tmp_path, kind, chunk_rows):
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_chunks_are_cut_inside_row_groups(tmp_path, kind):
     chunks = open_any(tmp_path, kind, chunk_rows=25).chunks
-    places = [(chunk.group, chunk.offset, chunk.n) for chunk in chunks]
+    places = [(chunk.row_group, chunk.offset, chunk.n) for chunk in chunks]
     assert places == [(0, 0, 25), (0, 25, 15), (1, 0, 25), (1, 25, 15), (2, 0, 17)]
     assert {chunk.file for chunk in chunks} == {str(tmp_path / f"rows.{kind}")}
 

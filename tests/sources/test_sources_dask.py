@@ -31,7 +31,7 @@ def frame():
 def test_a_frame_is_the_source_of_its_rows(frame):
     source = collegium.open(frame, target="y", weight="w", chunk_rows=15)
     assert source.columns == ("a", "b") and source.n_rows == 100
-    assert {chunk.group for chunk in source.chunks} == {0, 1, 2}
+    assert {chunk.row_group for chunk in source.chunks} == {0, 1, 2}
     parts = [pickle.loads(pickle.dumps(chunk)).load() for chunk in source.chunks]
     X, y, w = (np.concatenate(part) for part in zip(*parts))
     own = table()

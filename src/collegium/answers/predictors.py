@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ..engines.local import share
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..messages.message import Belief
@@ -265,6 +266,7 @@ def predict_each(answers: Sequence[LocalPredictor], Xs: Array, engine: Any) -> l
     first, kinds = answers[0], [one.rows for one in answers]
     c, VT, most = first.committee, first.design, TUNING.predictors.batch_bytes
     size = int(np.clip(most // (8 * first.k * max(c.basis.m, 1)), 1, 256))
+    size = share(engine, Xs.shape[0], size)
     batches = partition.balanced(first.near.metric.forward(Xs), size, np.random.default_rng(0))
 
     def answer(batch: Array) -> list[Prediction]:
@@ -287,7 +289,8 @@ def predictor(committee: Informed, n_local: int) -> Predictor:
 
 def predict_in_batches(Xs: Array, answer: Callable[[Array], Prediction], engine: Any) -> Prediction:
     """Apply answer(X) to one batch of queries after the other."""
-    batches = partition.blocks(Xs.shape[0], TUNING.predictors.batch)
+    n = Xs.shape[0]
+    batches = partition.blocks(n, share(engine, n, TUNING.predictors.batch))
     parts = engine.map(lambda part: answer(Xs[part]), batches)
     return Prediction.joined(parts)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..numerics.threads import single_threaded
+from ..numerics.tiles import TILE
 from ..numerics.tree import Tree, place
 
 
@@ -53,6 +54,15 @@ class Threads(Serial):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+
+def share(engine: Any, n: int, most: int) -> int:
+    """Queries per batch, in whole tiles: `most`, or fewer where some workers would have none.
+
+    Batches change no bit of an answer (`numerics.tiles`).
+    """
+    each = -(-n // (TILE * engine.n_jobs)) * TILE
+    return max(1, min(most, each))
 
 
 def here(engine: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engines.local import share
 from ..kernels import Kernel
 from ..kernels.base import To
 from ..kernels.stationary.leaves import summing_leaf
@@ -38,6 +39,7 @@ class Expansion:
     def mean(self, Xs: Array, engine: Any) -> Array:
         """K(X*, P)W  (q, p), in batches that an engine runs."""
         size = int(np.clip(BATCH // max(1, self.points.shape[0]), LEAST, 16 * LEAST))
+        size = share(engine, Xs.shape[0], size)
         parts = engine.map(lambda part: self.at(Xs[part]), blocks(Xs.shape[0], size))
         return np.concatenate(parts)
 
@@ -71,6 +73,7 @@ class RowByRow:
 
     def mean(self, Xs: Array, engine: Any) -> Array:
         size = int(np.clip(BATCH // max(1, self.own.points.shape[0]), 1, LEAST))
+        size = share(engine, Xs.shape[0], size)
         parts = engine.map(lambda part: self._at(Xs[part]), blocks(Xs.shape[0], size))
         return np.concatenate([np.zeros((0, self.own.weights.shape[1])), *parts])
 

@@ -45,7 +45,7 @@ class Reference:
         return self.piece.file
 
     @property
-    def group(self) -> int | None:
+    def row_group(self) -> int | None:
         return self.piece.group
 
     @property
@@ -55,7 +55,7 @@ class Reference:
     @property
     def where(self) -> str:
         """Describe the chunk: "chunk 77 (part.parquet, row group 27, rows 0–599)"."""
-        group = "" if self.group is None else f", row group {self.group}"
+        group = "" if self.row_group is None else f", row group {self.row_group}"
         last = self.offset + self.n - 1
         return f"chunk {self.id} ({self.file}{group}, rows {self.offset}–{last})"
 
