@@ -259,6 +259,14 @@ def test_any_time_gives_the_best_way_and_none_the_quickest(rows):
         assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 0.5 * y.std()
 
 
+@pytest.mark.filterwarnings("ignore:.*left no time to check")
+def test_no_other_way_is_tried_when_the_time_is_up(rows):
+    limited = {"n_local": AnswerTime(ANY, n_local=40), "limits": 1e-6}
+    model = CommitteeRegressor(**GIVEN, **limited).fit(*rows)
+    assert len(model.model_.answering.fast.tried) == 1
+    assert np.isfinite(model.predict(rows[0][:5])).all()
+
+
 def _chosen(fast):
     """The place of the way that was chosen among those tried."""
     if fast.cells is None:

@@ -159,6 +159,20 @@ def test_ordinary_tables_pay_nothing(monkeypatch):
     assert found.inputs.any and found.targets[0].kind == "rank"
 
 
+def test_no_more_is_tried_when_the_time_is_up(monkeypatch):
+    attempts = []
+
+    def counted(*given, **more):
+        attempts.append(given)
+        return attempt(*given, **more)
+
+    monkeypatch.setattr(choosing, "attempt", counted)
+    assert not choose(rows(150), "auto", "auto", ENGINE, stop=lambda: True).any
+    assert not attempts
+    choose(rows(150), "auto", "auto", ENGINE, stop=lambda: len(attempts) >= 2)
+    assert len(attempts) == 2  # as they came, and by their logarithm
+
+
 # --- the choice -----------------------------------------------------------------------------------
 
 

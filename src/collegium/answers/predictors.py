@@ -63,8 +63,9 @@ class Predictor:
         """Compute means, variances and the covariance  (q, q)."""
         raise TypeError("abstract predictor")
 
-    def prepare(self, engine: Any) -> int:
-        """Compute ahead of queries what can be shared; return the number of cells."""
+    def prepare(self, engine: Any, stop: Callable[[], bool] = lambda: False) -> int:
+        """Compute ahead of queries what can be shared, until `stop()` is true; return the number
+        of cells."""
         return 0
 
     def mean(self, Xs: Array, engine: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -46,7 +47,7 @@ class AveragedPredictor:
         found = self.predict(X)
         return found, np.stack([one.covariance(X, noise=False) for one in self.outputs], axis=-1)
 
-    def prepare(self, engine: Any) -> int:
+    def prepare(self, engine: Any, stop: Callable[[], bool] = lambda: False) -> int:
         """Prepare nothing: there are no cells."""
         return 0
 

@@ -16,14 +16,18 @@ from ..interface.checks.arguments import (
 )
 from ..interface.checks.limits import answer_time_allowed
 from ..interface.options import AnswerTime
+from ..numerics.clock import Clock
 from ..numerics.threads import single_threaded
 from ..pipeline.answering import answers_by, chosen, way_is_due, with_n_local
 from ..pipeline.asked import nearest_rows
 from ..pipeline.layers import Fast
+from ..pipeline.settings import Settings
 from ..pipeline.systems import check_fitted_answer_time
 
 #: Names of predictors that are not the model's own.
 OTHER_WAYS = ("n_local=", "within=")
+#: Share of a time limit for the fit itself, where answers are to be prepared after it.
+FITTING = 0.7
 #: Where the last search for a way of answering is kept.
 CHOSEN = "chosen way"
 
@@ -90,19 +94,27 @@ def _within(estimator: Any, limit: tuple[float, float]) -> Any:
         return own
 
 
-def prepare(estimator: Any, *, streaming: bool = False) -> None:
-    """Choose how to answer in time, and make what that needs; in a stream, where it has grown much
-    since then, and without making anything."""
+def leaving_time(estimator: Any, settings: Settings) -> Settings:
+    """Leave some of the time for `prepare`, where that has something to do."""
+    if answer_time_allowed(estimator.n_local) is None:
+        return settings
+    return replace(settings, clock=settings.clock.share(FITTING))
+
+
+def prepare(estimator: Any, clock: Clock, *, streaming: bool = False) -> None:
+    """Choose how to answer in time, and make what that needs while the clock runs; in a stream,
+    where it has grown much since then, and without making anything."""
     limit, model = answer_time_allowed(estimator.n_local), estimator.model_
     if limit is None or (streaming and not way_is_due(model, limit)):
         return
     say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)
     with single_threaded():
-        fast, own = chosen(model, *limit, say)
+        fast, own = chosen(model, *limit, say, clock.out)
         say.task = "preparing answers"
-        if not streaming and (number := own.prepare(say.watch(engine))):
+        if not streaming and (number := own.prepare(say.watch(engine), clock.out)):
             say(f"{number} cells are ready")
-            fast = replace(fast, cells=own.with_weights())
+            if not clock.out():
+                fast = replace(fast, cells=own.with_weights())
         estimator.model_ = replace(model, answering=replace(model.answering, fast=fast))
         _kept(estimator, f"within={limit}", lambda: own)
 

@@ -276,7 +276,8 @@ class CommitteeRegressor(Regressor):
         self
         """
         system = system_for(self)
-        settings = system.settings(self, known=noise_variance is not None)
+        asked = system.settings(self, known=noise_variance is not None)
+        settings = answering.leaving_time(self, asked)
         X, groups = apart_from_groups(X, groups)
         source = as_source(X, y, sample_weight)
         if source is None:
@@ -289,7 +290,7 @@ class CommitteeRegressor(Regressor):
             check_exposure(exposure, 0, Gaussian())
             refuse_noise_variance(noise_variance)
             self._fit_source(system, settings, source, groups)
-        answering.prepare(self)
+        answering.prepare(self, asked.clock)
         return self
 
     def _model_of_rows(self, system: Any, settings: Settings, rows: Rows, y_ndim: int) -> Any:
@@ -366,7 +367,7 @@ class CommitteeRegressor(Regressor):
             check_outputs(rows, model.scaling)
         check = self._check_of(rows.w.size, self._arrived(rows))
         self._keep(models.after(self, system, settings, rows, chunk_id, check), check)
-        answering.prepare(self, streaming=True)
+        answering.prepare(self, settings.clock, streaming=True)
         return self
 
     def _check_same_kind(self, system: Any, exposure: Any) -> None:
@@ -389,9 +390,9 @@ class CommitteeRegressor(Regressor):
         """
         check_is_fitted(self)
         system = system_of(self.model_, self)
-        settings = system.settings(self, known=self.model_.known_noise)
-        self._keep(models.fitted_again(self, system, settings))
-        answering.prepare(self)
+        asked = system.settings(self, known=self.model_.known_noise)
+        self._keep(models.fitted_again(self, system, answering.leaving_time(self, asked)))
+        answering.prepare(self, asked.clock)
         return self
 
     def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -111,9 +111,9 @@ class ErrorPredictor:
     def predict(self, X: Array, engine: Any) -> Prediction:
         return self.own.predict(X, engine)
 
-    def prepare(self, engine: Any) -> int:
+    def prepare(self, engine: Any, stop: Callable[[], bool] = lambda: False) -> int:
         """Prepare predictions in advance; see `CellPredictor`."""
-        return self.own.prepare(engine)
+        return self.own.prepare(engine, stop)
 
     def with_weights(self) -> Any:
         return self.own.with_weights()

@@ -161,13 +161,19 @@ def _normal_density(error: Array, variance: Array) -> Array:
     return -0.5 * (np.log(2.0 * np.pi * wide) + error**2 / wide)
 
 
-def chosen(model: CommitteeModel, asked: float, memory: float, say: Say) -> tuple[Fast, Any]:
+def chosen(
+    model: CommitteeModel, asked: float, memory: float, say: Say,
+    stop: Callable[[], bool] = lambda: False,
+) -> tuple[Fast, Any]:  # fmt: skip
     """Choose the way of answering with the highest held-out log density, of those quick enough;
-    and make its predictor."""
+    and make its predictor. Once `stop()` is true, no further ways are tried."""
     tried, best = list[Way](), None
     for way in ways(model, asked, memory, say):
         tried.append(replace(way, model=model, answers=None))
         best = way if best is None or way.better(best, asked) else best  # the other's cells go
+        if stop():
+            say("time is up: no other way of answering is tried")
+            break
     assert best is not None
     if best.milliseconds > asked:
         warnings.warn(

@@ -22,6 +22,8 @@ from .job import Job, standing_for
 from .planning.plan import Plan
 
 Array = np.ndarray
+#: Share of a time limit within which transforms are tried.
+TRANSFORMS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +177,7 @@ def warped(job: Job) -> Job:
     job.say.task = "choosing transforms"
     found = choose(
         job.rows, s.transforms.y, s.transforms.X, s.engine, job.say, more=job.streaming,
-        levels=s.prior.levels,
+        levels=s.prior.levels, stop=s.clock.share(TRANSFORMS).out,
     )  # fmt: skip
     if not found.any:
         return job

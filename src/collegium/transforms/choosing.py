@@ -63,19 +63,23 @@ def kinds_worth_trying(y: Array, w: Array, *, more: bool = False) -> tuple[str, 
 def choose(
     rows: Rows, target: str | None, inputs: str | None, engine: Any,
     say: Callable[[str], None] = lambda text: None, *, more: bool = False,
-    levels: tuple[int, ...] = (),
+    levels: tuple[int, ...] = (), stop: Callable[[], bool] = lambda: False,
 ) -> Warping:  # fmt: skip
     """Choose transforms for rows in the units of the user: given kinds, or "auto" by held-out rows.
 
     `more`: whether further rows will come. `levels`: columns of codes, which stay as they are.
+    Once `stop()` is true, no further transforms are tried.
 
     Rows are sorted by value, and equal ones are merged (`rows.scaling.merged`).
     """
     some = sample(rows)
     outputs = [(_of_output(rows, j), _of_output(some, j)) for j in range(rows.y.shape[1])]
-    seen, plain = choose_inputs(rows, [part for _, part in outputs], inputs, engine, say, levels)
+    parts = [part for _, part in outputs]
+    seen, plain = choose_inputs(rows, parts, inputs, engine, say, levels, stop)
     each = [
-        choose_target(own, part, target, seen, start, engine, say, more=more, levels=levels)
+        choose_target(
+            own, part, target, seen, start, engine, say, more=more, levels=levels, stop=stop
+        )
         for (own, part), start in zip(outputs, plain)
     ]
     return Warping(seen, tuple(each))
@@ -83,7 +87,7 @@ def choose(
 
 def choose_inputs(
     rows: Rows, some: Sequence[Rows], kind: str | None, engine: Any, say: Callable[[str], None],
-    levels: tuple[int, ...] = (),
+    levels: tuple[int, ...] = (), stop: Callable[[], bool] = lambda: False,
 ) -> tuple[InputTransform | None, list[TriedTransform | None]]:  # fmt: skip
     """Use scores of skewed columns, if held-out rows gain by them in every output.
 
@@ -98,6 +102,8 @@ def choose_inputs(
         return None, nothing
     offered = InputTransform.of(rows.X, rows.w, columns)
     plain = [attempt(part, None, None, engine, levels=levels) for part in some]
+    if stop():
+        return None, [*plain]
     scored = [attempt(part, None, offered, engine, levels=levels) for part in some]
     taken = all(better(new, old, part.w) for new, old, part in zip(scored, plain, some))
     gains = [density_gain(new, old, part.w)[0] for new, old, part in zip(scored, plain, some)]
@@ -111,7 +117,7 @@ def choose_inputs(
 def choose_target(
     rows: Rows, some: Rows, kind: str | None, inputs: InputTransform | None,
     plain: TriedTransform | None, engine: Any, say: Callable[[str], None], *, more: bool = False,
-    levels: tuple[int, ...] = (),
+    levels: tuple[int, ...] = (), stop: Callable[[], bool] = lambda: False,
 ) -> TargetTransform | None:  # fmt: skip
     """Choose the transform of one output: the given kind, or by held-out rows."""
     y, w = rows.y[:, 0], rows.w
@@ -120,12 +126,13 @@ def choose_target(
     if kind != "auto":
         return TargetTransform.of(kind, y, w)
     kinds = kinds_worth_trying(y, w, more=more)
-    if not kinds:
+    if not kinds or stop():
         return None
     old = plain or attempt(some, None, inputs, engine, levels=levels)
     tried = [
         attempt(some, TargetTransform.of(one, y, w), inputs, engine, old.learnt, levels=levels)
         for one in kinds
+        if not stop()
     ]
     new = best(old, tried, some.w).target
     gains = (f"{one} {density_gain(it, old, some.w)[0]:+.3f}" for one, it in zip(kinds, tried))

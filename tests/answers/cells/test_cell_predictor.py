@@ -166,6 +166,14 @@ def test_cells_that_are_prepared_are_those_of_rows_and_within_memory():
     assert few.prepare(Serial()) == 3
 
 
+def test_preparing_ends_when_it_is_told_to():
+    committee, Xs = committee_of(d=2)
+    answers, others = cells_of(committee, 25, 10), cells_of(committee, 25, 10)
+    assert answers.prepare(Serial(), lambda: True) <= 1  # one shows how large they are
+    others.prepare(Serial())
+    assert_array_equal(answers.mean(Xs, Serial()), others.mean(Xs, Serial()))
+
+
 def test_the_memory_of_all_cells_is_foreseen():
     for d in (2, 4):
         committee, _ = committee_of(400, d)

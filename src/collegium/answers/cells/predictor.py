@@ -6,7 +6,7 @@ else is asked. Cells are made when first needed and kept in a cache of bounded s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -163,8 +163,9 @@ class CellPredictor(Predictor):
     def _in_order(each: Sequence[Any], order: Array, back: Array) -> Array:
         return np.concatenate(each)[back] if isinstance(each[0], np.ndarray) else np.zeros((1, 1))
 
-    def prepare(self, engine: Any) -> int:
-        """Make the cells that hold rows, as many as fit the memory; return their number."""
+    def prepare(self, engine: Any, stop: Callable[[], bool] = lambda: False) -> int:
+        """Make the cells that hold rows, as many as fit the memory, until `stop()` is true; return
+        their number. The others are made when they are first asked for."""
         if self.cells.centres.size:
             names = [(i,) for i in range(self.cells.centres.shape[0])]
         else:
@@ -172,7 +173,12 @@ class CellPredictor(Predictor):
         most = int(self.cells.memory // max(self.cell(names[0]).nbytes, 1)) if names else 0
         size = TUNING.cells.at_once
         batches = [names[i : i + size] for i in range(0, min(len(names), most), size)]
-        here(engine).map(lambda some: [self.cell(name) for name in some] and None, batches)
+
+        def make(some: list[Name]) -> None:
+            for name in some if not stop() else ():
+                self.cell(name)
+
+        here(engine).map(make, batches)
         return len(self.cache)
 
     def with_weights(self) -> Cells:

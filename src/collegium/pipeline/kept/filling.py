@@ -54,7 +54,7 @@ def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress
     rows, _ = merged(rows, None, in_order=False)
     warping = choose(
         rows, settings.transforms.y, settings.transforms.X, settings.engine, say, more=True,
-        levels=settings.prior.levels,
+        levels=settings.prior.levels, stop=settings.clock.out,
     )  # fmt: skip
     return warping if warping.any else None
 
