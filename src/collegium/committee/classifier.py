@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ Array = np.ndarray
 NEAREST = 100
 
 
+@dataclass(eq=False, repr=False)
 class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
 
@@ -123,47 +125,27 @@ class CommitteeClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        likelihood="logit",
-        inference="inductive",
-        class_weight=None,
-        chunks="auto",
-        anchors="auto",
-        n_local="auto",
-        learn=True,
-        categorical_features="from_dtype",
-        limits=None,
-        trend=None,
-        store=None,
-        engine=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.inference = inference
-        self.class_weight = class_weight
-        self.chunks = chunks
-        self.anchors = anchors
-        self.n_local = n_local
-        self.learn = learn
-        self.categorical_features = categorical_features
-        self.limits = limits
-        self.trend = trend
-        self.store = store
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    likelihood: Any = "logit"
+    inference: Any = "inductive"
+    class_weight: Any = None
+    chunks: Any = "auto"
+    anchors: Any = "auto"
+    n_local: Any = "auto"
+    learn: Any = True
+    categorical_features: Any = "from_dtype"
+    limits: Any = None
+    trend: Any = None
+    store: Any = None
+    engine: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
     sums_messages = True
     explains = True
-    skipped_: list[Skipped]
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -189,7 +171,7 @@ class CommitteeClassifier(Classifier):
             self._fit_rows(settings, *arrays_of(self, source))
         else:
             self._keep_learnt(model)
-        self.skipped_ = list(source.skipped)
+        self.skipped_: list[Skipped] = list(source.skipped)
         return self
 
     def _fit_rows(self, settings: Settings, X: Any, y: Any, sample_weight: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from ..pipeline.systems import ExactFit
 COMBINATIONS = (*(rule for rule in RULES if rule != "bcm"), "npae")
 
 
+@dataclass(eq=False, repr=False)
 class ExpertsRegressor(Regressor):
     """Gaussian-process regression by experts that answer on their own, as published.
 
@@ -80,34 +82,19 @@ class ExpertsRegressor(Regressor):
     (True, 3)
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        combination="grbcm",
-        chunks="auto",
-        communication="auto",
-        noise="constant",
-        learn=True,
-        categorical_features="from_dtype",
-        limits=None,
-        engine=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.combination = combination
-        self.chunks = chunks
-        self.communication = communication
-        self.noise = noise
-        self.learn = learn
-        self.categorical_features = categorical_features
-        self.limits = limits
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    combination: str = "grbcm"
+    chunks: Any = "auto"
+    communication: Any = "auto"
+    noise: Any = "constant"
+    learn: Any = True
+    categorical_features: Any = "from_dtype"
+    limits: Any = None
+    engine: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
     sums_messages = True

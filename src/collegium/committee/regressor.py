@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from . import answering
 Array = np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class CommitteeRegressor(Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
 
@@ -194,50 +196,29 @@ class CommitteeRegressor(Regressor):
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        likelihood="gaussian",
-        inference="inductive",
-        chunks="auto",
-        anchors="auto",
-        noise="auto",
-        n_local="auto",
-        learn="auto",
-        trend=None,
-        transforms="auto",
-        categorical_features="from_dtype",
-        limits=None,
-        store=None,
-        engine=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.likelihood = likelihood
-        self.inference = inference
-        self.chunks = chunks
-        self.anchors = anchors
-        self.noise = noise
-        self.n_local = n_local
-        self.learn = learn
-        self.trend = trend
-        self.transforms = transforms
-        self.categorical_features = categorical_features
-        self.limits = limits
-        self.store = store
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    likelihood: Any = "gaussian"
+    inference: Any = "inductive"
+    chunks: Any = "auto"
+    anchors: Any = "auto"
+    noise: Any = "auto"
+    n_local: Any = "auto"
+    learn: Any = "auto"
+    trend: Any = None
+    transforms: Any = "auto"
+    categorical_features: Any = "from_dtype"
+    limits: Any = None
+    store: Any = None
+    engine: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
     sums_messages = True
     explains = True
     acts_after_fit = (*Regressor.acts_after_fit, "n_local")
-    skipped_: list[Skipped]
 
     @all_or_nothing
     def fit(
@@ -309,7 +290,7 @@ class CommitteeRegressor(Regressor):
             rows = system.grouped(rows, groups, settings)
             model = self._model_of_rows(system, settings, rows, y_ndim)
         self._keep(model)
-        self.skipped_ = list(source.skipped)
+        self.skipped_: list[Skipped] = list(source.skipped)
 
     @all_or_nothing
     def partial_fit(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,7 @@ EXPLODED = 1e3
 DISAGREE = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class NystromRegressor(Regressor):
     """Gaussian-process regression by the Nyström method (Williams & Seeger 2001).
 
@@ -63,26 +65,15 @@ class NystromRegressor(Regressor):
     True
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        anchors="auto",
-        noise="constant",
-        learn=True,
-        engine=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.anchors = anchors
-        self.noise = noise
-        self.learn = learn
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    anchors: Any = "auto"
+    noise: Any = "constant"
+    learn: Any = True
+    engine: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

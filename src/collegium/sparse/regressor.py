@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from .fitting import SparseSteps
 from .methods import METHODS, TRANSDUCTIVE
 
 
+@dataclass(eq=False, repr=False)
 class SparseGPRegressor(Regressor):
     """Gaussian-process regression with a small set of anchors, by six classical methods.
 
@@ -79,36 +81,20 @@ class SparseGPRegressor(Regressor):
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        method="fitc",
-        anchors="auto",
-        inference="inductive",
-        chunks="auto",
-        noise="auto",
-        learn=True,
-        categorical_features="from_dtype",
-        trend=None,
-        engine=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.kernel = kernel
-        self.method = method
-        self.anchors = anchors
-        self.inference = inference
-        self.chunks = chunks
-        self.noise = noise
-        self.learn = learn
-        self.categorical_features = categorical_features
-        self.trend = trend
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    kernel: Any = None
+    _: KW_ONLY
+    method: str = "fitc"
+    anchors: Any = "auto"
+    inference: Any = "inductive"
+    chunks: Any = "auto"
+    noise: Any = "auto"
+    learn: Any = True
+    categorical_features: Any = "from_dtype"
+    trend: Any = None
+    engine: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     takes_tables = True
     explains = True
