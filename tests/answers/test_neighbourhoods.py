@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import reference
-from collegium.answers.local import correct
-from collegium.answers.neighbourhoods import (
+from collegium.answers.local import (
     Neighbourhoods,
+    correct,
     single_will_do,
     solve_neighbourhood,
 )

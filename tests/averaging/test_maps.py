@@ -8,10 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from collegium.averaging import laplace, maps
+from collegium.averaging import maps
 from collegium.averaging.averaged import points_for
-from collegium.averaging.laplace import Normal, hessian
-from collegium.averaging.maps import Mode, climb, correlation_ratio, deltas, modes
+from collegium.averaging.maps import Mode, Normal, climb, correlation_ratio, deltas, hessian, modes
 from collegium.averaging.model import NOISE, SHARED, SmallTable, weak_prior
 from collegium.averaging.tuning import TUNING
 
@@ -98,7 +97,7 @@ def test_curvature_is_floored():
     rows, weak = table(), weak_prior(3, 2.0)
     far = Mode(weak, weak.centre, 0.0)  # no mode: the surface is not concave
     assert np.linalg.eigvalsh(hessian(rows, far)).min() < TUNING.curvature
-    assert laplace.normal_at(rows, far).eigenvalues.min() == TUNING.curvature
+    assert maps.normal_at(rows, far).eigenvalues.min() == TUNING.curvature
 
 
 def normal(q=5):

@@ -9,9 +9,8 @@ from scipy.stats import norm
 
 import reference
 from collegium.averaging.averaged import average
-from collegium.averaging.mixture import Mixture
+from collegium.averaging.mixture import Mixture, as_unseen, shares_without
 from collegium.averaging.predictor import AveragedPredictor
-from collegium.averaging.unseen import as_unseen, shares_without
 from collegium.rows.rows import Rows
 from collegium.rows.scaling import Scaling
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from collegium import CommitteeRegressor, SparseGPRegressor
 from collegium.kernels import Group, Linear, Matern32, Periodic
-from collegium.learning.group_anchors import (
+from collegium.learning.anchors import (
     choose_anchors,
     effects_wanted,
     group_columns,

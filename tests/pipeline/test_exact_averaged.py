@@ -12,8 +12,8 @@ from scipy.stats import kstest
 import collegium
 from collegium import CommitteeRegressor, kernels
 from collegium.averaging.averaged import average
+from collegium.averaging.mixture import as_unseen
 from collegium.averaging.predictor import AveragedPredictor
-from collegium.averaging.unseen import as_unseen
 
 PLAIN = {"transforms": None, "random_state": 0, "noise": "constant"}
 

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from rvc_cases import model, wave
 
-from collegium.rvc.choosing import Choice, begin_selection
 from collegium.rvc.committee import StreamRules
 from collegium.rvc.tuning import TUNING
+from collegium.rvc.widths import Choice, begin_selection
 from estimator_cases import rows
 
 

@@ -28,8 +28,7 @@ from ..rows.metric import Metric
 from ..rows.nearest import Nearby
 from ..rows.rows import AnyRows, Prediction, Rows
 from . import local
-from .local import Shared
-from .neighbourhoods import single_will_do
+from .local import Shared, single_will_do
 from .tuning import TUNING
 
 Array = np.ndarray

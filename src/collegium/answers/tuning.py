@@ -18,7 +18,7 @@ class PredictorTuning:
 
 @dataclass(frozen=True)
 class NeighbourTuning:
-    """Tuning of the local correction (`local`, `neighbourhoods`)."""
+    """Tuning of the local correction (`local`)."""
 
     at_once: int = 2**17  # kernel values computed before the systems they belong to are solved
     covariances: int = 2_000_000  # kernel values of one block of a joint covariance

@@ -21,8 +21,7 @@ from ..numerics.tiles import by_tiles
 from ..rows.groups import count_of
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
-from .laplace import normal_at
-from .maps import modes
+from .maps import modes, normal_at
 from .mixture import Mixture
 from .model import Factor, SmallTable, noise_variance, prior_covariance, prior_variances
 from .stacking import log_scores, model_weights

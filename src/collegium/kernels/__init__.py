@@ -7,8 +7,7 @@ from .base import Kernel
 from .columns import Wrapped
 from .composite import Product, Sum, split_white
 from .filtered import Filtered, GaussianFilter, LaplaceFilter
-from .leaf import Leaf
-from .translate import as_kernel, needs_one_column
+from .leaf import Leaf, as_kernel, needs_one_column
 
 for _module in walk_packages(__path__, f"{__name__}."):
     import_module(_module.name)

@@ -32,9 +32,7 @@ from .calibration import Correction
 from .effort import Effort
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .far import end_to_end, learn_far, reaches_far
-from .levels.ids import levels_by_held_out
-from .levels.scores import scores_by_held_out
-from .levels.trials import with_scores
+from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
 from .pool import Pool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AnchorTuning:
-    """Tuning of `anchors` and `group_anchors`."""
+    """Tuning of `anchors`."""
 
     candidates: int = 59  # κ: half the size of a pool
     short_list: int = 24  # candidates kept of a pool
@@ -71,7 +71,7 @@ class MetricTuning:
 
 @dataclass(frozen=True)
 class LevelTuning:
-    """Tuning of columns that may be levels (`levels.ids`)."""
+    """Tuning of columns that may be levels (`levels`)."""
 
     fewest: int = 3  # distinct numbers of a column
     repeated: float = 2.0  # rows per number, on average
@@ -85,7 +85,7 @@ class LevelTuning:
 
 @dataclass(frozen=True)
 class ScoreTuning:
-    """Tuning of scores for levels (`levels.scores`)."""
+    """Tuning of scores for levels (`levels`)."""
 
     enough: int = 1_000  # rows from which scores are tried
     known: int = 1_500  # rows given to the first model
@@ -98,7 +98,7 @@ class ScoreTuning:
 
 @dataclass(frozen=True)
 class TrialTuning:
-    """Tuning of trials on the same clusters and held-out rows (`levels.trials`)."""
+    """Tuning of trials on the same clusters and held-out rows (`levels`)."""
 
     clusters: int = 6
     size: int = 300  # rows of a cluster

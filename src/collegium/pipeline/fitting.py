@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..learning.anchors import Selection
+from ..learning.anchors import Selection, choose_anchors
 from ..learning.effort import Effort
-from ..learning.group_anchors import choose_anchors
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units

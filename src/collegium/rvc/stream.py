@@ -20,12 +20,11 @@ from ..rows.metric import column_scales
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
-from .choosing import Choice, begin_selection, committees_held, fit
 from .committee import Answer, LocalCommittee, StreamRules
 from .experts import Experts
 from .merging import merged_committees
 from .tuning import TUNING
-from .widths import WidthSelection
+from .widths import Choice, WidthSelection, begin_selection, committees_held, fit
 
 Array = np.ndarray
 MODES = ("local", "paper")

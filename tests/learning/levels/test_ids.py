@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from collegium import CommitteeRegressor
 from collegium.engines.local import Serial
 from collegium.kernels import Matern32
-from collegium.learning.levels.ids import agreements, candidates, levels_by_held_out
+from collegium.learning.levels import agreements, candidates, levels_by_held_out
 from collegium.learning.pool import Pool
 from collegium.rows.rows import Rows
 

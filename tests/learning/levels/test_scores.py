@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from collegium import CommitteeRegressor
 from collegium.engines.local import Serial
 from collegium.kernels import Matern32
-from collegium.learning.levels.scores import level_scores, main_direction, scores_by_held_out
+from collegium.learning.levels import level_scores, main_direction, scores_by_held_out
 from collegium.learning.optimise import Learnt
 from collegium.learning.pool import Pool
 from collegium.rows.rows import Rows

@@ -1,1 +1,0 @@
-"""Columns of codes: find those that hold levels, and give levels scores, by held-out rows."""
