@@ -284,7 +284,8 @@ def test_workers_and_seeds_give_the_same_bits(way):
 
 def test_the_seed_is_of_use():
     X, y = labelled()
-    one, other = (classifier(chunks="random", random_state=s).fit(X, y) for s in (0, 1))
+    chunks = Chunks(20, "random")
+    one, other = (classifier(chunks=chunks, random_state=s).fit(X, y) for s in (0, 1))
     assert one.log_evidence_ != other.log_evidence_
 
 
