@@ -187,10 +187,8 @@ def test_a_bad_chunk_is_named(engine, tmp_path):
 
 def test_a_chunk_left_out_is_left_out_here(engine, tmp_path):
     send, basis = sender()
-    sources = [
-        collegium.open(with_gap(tmp_path), target="y", chunk_rows=30, on_bad_chunk="skip")
-        for _ in range(3)
-    ]
+    paths, given = with_gap(tmp_path), {"chunk_rows": 30, "on_bad_chunk": "skip"}
+    sources = [collegium.open(paths, target="y", **given) for _ in range(3)]
     start = Total.zero(basis.m, 1)
     found = [add_up_source(one, send, s, start) for one, s in zip((Serial(), engine), sources)]
     assert_same_total(found[1], found[0])

@@ -1,6 +1,8 @@
 """Estimators fitted to files and frames, and answers written to files."""
 
 import os
+import subprocess
+import sys
 import warnings
 from functools import partial
 
@@ -108,10 +110,13 @@ def read(path):
         return csv.read_csv(path)
     if kind == ".parquet":
         return parquet.read_table(path)
+    if kind == ".npy":
+        found = np.load(path)
+        return pa.table({name: found[name] for name in found.dtype.names})
     return pa.ipc.open_file(path).read_all()
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv"])
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv", ".npy"])
 @pytest.mark.parametrize("chunk_rows", [7, 10**6])
 def test_answers_in_a_file_are_those_of_predict(written, tmp_path, ending, chunk_rows):
     X, y, w = rows()
@@ -129,6 +134,39 @@ def test_answers_in_a_file_are_those_of_predict(written, tmp_path, ending, chunk
     assert found.column_names == list(expected)
     for name, values in expected.items():
         assert_array_equal(found[name].to_numpy(), values)
+
+
+WITHOUT = """
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pyarrow":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NotInstalled())
+import numpy as np
+import collegium
+X = np.random.default_rng(0).normal(size=(40, 2))
+np.save("X.npy", X)
+labels = np.array(["no", "perhaps"], dtype=object)[(X[:, 0] > 0.5).astype(int)]
+given = {"kernel": collegium.kernels.RBF(), "learn": False, "random_state": 0}
+model = collegium.CommitteeRegressor(**given, noise=0.1).fit(X, X[:, 0])
+source = collegium.open("X.npy", chunk_rows=7)
+print(model.predict_to(source, "answers.npy", interval=0.8, keep=["x1"]))
+found = np.load("answers.npy", mmap_mode="r")
+expected = X[:, 1], *model.predict(X, return_std=True, interval=0.8)
+for name, values in zip(("x1", "mean", "std", "lower", "upper"), expected, strict=True):
+    np.testing.assert_array_equal(found[name], values)
+classifier = collegium.CommitteeClassifier(**given).fit(X, labels)
+classifier.predict_to(source, "labels.npy")
+np.testing.assert_array_equal(np.load("labels.npy")["label"], classifier.predict(X))
+"""
+
+
+def test_answers_need_no_pyarrow(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == "40\n" and not done.returncode, done.stderr
 
 
 def test_queries_have_their_columns_by_name(written, tmp_path):

@@ -56,7 +56,8 @@ class Classifier(ClassifierMixin, Estimator):
         data : path, glob, frame, a list of these, or a `Source`
             Queries. Of named columns those that the model was fitted to are taken.
         path : path
-            Parquet, Arrow IPC or CSV, by its ending. It is there once it is complete.
+            Parquet, Arrow IPC, CSV or .npy (a structured array), by its ending. It is there once
+            it is complete.
         keep : list of str, default=()
             Columns of `data` to copy: numbers that say which row is which.
 
@@ -67,10 +68,12 @@ class Classifier(ClassifierMixin, Estimator):
             name.
         """
         check_is_fitted(self)
+        words = all(type(name) is str for name in self.classes_)
+        names = self.classes_.astype(str) if words else self.classes_
 
         def ask(X: Array) -> dict[str, Array]:
             probability = self.predict_proba(X.view(KnownColumns))
-            label = self.classes_[probability.argmax(axis=1)]
+            label = names[probability.argmax(axis=1)]
             each = dict(zip(self.classes_, np.ascontiguousarray(probability.T)))
             return {"label": label, **{f"probability_{name}": p for name, p in each.items()}}
 

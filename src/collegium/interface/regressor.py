@@ -170,7 +170,8 @@ class Regressor(RegressorMixin, Estimator):
         data : path, glob, frame, a list of these, or a `Source`
             Queries. Of named columns those that the model was fitted to are taken.
         path : path
-            Parquet, Arrow IPC or CSV, by its ending. It is there once it is complete.
+            Parquet, Arrow IPC, CSV or .npy (a structured array), by its ending. It is there once
+            it is complete.
         return_std : bool, default=True
             Write the column "std" beside "mean".
         interval : float, default=None

@@ -1,11 +1,11 @@
-"""Columns of numbers written to a file part by part; the file appears once it is complete."""
+"""Columns of answers written to a file part by part; the file appears once it is complete."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
@@ -17,26 +17,87 @@ Array = np.ndarray
 Write = Callable[[Mapping[str, Array]], None]
 
 
-def _parquet(schema: Any, file: Any) -> Any:
+class ColumnWriter(Protocol):
+    """Writes the rows of a file part by part."""
+
+    def write(self, columns: Mapping[str, Array]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ArrowWriter:
+    """Writes tables of pyarrow; `make(schema, file)` opens its writer."""
+
+    def __init__(self, make: Callable[[Any, BinaryIO], Any], file: BinaryIO) -> None:
+        self.make, self.file, self.pa = make, file, pyarrow()
+        self.own: Any = None
+
+    def write(self, columns: Mapping[str, Array]) -> None:
+        table = self.pa.table({name: self.pa.array(values) for name, values in columns.items()})
+        if self.own is None:
+            self.own = self.make(table.schema, self.file)
+        self.own.write_table(table)
+
+    def close(self) -> None:
+        if self.own is not None:
+            self.own.close()
+
+
+class NpyWriter:
+    """Writes a structured array, one field per column: `np.load(path)["mean"]`. No pyarrow."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.n = file, 0
+        self.dtype: Any = None  # of a row, defined by the first part
+
+    def write(self, columns: Mapping[str, Array]) -> None:
+        if self.dtype is None:
+            kinds = {name: np.asarray(values).dtype for name, values in columns.items()}
+            other = [name for name, kind in kinds.items() if kind.hasobject]
+            if other:
+                raise ValueError(
+                    f"{other[0]} is a column of objects, which .npy cannot have: give a path that "
+                    "ends with .parquet"
+                )
+            self.dtype = np.dtype(list(kinds.items()))
+            self._header()
+        rows = np.empty(len(next(iter(columns.values()))), self.dtype)
+        for name, values in columns.items():
+            rows[name] = values
+        self.file.write(rows.tobytes())
+        self.n += rows.size
+
+    def _header(self) -> None:
+        """Write the header; NumPy leaves room in it for a larger number of rows."""
+        said = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False}
+        np.lib.format.write_array_header_2_0(self.file, {**said, "shape": (self.n,)})
+
+    def close(self) -> None:
+        self.file.seek(0)
+        self._header()
+
+
+def _parquet(schema: Any, file: BinaryIO) -> Any:
     return pyarrow("parquet").ParquetWriter(file, schema, write_page_checksum=True)
 
 
-def _ipc(schema: Any, file: Any) -> Any:
+def _ipc(schema: Any, file: BinaryIO) -> Any:
     return pyarrow("ipc").new_file(file, schema)
 
 
-def _csv(schema: Any, file: Any) -> Any:
+def _csv(schema: Any, file: BinaryIO) -> Any:
     return pyarrow("csv").CSVWriter(file, schema)
 
 
-WRITERS = {".parquet": _parquet, ".pq": _parquet, ".arrow": _ipc, ".feather": _ipc, ".csv": _csv}
+ARROW = {".parquet": _parquet, ".pq": _parquet, ".arrow": _ipc, ".feather": _ipc, ".csv": _csv}
+NPY = ".npy"
 
 
 def check_writable(path: str | os.PathLike[str]) -> str:
     """Check that a path has a known ending and an existing folder."""
     found = os.fspath(path)
-    if os.path.splitext(found)[1] not in WRITERS:
-        raise ValueError(f"{found}: give a path that ends with one of {', '.join(WRITERS)}")
+    if os.path.splitext(found)[1] not in (*ARROW, NPY):
+        raise ValueError(f"{found}: give a path that ends with one of {', '.join((*ARROW, NPY))}")
     folder = os.path.dirname(os.path.abspath(found))
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "no such folder: make it first", folder)
@@ -50,23 +111,23 @@ def columns_to(path: str | os.PathLike[str]) -> Iterator[Write]:
     The first part defines the columns.
     """
     path = check_writable(path)
-    make, pa, writer = WRITERS[os.path.splitext(path)[1]], pyarrow(), None
-
-    def write(columns: Mapping[str, Array]) -> None:
-        nonlocal writer
-        table = pa.table({name: pa.array(values) for name, values in columns.items()})
-        if writer is None:
-            writer = make(table.schema, file)
-        writer.write_table(table)
-
+    ending, written = os.path.splitext(path)[1], False
     with replacing(path) as file:
+        writer: ColumnWriter = (
+            NpyWriter(file) if ending == NPY else ArrowWriter(ARROW[ending], file)
+        )
+
+        def write(columns: Mapping[str, Array]) -> None:
+            nonlocal written
+            writer.write(columns)
+            written = True
+
         try:
             yield write
+            if not written:
+                raise ValueError("there are no rows to write")
         except BaseException:
             with suppress(Exception):
-                if writer is not None:
-                    writer.close()
+                writer.close()
             raise
-        if writer is None:
-            raise ValueError("there are no rows to write")
         writer.close()
