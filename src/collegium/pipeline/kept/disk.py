@@ -13,7 +13,6 @@ from ...answers.predictors import LocalPredictor, Predictor, predictor
 from ...errors.tuning import TUNING as ERRORS
 from ...messages.committee import Committee
 from ...numerics.records import record
-from ...rows.chunk import Chunk
 from ...rows.ids import ChunkIds, Id, id_of_parts
 from ...rows.metric import Metric
 from ...rows.partition import evenly_spaced
@@ -135,13 +134,23 @@ class SeenCell:
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Chunk):
-    """A chunk that came later, whose rows lie anywhere in the store."""
+class SeenRun:
+    """A chunk that came later, whose rows lie anywhere in the store, as a model sees it."""
 
-    first: int = 0  # number of its first row
+    id: Any
+    store: Store
+    positions: Array
+    sees: Any
+
+    @property
+    def n(self) -> int:
+        return self.positions.size
+
+    def load(self) -> tuple[Array, Array, Array]:
+        return rows_seen(self.store.take(self.positions), self.sees).fields()
 
     def numbers(self) -> Array:
-        return np.arange(self.first, self.first + self.n)
+        return self.store.ids(self.positions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +263,8 @@ class OnDisk:
         fitted = self.store.cells_of(own.segments)
         found: list[Any] = [one for one in self.cells() if one.id < fitted and one.id in ids]
         for id, first, n in (run for run in own.runs if id_of_parts(run[0]) in ids):
-            rows = self.take(self.store.positions(first, first + n))
-            found.append(Run(id, *rows.fields(), first=first))
+            positions = self.store.positions(first, first + n)
+            found.append(SeenRun(id, self.store, positions, self.sees))
         told = {id_of_parts(one.id) for one in found}
         if lost := [id for id in ids if id not in told]:
             raise ValueError(

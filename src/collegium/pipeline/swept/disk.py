@@ -52,11 +52,7 @@ class SweptSums:
     found: tuple[bool, ...]
 
     @classmethod
-    def none(cls, committees: Sequence[LaplaceCommittee]) -> SweptSums:
-        return cls.of_sizes([(one.basis.m, one.likelihood.latents) for one in committees])
-
-    @classmethod
-    def of_sizes(cls, sizes: Sequence[tuple[int, int]]) -> SweptSums:
+    def none(cls, sizes: Sequence[tuple[int, int]]) -> SweptSums:
         """Start with no messages, for committees of so many anchors and latent functions."""
         totals = tuple(Totals.zero(m, K) for m, K in sizes)
         return cls(totals, (0.0,) * len(totals), (True,) * len(totals))
@@ -79,17 +75,44 @@ class SweptSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Approximate:
+class Said:
+    """Computes the messages of a chunk from the sites that are known."""
+
+    committees: tuple[LaplaceCommittee, ...]
+    own: tuple[int, ...]  # which of the targets are theirs
+    sees: Targets
+    known: tuple[SiteReader | None, ...]  # None: nothing yet
+
+    def __call__(self, cell: Any) -> SweptTerm:
+        said = tuple(state.messages for state in self.states(cell)[1])
+        return SweptTerm(said, (0.0,) * len(said), (True,) * len(said))
+
+    def states(self, cell: Any) -> tuple[ChunkDesign, list[ChunkState]]:
+        """Read a chunk: its design, and for each committee its sites and messages."""
+        X, y, w = cell.load()
+        w, targets = self.sees.weigh(y, w), self.sees(y)
+        design, found = self.committees[0].design(Chunk(cell.id, X, y, w)), []
+        for one, k, reader in zip(self.committees, self.own, self.known):
+            chunk = Chunk(cell.id, X, targets[k], w)
+            if reader is None:
+                found.append(ChunkState(chunk, Stack.zero(one.basis.m, one.likelihood.latents)))
+            else:
+                found.append(sent(design, chunk, known_sites(one, chunk, cell, reader)))
+        return design, found
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Anchors and latent functions of each committee."""
+        return [(one.basis.m, one.likelihood.latents) for one in self.committees]
+
+
+@dataclass(frozen=True, eq=False)
+class Approximate(Said):
     """Approximates a chunk again in each committee, against its cavity; writes the sites.
 
     `past` of the committees are the sums of all messages.
     """
 
-    committees: tuple[LaplaceCommittee, ...]
-    own: tuple[int, ...]  # which of the targets are theirs
     steps: tuple[float, ...]
-    sees: Targets
-    known: tuple[SiteReader | None, ...]  # None: nothing yet
     paths: tuple[str, ...]  # of new files
     renew: bool = False  # write curvatures in place of bounds, at the modes that are known
 
@@ -98,18 +121,15 @@ class Approximate:
 
     def in_turn(self, cell: Any, totals: list[Totals]) -> tuple[SweptTerm, list[Totals]]:
         """Against these sums of all messages; and what they are afterwards."""
-        term, sent = self.against(cell, totals)
-        old_and_new = zip(totals, sent, term.messages)
-        return term, [total.minus(old).plus([new]) for total, old, new in old_and_new]
+        term, before = self.against(cell, totals)
+        old_and_new = zip(totals, before, term.messages)
+        return term, [total.minus(old.messages).plus([new]) for total, old, new in old_and_new]
 
-    def against(self, cell: Any, totals: list[Totals]) -> tuple[SweptTerm, list[Stack]]:
-        """The chunk after this sweep, and what it had said before."""
-        X, y, w = cell.load()
-        w, targets = self.sees.weigh(y, w), self.sees(y)
-        design = self.committees[0].design(Chunk(cell.id, X, y, w))
-        messages, changes, found, before = [], [], [], []
-        for k, (one, total) in enumerate(zip(self.committees, totals)):
-            old = self._before(k, design, Chunk(cell.id, X, targets[self.own[k]], w), cell)
+    def against(self, cell: Any, totals: list[Totals]) -> tuple[SweptTerm, list[ChunkState]]:
+        """The chunk after this sweep, and what it was before."""
+        design, before = self.states(cell)
+        messages, changes, found = [], [], []
+        for k, (one, total, old) in enumerate(zip(self.committees, totals, before)):
             if self.renew:
                 new = self._renewed(k, design, old)
             else:
@@ -120,14 +140,7 @@ class Approximate:
             messages.append(new.messages)
             changes.append(new.messages.change(old.messages, one.total) / self.steps[k])
             found.append(new.mode_found)
-            before.append(old.messages)
         return SweptTerm(tuple(messages), tuple(changes), tuple(found)), before
-
-    def _before(self, k: int, design: ChunkDesign, chunk: Chunk, cell: Any) -> ChunkState:
-        one, reader = self.committees[k], self.known[k]
-        if reader is None:
-            return ChunkState(chunk, Stack.zero(one.basis.m, one.likelihood.latents))
-        return sent(design, chunk, known_sites(one, chunk, cell, reader))
 
     def _renewed(self, k: int, design: ChunkDesign, old: ChunkState) -> ChunkState:
         assert old.sites is not None
@@ -195,25 +208,6 @@ def write_cell(path: str, cell: Any, values: Array) -> None:
     write_sites(path, start, values)
 
 
-@dataclass(frozen=True, eq=False)
-class Said:
-    """The messages of a chunk by the sites that are known."""
-
-    committees: tuple[LaplaceCommittee, ...]
-    sees: Targets
-    known: tuple[SiteReader, ...]
-
-    def __call__(self, cell: Any) -> SweptTerm:
-        X, y, w = cell.load()
-        w, targets = self.sees.weigh(y, w), self.sees(y)
-        design = self.committees[0].design(Chunk(cell.id, X, y, w))
-        messages = []
-        for one, target, reader in zip(self.committees, targets, self.known):
-            chunk = Chunk(cell.id, X, target, w)
-            messages.append(sent(design, chunk, known_sites(one, chunk, cell, reader)).messages)
-        return SweptTerm(tuple(messages), (0.0,) * len(messages), (True,) * len(messages))
-
-
 class StoredSweeps:
     """Goes through chunks on disk again and again; new files take the place of old ones."""
 
@@ -231,8 +225,8 @@ class StoredSweeps:
         new = [SiteFile.create(stored.path, stored.size, one.likelihood.latents) for one in some]
         try:
             work = Approximate(
-                tuple(some), tuple(moving), tuple(steps), stored.sees,
-                tuple(map(self._known, moving)), tuple(file.path for file in new), renew,
+                tuple(some), tuple(moving), stored.sees, tuple(map(self._known, moving)),
+                tuple(steps), tuple(file.path for file in new), renew,
             )  # fmt: skip
             swept = self._in_sequence(work) if self.sequential else self._at_once(work)
         except BaseException:
@@ -259,15 +253,14 @@ class StoredSweeps:
 
     def _known(self, k: int) -> SiteReader | None:
         if k in self.files:
-            own = self.files[k]
-            return SiteReader((0,), (own.path,), ((own.n, own.latents),))
-        return SiteReader.of(self.stored.parts, k) if self.stored.parts else None
+            return self.stored.with_files([self.files[k]]).reader(0)
+        return self.stored.reader(k)
 
     def _at_once(self, work: Approximate) -> SweptSums:
         return summed(self.engine, work, self.cells)
 
     def _in_sequence(self, work: Approximate) -> SweptSums:
-        totals, swept = [one.past for one in work.committees], SweptSums.none(work.committees)
+        totals, swept = [one.past for one in work.committees], SweptSums.none(work.sizes())
         with single_threaded():
             for cell in self.cells:
                 term, totals = work.in_turn(cell, totals)
@@ -275,9 +268,8 @@ class StoredSweeps:
         return swept
 
 
-def summed(engine: Any, work: Approximate | Said, cells: Sequence[Any]) -> SweptSums:
-    sizes = [(one.basis.m, one.likelihood.latents) for one in work.committees]
-    blank = partial(SweptSums.of_sizes, sizes)
+def summed(engine: Any, work: Said, cells: Sequence[Any]) -> SweptSums:
+    blank = partial(SweptSums.none, work.sizes())
     return added(engine, work, cells, blank(), blank)
 
 
@@ -285,8 +277,9 @@ def by_known_sites(
     committees: Sequence[LaplaceCommittee], stored: StoredSites, cells: Sequence[Any], engine: Any
 ) -> list[LaplaceCommittee]:
     """The committees of these chunks alone, whose sites are known."""
-    readers = stored.readers(len(committees))
-    swept = summed(engine, Said(tuple(committees), stored.sees, tuple(readers)), cells)
+    own = tuple(range(len(committees)))
+    work = Said(tuple(committees), own, stored.sees, tuple(map(stored.reader, own)))
+    swept = summed(engine, work, cells)
     return [replace(one, past=total) for one, total in zip(committees, swept.totals)]
 
 

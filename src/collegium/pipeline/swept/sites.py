@@ -14,10 +14,8 @@ from ...laplace.committee import LaplaceCommittee
 from ...numerics.records import record
 from ...numerics.tree import place
 from ...rows.rows import SiteRows
-from ...rows.scaling import Scaling
-from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
-from ..kept.disk import OnDisk, ScaledTargets, Stored
+from ..kept.disk import OnDisk, SeenCell, SeenRun, Stored
 from ..tuning import TUNING
 from .files import SiteFile, SitePart, SiteReader, site_rows, write_sites
 from .targets import Targets
@@ -73,9 +71,9 @@ class StoredSites:
         """Put all that is known into new files."""
         return replace(self, parts=(SitePart(0, self.size, tuple(files)),))
 
-    def readers(self, count: int) -> list[SiteReader]:
-        """Make readers of the sites of each committee."""
-        return [SiteReader.of(self.parts, k) for k in range(count)]
+    def reader(self, k: int) -> SiteReader | None:
+        """Read the sites of the k-th committee; None where nothing is known yet."""
+        return SiteReader.of(self.parts, k) if self.parts else None
 
     def keep_files(self) -> None:
         for part in self.parts:
@@ -88,16 +86,15 @@ class StoredSites:
         offsets = store.offsets()
         for cell in store.chunks():
             if offsets[cell.id[0]] < self.n:
-                found.append(SiteCell(cell, offsets[cell.id[0]]))
+                found.append(SiteCell(cell, as_stored, offsets[cell.id[0]]))
         if self.rows.runs:
             later = store.positions(self.first, self.rows.next_row)
             numbers = store.ids(later)
             for id, first, n in self.rows.runs:
                 a, b = np.searchsorted(numbers, [first, first + n])
                 if b > a:
-                    start = self.n + first - self.first
-                    alive = numbers[a:b] - first
-                    found.append(SiteRun(id, store, later[a:b], alive, start, start + n))
+                    start, own = self.n + first - self.first, (store, later[a:b], as_stored)
+                    found.append(SiteRun(id, *own, numbers[a:b] - first, (start, start + n)))
         return sorted(found, key=lambda one: place(one.id))
 
     def predictors(
@@ -105,11 +102,11 @@ class StoredSites:
     ) -> tuple[LocalPredictor, ...]:
         """Predict each latent function from anchors and the k rows nearest to a query."""
         store = self.open()
-        near = OnDisk(store, ScaledTargets(Scaling.none()), self.rows.metric)
+        near = OnDisk(store, as_stored, self.rows.metric)
         most, found = min(k, len(store)), []
-        for reader, one in zip(self.readers(len(committees)), committees):
+        for k, one in enumerate(committees):
             for j in range(one.likelihood.latents):
-                rows = StoredSiteRows(store, reader, j, self.n, self.first)
+                rows = StoredSiteRows(store, SiteReader.of(self.parts, k), j, self.n, self.first)
                 found.append(LocalPredictor(one.latent(j), rows, near, most, lasting=False))
         return tuple(found)
 
@@ -136,20 +133,16 @@ class StoredSiteRows:
         return index
 
 
+def as_stored(y: Array) -> Array:
+    """Targets of a store as they are: each committee sees its own."""
+    return y
+
+
 @dataclass(frozen=True, eq=False)
-class SiteCell:
+class SiteCell(SeenCell):
     """A cell of a store, and where the sites of its rows are."""
 
-    own: StoredCell
     offset: int  # position of the first row of its segment
-
-    @property
-    def id(self) -> int:
-        return self.own.number
-
-    @property
-    def n(self) -> int:
-        return self.own.n
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -163,39 +156,13 @@ class SiteCell:
         own = self.own.segment.cell(self.own.id[1])
         return slice(None) if isinstance(own, slice) else own - (self.span[0] - self.offset)
 
-    def load(self) -> tuple[Array, Array, Array]:
-        X, y, w = (np.asarray(part, np.float64) for part in self.own.load())
-        return X, y, w
-
-    def numbers(self) -> Array:
-        return self.own.ids
-
 
 @dataclass(frozen=True, eq=False)
-class SiteRun:
-    """A chunk that came later; its rows lie anywhere in the store, its sites side by side."""
+class SiteRun(SeenRun):
+    """A chunk that came later; its sites lie side by side."""
 
-    id: Any
-    store: Store
-    positions: Array
     alive: Array  # of the span
-    start: int
-    stop: int
-
-    @property
-    def n(self) -> int:
-        return self.positions.size
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return self.start, self.stop
-
-    def load(self) -> tuple[Array, Array, Array]:
-        X, y, w = (np.asarray(part, np.float64) for part in self.store.take(self.positions))
-        return X, y, w
-
-    def numbers(self) -> Array:
-        return self.store.ids(self.positions)
+    span: tuple[int, int]
 
 
 def with_part(stored: StoredSites, values: Sequence[Array]) -> StoredSites:
