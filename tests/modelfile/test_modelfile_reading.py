@@ -2,7 +2,10 @@
 
 import ast
 import json
+import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -12,10 +15,11 @@ import pytest
 
 import collegium
 from collegium import ModelFileError
-from collegium.modelfile import files
+from collegium.modelfile import files, tree
 from collegium.modelfile.archive import MANIFEST, Entry, Layout
 from collegium.modelfile.arrays import Described, describe, raw
 from estimator_cases import committee, rows
+from hanging import within
 
 ROOT = Path(collegium.__file__).parent
 #: Bytes that reading costs beside those of arrays: Python objects of a small manifest.
@@ -392,3 +396,92 @@ def test_getattr_of_stored_names_is_for_writing_only():
 
 def test_the_version_of_the_format_is_written(good):
     assert said_by(good)["version"] == files.VERSION
+
+
+def test_keys_with_equal_hashes_are_refused(good, refused):
+    """Multiples of 2⁶¹ − 1 have the hash 0: a dict of them takes time by their square."""
+    said = {**said_by(good), "arrays": []}
+    for key in (2**61 - 1, [2**61 - 1, 0], {"list": [1]}, [[1]]):
+        node = {"dict": [[key, 1]]}
+        refused(built({**said, "model": node}, []), match="model: keys that no model has")
+    many = {"dict": [[[i, i], 1] for i in range(201)]}
+    refused(built({**said, "model": many}, []), match="keys that no model has")
+
+
+def test_places_are_put_into_words_only_in_errors(good, tmp_path, monkeypatch, refused):
+    """Else a long name above many nodes takes time by their product."""
+    path = tmp_path / "good.clg"
+    path.write_bytes(good)
+    with monkeypatch.context() as patch:
+        patch.setattr(tree.Place, "__str__", lambda place: pytest.fail("words"))
+        collegium.load(path)
+    said = {**said_by(good), "arrays": []}
+    params = {"a" * 10**6: {"x": 1}}
+    node = {"estimator": said["class"], "params": params, "state": {}}
+    refused(built({**said, "model": node}, []), match=r"model\.a{100}: not a")
+
+
+def test_pipes_and_folders_are_no_model_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.clg")
+    with pytest.raises(ModelFileError, match="pipe.clg is not a file"):
+        within(5, collegium.load, tmp_path / "pipe.clg")
+    with pytest.raises(IsADirectoryError):
+        collegium.load(tmp_path)
+
+
+#: Loads a model, cuts its file short in place, and predicts.
+CUT = """
+import os, sys
+import numpy as np
+import collegium
+model = collegium.load(sys.argv[1])
+expected = model.predict(np.ones((3, 2)))
+os.truncate(sys.argv[1], 100)
+again = collegium.load(sys.argv[2])
+os.truncate(sys.argv[2], 100)
+assert np.array_equal(again.predict(np.ones((3, 2))), expected)
+"""
+
+
+def test_a_file_that_is_cut_short_in_place_does_not_end_the_process(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    model = committee("local", chunks=500, anchors=50, learn=False, noise=0.1,
+                      kernel=collegium.kernels.RBF())  # fmt: skip
+    for name in ("a.clg", "b.clg"):
+        model.fit(X, X[:, 0]).save(tmp_path / name)
+    done = subprocess.run(
+        [sys.executable, "-c", CUT, tmp_path / "a.clg", tmp_path / "b.clg"], capture_output=True,
+        text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_forged_shapes_of_local_experts_are_refused(tmp_path, refused):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = collegium.RVCRegressor(random_state=0).fit(X, X[:, 0])
+    model.save(tmp_path / "good.clg")
+    good = (tmp_path / "good.clg").read_bytes()
+    said, tried = said_by(good), 0
+    for shape in ([0, 10**9], [10**9, 0], [0, 10**6], [0, 3], [2**40, 0]):
+        own = json.loads(json.dumps(said))
+        fields = next(found_records(own["model"], "rvc.experts/1"))["fields"]
+        at = next(one["array"] for one in fields.values() if isinstance(one, dict) and "at" in one)
+        for name in ("centres", "mu", "factor", "seen"):
+            forged = json.loads(json.dumps(own))
+            node = next(found_records(forged["model"], "rvc.experts/1"))["fields"]
+            node[name] = {"array": at, "at": 0, "shape": shape}
+            refused(built(forged, contents(good)))
+            tried += 1
+    assert tried == 20
+
+
+def found_records(node, tag):
+    """Yield the records of a kind."""
+    if isinstance(node, dict):
+        if node.get("record") == tag:
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for one in node:
+            yield from found_records(one, tag)

@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from collegium import CommitteeRegressor, sources
 from collegium.kernels import Matern32
 from collegium.sources import stamps
 from collegium.sources.stamps import SourceChangedError
+from hanging import within
 
 parquet = pytest.importorskip("pyarrow.parquet")
 ROLES = {"target": "y", "columns": ["a", "b"]}
@@ -169,26 +169,6 @@ def test_pipes_are_refused_at_once(tmp_path):
         os.mkfifo(tmp_path / name)
         with pytest.raises(ValueError, match="is a pipe or a device.*write its rows to a file"):
             within(5, collegium.open, tmp_path / name)
-
-
-def within(seconds, f, *given):
-    """Call f, which must return or raise within some seconds."""
-    found = []
-
-    def call():
-        try:
-            found.append((f(*given), None))
-        except BaseException as error:
-            found.append((None, error))
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    assert found, "it hangs"
-    value, error = found[0]
-    if error is not None:
-        raise error
-    return value
 
 
 def test_the_stamp_of_a_file_without_a_footer(tmp_path):

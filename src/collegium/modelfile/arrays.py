@@ -23,6 +23,8 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 #: npy entries, and the data in them, begin at multiples of this many bytes.
 ALIGNED = 64
 MOST_DIMENSIONS = 32
+#: Small arrays, and those without numbers, are no longer than this along any axis.
+MOST_OF_EMPTY = 2**27
 
 
 @dataclass(frozen=True)

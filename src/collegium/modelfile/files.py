@@ -19,8 +19,8 @@ from ..numerics import records
 from ..numerics.version import __version__
 from .archive import MANIFEST, Layout
 from .errors import ModelFileError
-from .reading import map_file, read_arrays, read_manifest
-from .tree import Reader, Writer
+from .reading import file_bytes, read_arrays, read_manifest
+from .tree import Place, Reader, Writer
 from .writing import write
 
 FORMAT = "collegium model"
@@ -69,10 +69,10 @@ def read_model(
 ) -> Any:
     """Make the estimator of a file; `types` are classes of the user."""
     own = {records.own_tag(one): one for one in types}
-    data = map_file(path)
+    data = file_bytes(path, mapped=mmap)
     text, said = read_manifest(data)
     needed = _check_version(said)
-    arrays = read_arrays(data, text, said.get("arrays"), keep_mapped=mmap, verify=verify)
+    arrays = read_arrays(data, text, said.get("arrays"), verify=verify)
 
     def unknown(tag: Any) -> str:
         if type(tag) is str and tag.startswith("own."):
@@ -86,7 +86,7 @@ def read_model(
 
     reader = Reader(arrays, find, unknown)
     try:
-        found = reader.value(said.get("model"), "model")
+        found = reader.value(said.get("model"), Place(None, "model"))
     except ModelFileError as error:
         raise ModelFileError(f"{MANIFEST}: {error}") from error
     except Exception as error:  # a class may refuse its fields in any way

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import stat
 import zlib
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ..numerics.durable import at_once, is_plain_file
 from .archive import LOCAL, MANIFEST, Layout, manifest_size, name_of
 from .arrays import Described, sha256_of
 from .errors import ModelFileError
@@ -20,15 +20,24 @@ Array = np.ndarray
 LARGEST_MANIFEST = 1 << 29
 
 
-def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
-    """Map the bytes of a file; changes to them stay in this process."""
-    with open(path, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+def file_bytes(path: str | os.PathLike[str], *, mapped: bool) -> mmap.mmap:
+    """Read all bytes of a file, or map them; changes to them stay in this process.
+
+    A mapped file that is cut short in place ends the process when it is read (SIGBUS); one that
+    was read does not.
+    """
+    with open(path, "rb", opener=at_once) as file:
+        size = os.fstat(file.fileno()).st_size
+        if not is_plain_file(file.fileno()):
             raise ModelFileError(f"{os.fspath(path)} is not a file")
-        if found.st_size == 0:
+        if size == 0:
             raise ModelFileError("the file is empty")
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if mapped:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        found = mmap.mmap(-1, size)
+        if file.readinto(memoryview(found)) != size:
+            raise ModelFileError("the file was cut off while it was read")
+        return found
 
 
 def read_manifest(data: mmap.mmap) -> tuple[bytes, dict[str, Any]]:
@@ -53,9 +62,7 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number of JSON")
 
 
-def read_arrays(
-    data: mmap.mmap, text: bytes, said: Any, *, keep_mapped: bool, verify: bool
-) -> list[Array]:
+def read_arrays(data: mmap.mmap, text: bytes, said: Any, *, verify: bool) -> list[Array]:
     """Read the arrays that a manifest describes; `verify` compares them with their sha256.
 
     All other bytes of the file are always compared with what they must be.
@@ -77,5 +84,5 @@ def read_arrays(
         array: Array = np.ndarray(one.shape, one.dtype, data, at, order="F" if one.fortran else "C")
         if verify and sha256_of(memoryview(data)[at : at + one.n_bytes]) != one.sha256:
             raise ModelFileError(f"{name_of(i)}: damaged, its contents differ from their sha256")
-        found.append(array if keep_mapped else array.copy(order="K"))
+        found.append(array)
     return found

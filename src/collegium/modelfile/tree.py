@@ -26,6 +26,7 @@ from ..numerics import records
 from . import foreign
 from .arrays import (
     MOST_DIMENSIONS,
+    MOST_OF_EMPTY,
     Described,
     SmallArrays,
     describe,
@@ -41,6 +42,9 @@ PLAIN = (str, int, bool, type(None))
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 #: No model has whole numbers beyond this; states of random numbers have 128 bits.
 LARGEST = 2**256
+#: Keys of dicts: whole numbers below this, and at most so many tuples. The hashes of others can be
+#: made equal, and a dict of such keys takes time by the square of its length.
+LARGEST_KEY, MOST_TUPLES = 2**53, 200
 #: Arrays of fewer bytes share an entry: their own would cost half a kilobyte.
 SMALL = 4096
 #: Arguments that the user gives again after loading.
@@ -74,6 +78,8 @@ class Writer:
         if kind is list:
             return {"list": [self.node(one, f"{where}[{i}]") for i, one in enumerate(value)]}
         if kind is dict:
+            if not _are_keys(list(value)):
+                raise ValueError(f"{where} is a dict with keys that cannot be stored: use strings")
             pairs = [
                 [self.node(k, where), self.node(v, f"{where}[{k!r}]")] for k, v in value.items()
             ]
@@ -191,6 +197,23 @@ def _in_words(value: Any) -> str:
     return f"the function {value.__name__}" if name == "function" else f"a {name}"
 
 
+class Place:
+    """Place of a node in its tree, put into words where there is an error."""
+
+    __slots__ = ("above", "part")
+
+    def __init__(self, above: Place | None, part: str | int) -> None:
+        self.above, self.part = above, part
+
+    def __str__(self) -> str:
+        parts, at = list[str](), self
+        while at.above is not None:
+            parts.append(f"[{at.part}]" if type(at.part) is int else f".{str(at.part)[:100]}")
+            at = at.above
+        parts.append(str(at.part))
+        return "".join(reversed(parts))
+
+
 class Reader:
     """Makes the tree of a node, and refuses everything that `Writer` does not write."""
 
@@ -200,58 +223,64 @@ class Reader:
         """Take `find(tag)`, the maker of a record or None, and `unknown(tag)`, the error then."""
         self.arrays, self.find, self.unknown = arrays, find, unknown
 
-    def value(self, node: Any, where: str) -> Any:
+    def value(self, node: Any, where: Place) -> Any:
         kind = type(node)
         if kind in PLAIN or kind is float:
             if kind is int and abs(node) >= LARGEST:
                 raise ModelFileError(f"{where}: a whole number too large")
             return node
         if kind is list:
-            return tuple(self.value(one, f"{where}[{i}]") for i, one in enumerate(node))
+            return tuple(self.value(one, Place(where, i)) for i, one in enumerate(node))
         for name, read in self._kinds.items():
             if name in node:
                 return read(self, node, where)
         raise ModelFileError(f"{where}: not a node of a model file")
 
-    def _parts(self, node: dict, where: str, *wanted: str, optional: tuple[str, ...] = ()) -> list:
+    def _parts(
+        self, node: dict, where: Place, *wanted: str, optional: tuple[str, ...] = ()
+    ) -> list:
         """Return the values of a node that has these names and no others."""
         if not set(wanted) <= set(node) <= {*wanted, *optional}:
             raise ModelFileError(f"{where}: not a node of a model file")
         return [node[name] for name in wanted]
 
-    def _float(self, node: dict, where: str) -> float:
+    def _float(self, node: dict, where: Place) -> float:
         (name,) = self._parts(node, where, "float")
         if type(name) is not str or name not in NOT_FINITE:
             raise ModelFileError(f"{where}: not inf, -inf or nan")
         return NOT_FINITE[name]
 
-    def _list(self, node: dict, where: str) -> list:
+    def _list(self, node: dict, where: Place) -> list:
         (items,) = self._parts(node, where, "list")
         return list(self._all(items, where))
 
-    def _all(self, items: Any, where: str) -> tuple:
+    def _all(self, items: Any, where: Place) -> tuple:
         if type(items) is not list:
             raise ModelFileError(f"{where}: not a list")
         return self.value(items, where)
 
-    def _dict(self, node: dict, where: str) -> dict:
+    def _dict(self, node: dict, where: Place) -> dict:
         (pairs,) = self._parts(node, where, "dict")
-        found = {}
-        for pair in self._all(pairs, where):
-            if type(pair) is not tuple or len(pair) != 2:
-                raise ModelFileError(f"{where}: not pairs of key and value")
+        found, items = {}, self._all(pairs, where)
+        if not all(type(pair) is tuple and len(pair) == 2 for pair in items):
+            raise ModelFileError(f"{where}: not pairs of key and value")
+        if not _are_keys([pair[0] for pair in items]):
+            raise ModelFileError(f"{where}: keys that no model has")
+        for pair in items:
             found[pair[0]] = pair[1]
         return found
 
-    def _scalar(self, node: dict, where: str) -> Any:
+    def _scalar(self, node: dict, where: Place) -> Any:
         (pair,) = self._parts(node, where, "scalar")
         dtype, value = self._all(pair, where)
         one = Described.of(
-            {"dtype": dtype, "shape": [], "order": "C", "crc32": 0, "sha256": "0" * 64}, where, 4096
+            {"dtype": dtype, "shape": [], "order": "C", "crc32": 0, "sha256": "0" * 64},
+            str(where),
+            4096,
         )
         return np.dtype(one.dtype).type(value)
 
-    def _array(self, node: dict, where: str) -> Array:
+    def _array(self, node: dict, where: Place) -> Array:
         (i,) = self._parts(node, where, "array", optional=("at", "shape", "axes", "fixed"))
         if type(i) is not int or not 0 <= i < len(self.arrays):
             raise ModelFileError(f"{where}: there is no such array")
@@ -270,7 +299,7 @@ class Reader:
             array.flags.writeable = False
         return array
 
-    def _objects(self, node: dict, where: str) -> Array:
+    def _objects(self, node: dict, where: Place) -> Array:
         words, shape = self._parts(node, where, "objects", "shape")
         values = self._all(words, where)
         plain = all(type(one) in (*PLAIN, float) for one in values)
@@ -280,7 +309,7 @@ class Reader:
         found[:] = values
         return found.reshape(shape)
 
-    def _record(self, node: dict, where: str) -> Any:
+    def _record(self, node: dict, where: Place) -> Any:
         tag, given = self._parts(node, where, "record", "fields")
         maker = self._maker(tag, where)
         if isinstance(maker, type):
@@ -293,42 +322,52 @@ class Reader:
                 raise ModelFileError(f"{where}: fields {differ} of {self.unknown(tag)}")
         return maker(**self._named(given, where))
 
-    def _estimator(self, node: dict, where: str) -> Any:
+    def _estimator(self, node: dict, where: Place) -> Any:
         tag, params, state = self._parts(node, where, "estimator", "params", "state")
         maker = self._maker(tag, where)
         if not hasattr(maker, "_of_file"):
             raise ModelFileError(f"{where}: {tag} is not an estimator")
         return maker._of_file(self._named(params, where), self._named(state, where))
 
-    def _maker(self, tag: Any, where: str) -> Any:
+    def _maker(self, tag: Any, where: Place) -> Any:
         maker = self.find(tag) if type(tag) is str else None
         if maker is None:
             raise ModelFileError(f"{where}: {self.unknown(tag)}")
         return maker
 
-    def _named(self, given: Any, where: str) -> dict[str, Any]:
+    def _named(self, given: Any, where: Place) -> dict[str, Any]:
         if type(given) is not dict:
             raise ModelFileError(f"{where}: not named values")
-        return {name: self.value(one, f"{where}.{name}") for name, one in given.items()}
+        return {name: self.value(one, Place(where, name)) for name, one in given.items()}
 
-    def _random(self, node: dict, where: str) -> Any:
+    def _random(self, node: dict, where: Place) -> Any:
         state, legacy = self._parts(node, where, "random", "legacy")
         return foreign.random_state(self.value(state, where), legacy is True)
 
-    def _sklearn(self, node: dict, where: str) -> Any:
+    def _sklearn(self, node: dict, where: Place) -> Any:
         name, params = self._parts(node, where, "sklearn", "params")
         return foreign.kernel(name, self._named(params, where))
 
-    _kinds: dict[str, Callable[[Reader, dict, str], Any]] = {
+    _kinds: dict[str, Callable[[Reader, dict, Place], Any]] = {
         "array": _array, "record": _record, "float": _float, "list": _list, "dict": _dict,
         "scalar": _scalar, "objects": _objects, "estimator": _estimator, "random": _random,
         "sklearn": _sklearn,
     }  # fmt: skip
 
 
-def _piece(array: Array, at: Any, shape: Any, where: str) -> Array:
+def _are_keys(values: Sequence[Any]) -> bool:
+    """Whether a dict may have these keys: those whose hashes can be made equal are few or none."""
+    tuples = [one for one in values if type(one) is tuple]
+    parts = [part for one in tuples for part in one]
+    return len(tuples) <= MOST_TUPLES and all(
+        type(one) in (str, bool, float, type(None)) or (type(one) is int and abs(one) < LARGEST_KEY)
+        for one in (*(one for one in values if type(one) is not tuple), *parts)
+    )
+
+
+def _piece(array: Array, at: Any, shape: Any, where: Place) -> Array:
     """Return some numbers of a long array, in another shape."""
-    if not (whole_numbers([at]) and whole_numbers(shape) and array.ndim == 1):
+    if not (whole_numbers([at]) and whole_numbers(shape, MOST_OF_EMPTY) and array.ndim == 1):
         raise ModelFileError(f"{where}: not a piece of an array")
     n = math.prod(shape)
     if len(shape) > MOST_DIMENSIONS or at + n > array.size:

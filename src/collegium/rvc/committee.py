@@ -62,6 +62,10 @@ class LocalCommittee:
     scale: Array  # (3,)  see `absorbing.absorb_rows`
     past: float = NARROWEST_BARS  # least log scale of the bars
 
+    def __post_init__(self) -> None:
+        if self.experts.centres.shape[1] != self.assumed.d:
+            raise ValueError("experts and their prior have other numbers of columns")
+
     @classmethod
     def start(cls, assumed: Assumptions, rules: StreamRules, centres: Array | None = None):
         """Start before any row: without experts, or with one at each of the centres (M, d)."""

@@ -86,6 +86,19 @@ class Experts:
     seen: Array  # (M,)  rows, each by its weight
     times: Array  # (M, 3)  number of the row that added it; of the last near row; near rows
 
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not belong together, as a forged file may have them."""
+        (M, d), D = self.centres.shape, self.mu.shape[-1]
+        shapes = {
+            "mu": (M, D), "start": (M, D), "a": (M, D), "b": (M, D), "c": (M,), "d": (M,),
+            "seen": (M,), "times": (M, 3),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has the shape {getattr(self, name).shape}, not {shape}")
+        if self.factor.shape not in ((M, D, D), (M, 1, D)) or D != d + 1 or self.size > M:
+            raise ValueError(f"{self.size} experts in arrays of {self.factor.shape}, D = {D}")
+
     @classmethod
     def none(cls, room: int, assumed: Assumptions) -> Experts:
         """Start without experts, with room for this many."""

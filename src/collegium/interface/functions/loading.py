@@ -11,7 +11,7 @@ from ..checks.arguments import yes_or_no
 
 
 def load(
-    path: str | os.PathLike[str], mmap: bool = True, verify: bool = True,
+    path: str | os.PathLike[str], mmap: bool = False, verify: bool = True,
     types: Sequence[type] = (),
 ) -> Any:  # fmt: skip
     """Load the estimator that `model.save` wrote. No code in the file is run: it has none.
@@ -19,9 +19,10 @@ def load(
     Parameters
     ----------
     path : str or path
-    mmap : bool, default=True
+    mmap : bool, default=False
         Leave arrays in the file and read them when they are needed; processes with the same file
-        share the memory. False: read all of them now.
+        share the memory. The file may be replaced or deleted (as `save` does), but a program that
+        cuts it short in place ends this process (SIGBUS). False: read everything now.
     verify : bool, default=True
         Compare the contents of every array with their sha256. Everything else is always compared.
     types : sequence of classes
