@@ -413,7 +413,7 @@ def test_places_are_put_into_words_only_in_errors(good, tmp_path, monkeypatch, r
     path = tmp_path / "good.clg"
     path.write_bytes(good)
     with monkeypatch.context() as patch:
-        patch.setattr(tree.Place, "__str__", lambda place: pytest.fail("words"))
+        patch.setattr(tree.Spot, "__str__", lambda place: pytest.fail("words"))
         collegium.load(path)
     said = {**said_by(good), "arrays": []}
     params = {"a" * 10**6: {"x": 1}}

@@ -20,7 +20,7 @@ from ..numerics.version import __version__
 from .archive import MANIFEST, Layout
 from .errors import ModelFileError
 from .reading import file_bytes, read_arrays, read_manifest
-from .tree import Place, Reader, Writer
+from .tree import Reader, Spot, Writer
 from .writing import write
 
 FORMAT = "collegium model"
@@ -86,7 +86,7 @@ def read_model(
 
     reader = Reader(arrays, find, unknown)
     try:
-        found = reader.value(said.get("model"), Place(None, "model"))
+        found = reader.value(said.get("model"), Spot(None, "model"))
     except ModelFileError as error:
         raise ModelFileError(f"{MANIFEST}: {error}") from error
     except Exception as error:  # a class may refuse its fields in any way

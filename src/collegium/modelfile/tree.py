@@ -197,12 +197,12 @@ def _in_words(value: Any) -> str:
     return f"the function {value.__name__}" if name == "function" else f"a {name}"
 
 
-class Place:
+class Spot:
     """Place of a node in its tree, put into words where there is an error."""
 
     __slots__ = ("above", "part")
 
-    def __init__(self, above: Place | None, part: str | int) -> None:
+    def __init__(self, above: Spot | None, part: str | int) -> None:
         self.above, self.part = above, part
 
     def __str__(self) -> str:
@@ -223,43 +223,41 @@ class Reader:
         """Take `find(tag)`, the maker of a record or None, and `unknown(tag)`, the error then."""
         self.arrays, self.find, self.unknown = arrays, find, unknown
 
-    def value(self, node: Any, where: Place) -> Any:
+    def value(self, node: Any, where: Spot) -> Any:
         kind = type(node)
         if kind in PLAIN or kind is float:
             if kind is int and abs(node) >= LARGEST:
                 raise ModelFileError(f"{where}: a whole number too large")
             return node
         if kind is list:
-            return tuple(self.value(one, Place(where, i)) for i, one in enumerate(node))
+            return tuple(self.value(one, Spot(where, i)) for i, one in enumerate(node))
         for name, read in self._kinds.items():
             if name in node:
                 return read(self, node, where)
         raise ModelFileError(f"{where}: not a node of a model file")
 
-    def _parts(
-        self, node: dict, where: Place, *wanted: str, optional: tuple[str, ...] = ()
-    ) -> list:
+    def _parts(self, node: dict, where: Spot, *wanted: str, optional: tuple[str, ...] = ()) -> list:
         """Return the values of a node that has these names and no others."""
         if not set(wanted) <= set(node) <= {*wanted, *optional}:
             raise ModelFileError(f"{where}: not a node of a model file")
         return [node[name] for name in wanted]
 
-    def _float(self, node: dict, where: Place) -> float:
+    def _float(self, node: dict, where: Spot) -> float:
         (name,) = self._parts(node, where, "float")
         if type(name) is not str or name not in NOT_FINITE:
             raise ModelFileError(f"{where}: not inf, -inf or nan")
         return NOT_FINITE[name]
 
-    def _list(self, node: dict, where: Place) -> list:
+    def _list(self, node: dict, where: Spot) -> list:
         (items,) = self._parts(node, where, "list")
         return list(self._all(items, where))
 
-    def _all(self, items: Any, where: Place) -> tuple:
+    def _all(self, items: Any, where: Spot) -> tuple:
         if type(items) is not list:
             raise ModelFileError(f"{where}: not a list")
         return self.value(items, where)
 
-    def _dict(self, node: dict, where: Place) -> dict:
+    def _dict(self, node: dict, where: Spot) -> dict:
         (pairs,) = self._parts(node, where, "dict")
         found, items = {}, self._all(pairs, where)
         if not all(type(pair) is tuple and len(pair) == 2 for pair in items):
@@ -270,7 +268,7 @@ class Reader:
             found[pair[0]] = pair[1]
         return found
 
-    def _scalar(self, node: dict, where: Place) -> Any:
+    def _scalar(self, node: dict, where: Spot) -> Any:
         (pair,) = self._parts(node, where, "scalar")
         dtype, value = self._all(pair, where)
         one = Described.of(
@@ -280,7 +278,7 @@ class Reader:
         )
         return np.dtype(one.dtype).type(value)
 
-    def _array(self, node: dict, where: Place) -> Array:
+    def _array(self, node: dict, where: Spot) -> Array:
         (i,) = self._parts(node, where, "array", optional=("at", "shape", "axes", "fixed"))
         if type(i) is not int or not 0 <= i < len(self.arrays):
             raise ModelFileError(f"{where}: there is no such array")
@@ -299,7 +297,7 @@ class Reader:
             array.flags.writeable = False
         return array
 
-    def _objects(self, node: dict, where: Place) -> Array:
+    def _objects(self, node: dict, where: Spot) -> Array:
         words, shape = self._parts(node, where, "objects", "shape")
         values = self._all(words, where)
         plain = all(type(one) in (*PLAIN, float) for one in values)
@@ -309,7 +307,7 @@ class Reader:
         found[:] = values
         return found.reshape(shape)
 
-    def _record(self, node: dict, where: Place) -> Any:
+    def _record(self, node: dict, where: Spot) -> Any:
         tag, given = self._parts(node, where, "record", "fields")
         maker = self._maker(tag, where)
         if isinstance(maker, type):
@@ -322,33 +320,33 @@ class Reader:
                 raise ModelFileError(f"{where}: fields {differ} of {self.unknown(tag)}")
         return maker(**self._named(given, where))
 
-    def _estimator(self, node: dict, where: Place) -> Any:
+    def _estimator(self, node: dict, where: Spot) -> Any:
         tag, params, state = self._parts(node, where, "estimator", "params", "state")
         maker = self._maker(tag, where)
         if not hasattr(maker, "_of_file"):
             raise ModelFileError(f"{where}: {tag} is not an estimator")
         return maker._of_file(self._named(params, where), self._named(state, where))
 
-    def _maker(self, tag: Any, where: Place) -> Any:
+    def _maker(self, tag: Any, where: Spot) -> Any:
         maker = self.find(tag) if type(tag) is str else None
         if maker is None:
             raise ModelFileError(f"{where}: {self.unknown(tag)}")
         return maker
 
-    def _named(self, given: Any, where: Place) -> dict[str, Any]:
+    def _named(self, given: Any, where: Spot) -> dict[str, Any]:
         if type(given) is not dict:
             raise ModelFileError(f"{where}: not named values")
-        return {name: self.value(one, Place(where, name)) for name, one in given.items()}
+        return {name: self.value(one, Spot(where, name)) for name, one in given.items()}
 
-    def _random(self, node: dict, where: Place) -> Any:
+    def _random(self, node: dict, where: Spot) -> Any:
         state, legacy = self._parts(node, where, "random", "legacy")
         return foreign.random_state(self.value(state, where), legacy is True)
 
-    def _sklearn(self, node: dict, where: Place) -> Any:
+    def _sklearn(self, node: dict, where: Spot) -> Any:
         name, params = self._parts(node, where, "sklearn", "params")
         return foreign.kernel(name, self._named(params, where))
 
-    _kinds: dict[str, Callable[[Reader, dict, Place], Any]] = {
+    _kinds: dict[str, Callable[[Reader, dict, Spot], Any]] = {
         "array": _array, "record": _record, "float": _float, "list": _list, "dict": _dict,
         "scalar": _scalar, "objects": _objects, "estimator": _estimator, "random": _random,
         "sklearn": _sklearn,
@@ -365,7 +363,7 @@ def _are_keys(values: Sequence[Any]) -> bool:
     )
 
 
-def _piece(array: Array, at: Any, shape: Any, where: Place) -> Array:
+def _piece(array: Array, at: Any, shape: Any, where: Spot) -> Array:
     """Return some numbers of a long array, in another shape."""
     if not (whole_numbers([at]) and whole_numbers(shape, MOST_OF_EMPTY) and array.ndim == 1):
         raise ModelFileError(f"{where}: not a piece of an array")
