@@ -367,7 +367,7 @@ def test_a_partition_given_by_labels(weighted):
 @pytest.mark.diagonal
 def test_every_rule_for_chunks_and_anchors_is_of_use(selection, rule):
     X, y = labelled(90, K=3)
-    model = classifier(anchors=Select(selection, 8), chunks=rule, n_local=5).fit(X, y)
+    model = classifier(anchors=Select(selection, 8), chunks=Chunks(15, rule), n_local=5).fit(X, y)
     assert model.n_chunks_ >= 5 and 1 <= len(model.anchors_) <= 8
     assert model.score(X, y) > 0.7
 
@@ -376,7 +376,8 @@ def test_anchors_do_not_hang_on_the_names_of_classes():
     X, y = labelled(45, K=3)
     renamed = np.where(y == "ash", "yew", y)
     for likelihood in ("logit", "softmax"):
-        arguments = {"anchors": Select("postapp", 8), "chunks": "time", "likelihood": likelihood}
+        own = {"anchors": Select("postapp", 8), "likelihood": likelihood}
+        arguments = {**own, "chunks": Chunks(15, "time")}
         one, other = (classifier(**arguments).fit(X, labels) for labels in (y, renamed))
         assert_allclose(one.anchors_, other.anchors_)
 
