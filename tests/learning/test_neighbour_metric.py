@@ -6,7 +6,6 @@ import pytest
 from collegium import kernels
 from collegium.engines import Serial
 from collegium.learning import hyperparameters as learning
-from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
 from collegium.learning.neighbour_metric import (
     NeighbourMetric,
@@ -14,6 +13,7 @@ from collegium.learning.neighbour_metric import (
     break_ties,
     find_neighbour_metric,
 )
+from collegium.learning.pool import Effort
 from collegium.learning.tuning import TUNING
 from collegium.rows.metric import Metric
 from collegium.rows.rows import Rows

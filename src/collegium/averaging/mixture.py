@@ -56,12 +56,6 @@ class Mixture:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return 0.5 * (low + high)
 
-    def sample(self, count: int, rng: np.random.Generator) -> Array:
-        """Draw at each query, independently of the others  (q, count)."""
-        part = rng.choice(self.shares.size, size=count, p=self.shares)
-        z = rng.standard_normal((self.means.shape[0], count))
-        return self.means[:, part] + np.sqrt(self.variances[:, part]) * z
-
     def _mixed(self, parts: Array) -> Array:
         """Σₖ πₖ partsₖ  (q,); row by row, since BLAS rounds differently for other numbers of
         rows."""

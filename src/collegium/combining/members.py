@@ -175,14 +175,9 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
     noise = white.mean() + np.mean(estimator.alpha)
     scale2, centre = np.ravel(estimator._y_train_std) ** 2, np.ravel(estimator._y_train_mean)
     mean, covariances = _outputs(mean, covariance)
-    return [
-        Member(
-            JointGaussian(mean[:, j], covariances[j] - np.diag(white * scale2[j])),
-            JointGaussian(np.full(X.shape[0], centre[j]), K * scale2[j]),
-            float(noise * scale2[j]),
-        )
-        for j in range(mean.shape[1])
-    ]
+    after = [C - np.diag(white * scale) for C, scale in zip(covariances, scale2)]
+    before = np.broadcast_to(centre, mean.shape)
+    return _members(mean, after, before, [K * scale for scale in scale2], noise * scale2)
 
 
 def own(estimator, X: Array, weight: float) -> list[Member] | None:
@@ -195,15 +190,9 @@ def own(estimator, X: Array, weight: float) -> list[Member] | None:
     if warping is not None:
         return _transformed(estimator, X, mean, covariances, warping)
     K = estimator.kernel_.value(np.asarray(X, dtype=float))
-    noise = np.broadcast_to(estimator.noise_, centre.shape)
-    return [
-        Member(
-            JointGaussian(mean[:, j], covariances[j]),
-            JointGaussian(np.full(X.shape[0], centre[j]), K * (scale[j] / scale[0]) ** 2),
-            float(noise[j]),
-        )
-        for j in range(centre.size)
-    ]
+    before, noise = (np.broadcast_to(one, mean.shape) for one in (centre, estimator.noise_))
+    priors = [K * (own / scale[0]) ** 2 for own in scale]
+    return _members(mean, covariances, before, priors, noise[0])
 
 
 def _transformed(
@@ -221,14 +210,8 @@ def _transformed(
     both = (estimator.predict(X, return_std=True, level=one)[1] for one in estimator.levels[:2])
     y_sd, f_sd = (one.reshape(mean.shape) for one in both)
     noise = np.maximum(y_sd**2 - f_sd**2, 0.0).mean(axis=0)
-    return [
-        Member(
-            JointGaussian(mean[:, j], covariances[j]),
-            JointGaussian(before[:, j], K * np.outer(ratio[:, j], ratio[:, j])),
-            float(noise[j]),
-        )
-        for j in range(mean.shape[1])
-    ]
+    priors = [K * np.outer(own, own) for own in ratio.T]
+    return _members(mean, covariances, before, priors, noise)
 
 
 def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
@@ -290,15 +273,17 @@ def with_prior(estimator, X: Array, weight: float) -> list[Member] | None:
         return None
     level = {"level": "function"} if _ours(estimator) else {}
     mean, covariances = _outputs(*estimator.predict(X, return_cov=True, **level))
-    prior_mean, prior_covariances = _outputs(*estimator.prior(X))
     noise = np.broadcast_to(getattr(estimator, "noise_", 0.0), mean.shape[1:])
+    return _members(mean, covariances, *_outputs(*estimator.prior(X)), noise)
+
+
+def _members(
+    mean: Array, covariances: Sequence[Array], before: Array, priors: Sequence[Array], noise: Array
+) -> list[Member]:
+    """One per output, from means (q, p), covariances, and those of the prior."""
+    each = zip(mean.T, covariances, before.T, priors, noise)
     return [
-        Member(
-            JointGaussian(mean[:, j], covariances[j]),
-            JointGaussian(prior_mean[:, j], prior_covariances[j]),
-            float(noise[j]),
-        )
-        for j in range(mean.shape[1])
+        Member(JointGaussian(m, C), JointGaussian(b, P), float(own)) for m, C, b, P, own in each
     ]
 
 

@@ -207,10 +207,6 @@ class FilterOptions:
             fading=Fading(forgetting, drift), start_rows=whole_number(e.start_rows, "start_rows"),
         )  # fmt: skip
 
-    @property
-    def learn_rows(self) -> int:
-        return self.start_rows
-
     def kernel_for(self, d: int) -> Kernel | None:
         found = None if self.kernel is None else self.kernel.for_width(d)
         if found is not None and found.embeddings(d):

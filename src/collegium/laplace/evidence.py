@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..learning.optimise import Objective
 from ..likelihoods.base import Observation
 from ..numerics import linalg
 from ..rows.chunk import Chunk
@@ -58,14 +57,6 @@ class EvidenceTerm:
         return np.append(self.kernel, self.likelihood)
 
 
-def laplace_evidence(
-    kernel: Kernel, likelihood: Observation, chunks: Sequence[Chunk], engine: Any
-) -> tuple[float, Array]:
-    """Σᵢ log Zᵢ and its gradient in (θ of the kernel, θ of the likelihood)."""
-    total = evidence_together(kernel, [likelihood], chunks, engine)
-    return total.value, total.gradient
-
-
 def evidence_together(
     kernel: Kernel, likelihoods: Sequence[Observation], chunks: Sequence[Chunk], engine: Any,
     start: Gradients | None = None, tolerance: float = TUNING.modes.tolerance,
@@ -79,22 +70,6 @@ def evidence_together(
         each=getattr(engine, "each", iter),
     )  # fmt: skip
     return engine.sum(send, chunks, nothing)
-
-
-def objective(likelihood: Observation, chunks: Sequence[Chunk], engine: Any) -> Objective:
-    """Make the objective of `optimise.maximise`: the evidence at (kernel, σ²) and its gradient in
-    their logs.
-
-    For a likelihood without a free parameter the last entry is zero: use noise_fixed=True.
-    """
-
-    def at(kernel: Kernel, noise: float) -> tuple[float, Array]:
-        noisy = bool(likelihood.theta.size)
-        own = likelihood.with_theta(np.log([noise])) if noisy else likelihood
-        value, gradient = laplace_evidence(kernel, own, chunks, engine)
-        return value, gradient if noisy else np.append(gradient, 0.0)
-
-    return at
 
 
 def chunk_evidence(

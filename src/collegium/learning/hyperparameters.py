@@ -29,13 +29,12 @@ from ..rows.chunk import Chunk, cut_rows
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
-from .effort import Effort
 from .families import FAMILIES, gap_density, near_check, roughest_good
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise
-from .pool import Pool
+from .pool import Effort, Pool
 from .tuning import TUNING
 
 Array = np.ndarray

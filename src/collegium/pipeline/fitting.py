@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..learning.anchors import Selection, choose_anchors
-from ..learning.effort import Effort
 from ..learning.hyperparameters import learn
+from ..learning.pool import Effort
 from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units
 from ..rows.rows import Rows

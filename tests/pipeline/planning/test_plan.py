@@ -10,8 +10,8 @@ from collegium import CommitteeClassifier, CommitteeRegressor, Limits, kernels
 from collegium.engines import Serial, Threads
 from collegium.interface.checks.limits import bytes_allowed, limits_allowed
 from collegium.interface.words.progress import LOGGER, Progress
-from collegium.learning.effort import Effort
 from collegium.learning.hyperparameters import learn
+from collegium.learning.pool import Effort
 from collegium.likelihoods.labels.logit import Logit
 from collegium.likelihoods.labels.softmax import Softmax
 from collegium.numerics.clock import Clock

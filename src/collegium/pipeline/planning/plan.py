@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...kernels import Kernel
-from ...learning.effort import Effort
+from ...learning.pool import Effort
 from ...numerics import memory
 from ...numerics.clock import Clock
 from ..settings import Settings
