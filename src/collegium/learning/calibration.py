@@ -1,23 +1,78 @@
-"""Calibrate error bars on held-out rows: more noise, or another scale of all variances.
+"""Calibrate error bars on held-out rows and regions: other noise, another size of the kernel.
 
-Multiplying kernel and noise by s leaves every mean unchanged and multiplies every variance by s,
-so for each noise the best s is the mean squared standardised error. What remains is a search
-over one number, the ratio of noise to signal, by predictive density. The noise is never
-lowered: a few hundred rows cannot show the rare large errors that too little noise would not
-cover. For the same reason it is raised only if the gain exceeds its standard error, and s is
-shrunk towards 1 by its own standard error: under heavy tails both are large.
+Kernel × a and noise × b: means depend on b/a alone, and multiplying both by s multiplies every
+variance by s. Held-out rows lie among others; their errors show the noise, and the size of the
+kernel only as far as f is uncertain there. Held-out regions (`regions`) show the latter. So the
+size of the kernel is chosen by the mean log density of rows and of regions, which count alike,
+and given that the noise by rows; both are shrunk towards 1 by their standard errors, which heavy
+tails enlarge, and a smaller kernel more than a larger one: queries may meet larger gaps. Regions
+inside and at the edge are two kinds, and that which asks for the larger kernel decides.
+
+The ratio b/a is searched in steps, upwards: a few hundred rows cannot show the rare large errors
+that too little noise would not cover. A higher one is taken if rows gain by it by more than the
+standard error, and regions do not lose more. Around a step, errors and log variances are linear
+in the log of b/a, known from the next step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..numerics.linalg import LOG_2PI
 from .tuning import TUNING
 
 Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Errors of y at held-out rows, or along directions in regions, and their variances."""
+
+    errors: Array  # (n, p)
+    function: Array  # variance v of f  (n,)
+    noise: Array | float
+    slope: Array | float = 0.5  # ∂ log v/∂ log noise  (n,)
+    turn: Array | float = 0.0  # ∂ errors/∂ log noise  (n, p)
+
+    def with_slope(self, lower: Seen, higher: Seen, step: float) -> Seen:
+        """Know what changes with the noise, from answers with noises that differ by `step`."""
+        v, more = (np.maximum(one.function, 1e-300) for one in (lower, higher))
+        slope = np.clip(np.log(more / v) / np.log(step), 0.0, 1.0)
+        return replace(self, slope=slope, turn=(higher.errors - lower.errors) / np.log(step))
+
+    @property
+    def squares(self) -> Array:
+        """z², averaged over outputs  (n,)."""
+        z2 = (self.errors**2).mean(axis=1) / (self.function + self.noise)
+        return np.clip(z2, 1e-100, 1e100)
+
+    @property
+    def number(self) -> float:
+        """How many normal errors have a mean square as precise as that of these; at most n."""
+        z2 = self.squares
+        return 2.0 * z2.size / max(float((z2 / z2.mean()).var()), 2.0) if z2.size else 0.0
+
+    def variance(self, a: Array | float, b: Array | float) -> Array:
+        """a v (b/a)^slope + b·noise: variances of y with kernel × a and noise × b  (…, n)."""
+        a, b = np.asarray(a)[..., None], np.asarray(b)[..., None]
+        return a * self.function * (b / a) ** self.slope + b * self.noise
+
+    def losses(self, a: float, b: float) -> Array:
+        """Negative log density with kernel × a and noise × b  (n, p)."""
+        v, e = self.variance(a, b)[:, None], self.errors + self.turn * np.log(b / a)
+        return 0.5 * (LOG_2PI + np.log(v) + e**2 / v)
+
+    def mean_losses(self, a: Array, b: Array) -> Array:
+        """Mean negative log density for several pairs (a, b), 0 where nothing was seen  (k,)."""
+        if not self.errors.size:
+            return np.zeros(a.size)
+        e, turn = self.errors, np.broadcast_to(self.turn, self.errors.shape)
+        v, t = self.variance(a, b), np.log(b / a)[:, None]
+        e2 = (e**2).mean(axis=1) + t * (2.0 * (e * turn).mean(axis=1) + t * (turn**2).mean(axis=1))
+        return 0.5 * (LOG_2PI + np.log(v) + e2 / v).mean(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,43 +83,83 @@ class Correction:
     scale: float
     before: float  # mean negative log predictive density, uncorrected
     each: Array  # corrected, per row and output  (n, p)
+    regions: float = 0.0  # mean negative log density along directions in regions, corrected
 
     @property
     def after(self) -> float:
         return float(self.each.mean())
 
 
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Held-out rows and regions, answered with one noise ratio."""
+
+    ratio: float
+    rows: Seen
+    regions: tuple[Seen, ...] = ()  # inside and at edges; none: kernel and noise have one scale
+
+    def with_slopes(self, lower: Look, higher: Look) -> Look:
+        """Know what changes with the noise, from answers with two ratios."""
+        step = higher.ratio / lower.ratio
+        each = zip(self.regions, lower.regions, higher.regions)
+        regions = tuple(one.with_slope(two, three, step) for one, two, three in each)
+        return Look(self.ratio, self.rows.with_slope(lower.rows, higher.rows, step), regions)
+
+    def best(self) -> Correction:
+        """Find the best sizes of kernel and noise."""
+        rows = self.rows
+        before = float(rows.losses(1.0, 1.0).mean())
+        if not self.regions:
+            s = float(np.clip(shrunken(rows.squares), 0.1, 10.0))
+            return Correction(self.ratio, s, before, rows.losses(s, s))
+        a, b = sizes(rows, self.regions)
+        far = [one.losses(a, b) for one in self.regions]
+        loss = float(np.mean(np.concatenate(far))) if any(map(np.size, far)) else 0.0
+        return Correction(self.ratio * b / a, a, before, rows.losses(a, b), loss)
+
+
 def calibrate(
-    answer: Callable[[float], tuple[Array, Array]], step: float = 3.0,
-    more: Callable[[], bool] = lambda: True,
-) -> Correction:  # fmt: skip
-    """Search the noise ratio; `answer(ratio)` gives errors (n, p) and variances (n,) of y.
-
-    Continues to the next ratio while `more()` says that there is time.
-    """
-    best = judge(answer, 1.0)
-    before, least = best.before, TUNING.families.least_gain
-    while best.ratio < 1e3 and more():
-        other = judge(answer, best.ratio * step)
-        better = (best.each - other.each).mean(axis=1)
-        if better.mean() < max(least, better.std() / np.sqrt(better.size)):  # not significant
+    look: Callable[[float], Look], step: float = 3.0, more: Callable[[], bool] = lambda: True
+) -> Correction:
+    """Search the noise ratio, from `look(1.0)` on; further while `more()`: there is time."""
+    least, at = TUNING.families.least_gain, look(1.0)
+    best = at.best()
+    before = best.before
+    while at.ratio < 1e3 and more():
+        next = look(at.ratio * step)
+        best, other = (one.with_slopes(at, next).best() for one in (at, next))
+        gain = (best.each - other.each).mean(axis=1)
+        if gain.mean() < max(least, gain.std() / np.sqrt(gain.size)):  # not significant
             break
-        best = other
-    return Correction(best.ratio, best.scale, before, best.each)
+        if gain.mean() + best.regions - other.regions < least:  # regions lose more
+            break
+        at, best = next, other
+    return replace(best, before=before)
 
 
-def judge(answer: Callable[[float], tuple[Array, Array]], ratio: float = 1.0) -> Correction:
-    """Find the best scale at one noise ratio."""
-    errors, variance = answer(ratio)
-    z2 = errors**2 / variance[:, None]
-    scale = float(np.clip(shrunken(z2), 0.1, 10.0))
-    half_log = 0.5 * np.log(2.0 * np.pi * variance)[:, None]
-    before = float((half_log + 0.5 * z2).mean())
-    return Correction(ratio, scale, before, half_log + 0.5 * (np.log(scale) + z2 / scale))
+def sizes(rows: Seen, regions: Sequence[Seen]) -> tuple[float, float]:
+    """Find a and b, kernel × a and noise × b, on a grid of their logs.
+
+    Of several kinds of regions the one that asks for the larger kernel decides.
+    """
+    t = TUNING.calibration
+    log_a = np.linspace(-1.0, 1.0, 2 * t.grid + 1) * np.log(t.most)
+    apart = np.linspace(-1.0, 1.0, 2 * t.grid + 1) * np.log(t.apart)
+    log_b = log_a[:, None] + apart
+    a, b = np.exp(np.repeat(log_a, apart.size)), np.exp(log_b.ravel())
+    near = rows.mean_losses(a, b).reshape(log_b.shape)
+    best = np.argmin(rows.number * near + 0.5 * (log_b / t.usual) ** 2, axis=1)
+    own = np.arange(log_a.size), best
+    a, b = np.exp(log_a), np.exp(log_b[own])
+    prior = 0.5 * (log_a / np.where(log_a < 0.0, t.usual_lower, t.usual)) ** 2
+    chosen = [
+        np.argmin(one.number * (near[own] + one.mean_losses(a, b)) + prior) for one in regions
+    ]
+    i = int(max(chosen))
+    return float(a[i]), float(b[i])
 
 
 def shrunken(z2: Array) -> float:
     """Mean z², shrunk towards 1 by its standard error and a prior on its log."""
-    each = np.clip(z2.mean(axis=1), 1e-100, 1e100)
-    mean, error = float(each.mean()), float(each.std()) / np.sqrt(each.size)
-    return float(mean ** (1.0 / (1.0 + (error / mean / TUNING.families.usual) ** 2)))
+    mean, error = float(z2.mean()), float(z2.std()) / np.sqrt(z2.size)
+    return float(mean ** (1.0 / (1.0 + (error / mean / TUNING.calibration.usual) ** 2)))

@@ -19,7 +19,7 @@ from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
 from ..numerics.linalg import LOG_2PI
 from ..rows.rows import Prediction, Rows
-from .calibration import Correction, calibrate
+from .calibration import Correction, Look, Seen, calibrate
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -52,7 +52,7 @@ def near_check(
     """Calibrate the noise on held-out rows, each predicted from the rows nearest to it."""
     parts = np.array_split(np.arange(held_out.size), max(1, held_out.size // 50))
 
-    def answer(ratio: float) -> tuple[Array, Array]:
+    def look(ratio: float) -> Look:
         basis, belief = no_anchors(kernel, rows)
 
         def predict(part: Array) -> Prediction:
@@ -61,10 +61,11 @@ def near_check(
             return found.predict(basis, belief, Xs)
 
         found = Prediction.joined(engine.map(predict, parts))
-        variance = found.variance + _noise_of(rows, noise * ratio, held_out)
-        return rows.y[held_out] - found.mean, variance
+        error = rows.y[held_out] - found.mean
+        own = _noise_of(rows, noise * ratio, held_out)
+        return Look(ratio, Seen(error, found.variance, own))
 
-    return calibrate(answer)
+    return calibrate(look)
 
 
 def roughest_good(scores: Array, margin: float = TUNING.families.rougher) -> int:

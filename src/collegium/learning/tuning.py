@@ -36,7 +36,32 @@ class FamilyTuning:
     second: float = 0.005
     around: int = 600  # rows around a held-out cluster that it is predicted from, at most
     least_gain: float = 0.003  # of log density per row, for which calibration raises the noise
-    usual: float = 0.3  # prior standard deviation of log s, the scale of all variances
+
+
+@dataclass(frozen=True)
+class CalibrationTuning:
+    """Tuning of the sizes of kernel and noise by held-out rows and regions (`calibration`)."""
+
+    usual: float = 0.3  # prior standard deviation of the logs of both
+    usual_lower: float = 0.15  # the same below one for the kernel: gaps of queries may be larger
+    most: float = 10.0  # factor of the kernel, and its inverse, at most
+    apart: float = 2.0  # largest change of noise/kernel for which means are not answered again
+    grid: int = 25  # steps of each way
+
+
+@dataclass(frozen=True)
+class RegionTuning:
+    """Tuning of regions that are held out (`regions`)."""
+
+    sample: int = 20_000  # rows that regions are cut out of, at most
+    fewest: int = 200  # rows, at least
+    number: int = 36  # regions, every second at an edge
+    smallest: int = 16  # rows of the smallest region
+    largest: float = 0.1  # rows of the largest, as a share of all
+    around: int = 300  # rows given around a region
+    inner: int = 40  # rows of a region that are predicted
+    directions: int = 3  # directions of a region that count, at most
+    least: float = 0.1  # their variance of f, at least, in units of the noise
 
 
 @dataclass(frozen=True)
@@ -117,6 +142,8 @@ class LearningTuning:
 
     anchors: AnchorTuning = AnchorTuning()
     families: FamilyTuning = FamilyTuning()
+    calibration: CalibrationTuning = CalibrationTuning()
+    regions: RegionTuning = RegionTuning()
     far: FarTuning = FarTuning()
     metric: MetricTuning = MetricTuning()
     levels: LevelTuning = LevelTuning()

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..answers.transductive import Joint
 from ..kernels import Kernel
-from ..learning.calibration import Correction, calibrate, judge
+from ..learning.calibration import Correction, Look, Seen, calibrate
 from ..learning.dof import degrees_of_freedom
+from ..learning.regions import Regions
 from ..messages.committee import Committee
 from ..rows.groups import tenths_of_groups
 from ..rows.metric import Metric, column_scales
@@ -48,11 +49,18 @@ def check_query_size(
         )
 
 
-def check_bars(model: Any, left: HeldOut, more: Callable[[], bool] = lambda: True) -> Correction:
-    """Choose noise and scale by the density of held-out rows; see `calibrate`."""
+def check_bars(
+    model: Any, left: HeldOut, regions: Regions, more: Callable[[], bool] = lambda: True
+) -> Correction:
+    """Choose noise and kernel by the density of held-out rows and regions; see `calibrate`."""
     n_local = min(model.sizes.n_local, TUNING.checking.near)
     ask = partial(model.answerer, n_local=n_local, kept=left.others)
-    return calibrate(partial(left.errors, model.prior_to_check(), ask), more=more)
+
+    def look(ratio: float) -> Look:
+        rows = left.errors(model.prior_to_check(), ask, ratio)
+        return Look(ratio, rows, regions.look(ratio))
+
+    return calibrate(look, more=more)
 
 
 def hold_out(
@@ -81,7 +89,7 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     rows, held, others = kept.held_out(held_out_rows(scaled.y), rng)
     left = HeldOut(rows, held, others, settings)
     prior = Committee.start(kernel, noise, np.empty((0, d)), scaled.y.shape[1])
-    return judge(partial(left.errors, prior, ask))
+    return Look(1.0, left.errors(prior, ask, 1.0)).best()
 
 
 def around_one_place(kept: InMemory, rng: np.random.Generator) -> InMemory:
@@ -148,14 +156,13 @@ class HeldOut:
         chunks = self.others.some_cells(near=near)
         return start.add(chunks, self.settings.engine, keep=near and self.others.in_memory)
 
-    def errors(
-        self, prior: Committee, ask: Callable[[Committee], Any], ratio: float
-    ) -> tuple[Array, Array]:
+    def errors(self, prior: Committee, ask: Callable[[Committee], Any], ratio: float) -> Seen:
         """Errors and variances at the held-out rows; `ask` makes the predictor of a committee."""
         committee = self.committee(prior, ratio)
         found = ask(committee).predict(self.rows.X[self.held], self.settings.engine)
         known = 0.0 if self.rows.extra is None else self.rows.extra[self.held]
-        return self.rows.y[self.held] - found.mean, found.variance + committee.noise + known
+        error = self.rows.y[self.held] - found.mean
+        return Seen(error, found.variance, committee.noise + known)
 
     def some(self, number: int) -> HeldOut:
         """Look at no more than so many of the held-out rows; the others stay held out too."""

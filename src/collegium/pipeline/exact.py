@@ -14,6 +14,7 @@ from ..kernels import Kernel, Sum
 from ..kernels.trend import has_trend
 from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
+from ..learning.regions import Regions
 from ..learning.tuning import TUNING as LEARNING
 from ..messages.committee import Committee
 from ..rows.metric import Metric
@@ -235,10 +236,13 @@ def check_error_bars(
         return model
     assert draft.plan is not None and draft.kernel is not None and draft.noise is not None
     job.say.task = "checking error bars"
-    bars = check_bars(model, left, draft.plan.rounds(left.held.size, left.others.n_chunks))
+    regions = Regions.of(draft.kernel, draft.noise, draft.rows, job.settings.engine)
+    more = draft.plan.rounds(left.held.size, left.others.n_chunks)
+    bars = check_bars(model, left, regions, more)
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
-        f"x {bars.ratio:.3g} and all variances x {bars.scale:.3g}"
+        f"x {bars.ratio:.3g} and the kernel x {bars.scale:.3g}; "
+        f"{len(regions)} regions: {bars.regions:.3f}"
     )
     job.say.task = "adding messages"
     kernel, noise = draft.kernel.scaled(bars.scale), draft.noise * bars.scale * bars.ratio

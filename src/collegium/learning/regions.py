@@ -1,0 +1,133 @@
+"""Check a kernel across gaps and beyond edges, on regions that are held out with all their rows.
+
+Rows held out one by one lie among others, where the posterior variance of f is small beside the
+noise: they hardly show the size of the kernel. A region does. Its rows are predicted from those
+around it; e, their errors, have the covariance C + Ψ, and along the eigenvectors of C with the
+largest eigenvalues λ independent variances λ + ψ, of which the kernel has the larger part.
+
+Any rows may be given: an error that is right given some of them is right. So regions are cut out
+of a sample, and those around a large region are a ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..answers.local import Shared
+from ..kernels import Kernel
+from ..messages.basis import Anchors
+from ..messages.message import normalise
+from ..rows.metric import Metric
+from ..rows.nearest import nearest
+from ..rows.partition import evenly_spaced
+from ..rows.rows import Rows
+from .calibration import Seen
+from .tuning import TUNING
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Held-out rows and those around them."""
+
+    inner: Rows
+    around: Rows
+
+    def errors(self, kernel: Kernel, noise: float) -> tuple[Array, Array]:
+        """y − m of the inner rows  (k, p), and the covariance of f  (k, k)."""
+        basis = Anchors.at(kernel, np.empty((0, self.inner.X.shape[1])))
+        belief = normalise(basis.prior(self.inner.y.shape[1]))
+        shared = Shared.of(basis, noise, self.around)
+        found = shared.predict(basis, belief, self.inner.X)
+        return self.inner.y - found.mean, shared.covariance(basis, belief, self.inner.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Orthonormal directions in the rows of a region, those of which the kernel knows least."""
+
+    region: Region
+    directions: Array  # (k, j)
+
+    @classmethod
+    def of(cls, region: Region, kernel: Kernel, noise: float) -> Contrasts:
+        """Take the largest eigenvalues of var[f], not far below the noise."""
+        t = TUNING.regions
+        values, vectors = np.linalg.eigh(region.errors(kernel, noise)[1])
+        some = values >= t.least * region.inner.psi(noise).mean()
+        return cls(region, vectors[:, some][:, -t.directions :])
+
+    def seen(self, kernel: Kernel, noise: float) -> Seen:
+        """Errors along directions that are independent with this kernel and noise."""
+        e, C = self.region.errors(kernel, noise)
+        values, vectors = np.linalg.eigh(self.directions.T @ C @ self.directions)
+        U = self.directions @ vectors
+        psi = (U**2).T @ self.region.inner.psi(noise)
+        return Seen(U.T @ e, np.maximum(values, 0.0), psi)
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Regions inside and at edges, and the kernel and noise to be checked."""
+
+    inside: tuple[Contrasts, ...]
+    edge: tuple[Contrasts, ...]
+    kernel: Kernel
+    noise: float
+    outputs: int
+    engine: Any
+
+    @classmethod
+    def of(cls, kernel: Kernel, noise: float, rows: Rows, engine: Any) -> Regions:
+        """Cut regions of several sizes out of rows; the same in every call."""
+        found = engine.map(partial(Contrasts.of, kernel=kernel, noise=noise), cut(kernel, rows))
+        return cls(tuple(found[::2]), tuple(found[1::2]), kernel, noise, rows.y.shape[1], engine)
+
+    def __len__(self) -> int:
+        return len(self.inside) + len(self.edge)
+
+    def look(self, ratio: float) -> tuple[Seen, Seen]:
+        """Errors inside and at edges, with `ratio` times the noise."""
+        each = self.engine.map(
+            partial(Contrasts.seen, kernel=self.kernel, noise=self.noise * ratio),
+            [*self.inside, *self.edge],
+        )
+        k = len(self.inside)
+        return self._joined(each[:k]), self._joined(each[k:])
+
+    def _joined(self, each: Sequence[Seen]) -> Seen:
+        return Seen(
+            np.concatenate([np.empty((0, self.outputs)), *(one.errors for one in each)]),
+            np.concatenate([np.empty(0), *(one.function for one in each)]),
+            np.concatenate([np.empty(0), *(one.noise for one in each)]),
+        )
+
+
+def cut(kernel: Kernel, rows: Rows) -> list[Region]:
+    """Cut regions out of rows, smallest first; every second one at an edge.
+
+    A region is the rows nearest to one of them, in the metric of the kernel: to any row, or to
+    the farthest in a random direction.
+    """
+    t, rng = TUNING.regions, np.random.default_rng(0)
+    rows = rows.take(evenly_spaced(rows.w.size, t.sample))
+    n, S = rows.w.size, Metric.of(kernel, rows.X).forward(rows.X)
+    if n < t.fewest:
+        return []
+    tree, spread = cKDTree(S), np.maximum(S.std(axis=0), 1e-300)
+    sizes = np.geomspace(t.smallest, max(t.smallest, t.largest * n), t.number // 2).astype(int)
+    found = []
+    for size in sizes:
+        way = rng.normal(size=S.shape[1]) / spread
+        for centre in (rng.integers(n), np.argmax(S @ way)):
+            near = nearest(tree, S[[centre]], min(n, size + t.around))[0]
+            inner = near[:size][evenly_spaced(size, t.inner)]
+            found.append(Region(rows.take(inner), rows.take(near[size:])))
+    return found
