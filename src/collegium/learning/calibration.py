@@ -34,7 +34,7 @@ class Seen:
     errors: Array  # (n, p)
     function: Array  # variance v of f  (n,)
     noise: Array | float
-    slope: Array | float = 0.5  # ∂ log v/∂ log noise  (n,)
+    slope: Array | float = 0.0  # ∂ log v/∂ log noise  (n,)
     turn: Array | float = 0.0  # ∂ errors/∂ log noise  (n, p)
 
     def with_slope(self, lower: Seen, higher: Seen, step: float) -> Seen:

@@ -1,0 +1,75 @@
+"""Regions that are held out with all their rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import reference
+from collegium.engines import Serial
+from collegium.kernels import Matern32
+from collegium.learning.regions import Contrasts, Region, Regions, cut
+from collegium.learning.tuning import TUNING
+from collegium.rows.rows import Rows
+
+KERNEL, NOISE = Matern32(1.3, [0.5, 1.2]), 0.2
+
+
+def draw(n, p=2, seed=0, weights=False):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, size=(n, 2))
+    w = rng.integers(1, 4, n).astype(float) if weights else np.ones(n)
+    K = KERNEL.value(X, X) + np.diag(NOISE / w)
+    return Rows(X, np.linalg.cholesky(K) @ rng.normal(size=(n, p)), w)
+
+
+def test_a_region_is_predicted_by_the_gp_of_the_rows_around_it():
+    rows = draw(60, weights=True)
+    region = Region(rows.take(np.arange(7)), rows.take(np.arange(7, 60)))
+    e, C = region.errors(KERNEL, NOISE)
+    around = region.around
+    mean, cov, _ = reference.gp(KERNEL, NOISE, around.X, around.y, around.w, region.inner.X)
+    assert_allclose(e, region.inner.y - mean, atol=1e-9)
+    assert_allclose(C, cov, atol=1e-9)
+
+
+def test_errors_along_directions_are_independent_with_the_variances_that_are_told():
+    """In the mean over many draws from the prior, at another noise than that of the directions."""
+    rows = draw(400, p=3000, seed=3)
+    region = Region(rows.take(np.arange(30)), rows.take(np.arange(30, 400)))
+    seen = Contrasts.of(region, KERNEL, 3.0 * NOISE).seen(KERNEL, NOISE)
+    assert seen.errors.shape == (TUNING.regions.directions, 3000)
+    covariance = seen.errors @ seen.errors.T / 3000
+    scale = np.sqrt(np.outer(*[seen.function + seen.noise] * 2))
+    assert_allclose(covariance / scale, np.eye(len(scale)), atol=0.1)
+
+
+def test_regions_have_several_sizes_and_half_lie_at_an_edge():
+    rows = draw(900)
+    found = cut(KERNEL, rows)
+    assert len(found) == TUNING.regions.number
+    variance = [Region.errors(one, KERNEL, NOISE)[1].diagonal().mean() for one in found]
+    inside, edge = np.array(variance[::2]), np.array(variance[1::2])
+    assert inside[-1] > 3.0 * inside[0]
+    assert edge.mean() > 1.3 * inside.mean()
+    for one in found:
+        gap = ((one.inner.X[:, None] - one.around.X) ** 2).sum(axis=2)
+        assert gap.min() > 0.0  # no row is on both sides
+        reach = np.abs(one.inner.X - one.inner.X[0]) / [0.5, 1.2]
+        far = np.abs(one.around.X - one.inner.X[0]) / [0.5, 1.2]
+        assert (reach**2).sum(axis=1).max() <= (far**2).sum(axis=1).min() * (1.0 + 1e-9)
+
+
+def test_few_rows_have_no_regions():
+    rows = draw(TUNING.regions.fewest - 1)
+    found = Regions.of(KERNEL, NOISE, rows, Serial())
+    assert len(found) == 0
+    assert [one.errors.shape for one in found.look(1.0)] == [(0, 2)] * 2
+
+
+@pytest.mark.parametrize("size", [0.25, 1.0, 4.0])
+def test_regions_show_the_size_of_the_kernel(size):
+    rows = draw(2_000, p=3, seed=5)
+    regions = Regions.of(KERNEL.scaled(1.0 / size), NOISE / size, rows, Serial())
+    for one in regions.look(1.0):
+        assert one.errors.shape[0] > 30
+        assert_allclose(one.squares.mean(), size, rtol=0.35)
