@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from collegium.learning.calibration import Look, Seen, calibrate, shrunken, sizes
+from collegium.learning.calibration import Look, Misses, calibrate, shrunken, sizes
 from collegium.learning.tuning import TUNING
 
 
 def answers(errors, s, noise):
     """The same errors with any noise, beside variances s of f."""
-    return lambda ratio: Look(ratio, Seen(errors, s, noise * ratio))
+    return lambda ratio: Look(ratio, Misses(errors, s, noise * ratio))
 
 
 def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=1, seed=13):
@@ -111,7 +111,7 @@ def test_outputs_are_averaged_and_a_small_gain_is_not_enough():
 def test_a_scale_is_that_which_is_believed():
     rng = np.random.default_rng(9)
     errors = rng.standard_t(2.2, size=(300, 2))
-    found = Look(1.0, Seen(errors, np.full(300, 1.9), 0.1)).best()
+    found = Look(1.0, Misses(errors, np.full(300, 1.9), 0.1)).best()
     z2 = (errors**2).mean(axis=1) / 2.0
     assert found.scale == pytest.approx(np.clip(shrunken(z2), 0.1, 10.0), rel=1e-12)
 
@@ -143,7 +143,7 @@ def test_a_search_without_end_ends():
 
     def better_and_better(ratio):
         asked.append(ratio)
-        return Look(ratio, Seen(np.full((5, 1), 1e6), np.zeros(5), ratio))
+        return Look(ratio, Misses(np.full((5, 1), 1e6), np.zeros(5), ratio))
 
     found = calibrate(better_and_better)
     assert len(asked) < 10
@@ -157,7 +157,7 @@ def seen(a, b, *, function, noise, n, p=1, seed=0):
     """Errors where the kernel should be a times as large, and the noise b times."""
     z = np.random.default_rng(seed).normal(size=(n, p))
     v = a * np.full(n, function) + b * noise
-    return Seen(z * np.sqrt(v)[:, None], np.full(n, function), noise)
+    return Misses(z * np.sqrt(v)[:, None], np.full(n, function), noise)
 
 
 def test_regions_decide_the_kernel_and_rows_the_noise():
@@ -177,7 +177,7 @@ def test_the_kind_of_region_that_asks_for_the_larger_kernel_decides():
 def test_few_regions_move_the_kernel_little_and_downwards_less():
     rows = seen(1.0, 1.0, function=1e-6, noise=0.1, n=800)
     z = np.sqrt(np.full((60, 1), 2.0))
-    up, down = (Seen(factor * z, np.ones(60), 1e-6) for factor in (1.0, 0.5))
+    up, down = (Misses(factor * z, np.ones(60), 1e-6) for factor in (1.0, 0.5))
     more, less = sizes(rows, [up])[0], sizes(rows, [down])[0]
     assert 1.4 < more < 1.9 and 0.6 < less < 0.9
     assert np.log(more) > 1.5 * -np.log(less)
@@ -185,7 +185,7 @@ def test_few_regions_move_the_kernel_little_and_downwards_less():
 
 def test_no_regions_that_tell_leave_the_kernel_as_it_is():
     rows = seen(1.0, 1.5, function=1e-6, noise=0.1, n=800)
-    nothing = Seen(np.empty((0, 1)), np.empty(0), np.empty(0))
+    nothing = Misses(np.empty((0, 1)), np.empty(0), np.empty(0))
     a, b = sizes(rows, [nothing, nothing])
     assert a == 1.0
     assert_allclose(b, 1.5, rtol=0.1)
@@ -200,9 +200,9 @@ def test_a_ratio_that_regions_reject_is_not_taken():
 
     def look(ratio, regions):
         better = 0.85 if ratio > 1.0 else 1.0  # smoother means
-        rows = Seen(better * e, np.full(800, 0.01) * ratio**0.8, 0.08 * ratio)
+        rows = Misses(better * e, np.full(800, 0.01) * ratio**0.8, 0.08 * ratio)
         wrong = far * (1.0 if ratio == 1.0 else 1.5)
-        return Look(ratio, rows, (Seen(wrong, np.ones(60), 0.08 * ratio),) if regions else ())
+        return Look(ratio, rows, (Misses(wrong, np.ones(60), 0.08 * ratio),) if regions else ())
 
     alone = calibrate(lambda ratio: look(ratio, False))
     assert alone.ratio == 3.0 and alone.scale < 0.4
@@ -232,8 +232,8 @@ def test_variances_and_errors_between_two_ratios_are_those_that_were_seen():
         t = np.log(ratio)
         return Look(
             ratio,
-            Seen(e + turn * t, v * ratio**slope, 0.2 * ratio),
-            (Seen(e[:9] - turn[:9] * t, v[:9] * ratio ** slope[:9], 0.3 * ratio),),
+            Misses(e + turn * t, v * ratio**slope, 0.2 * ratio),
+            (Misses(e[:9] - turn[:9] * t, v[:9] * ratio ** slope[:9], 0.3 * ratio),),
         )
 
     known = at(1.0).with_slopes(at(1.0), at(3.0))

@@ -21,7 +21,7 @@ from collegium.kernels import (
     Sum,
     White,
 )
-from collegium.learning.calibration import Look, Seen
+from collegium.learning.calibration import Look, Misses
 from collegium.learning.families import gap_density, near_check, roughest_good
 from collegium.learning.hyperparameters import (
     Effort,
@@ -432,7 +432,7 @@ def test_held_out_rows_are_judged_by_the_gp_of_their_neighbours():
         mean, cov, _ = reference.gp(kernel, noise, given.X, given.y, given.w, rows.X[[i]])
         errors[i], variance[i] = rows.y[i] - mean[0], cov[0, 0]
     found = near_check(kernel, noise, rows, held_out, near, Serial())
-    expected = Look(1.0, Seen(errors, variance, noise)).best()
+    expected = Look(1.0, Misses(errors, variance, noise)).best()
     assert found.ratio == 1.0
     assert_allclose(found.before, expected.before, rtol=1e-9)
     assert_allclose(found.scale, expected.scale, rtol=1e-9)

@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Misses:
     """Errors of y at held-out rows, or along directions in regions, and their variances."""
 
     errors: Array  # (n, p)
@@ -37,7 +37,7 @@ class Seen:
     slope: Array | float = 0.0  # ∂ log v/∂ log noise  (n,)
     turn: Array | float = 0.0  # ∂ errors/∂ log noise  (n, p)
 
-    def with_slope(self, lower: Seen, higher: Seen, step: float) -> Seen:
+    def with_slope(self, lower: Misses, higher: Misses, step: float) -> Misses:
         """Know what changes with the noise, from answers with noises that differ by `step`."""
         v, more = (np.maximum(one.function, 1e-300) for one in (lower, higher))
         slope = np.clip(np.log(more / v) / np.log(step), 0.0, 1.0)
@@ -95,8 +95,8 @@ class Look:
     """Held-out rows and regions, answered with one noise ratio."""
 
     ratio: float
-    rows: Seen
-    regions: tuple[Seen, ...] = ()  # inside and at edges; none: kernel and noise have one scale
+    rows: Misses
+    regions: tuple[Misses, ...] = ()  # inside and at edges; none: kernel and noise have one scale
 
     def with_slopes(self, lower: Look, higher: Look) -> Look:
         """Know what changes with the noise, from answers with two ratios."""
@@ -137,7 +137,7 @@ def calibrate(
     return replace(best, before=before)
 
 
-def sizes(rows: Seen, regions: Sequence[Seen]) -> tuple[float, float]:
+def sizes(rows: Misses, regions: Sequence[Misses]) -> tuple[float, float]:
     """Find a and b, kernel × a and noise × b, on a grid of their logs.
 
     Of several kinds of regions the one that asks for the larger kernel decides.

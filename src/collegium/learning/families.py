@@ -19,7 +19,7 @@ from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
 from ..numerics.linalg import LOG_2PI
 from ..rows.rows import Prediction, Rows
-from .calibration import Correction, Look, Seen, calibrate
+from .calibration import Correction, Look, Misses, calibrate
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -63,7 +63,7 @@ def near_check(
         found = Prediction.joined(engine.map(predict, parts))
         error = rows.y[held_out] - found.mean
         own = _noise_of(rows, noise * ratio, held_out)
-        return Look(ratio, Seen(error, found.variance, own))
+        return Look(ratio, Misses(error, found.variance, own))
 
     return calibrate(look)
 

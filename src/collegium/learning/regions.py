@@ -27,7 +27,7 @@ from ..rows.metric import Metric
 from ..rows.nearest import nearest
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
-from .calibration import Seen
+from .calibration import Misses
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -64,13 +64,13 @@ class Contrasts:
         some = values >= t.least * region.inner.psi(noise).mean()
         return cls(region, vectors[:, some][:, -t.directions :])
 
-    def seen(self, kernel: Kernel, noise: float) -> Seen:
+    def seen(self, kernel: Kernel, noise: float) -> Misses:
         """Errors along directions that are independent with this kernel and noise."""
         e, C = self.region.errors(kernel, noise)
         values, vectors = np.linalg.eigh(self.directions.T @ C @ self.directions)
         U = self.directions @ vectors
         psi = (U**2).T @ self.region.inner.psi(noise)
-        return Seen(U.T @ e, np.maximum(values, 0.0), psi)
+        return Misses(U.T @ e, np.maximum(values, 0.0), psi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Regions:
     def __len__(self) -> int:
         return len(self.inside) + len(self.edge)
 
-    def look(self, ratio: float) -> tuple[Seen, Seen]:
+    def look(self, ratio: float) -> tuple[Misses, Misses]:
         """Errors inside and at edges, with `ratio` times the noise."""
         each = self.engine.map(
             partial(Contrasts.seen, kernel=self.kernel, noise=self.noise * ratio),
@@ -102,8 +102,8 @@ class Regions:
         k = len(self.inside)
         return self._joined(each[:k]), self._joined(each[k:])
 
-    def _joined(self, each: Sequence[Seen]) -> Seen:
-        return Seen(
+    def _joined(self, each: Sequence[Misses]) -> Misses:
+        return Misses(
             np.concatenate([np.empty((0, self.outputs)), *(one.errors for one in each)]),
             np.concatenate([np.empty(0), *(one.function for one in each)]),
             np.concatenate([np.empty(0), *(one.noise for one in each)]),

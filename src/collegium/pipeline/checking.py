@@ -12,7 +12,7 @@ import numpy as np
 
 from ..answers.transductive import Joint
 from ..kernels import Kernel
-from ..learning.calibration import Correction, Look, Seen, calibrate
+from ..learning.calibration import Correction, Look, Misses, calibrate
 from ..learning.dof import degrees_of_freedom
 from ..learning.regions import Regions
 from ..messages.committee import Committee
@@ -156,13 +156,13 @@ class HeldOut:
         chunks = self.others.some_cells(near=near)
         return start.add(chunks, self.settings.engine, keep=near and self.others.in_memory)
 
-    def errors(self, prior: Committee, ask: Callable[[Committee], Any], ratio: float) -> Seen:
+    def errors(self, prior: Committee, ask: Callable[[Committee], Any], ratio: float) -> Misses:
         """Errors and variances at the held-out rows; `ask` makes the predictor of a committee."""
         committee = self.committee(prior, ratio)
         found = ask(committee).predict(self.rows.X[self.held], self.settings.engine)
         known = 0.0 if self.rows.extra is None else self.rows.extra[self.held]
         error = self.rows.y[self.held] - found.mean
-        return Seen(error, found.variance, committee.noise + known)
+        return Misses(error, found.variance, committee.noise + known)
 
     def some(self, number: int) -> HeldOut:
         """Look at no more than so many of the held-out rows; the others stay held out too."""
