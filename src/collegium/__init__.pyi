@@ -9,6 +9,7 @@ from . import kernels as kernels
 from . import likelihoods as likelihoods
 from . import metrics as metrics
 from . import plots as plots
+from .answers.outside import ExtrapolationWarning as ExtrapolationWarning
 from .combining.regressor import CommitteeOf as CommitteeOf
 from .committee.classifier import CommitteeClassifier as CommitteeClassifier
 from .committee.experts import ExpertsRegressor as ExpertsRegressor

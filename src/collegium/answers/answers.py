@@ -15,6 +15,7 @@ from ..likelihoods.targets.units import Units
 from ..numerics import linalg
 from ..rows.rows import Prediction
 from .arrived import COVERAGE, Arrived
+from .outside import little_known
 
 Array = np.ndarray
 #: Of a new observation, or of the function behind it.
@@ -124,12 +125,14 @@ class Answers:
         seen = np.column_stack([self._seen(y, j)[:, 0] for j in range(mean.shape[1])])
         density = self._log_densities(wide, y) - np.log(self.units.scaling.scale)
         square = (seen - mean) ** 2 / np.maximum(variance, 1e-300)
-        prior = np.inf if self.kernel is None else self.kernel.diag(self.X)
-        outside = [self._output(found, j)[1] > 0.5 * prior for j in range(mean.shape[1])]
+        outside = np.zeros(mean.shape)
+        if self.kernel is not None:
+            each = [self._output(found, j)[1] for j in range(mean.shape[1])]
+            outside = little_known(self.kernel, np.stack(each, axis=1), self.X)
         missed = ((seen < lower) | (seen > upper)).mean(axis=1)
         return Arrived(
             missed, np.full(missed.shape, 2.0 * tail), density.mean(axis=1), square.mean(axis=1),
-            np.mean(outside, axis=0),
+            np.mean(outside, axis=1),
         )  # fmt: skip
 
     def _log_densities(self, found: Prediction, y: Array) -> Array:

@@ -68,6 +68,16 @@ class RefiningTuning:
 
 
 @dataclass(frozen=True)
+class OutsideTuning:
+    """Queries that are extrapolations."""
+
+    share: float = 0.5  # of the prior variance of f, above which little is known
+    margin: float = 0.01  # by which ranges of columns are enlarged, as a share of them
+    looked_at: int = 64  # queries of a call that are looked at before a warning, evenly spaced
+    fewest: int = 10  # queries of a call that may be warned of
+
+
+@dataclass(frozen=True)
 class AnswersTuning:
     """All of them, by topic."""
 
@@ -75,6 +85,7 @@ class AnswersTuning:
     neighbours: NeighbourTuning = NeighbourTuning()
     cells: CellTuning = CellTuning()
     refining: RefiningTuning = RefiningTuning()
+    outside: OutsideTuning = OutsideTuning()
 
 
 TUNING = AnswersTuning()

@@ -15,19 +15,23 @@ from ..interface.checks.rows import (
     check_exposure,
     check_known,
     check_outputs,
+    check_queries,
     refuse_noise_variance,
 )
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import arrays_of, as_source
 from ..interface.regressor import Regressor
+from ..interface.turns import of_one_state
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
+from ..numerics.threads import single_threaded
 from ..pipeline import models
 from ..pipeline.settings import Settings
 from ..pipeline.systems import check_fitted_answer_time, system_for, system_of
 from ..rows.rows import Rows
 from ..sources.source import Skipped, Source
 from . import answering
+from .outside import box_of, warn_if_beyond
 
 Array = np.ndarray
 
@@ -382,6 +386,34 @@ class CommitteeRegressor(Regressor):
             return super()._chunks_again(id, X, y, sample_weight)
         rows, _ = system.rows(self, X, y, sample_weight, None, reset=False)
         return models.chunks_again(self, system, system.settings(self), rows, id)
+
+    @of_one_state
+    def outside(self, X: ArrayLike) -> Array:
+        """Tell which queries are extrapolations, where error bars rest on the prior.
+
+        A query is outside if a column (of numbers) is beyond the range that it had in the rows,
+        by more than 1 % of that range, or if they tell little about it: the variance of the
+        function is above half of that of the prior (without a trend). Ranges are those of the
+        rows kept, with `n_local=0` of 2,000 of them; for rows on disk, and where none are kept,
+        those of the anchors, enlarged by half of their distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        outside : bool array of shape (n,)
+        """
+        check_is_fitted(self)
+        X, model = self.model_.places(check_queries(self, X)), self.model_
+        with single_threaded():
+            return model.outside(X, self._predictor(), self._engine(), box_of(self))
+
+    def _answers(self, X, level, exposure, n_local=None) -> Any:
+        answers = super()._answers(X, level, exposure, n_local)
+        warn_if_beyond(self, answers.X)
+        return answers
 
     def _predictor(self, n_local: Any = None) -> Any:
         return answering.predictor_of(self, n_local, super()._predictor)

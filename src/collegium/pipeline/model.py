@@ -17,8 +17,10 @@ import numpy as np
 from ..answers.arrived import FEW
 from ..answers.cells.predictor import CellPredictor
 from ..answers.conjugate_gradients import Refined
+from ..answers.outside import Box, little_known
 from ..answers.predictors import ExactPredictor, LocalPredictor, Predictor
 from ..answers.transductive import Joint
+from ..answers.tuning import TUNING as ANSWERS
 from ..averaging.averaged import Averaged
 from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
@@ -30,6 +32,7 @@ from ..likelihoods.targets.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..numerics.tiles import TILE
+from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..transforms.warping import WarpedAnswers, Warping
@@ -86,6 +89,24 @@ class Layered(Additive, Model):  # type: ignore[override]
             return self.kept.inputs(TUNING.some_rows)
         own = self.stream.following
         return self.sum.basis.Z if own is None or not own.sample.rows.w.size else own.sample.rows.X
+
+    def box(self) -> Box:
+        """Ranges of rows as the predictor sees them; where none are in memory, of anchors."""
+        X = self.some_inputs() if self.stored is None else self.sum.basis.Z
+        codes = [k for k in Metric.of(self.kernel, X).level_columns() if k < X.shape[1]]
+        if X is self.sum.basis.Z:
+            return Box.of_anchors(X, codes)
+        return Box.of(X, ANSWERS.outside.margin, codes)
+
+    def outside(self, X: Array, predictor: Any, engine: Any, box: Box) -> Array:
+        """Whether queries, as the predictor sees them, are extrapolations  (n,)."""
+        variance = predictor.predict(X, engine).variance
+        wide = variance if variance.ndim == 2 else variance[:, None]
+        return little_known(self.kernel, wide, X).any(axis=1) | box.leaves(X)
+
+    def places(self, X: Array) -> Array:
+        """Queries as the predictor sees them."""
+        return X if self.warping is None else self.warping.places(X)
 
     def rows_words(self) -> str:
         sizes, n = self.sizes, self.chunks.n
