@@ -34,9 +34,9 @@ def hurried(monkeypatch):
     """A fit that has no time to hold out rows of all chunks; returns what was checked."""
     checked = []
 
-    def spy(model, left, more):
+    def spy(model, left, regions, more):
         checked.append(left)
-        return check(model, left, lambda: False)
+        return check(model, left, regions, lambda: False)
 
     check = checking.check_bars
     monkeypatch.setattr(exact, "check_bars", spy)
