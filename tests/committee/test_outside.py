@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 import collegium
 from collegium import CommitteeRegressor, ExtrapolationWarning, kernels
-from collegium.answers.outside import Box
+from collegium.answers.outside import Ranges
 
 WAYS = {
     "averaged": (90, {}),
@@ -61,16 +61,16 @@ def test_a_deep_gap_is_outside_and_a_shallow_one_is_not():
 
 
 def test_codes_of_levels_have_no_range():
-    box = Box.of(np.array([[0.0, 1.0], [2.0, 5.0]]), 0.1, codes=[1])
+    box = Ranges.of(np.array([[0.0, 1.0], [2.0, 5.0]]), 0.1, codes=[1])
     assert_array_equal(box.leaves(np.array([[-0.1, 90.0], [-0.3, 2.0], [2.1, -7.0]])), [0, 1, 0])
-    none = Box.of(np.empty((0, 3)), 0.1)
+    none = Ranges.of(np.empty((0, 3)), 0.1)
     assert not none.leaves(np.full((2, 3), 1e300)).any()
 
 
 def test_huge_ranges_stay_finite():
     X = np.array([[-1.7e308], [1.7e308]])
     with np.errstate(over="ignore"):
-        assert not Box.of(X, 0.01).leaves(X).any()
+        assert not Ranges.of(X, 0.01).leaves(X).any()
 
 
 def test_a_call_that_is_mostly_outside_is_warned_of_once():

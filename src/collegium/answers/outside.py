@@ -19,14 +19,14 @@ class ExtrapolationWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class Ranges:
     """Ranges of the columns of rows, a little enlarged."""
 
     low: Array  # (d,)
     high: Array  # (d,)
 
     @classmethod
-    def of(cls, X: Array, margin: float, codes: Sequence[int] = ()) -> Box:
+    def of(cls, X: Array, margin: float, codes: Sequence[int] = ()) -> Ranges:
         """Enlarge ranges by a share of them; columns of codes have no order, and no bounds."""
         if not X.size:
             return cls(np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
@@ -37,7 +37,7 @@ class Box:
         return cls(low, high)
 
     @classmethod
-    def of_anchors(cls, Z: Array, codes: Sequence[int] = ()) -> Box:
+    def of_anchors(cls, Z: Array, codes: Sequence[int] = ()) -> Ranges:
         """Enlarge the ranges of m anchors by half of their distance on a grid: rows reach as far
         beyond them."""
         m, d = Z.shape

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.outside import Box, ExtrapolationWarning
+from ..answers.outside import ExtrapolationWarning, Ranges
 from ..answers.tuning import TUNING
 from ..rows.partition import evenly_spaced
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 BOX, WARNED = "ranges of columns", "warned of queries beyond the rows"
 
 
-def box_of(estimator: Any) -> Box:
+def box_of(estimator: Any) -> Ranges:
     """Make the ranges of columns when they are first asked for."""
     return estimator._made.named(BOX, estimator.model_.box)
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..answers.arrived import FEW
 from ..answers.cells.predictor import CellPredictor
 from ..answers.conjugate_gradients import Refined
-from ..answers.outside import Box, little_known
+from ..answers.outside import Ranges, little_known
 from ..answers.predictors import ExactPredictor, LocalPredictor, Predictor
 from ..answers.transductive import Joint
 from ..answers.tuning import TUNING as ANSWERS
@@ -90,15 +90,15 @@ class Layered(Additive, Model):  # type: ignore[override]
         own = self.stream.following
         return self.sum.basis.Z if own is None or not own.sample.rows.w.size else own.sample.rows.X
 
-    def box(self) -> Box:
+    def box(self) -> Ranges:
         """Ranges of rows as the predictor sees them; where none are in memory, of anchors."""
         X = self.some_inputs() if self.stored is None else self.sum.basis.Z
         codes = [k for k in Metric.of(self.kernel, X).level_columns() if k < X.shape[1]]
         if X is self.sum.basis.Z:
-            return Box.of_anchors(X, codes)
-        return Box.of(X, ANSWERS.outside.margin, codes)
+            return Ranges.of_anchors(X, codes)
+        return Ranges.of(X, ANSWERS.outside.margin, codes)
 
-    def outside(self, X: Array, predictor: Any, engine: Any, box: Box) -> Array:
+    def outside(self, X: Array, predictor: Any, engine: Any, box: Ranges) -> Array:
         """Whether queries, as the predictor sees them, are extrapolations  (n,)."""
         variance = predictor.predict(X, engine).variance
         wide = variance if variance.ndim == 2 else variance[:, None]
