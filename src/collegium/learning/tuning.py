@@ -39,7 +39,7 @@ class FamilyTuning:
 
 
 @dataclass(frozen=True)
-class CalibrationTuning:
+class SizesTuning:
     """Tuning of the sizes of kernel and noise by held-out rows and regions (`calibration`)."""
 
     usual: float = 0.3  # prior standard deviation of the logs of both
@@ -142,7 +142,7 @@ class LearningTuning:
 
     anchors: AnchorTuning = AnchorTuning()
     families: FamilyTuning = FamilyTuning()
-    calibration: CalibrationTuning = CalibrationTuning()
+    calibration: SizesTuning = SizesTuning()
     regions: RegionTuning = RegionTuning()
     far: FarTuning = FarTuning()
     metric: MetricTuning = MetricTuning()
