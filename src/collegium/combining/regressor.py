@@ -23,8 +23,8 @@ from ..interface.turns import of_one_state
 from ..learning import anchors as selection
 from ..numerics.threads import single_threaded
 from ..rows import partition
-from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric, column_scales
+from ..rows.partition import first_of_equals
 from ..rows.rows import Rows
 from .members import JOINT, POINTWISE, average_prior, check_members, weight_name
 from .model import MembersModel, MembersPredictor

@@ -24,6 +24,7 @@ from ..pipeline.swept.model import SweptModel
 from ..pipeline.swept.steps import SweptSteps
 from ..pipeline.swept.sweeping import Sweeping
 from ..pipeline.swept.targets import Targets
+from ..pipeline.systems import SystemBase
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES, Scaling
 from ..rows.store.records import Block
@@ -42,7 +43,7 @@ def problems(link: Observation, n_classes: int, codes: Array) -> Sequence[Proble
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class Labels(SystemBase):
     """The system of a classifier: one latent function against the rest, or all classes at once."""
 
     link: Observation
@@ -57,12 +58,6 @@ class Labels:
 
     def counting(self, rows: Rows) -> Rows:
         return self.sees.counting(rows)
-
-    def knowing(self, rows: Rows) -> Labels:
-        return self
-
-    def again(self, model: SweptModel) -> Labels:
-        return self
 
     def rows_of(self, model: SweptModel) -> Rows:
         """The rows that a model kept, as they came; y are positions among the classes."""
@@ -94,7 +89,7 @@ class Labels:
         return fit_model(steps, job)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return adding.add_swept_rows(model, job, check)
+        return adding.add_swept_rows(model, job)
 
     def blocks(self, estimator: Any, blocks: Blocks) -> tuple[Labels, Iterable[Block], str]:
         """Count the classes of a source, then prepare its rows for a store."""

@@ -385,7 +385,7 @@ class CommitteeRegressor(Regressor):
         if model.sum.arrived() and model.chunks.ids.receipt(id) is None:
             return super()._chunks_again(id, X, y, sample_weight)
         rows, _ = system.rows(self, X, y, sample_weight, None, reset=False)
-        return models.chunks_again(self, system, system.settings(self), rows, id)
+        return models.chunks_again(self, system.settings(self), rows, id)
 
     @of_one_state
     def outside(self, X: ArrayLike) -> Array:

@@ -12,8 +12,7 @@ from ..kernels.stationary.matern import RBF, Matern32
 from ..messages.basis import Anchors
 from ..messages.expansion import Expansion
 from ..numerics.records import record
-from ..rows.distinct import first_of_equals
-from ..rows.partition import evenly_spaced
+from ..rows.partition import evenly_spaced, first_of_equals
 from .features import ScaleInputs, Standard
 from .tuning import TUNING
 

@@ -22,11 +22,10 @@ from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.targets.units import Units
 from ..numerics.records import record
-from ..pipeline.fitting import choose_scaling
 from ..rows.metric import column_scales
 from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import Balance, Scaling, for_learning, merged
+from ..rows.scaling import Balance, Scaling, choose_scaling, for_learning, merged
 from .arguments import Fading, FilterOptions
 from .densities import typical
 from .errors import checked_in_fit, with_deviations

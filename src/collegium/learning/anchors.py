@@ -29,9 +29,8 @@ from ..kernels.trend import split_trend
 from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
 from ..numerics.records import record
-from ..rows.distinct import first_of_equals
 from ..rows.metric import Metric
-from ..rows.partition import distinct
+from ..rows.partition import distinct, first_of_equals
 from ..rows.rows import Rows
 from .tuning import TUNING
 

@@ -22,11 +22,10 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.poisson import Poisson
 from ..likelihoods.targets.units import Units
 from ..numerics.records import record
-from ..pipeline.fitting import choose_scaling
 from ..pipeline.stream.following import gain
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
-from ..rows.scaling import Scaling, for_learning
+from ..rows.scaling import Scaling, choose_scaling, for_learning
 from .arguments import OnlineOptions
 from .gp import OnlineGP
 from .learning import default_kernel, search_kernel

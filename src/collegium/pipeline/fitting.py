@@ -14,7 +14,7 @@ from ..learning.pool import Effort
 from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units
 from ..rows.rows import Rows
-from ..rows.scaling import Scaling
+from ..rows.scaling import choose_scaling
 from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
 from .job import Job, standing_for
@@ -104,18 +104,6 @@ def scaled_draft(job: Job) -> Draft:
         kernel = kernel if given.trend is None else given.trend.beside(kernel, rows.X)
     noise = None if given.noise is None else float(given.noise[0]) * unit
     return Draft(scaled, Units(scaling), kernel, noise, kept=job.kept(scaled, scaling))
-
-
-def choose_scaling(rows: Rows, noise: Array | None) -> Scaling:
-    """Scale each output by itself where all noise is learnt, else in the given proportions."""
-    scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
-    if noise is None:
-        return scaling if rows.extra is None else scaling.relative_to_first(np.ones(p))
-    if noise.size not in (1, p):
-        raise ValueError(f"noise has {noise.size} values, but y has {p} outputs")
-    if noise[0] == 0.0:
-        return scaling.relative_to_first(np.ones(p))
-    return scaling.relative_to_first(np.broadcast_to(np.sqrt(noise / noise[0]), (p,)))
 
 
 def hyperparameters(job: Job, draft: Draft) -> Draft:

@@ -131,6 +131,6 @@ def after(
         return grow(model, rows, begin, absorb)
 
 
-def chunks_again(estimator: Any, system: Any, settings: Settings, rows: Rows, id: Id) -> Any:
+def chunks_again(estimator: Any, settings: Settings, rows: Rows, id: Id) -> Any:
     """Cut rows into the chunks that they were when they came."""
     return chunks_of(stream_job(estimator, settings, rows, id), estimator.model_)

@@ -45,8 +45,28 @@ LIKELIHOODS = {name: own for name, own in Scalar.named().items() if own.support 
 GAUSSIAN = "gaussian"
 
 
+class SystemBase:
+    """Steps from rows to a model that differ by likelihood, as they are where they do not."""
+
+    def counting(self, rows: Rows) -> Rows:
+        """Drop rows without influence: those of classes of weight zero."""
+        return rows
+
+    def knowing(self, rows: Rows) -> Any:
+        """Read from all rows what a sample of them may not show."""
+        return self
+
+    def again(self, model: Any) -> Any:
+        """Read from a fitted model what is known of its rows, before these are fitted again."""
+        return self
+
+    def rows_of(self, model: Any) -> Rows:
+        """The rows that a model kept, as they came."""
+        return model.rows()
+
+
 @dataclass(frozen=True)
-class ExactFit:
+class ExactFit(SystemBase):
     """Gaussian noise: messages add up once, and that is exact."""
 
     multi_output: bool = True
@@ -79,22 +99,6 @@ class ExactFit:
         where they come from."""
         return self, blocks, origin_of(blocks.source)
 
-    def counting(self, rows: Rows) -> Rows:
-        """Drop rows without influence: those of classes of weight zero."""
-        return rows
-
-    def knowing(self, rows: Rows) -> ExactFit:
-        """Read from all rows what a sample of them may not show."""
-        return self
-
-    def again(self, model: CommitteeModel) -> ExactFit:
-        """Read from a fitted model what is known of its rows, before these are fitted again."""
-        return self
-
-    def rows_of(self, model: CommitteeModel) -> Rows:
-        """The rows that a model kept, as they came."""
-        return model.rows()
-
     def fit(self, job: Job) -> CommitteeModel:
         return fit_model(exact.ExactSteps(), warped(job))
 
@@ -107,7 +111,7 @@ class ExactFit:
 
 
 @dataclass(frozen=True)
-class SweptFit:
+class SweptFit(SystemBase):
     """A likelihood that is not Gaussian: chunks are approximated in sweeps."""
 
     likelihood: Scalar
@@ -158,24 +162,18 @@ class SweptFit:
         origin = origin and fingerprint(origin, self.likelihood.takes_exposure)
         return self, Counted(blocks, self.likelihood), origin
 
-    def counting(self, rows: Rows) -> Rows:
-        return rows
-
     def knowing(self, rows: Rows) -> SweptFit:
         return replace(self, uneven=exposed(rows.y))
 
     def again(self, model: SweptModel) -> SweptFit:
         return replace(self, uneven=model.units.exposed) if model.stored is not None else self
 
-    def rows_of(self, model: SweptModel) -> Rows:
-        return model.rows()
-
     def fit(self, job: Job) -> SweptModel:
         uneven = False if self.uneven is None and job.on_disk is not None else self.uneven
         return fit_regression(job, self.likelihood, self.sweeping, uneven=uneven)
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
-        return swept_adding.add_swept_rows(model, job, check)
+        return swept_adding.add_swept_rows(model, job)
 
     def matches(self, model: Any) -> bool:
         return isinstance(model, SweptModel) and self.likelihood == model.sum.asked

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..numerics.records import record
-from .distinct import first_of_equals
 from .ids import Owners
 from .metric import column_scales
 from .nearest import nearest_others
-from .partition import evenly_spaced
+from .partition import evenly_spaced, first_of_equals
 from .rows import Rows
 from .tuning import TUNING
 
@@ -233,3 +232,15 @@ def _median(values: Array, w: Array) -> float:
     low = np.searchsorted(share, half * (1.0 - 1e-12))
     high = np.searchsorted(share, half * (1.0 + 1e-12))
     return 0.5 * float(ranked[low] + ranked[min(high, ranked.size - 1)])
+
+
+def choose_scaling(rows: Rows, noise: Array | None) -> Scaling:
+    """Scale each output by itself where all noise is learnt, else in the given proportions."""
+    scaling, p = Scaling.of(rows.y, rows.w), rows.y.shape[1]
+    if noise is None:
+        return scaling if rows.extra is None else scaling.relative_to_first(np.ones(p))
+    if noise.size not in (1, p):
+        raise ValueError(f"noise has {noise.size} values, but y has {p} outputs")
+    if noise[0] == 0.0:
+        return scaling.relative_to_first(np.ones(p))
+    return scaling.relative_to_first(np.broadcast_to(np.sqrt(noise / noise[0]), (p,)))

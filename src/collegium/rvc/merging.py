@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..numerics import linalg
-from ..rows.distinct import first_of_equals
+from ..rows.partition import first_of_equals
 from .committee import LocalCommittee
 from .experts import Assumptions, Experts, factored
 

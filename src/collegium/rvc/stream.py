@@ -15,8 +15,8 @@ from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.targets.units import Units
 from ..numerics import memory
 from ..numerics.records import record
-from ..rows.distinct import first_of_equals
 from ..rows.metric import column_scales
+from ..rows.partition import first_of_equals
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling

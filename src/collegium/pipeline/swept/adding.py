@@ -24,7 +24,7 @@ from .sweeping import check_modes
 Array = np.ndarray
 
 
-def add_swept_rows(model: SweptModel, job: Job, check: Any = None) -> SweptModel:
+def add_swept_rows(model: SweptModel, job: Job) -> SweptModel:
     """Add more rows, in chunks that are approximated once."""
     sees, own = model.sum.sees, model.stream.following
     if own is not None and sees.classes:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...numerics.durable import replacing, sync, sync_folder
 from ...numerics.fingerprint import splitmix64
-from ..distinct import first_of_equals
+from ..partition import first_of_equals
 from .cells import Planes, bisect, median_planes, spreads
 from .checksums import cell_checksums, checksum, words
 from .folder import ROUTED
