@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import trapezoid
+from scipy.stats import norm
+from scipy.stats import t as student
 
 import reference
 from collegium.engines import Serial, Threads
@@ -12,6 +15,7 @@ from collegium.kernels import RBF, Constant, Linear, Matern12, Matern32, White
 from collegium.laplace.evidence import evidence_together
 from collegium.learning.optimise import Scales, maximise
 from collegium.likelihoods import Logit, Poisson, Softmax, StudentT
+from collegium.rows.chunk import Chunk
 from site_cases import KERNEL, LIKELIHOODS, draw, start, swept
 
 CASES = {**LIKELIHOODS, "softmax": Softmax(3)}
@@ -135,3 +139,52 @@ def test_a_fixed_noise_has_no_gradient():
     free = laplace_evidence(KERNEL, replace(likelihood, fixed=()), chunks, Serial())
     held = laplace_evidence(KERNEL, likelihood, chunks, Serial())
     assert_array_equal(held[1], free[1][:-1])
+
+
+# --- the correction of heavy tails ----------------------------------------------------------------
+
+
+def corrected(kernel, likelihood, chunks):
+    return evidence_together(kernel, [likelihood], chunks, Serial(), corrected=True)
+
+
+@pytest.mark.parametrize(("dof", "noise"), [(3.1, 0.2), (2.6, 0.02)])
+def test_the_gradient_of_the_corrected_evidence_is_the_derivative(dof, noise):
+    """With rows of negative curvature, and with copies of rows."""
+    likelihood, kernel = StudentT(dof, noise), Matern32(1.6, [0.8, 1.7])
+    chunks, _, _ = draw(likelihood, (20, 9), kernel=kernel)
+    chunks[0] = replace(chunks[0], w=1.0 + np.arange(20) % 3)
+
+    def f(theta):
+        return corrected(kernel.with_theta(theta[:3]), likelihood.with_theta(theta[3:]), chunks)
+
+    theta = np.append(kernel.theta, likelihood.theta)
+    found = f(theta)
+    assert found.value != evidence_together(kernel, [likelihood], chunks, Serial()).value
+    numeric = reference.gradient(lambda t: f(t).value, theta, step=1e-4)
+    assert_allclose(found.gradient, numeric, rtol=1e-5, atol=1e-6 * np.abs(numeric).max())
+
+
+@pytest.mark.parametrize("noise", [1e-4, 0.05, 3.0])
+def test_the_corrected_evidence_of_one_row_is_exact(noise):
+    likelihood, kernel = StudentT(4.0, noise), Matern32(1.3, 1.0)
+    for y in (0.0, 0.4, 2.5):
+        chunk = Chunk(0, np.zeros((1, 2)), np.full((1, 1), y), np.ones(1))
+        z = np.linspace(-12, 12, 400_001)
+        exact = np.log(trapezoid(student.pdf((y - z) / noise**0.5, 4.0) / noise**0.5
+                                 * norm.pdf(z, 0.0, 1.3**0.5), z))  # fmt: skip
+        plain = evidence_together(kernel, [likelihood], [chunk], Serial()).value
+        assert_allclose(corrected(kernel, likelihood, [chunk]).value, exact, atol=1e-5)
+        assert noise > 1.0 or y > 1.0 or abs(plain - exact) > 0.05
+
+
+def test_gaussian_tails_and_other_likelihoods_are_not_corrected():
+    kernel = Matern32(1.6, 1.2)
+    for likelihood in (Poisson(), Logit()):
+        chunks, _, _ = draw(likelihood, (12,))
+        plain = evidence_together(kernel, [likelihood], chunks, Serial())
+        assert corrected(kernel, likelihood, chunks).value == plain.value
+    nearly = StudentT(1e7, 0.3)
+    chunks, _, _ = draw(nearly, (12,))
+    plain = evidence_together(kernel, [nearly], chunks, Serial()).value
+    assert_allclose(corrected(kernel, nearly, chunks).value, plain, atol=1e-4)

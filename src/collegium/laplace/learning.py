@@ -160,7 +160,7 @@ class _LatentLearner:
             likelihoods = [_with_noise(problem.likelihood, noise) for problem in self.problems]
             found = evidence_together(
                 self.whole(kernel), likelihoods, chunks, self.engine, modes,
-                TUNING.learning.mode_tolerance,
+                TUNING.learning.mode_tolerance, corrected=True,
             )  # fmt: skip
             modes, gradient = found.modes, np.zeros(kernel.theta.size + 1)
             gradient[: found.gradient.size] = found.gradient

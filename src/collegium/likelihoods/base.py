@@ -35,6 +35,9 @@ class Observation:
     name: ClassVar[str] = ""
     free: ClassVar[tuple[str, ...]] = ()
     may_be_zero: ClassVar[tuple[str, ...]] = ()  # parameters that need not be positive
+    # whether hyperparameters are learnt by an evidence that is corrected row by row: Laplace's
+    # own is far off where p has heavy tails
+    corrected: ClassVar[bool] = False
     registry: ClassVar[list[type[Observation]]] = []
 
     fixed: tuple[str, ...] = field(default=(), kw_only=True)

@@ -31,6 +31,7 @@ class StudentT(Scalar):
     free = ("noise",)
     identity = True
     takes_noise = True
+    corrected = True
 
     def _parts(self, y, f):
         """ν + 1, s, r, s + r²."""
