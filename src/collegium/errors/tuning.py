@@ -83,6 +83,14 @@ class FloorTuning:
 
 
 @dataclass(frozen=True)
+class MassTuning:
+    """Tuning of the search for values that y takes again and again (`mass`)."""
+
+    share: float = 0.3  # share of the rows with one value from which that is a mass
+    fewest: int = 20  # fewer rows show none
+
+
+@dataclass(frozen=True)
 class StreamTuning:
     """Tuning of rows of a stream that were predicted before they were learnt from (`checked`)."""
 
@@ -101,6 +109,7 @@ class ErrorTuning:
     search: SearchTuning = SearchTuning()
     decision: DecisionTuning = DecisionTuning()
     floor: FloorTuning = FloorTuning()
+    mass: MassTuning = MassTuning()
     stream: StreamTuning = StreamTuning()
 
 

@@ -13,6 +13,7 @@ from ..answers.answers import Answers
 from ..kernels import Kernel
 from ..likelihoods.base import Scalar
 from ..likelihoods.targets.units import Units
+from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 
 Array = np.ndarray
@@ -48,6 +49,10 @@ class Model:
     def some_inputs(self) -> Array:
         """Rows that were kept, or points where none were, as the predictor sees them  (k, d)."""
         raise TypeError("abstract model")
+
+    def some_targets(self) -> Rows | None:
+        """Rows that were kept, in the units of y; None: none were, or their y is no number."""
+        return None
 
     def answers_by(self, predictor: Any) -> Callable[..., Any]:
         """Prepare answers by a predictor in the units of y: a function of queries, `engine`,

@@ -196,6 +196,16 @@ class CommitteeModel(Layered):
             return self.sum.dof
         return degrees_of_freedom(self.kernel, self.sum.noise, self.committee.rows())
 
+    def some_targets(self) -> Rows | None:
+        if self.stored is not None or self.sum.arrived():
+            rows = self.kept.take(self.kept.sample(TUNING.some_rows))
+        elif self.stream.following is not None:
+            rows = self.stream.following.sample.rows
+        else:
+            return None
+        found = self.scaling.rows_in_units(rows)
+        return found if self.warping is None else self.warping.rows_in_units(found)
+
     def rows(self) -> Rows:
         """The rows that were kept, in the units of the user."""
         if self.waiting is not None:

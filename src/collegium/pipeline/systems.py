@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from ..errors.mass import warn_of_masses
 from ..interface.checks.arguments import NOISES, is_auto
 from ..interface.checks.groups import check_groups
 from ..interface.checks.limits import answer_time_allowed
@@ -100,6 +101,9 @@ class ExactFit(SystemBase):
         return self, blocks, origin_of(blocks.source)
 
     def fit(self, job: Job) -> CommitteeModel:
+        if job.earlier is None:
+            y = job.rows.y if job.warping is None else job.warping.backward(job.rows.y)
+            warn_of_masses(y, job.rows.w)
         return fit_model(exact.ExactSteps(), warped(job))
 
     def add(self, model: CommitteeModel, job: Job, check: Any) -> CommitteeModel:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from ..errors.mass import warn_of_masses
 from ..interface.checks.arguments import NOISES, check_chunk_id, is_auto, one_of, yes_or_no
 from ..interface.checks.groups import check_groups
 from ..interface.checks.rows import check_known, check_noise_variance, check_outputs, check_rows
@@ -140,6 +141,7 @@ class SparseGPRegressor(Regressor):
         labels = settings.chunks.labels(rows.X.shape[0]) if chunk_id is None else None
         owners = owners_with(None, 0, chunk_id, rows.w.size)
         job = fit_job(self, settings, rows, labels, streaming=True, owners=owners)
+        warn_of_masses(job.rows.y, job.rows.w)
         with single_threaded():
             self._keep(fit_model(SparseSteps(self.method), job))
         return self

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors.mass import masses
 from ...kernels import Kernel, Leaf, Sum
 from ...kernels.columns import On, Wrapped
 from ...kernels.composite import Composite
@@ -52,6 +53,7 @@ def summary_of(estimator: Any) -> str:
         *classes_lines(estimator),
         *(("" if k else "function", text) for k, text in enumerate(function)),
         *noise_lines(model),
+        *mass_lines(model),
         ("transforms", transforms_line(estimator, names)),
         *evidence_lines(estimator),
         ("matters", effects_line(estimator.feature_importances_, names)),
@@ -202,6 +204,15 @@ def noise_lines(model: Any) -> list[tuple[str, str]]:
     if model.likelihood_name:
         found.append(("likelihood", model.likelihood_name))
     return found
+
+
+def mass_lines(model: Any) -> list[tuple[str, str]]:
+    """Values that many rows share, which errors do not describe."""
+    rows = model.some_targets()
+    if rows is None:
+        return []
+    text = ": intervals do not know it; classify these rows first, fit the others"
+    return [("point mass", f"{one}{text}") for one in masses(rows.y, rows.w)]
 
 
 def errors_words(errors: Any) -> str:
