@@ -23,8 +23,7 @@ from collegium.filter.bases import (
 )
 from collegium.filter.densities import Empirical, UniformBox
 from collegium.filter.kalman import Drifting
-from collegium.filter.model import FilterModel, LinearPart
-from collegium.filter.projection import Projection
+from collegium.filter.model import FilterModel, LinearPart, Projection
 from collegium.filter.rules import Nodes
 from collegium.filter.sums import Sums
 from collegium.kernels import (

@@ -17,7 +17,7 @@ from collegium.filter.bases import (
     RandomFourier,
 )
 from collegium.filter.densities import Empirical, NormalInputs, UniformBox
-from collegium.filter.projection import Projection, projection_error
+from collegium.filter.model import Projection, projection_error
 from collegium.filter.rules import Closed, Kronecker, Nodes, Panels, rule_for
 from collegium.kernels import (
     RBF,

@@ -146,7 +146,7 @@ def test_measured_gains_are_decreases_of_the_residual_trace(rule):
 def test_the_gap_is_that_of_the_primal_and_the_dual():
     """Q(α) and Q*(α) of Smola & Bartlett (2001), minimised over the chosen rows."""
     rows = problem(50, p=1, weighted=False)
-    state = selection._Posterior(KERNEL, NOISE, rows, Stop(12), np.random.default_rng(0))
+    state = selection._Posterior(KERNEL, rows, Stop(12), np.random.default_rng(0), NOISE)
     at = state.run().index
     K, y = reference.covariance(KERNEL, rows.X), rows.y[:, 0]
     KB = K[:, at]
@@ -243,7 +243,7 @@ def test_centres_that_are_enough_cover_all_rows(number):
 
 def test_the_gap_takes_weights_and_outputs():
     rows = problem(50, p=2, weighted=True)
-    state = selection._Posterior(KERNEL, NOISE, rows, Stop(12), np.random.default_rng(0))
+    state = selection._Posterior(KERNEL, rows, Stop(12), np.random.default_rng(0), NOISE)
     at = state.run().index
     K, W = reference.covariance(KERNEL, rows.X), np.diag(rows.w)
     KB, KBB = K[:, at], K[np.ix_(at, at)]

@@ -38,8 +38,7 @@ from .following import (
     remade,
 )
 from .kalman import Drifting
-from .model import FilterModel, LinearPart, Posterior
-from .projection import projection_error
+from .model import FilterModel, LinearPart, Posterior, projection_error
 from .sums import Sums
 from .tuning import TUNING
 

@@ -22,9 +22,6 @@ class Constant(Leaf):
     def value(self, X: Array, Z: Array | None = None) -> Array:
         return np.full((X.shape[0], X.shape[0] if Z is None else Z.shape[0]), self.variance)
 
-    def diag(self, X: Array) -> Array:
-        return np.full(X.shape[0], self.variance)
-
     def reach(self, gaps: Array) -> Array:
         return np.full(gaps.shape[0], self.variance)
 
@@ -34,6 +31,3 @@ class Constant(Leaf):
         else:
             total = K_bar.sum()
         return self.gradient(variance=self.variance * total)
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        return self.gradient(variance=self.variance * d_bar.sum())

@@ -54,9 +54,6 @@ class Group(Leaf):
             found &= (own == other) | (np.isnan(own) & np.isnan(other))
         return found
 
-    def diag(self, X: Array) -> Array:
-        return np.full(X.shape[0], self.variance)
-
     def reach(self, gaps: Array) -> Array:
         return np.where((gaps > 0.0).any(axis=1), 0.0, self.variance)
 
@@ -65,9 +62,6 @@ class Group(Leaf):
             K_bar = 2.0 * np.tril(K_bar, -1) + np.diag(K_bar.diagonal())
         same = self._same(X, X if Z is None else Z)
         return self.gradient(variance=self.variance * float(K_bar[same].sum()))
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        return self.gradient(variance=self.variance * d_bar.sum())
 
     def on_levels(self, levels: Mapping[int, str]) -> Self:
         return self  # equal codes are equal levels

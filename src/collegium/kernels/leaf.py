@@ -28,6 +28,8 @@ class Leaf(Kernel):
     our parameters. The registry holds the kernels that can be made without arguments; others are
     declared with `listed=False`.
 
+    k(x, x) is the variance, unless a kernel has another `diag` and `diag_vjp`.
+
     With `columns`, positions or names, the kernel depends on these columns of X alone: see `On`.
     A kernel that ignores X (`sees_columns` is false) refuses `columns`.
     """
@@ -140,6 +142,14 @@ class Leaf(Kernel):
 
     def inverse_squares(self, d: int) -> Array:
         return np.zeros(d)
+
+    def diag(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)  # type: ignore[attr-defined]
+
+    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
+        bars = {name: np.zeros(np.shape(getattr(self, name))) for name in self.kinds}
+        bars["variance"] = self.variance * d_bar.sum()  # type: ignore[attr-defined]
+        return self.gradient(**bars)
 
     def on_levels(self, levels: Mapping[int, str]) -> Self:
         if levels and self.sees_columns:

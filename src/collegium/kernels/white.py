@@ -24,15 +24,9 @@ class White(Leaf):
             return self.variance * np.eye(X.shape[0])
         return np.zeros((X.shape[0], Z.shape[0]))
 
-    def diag(self, X: Array) -> Array:
-        return np.full(X.shape[0], self.variance)
-
     def reach(self, gaps: Array) -> Array:
         """Zero: different sets of rows are independent."""
         return np.zeros(gaps.shape[0])
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         return self.gradient(variance=self.variance * np.trace(K_bar) if Z is None else 0.0)
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        return self.gradient(variance=self.variance * d_bar.sum())

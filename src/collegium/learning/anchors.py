@@ -158,7 +158,7 @@ def postapp(
     """
     if not rows.y.any():  # no targets to explain: use the inputs alone
         return sgma(kernel, noise, rows, stop, rng)
-    return _Posterior(kernel, max(noise, 1e-300), rows, stop, rng).run()
+    return _Posterior(kernel, rows, stop, rng, max(noise, 1e-300)).run()
 
 
 @anchor_rule("pivoted-cholesky")
@@ -193,8 +193,8 @@ def measured(kernel: Kernel, X: Array, chosen: Selection) -> Selection:
 
 
 @dataclass(eq=False)
-class _Greedy:
-    """Partial Cholesky factor of K(X, X), with one more row of G for each anchor."""
+class _Taking:
+    """Anchors that are taken one after the other, each with its gain."""
 
     kernel: Kernel
     rows: Rows
@@ -202,24 +202,37 @@ class _Greedy:
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
-        X = self.rows.X
-        n = X.shape[0]
-        self.m = min(self.stop.number, n)
-        self.G = np.empty((self.m, n))  # GᵀG ≈ K(X, X)
-        self.prior = self.kernel.diag(X)
-        self.left = self.prior.copy()  # var[f(xᵢ) | taken]
-        self.total = float(self.prior.sum())
+        self.m = min(self.stop.number, self.rows.X.shape[0])
+        self.total = 0.0  # upper bound of the sum of gains
         self.index: list[int] = []
         self.gains: list[float] = []
+
+    def pool(self, open_rows: Array) -> Array:
+        """Draw candidates."""
+        size = min(2 * TUNING.anchors.candidates, open_rows.size)
+        return self.rng.choice(open_rows, size, replace=False)
+
+    def selection(self) -> Selection:
+        index = np.array(self.index, dtype=int)
+        return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
+
+
+class _Greedy(_Taking):
+    """Partial Cholesky factor of K(X, X), with one more row of G for each anchor."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.G = np.empty((self.m, self.rows.X.shape[0]))  # GᵀG ≈ K(X, X)
+        self.prior = self.kernel.diag(self.rows.X)
+        self.left = self.prior.copy()  # var[f(xᵢ) | taken]
+        self.total = float(self.prior.sum())
 
     def sgma(self) -> Selection:
         while not self._done():
             open_rows = np.flatnonzero(self._open())
             if open_rows.size == 0:
                 break
-            pool = self.rng.choice(
-                open_rows, min(2 * TUNING.anchors.candidates, open_rows.size), replace=False
-            )
+            pool = self.pool(open_rows)
             R = self._columns(pool)
             gains = np.einsum("cn,cn->c", R, R) / self.left[pool]
             best = np.argsort(-gains, kind="stable")[: TUNING.anchors.short_list]
@@ -233,7 +246,7 @@ class _Greedy:
                 j = int(gains.argmax())
                 g = self._take(int(pool[j]), R[j])
                 R -= np.outer(g[pool], g)
-        return self._selection()
+        return self.selection()
 
     def pivoted(self) -> Selection:
         while not self._done():
@@ -242,7 +255,7 @@ class _Greedy:
             if left[j] <= 0.0:
                 break
             self._take(j, self._columns(np.array([j]))[0])
-        return self._selection()
+        return self.selection()
 
     def _open(self) -> Array:
         """Rows that may be taken  (n,)."""
@@ -270,44 +283,30 @@ class _Greedy:
         b = len(self.index)
         return b >= self.m or float(self.left.sum()) <= self.stop.share * self.total
 
-    def _selection(self) -> Selection:
-        index = np.array(self.index, dtype=int)
-        return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
-
 
 @dataclass(eq=False)
-class _Posterior:
+class _Posterior(_Taking):
     """Cholesky factor of Λ = σ²K(Z, Z) + K(Z, X)WK(X, Z), with one more row for each anchor."""
 
-    kernel: Kernel
     noise: float
-    rows: Rows
-    stop: Stop
-    rng: np.random.Generator
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         n, p = self.rows.X.shape[0], self.rows.y.shape[1]
-        self.m = min(self.stop.number, n)
         self.root = np.sqrt(self.rows.w)
         self.y = self.root[:, None] * self.rows.y
         self.K = np.empty((self.m, n))  # K(Z, X)W^½
         self.L = np.zeros((self.m, self.m))
         self.z = np.zeros((self.m, p))  # L⁻¹h
-        self.index: list[int] = []
-        self.gains: list[float] = []
         self.open = np.ones(n, dtype=bool)
         self.total = 0.5 * float((self.y**2).sum())
 
     def run(self) -> Selection:
         while not self._done() and self.open.any():
-            open_rows = np.flatnonzero(self.open)
-            pool = self.rng.choice(
-                open_rows, min(2 * TUNING.anchors.candidates, open_rows.size), replace=False
-            )
+            pool = self.pool(np.flatnonzero(self.open))
             if self._from(pool) == 0:
                 self.open[pool] = False  # linearly dependent on the anchors
-        index = np.array(self.index, dtype=int)
-        return Selection(self.rows.X[index], index, np.array(self.gains), self.total)
+        return self.selection()
 
     def _from(self, pool: Array) -> int:
         """Take the best of a pool, one after the other; return how many were taken."""

@@ -179,9 +179,6 @@ class Stationary(Leaf, listed=False):
             S = np.hstack([S[:, numbers], np.fmod(own, 2.0**24)])  # whole numbers stay whole
         return S.astype(np.float32)
 
-    def diag(self, X: Array) -> Array:
-        return np.full(X.shape[0], self.variance)
-
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         length_bar = np.zeros(X.shape[1])
         bars = type(self).vjp_leaf(*self._arguments(X, Z), Z is None, K_bar, length_bar)
@@ -191,12 +188,6 @@ class Stationary(Leaf, listed=False):
             length_bar = length_bar[np.argsort(numbers + codes)]
         return self.gradient(
             variance=variance_bar, length_scale=length_bar, **dict(zip(self.shapes, shape_bars))
-        )
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        zeros = {name: 0.0 for name in self.shapes}
-        return self.gradient(
-            variance=self.variance * d_bar.sum(), length_scale=np.zeros(X.shape[1]), **zeros
         )
 
     def reach(self, gaps: Array) -> Array:

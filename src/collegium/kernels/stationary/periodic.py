@@ -126,9 +126,6 @@ class Periodic(Leaf):
         _value(*self._arguments(X, Z), Z is None, K)
         return mirror(K) if Z is None else K
 
-    def diag(self, X: Array) -> Array:
-        return np.full(X.shape[0], self.variance)
-
     def reach(self, gaps: Array) -> Array:
         return np.full(gaps.shape[0], self.variance)
 
@@ -139,10 +136,6 @@ class Periodic(Leaf):
         arguments = (rows, columns, *self._arguments(X, Z), period, Z is None, K_bar)
         variance_bar = _vjp(*arguments, length_bar, period_bar)
         return self.gradient(variance=variance_bar, length_scale=length_bar, period=period_bar)
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        zeros = np.zeros(X.shape[1])
-        return self.gradient(variance=self.variance * d_bar.sum(), length_scale=zeros, period=zeros)
 
 
 #: Seconds per unit; a year has 365.2425 days, a month a twelfth of it.
