@@ -56,6 +56,8 @@ def all_or_nothing(method: Method) -> Method:
             own = vars(self)
             params = {name: own[name] for name in self._get_param_names() if name in own}
             self.__dict__ = {**vars(work), **params}
+            if hasattr(model := vars(self).get("model_"), "confirm_rows"):
+                model.confirm_rows()
         return self if found is work else found
 
     return cast(Method, attempt)

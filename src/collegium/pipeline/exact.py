@@ -88,7 +88,7 @@ class ExactSteps:
         dof = degrees_of_freedom(model.kernel, committee.noise, draft.for_all)
         model = replace(model, sum=replace(model.sum, dof=dof))
         if not kept.in_memory:
-            own = Stored.of(kept.store, Metric.of(model.kernel, draft.rows.X))
+            own = Stored.of(kept.store, Metric.of(model.kernel, draft.rows.X), kept.given)
             return replace(model, stored=own)
         if keep or s.anchors.Z is not None:
             return model

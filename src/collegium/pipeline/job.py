@@ -19,7 +19,7 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged, merged_apart
 from ..rows.store.store import Store
 from ..transforms.warping import Warping
-from .kept.disk import OnDisk, ScaledTargets
+from .kept.disk import OnDisk, Runs, ScaledTargets
 from .kept.kept import Kept
 from .kept.memory import InMemory
 from .settings import Settings
@@ -34,6 +34,7 @@ class Sampled:
 
     store: Store
     positions: Array
+    given: Runs = ()  # that keep the ids they came with
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,9 @@ class Job:
             return InMemory(scaled)
         metric = Metric(scaled.X.mean(axis=0), np.ones(scaled.X.shape[1]))
         own, sees = self.on_disk, ScaledTargets(scaling, self.warping)
-        return OnDisk(own.store, sees, metric, first=scaled, positions=own.positions)
+        return OnDisk(
+            own.store, sees, metric, first=scaled, positions=own.positions, given=own.given
+        )
 
     def cut(self, kept: Any, kernel: Kernel) -> Any:
         """Cut rows in memory into chunks; those of a store are cells already."""
@@ -158,16 +161,18 @@ def fit_job(
 
 
 def disk_job(
-    estimator: Any, settings: Settings, store: Store, say: Progress, warping: Warping | None = None
-) -> Job:
-    """Prepare a fit of the rows of a store, whose inputs are transformed already."""
+    estimator: Any, settings: Settings, store: Store, say: Progress,
+    warping: Warping | None = None, given: Runs = (),
+) -> Job:  # fmt: skip
+    """Prepare a fit of the rows of a store, whose inputs are transformed already; `given`: runs
+    that keep the ids they came with."""
     positions = store.sample(TUNING.disk.sample)
     X, y, w = (np.asarray(part, np.float64) for part in store.take(positions))
     sample = Rows(X, y if warping is None else warping.forward(y), w)
     if warping is not None:
         settings = settings.placed(warping.places)
     rng = generator(estimator.random_state)
-    own = Sampled(store, positions)
+    own = Sampled(store, positions, given)
     return Job(sample, None, settings, rng, say, warping=warping, on_disk=own)
 
 

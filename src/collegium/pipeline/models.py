@@ -24,6 +24,7 @@ from ..rows.store.store import Store
 from ..sources.source import Source
 from ..transforms.warping import Warping
 from .job import disk_job, fit_job, stream_job
+from .kept.disk import Runs, Stored
 from .kept.filling import fill
 from .settings import Settings
 from .stream.adding import chunks_of
@@ -54,10 +55,11 @@ def _stored_rows(estimator: Any, system: Any, settings: Settings, rows: Rows) ->
 
 
 def model_of_store(
-    estimator: Any, system: Any, settings: Settings, store: Store, warping: Warping | None, say: Any
-) -> Any:
-    """Fit the rows of a store."""
-    job = disk_job(estimator, settings, store, say, warping)
+    estimator: Any, system: Any, settings: Settings, store: Store, warping: Warping | None,
+    say: Any, given: Runs = (),
+) -> Any:  # fmt: skip
+    """Fit the rows of a store; `given`: runs that keep the ids they came with."""
+    job = disk_job(estimator, settings, store, say, warping, given)
     with single_threaded():
         return system.fit(job)
 
@@ -89,7 +91,8 @@ def fitted_again(estimator: Any, system: Any, settings: Settings) -> Any:
         store = getattr(model.stored, "rows", model.stored).own()
         settings = replace(settings, store=str(store.path)).for_columns(columns_of(estimator))
         say = estimator._say()
-        return model_of_store(estimator, system, settings, store, model.warping, say)
+        given = model.stored.given() if isinstance(model.stored, Stored) else ()
+        return model_of_store(estimator, system, settings, store, model.warping, say, given)
     sizes = [n for _, n in model.sum.arrived()]
     if not sizes:
         raise ValueError(

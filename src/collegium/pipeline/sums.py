@@ -250,6 +250,11 @@ class Additive:
             return self.chunks.owners
         return Owners.of((id_of_parts(id), n) for id, n in self.sum.arrived())
 
+    def confirm_rows(self) -> None:
+        """Note that the rows of this model are kept, where they are on disk."""
+        if self.stored is not None:
+            getattr(self.stored, "rows", self.stored).confirm()
+
     def not_kept(self, ids: Collection[Id]) -> list[Id]:
         """List those of the ids whose rows were not kept."""
         if self.alone or self.stored is not None:

@@ -178,3 +178,79 @@ def test_a_model_forgets_nothing_from_a_store_that_another_has_added_to(tmp_path
         other.forget("a", *some_rows(50, 1))
     other.forget([1, "a"])
     assert len(Store.open(model.store)) == other.model_.total_weight < 700
+
+
+def test_relearning_keeps_given_ids(tmp_path):
+    model = given(tmp_path / "v.rows").fit(*some_rows(700))
+    for seed, id in enumerate(["a", 3000, "b", None], 1):
+        model.partial_fit(*some_rows(150, seed), chunk_id=id)
+    number = model.chunk_ids_[0]
+    for _ in range(2):
+        model.relearn()
+        assert {"a", "b", 3000} <= set(model.chunk_ids_)
+        assert model.model_.total_weight == 1300 == len(Store.open(model.store))
+    model.partial_fit(*some_rows(40, 8), chunk_id="c")
+    model.forget(["a", number])
+    left = model.model_.total_weight
+    assert left == len(Store.open(model.store)) < 1190
+    Xa = some_rows(150, 1)[0]
+    store = Store.open(model.store)
+    found = {tuple(x) for x in store.inputs(store.sample(10**6))}
+    assert not any(tuple(x) in found for x in Xa)
+    model.forget([3000, "b", "c"])
+    assert model.model_.total_weight == left - 340
+
+
+def test_relearning_gives_the_same_sum_however_chunks_are_named(tmp_path):
+    """Messages of named runs and of the cells without them add up to those of all rows."""
+    models = []
+    for name, id in (("w", "a"), ("x", None)):
+        model = given(tmp_path / f"{name}.rows", n_local=0).fit(*some_rows(700))
+        models.append(model.partial_fit(*some_rows(150, 1), chunk_id=id).relearn())
+    named, plain = (one.predict(Z, return_std=True) for one in models)
+    assert_allclose(named, plain, rtol=0.05, atol=0.01)
+    assert "a" in models[0].chunk_ids_ and len(models[0].chunk_ids_) < len(models[1].chunk_ids_)
+
+
+def test_cells_take_no_number_that_was_given(tmp_path):
+    model = given(tmp_path / "y.rows").fit(*some_rows(700))
+    model.partial_fit(*some_rows(150, 1), chunk_id=len(model.chunk_ids_) + 1)
+    model.partial_fit(*some_rows(900, 2)).relearn()
+    ids = model.chunk_ids_
+    assert len(ids) == len(set(ids)) and 8 in ids and len(ids) + 1 == model.n_chunks_
+    model.forget(8)
+    assert model.model_.total_weight == 1600
+    model.forget(ids[-1])
+    assert 8 not in model.chunk_ids_ and len(Store.open(model.store)) == model.model_.total_weight
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student-t"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_call_that_stops_between_rows_and_model_leaves_a_model_that_goes_on(
+    tmp_path, monkeypatch, error, likelihood
+):
+    more = {} if likelihood == "gaussian" else {"likelihood": likelihood}
+    model = given(tmp_path / "z.rows", **more).fit(*some_rows(700))
+    model.partial_fit(*some_rows(60, 1), chunk_id="a")
+    before, n = model.predict(Z), len(Store.open(model.store))
+    real = Store.add
+
+    def add(store, *arguments, **keywords):
+        real(store, *arguments, **keywords)
+        raise error
+
+    for seed in (2, 3):
+        with monkeypatch.context() as patch, pytest.raises(error):
+            patch.setattr(Store, "add", add)
+            model.partial_fit(*some_rows(70, seed), chunk_id="b")
+        np.testing.assert_array_equal(model.predict(Z), before)
+    model.partial_fit(*some_rows(80, 4), chunk_id="c")
+    assert len(Store.open(model.store)) == n + 80 == model.model_.total_weight
+    other = given(tmp_path / "other.rows", **more).fit(*some_rows(700))
+    other.partial_fit(*some_rows(60, 1), chunk_id="a")
+    other.partial_fit(*some_rows(80, 4), chunk_id="c")
+    np.testing.assert_array_equal(model.predict(Z), other.predict(Z))
+    one, two = (pickle.loads(pickle.dumps(model)) for _ in range(2))
+    one.partial_fit(*some_rows(50, 6))  # rows of a model that was kept stay
+    with pytest.raises(ValueError, match="another model has added"):
+        two.partial_fit(*some_rows(50, 7))

@@ -18,7 +18,7 @@ GIVEN = {"kernel": KERNEL, "learn": False, "anchors": Z, "n_local": 30, "chunks"
 
 
 def site_files(path):
-    return sorted(one.name for one in Path(path).glob("sites-*"))
+    return sorted(one.name for one in Path(path).glob("sites-*.f64"))
 
 
 def in_memory(model, targets, gone=()):

@@ -1,7 +1,11 @@
 """Counts, and other y that are not Gaussian, on disk: the same answers as from memory."""
 
 import copy
+import os
 import pickle
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -283,3 +287,35 @@ def test_what_cannot_be_is_refused_by_name(tmp_path):
     (tmp_path / "m.rows" / site_files(model.store)[0]).unlink()
     with pytest.raises(FileNotFoundError, match="fit again"):
         pickle.loads(pickle.dumps(model)).predict(X[:2])
+
+
+#: Fits a model of counts, then kills itself: its files are nobody's.
+KILLED = """
+import os, signal, sys
+import numpy as np
+from collegium import CommitteeRegressor
+from collegium.kernels import RBF
+rng = np.random.default_rng(0)
+X = rng.uniform(-3, 3, size=(500, 2))
+y = rng.poisson(np.exp(np.sin(X[:, 0])))
+model = CommitteeRegressor(
+    RBF(), likelihood="poisson", learn=False, anchors=15, chunks=100, store=sys.argv[1]
+).fit(X, y)
+if len(sys.argv) > 2:
+    model.save(sys.argv[2])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_files_of_a_killed_process_are_swept_unless_a_model_file_needs_them(tmp_path, saved):
+    store, file = tmp_path / "c.rows", tmp_path / "c.clg"
+    given = [str(store), *([str(file)] if saved else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", KILLED, *given], env=environment)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(store.glob("sites-*.f64"))) == 1
+    Store.open(store)
+    assert len(list(store.glob("sites-*"))) == saved
+    if saved:
+        assert np.isfinite(collegium.load(file).predict(np.zeros((2, 2)))).all()

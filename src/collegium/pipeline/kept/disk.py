@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,6 +29,8 @@ from .memory import InMemory, runs
 from .pool import StoredPool
 
 Array = np.ndarray
+#: Id, first row number and number of rows of chunks whose rows lie anywhere in a store.
+Runs = tuple[tuple[Any, int, int], ...]
 
 
 @record("pipeline.stored/1")
@@ -39,13 +42,15 @@ class Stored:
     next_row: int  # above the numbers of all of its rows
     segments: int  # that the model was fitted to: chunk c is cell c of these
     metric: Metric  # in which rows are near
-    runs: tuple[tuple[Any, int, int], ...] = ()  # id, first row number and rows of later chunks
+    runs: Runs = ()  # later chunks, and those whose ids were given
     mark: str = ""  # of the store, by which it is told from others
+    first_cell: int = 0  # id of the first cell: others follow, as in the store
 
     @classmethod
-    def of(cls, store: Store, metric: Metric) -> Stored:
-        """Take all rows that a store has now."""
-        return cls(str(store.path), store.next_row, store.n_segments, metric, mark=store.mark)
+    def of(cls, store: Store, metric: Metric, given: Runs = ()) -> Stored:
+        """Take all rows that a store has now; `given`: runs that keep the ids they came with."""
+        own = str(store.path), store.next_row, store.n_segments, metric
+        return cls(*own, given, store.mark, first_free(given, store.n_cells))
 
     def open(self) -> Store:
         """Open the store; rows that came after this model are masked."""
@@ -55,12 +60,25 @@ class Stored:
     def own(self) -> Store:
         """Open the store to change it: no other model has added to it."""
         store = self.latest()
+        if store.tentative_from == self.next_row < store.next_row:
+            store.undo()  # rows of a call that was interrupted before its model was kept
         if store.next_row != self.next_row:
             raise ValueError(
                 f"{self.path} has rows that this model has not learnt from: another model has "
                 "added to it. Go on with that one, or fit again"
             )
         return store
+
+    def confirm(self) -> None:
+        """Note in the store that its last rows are those of a model."""
+        with suppress(OSError, ValueError):
+            store = Store.open(self.path)
+            if store.next_row == self.next_row:
+                store.confirm()
+
+    def given(self) -> Runs:
+        """List the runs whose ids were given by users."""
+        return tuple(run for run in self.runs if isinstance(run[0], tuple))
 
     def latest(self) -> Store:
         """Open the store with all that is in it by now."""
@@ -90,6 +108,13 @@ class Stored:
         return replace(self, runs=runs)
 
 
+def first_free(given: Runs, cells: int) -> int:
+    """Find the first of so many consecutive numbers that are ids of no run: 0, if it can be."""
+    taken = [id_of_parts(run[0]) for run in given]
+    numbers = [id for id in taken if isinstance(id, int)]
+    return 1 + max(numbers) if any(0 <= id < cells for id in numbers) else 0
+
+
 @dataclass(frozen=True, eq=False)
 class ScaledTargets:
     """y -> (T(y) − centre)/scale: the targets of a store as a model with Gaussian noise sees them.
@@ -116,10 +141,11 @@ class SeenCell:
 
     own: StoredCell
     sees: Any
+    first: int = field(default=0, kw_only=True)  # id of the first cell
 
     @property
     def id(self) -> int:
-        return self.own.number
+        return self.first + self.own.number
 
     @property
     def n(self) -> int:
@@ -163,6 +189,7 @@ class OnDisk:
     stored: Stored | None = None  # those of a fitted model
     first: Rows | None = None  # a sample of them, where a model is being fitted
     positions: Array | None = None  # of the sample
+    given: Runs = ()  # runs that keep ids, where a model is fitted
 
     in_memory: ClassVar[bool] = False
 
@@ -191,13 +218,25 @@ class OnDisk:
 
     @property
     def n_chunks(self) -> int:
-        return len(self.store.chunks())
+        return len(self.cells())
 
-    def cells(self) -> list[SeenCell]:
-        return [SeenCell(cell, self.sees) for cell in self.store.chunks()]
+    def cells(self) -> list[Any]:
+        """List the cells without the rows of runs, then the runs that a model is fitted to."""
+        runs = self.given if self.stored is None else self.stored.runs
+        own = self.stored
+        first = first_free(runs, self.store.n_cells) if own is None else own.first_cell
+        numbers = [np.arange(a, a + n) for _, a, n in runs]
+        rest = self.store.without(np.concatenate(numbers)) if runs else self.store
+        cells: list[Any] = [SeenCell(cell, self.sees, first=first) for cell in rest.chunks()]
+        return cells + self._runs(self.given)
+
+    def _runs(self, runs: Runs) -> list[SeenRun]:
+        found = ((id, self.store.positions(first, first + n)) for id, first, n in runs)
+        return [SeenRun(id, self.store, at, self.sees) for id, at in found if at.size]
 
     def chunk_ids(self) -> ChunkIds:
-        return ChunkIds.of((cell.number for cell in self.store.chunks()), given=False)
+        ids = (id_of_parts(chunk.id) for chunk in self.cells())
+        return ChunkIds.of(ids, given=bool(self.given))
 
     def pool(self, rows: Rows) -> StoredPool:
         assert self.positions is not None
@@ -253,18 +292,16 @@ class OnDisk:
         """Keep rows as they came, inputs transformed, as a segment of their own."""
         assert self.stored is not None
         block = (*rows.fields(), self.stored.next_row)
-        self.stored.own().add([block], keep=self.stored.segments)
+        self.stored.own().add([block], keep=self.stored.segments, tentative=True)
         return self.stored.after(chunks)
 
     def chunks_of(self, ids: Collection[Id]) -> list[Any]:
         own = self.stored
         assert own is not None
         own.own()
-        fitted = self.store.cells_of(own.segments)
-        found: list[Any] = [one for one in self.cells() if one.id < fitted and one.id in ids]
-        for id, first, n in (run for run in own.runs if id_of_parts(run[0]) in ids):
-            positions = self.store.positions(first, first + n)
-            found.append(SeenRun(id, self.store, positions, self.sees))
+        last = own.first_cell + self.store.cells_of(own.segments)
+        found: list[Any] = [one for one in self.cells() if one.id < last and one.id in ids]
+        found += self._runs(tuple(run for run in own.runs if id_of_parts(run[0]) in ids))
         told = {id_of_parts(one.id) for one in found}
         if lost := [id for id in ids if id not in told]:
             raise ValueError(

@@ -1,7 +1,8 @@
 """Files of Gaussian sites, one per row of the store of a model of latent functions.
 
 A file lies in the folder of the store and has a name of its own, so that models do not meet. It
-ends with the model that it was made for, unless that was saved or pickled: then it stays.
+ends with the model that it was made for, unless that was saved or pickled: then it stays. Those of
+a process that was killed are removed when the store is next opened.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from ...laplace.mode import Sites
+from ...numerics.durable import try_lock
 from ...numerics.records import record
 from ...rows.rows import SiteRows
 from ...rows.store.build import write_bytes
-from ...rows.store.folder import remedies
+from ...rows.store.folder import PASSING, remedies
 
 Array = np.ndarray
 #: Files that end with their models, by path.
@@ -43,9 +45,12 @@ class SiteFile:
     def create(cls, folder: str, n: int, latents: int) -> SiteFile:
         """A new file of zeros."""
         found = cls(folder, f"sites-{uuid.uuid4().hex}.f64", n, latents)
-        with remedies(Path(folder)), open(found.path, "xb") as file:
-            _passing[found.path] = weakref.finalize(found, _remove, found.path, os.getpid())
-            file.truncate(24 * n * latents)
+        with remedies(Path(folder)):
+            lock = os.open(found.path + PASSING, os.O_CREAT | os.O_EXCL | os.O_RDWR)
+            try_lock(lock)
+            _passing[found.path] = weakref.finalize(found, _remove, found.path, os.getpid(), lock)
+            with open(found.path, "xb") as file:
+                file.truncate(24 * n * latents)
         return found
 
     @property
@@ -55,12 +60,14 @@ class SiteFile:
     def keep(self) -> None:
         """Let the file outlive this object: another may be made from what is known of it."""
         own = _passing.pop(self.path, None)
-        if own is not None:
-            own.detach()
+        known = None if own is None else own.detach()
+        if known is not None:
+            _release(*known[2])
 
     def discard(self) -> None:
         """Remove a file that no model has."""
-        _remove(self.path, os.getpid())
+        with suppress(OSError):
+            os.remove(self.path)
         self.keep()
 
     def settled(self) -> SiteFile:
@@ -80,10 +87,20 @@ class SiteFile:
         return self
 
 
-def _remove(path: str, process: int) -> None:
+def _remove(path: str, process: int, lock: int) -> None:
     if process == os.getpid():  # not a fork of the one that made it
         with suppress(OSError):
             os.remove(path)
+        _release(path, process, lock)
+
+
+def _release(path: str, process: int, lock: int) -> None:
+    """Remove the lock by which others see that a process still has the file."""
+    if process == os.getpid():
+        with suppress(OSError):
+            os.remove(path + PASSING)
+        with suppress(OSError):
+            os.close(lock)
 
 
 @record("pipeline.site_part/1")

@@ -58,9 +58,8 @@ class Incoming:
 
     def _take(self, records: Array) -> None:
         if self.sample is None:
-            size = min(TUNING.sample_rows, max(256, TUNING.sample_bytes // records.itemsize))
-            self.sample = HashSample(size)
             self.schema = self.schema or schema_of(records)
+            self.sample = sample_for(self.schema)
         self.sample.add(records)
         if len(records):
             low = int(records["id"][0])
@@ -78,6 +77,12 @@ class Incoming:
                 found = found.plus(one)
                 yield one
             found.check(self._spooled, self._spool)
+
+
+def sample_for(schema: Schema) -> HashSample:
+    """Start the sample that places the planes."""
+    most = TUNING.sample_bytes // schema.dtype.itemsize
+    return HashSample(min(TUNING.sample_rows, max(256, most)))
 
 
 def schema_of(records: Array) -> Schema:

@@ -15,7 +15,7 @@ from ...numerics.compiling import interrupts
 from ...numerics.durable import sync_folder
 from ...numerics.fingerprint import fingerprint, splitmix64
 from . import folder
-from .build import Incoming, Routed, route_rows, write_segment
+from .build import Incoming, Routed, route_rows, sample_for, write_segment
 from .distance import Distance
 from .masks import among
 from .records import LARGEST, Block, Schema
@@ -200,12 +200,18 @@ class Store:
         """Number of rows of all segments, including forgotten ones."""
         return int(self._offsets[-1])
 
-    def add(self, blocks: Iterable[Block], *, keep: int = 0) -> None:
+    @property
+    def tentative_from(self) -> int | None:
+        """Number of the first row that was added tentatively; None: there is none."""
+        return self._manifest.get("tentative")
+
+    def add(self, blocks: Iterable[Block], *, keep: int = 0, tentative: bool = False) -> None:
         """Add rows, with numbers above all others, as a segment.
 
         The last segments that are less than twice as large are sorted into it, so there are at
         most log₂ n segments and a row is rewritten log n times. Their forgotten rows are dropped.
-        The first `keep` segments and their cells stay as they are.
+        The first `keep` segments and their cells stay as they are. Rows that are `tentative` can
+        be undone until they are confirmed, or others are added.
         """
         segments = self._manifest["segments"]
         with folder.working(self.path) as work:
@@ -230,6 +236,7 @@ class Store:
             listed = write_segment(work, routed, self._manifest["cell_rows"])
             manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
             manifest["tombstones"] = self._left_after(merged)
+            manifest["tentative"] = self.next_row if tentative else None
             _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
         self._read()
 
@@ -241,6 +248,36 @@ class Store:
             return before
         left = np.setdiff1d(self._tombstones, np.concatenate(dropped))
         return folder.write_tombstones(self.path, left, before)
+
+    def confirm(self) -> None:
+        """Keep rows that were added tentatively."""
+        if self.tentative_from is not None:
+            with folder.remedies(self.path), folder.alone(self.path):
+                self._check_current()
+                folder.write_manifest(self.path, {**self._manifest, "tentative": None})
+            self._read()
+
+    def undo(self) -> None:
+        """Remove the rows that were added tentatively: the store is as it was before them."""
+        first, segments = self.tentative_from, self._manifest["segments"][:-1]
+        if first is None:
+            return
+        with folder.working(self.path) as work:
+            self._check_current()
+            last = self._segments[-1].hiding(np.empty(0, np.int64), first)
+            manifest = {**self._manifest, "next_row": first, "segments": segments}
+            manifest["tentative"] = None
+            manifest["tombstones"] = self._left_after([last])
+            if last.alive:
+                sample = sample_for(self.schema)
+                for records in last.records():
+                    sample.add(records)
+                routed = route_rows(work, self.schema, sample, last.records, first)
+                listed = write_segment(work, routed, self.cell_rows)
+                _finish(self.path, work, manifest, listed, 1 + last.number)
+            else:
+                folder.write_manifest(self.path, manifest)
+        self._read()
 
     def forget(self, ids: Any) -> None:
         """Forget the rows with these numbers: they are never returned again."""
