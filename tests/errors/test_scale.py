@@ -365,6 +365,17 @@ def test_far_from_all_rows_the_scale_is_that_of_the_model():
     assert_allclose(one.variance(at), np.exp(2 * at.log_sd), rtol=1e-12)
 
 
+def test_few_normal_errors_keep_a_t():
+    """A cross-fitted level costs more than half a nat by chance: that is no evidence against it."""
+    zero, rng = np.zeros((20, 1)), np.random.default_rng(0)
+    at = ScaleInputs(zero, zero, rng.normal(size=(20, 1)), None)
+    dropped = [
+        ErrorScale.learn(at, rng.normal(size=(20, 1)), nats=TUNING.decision.few_nats).normal
+        for _ in range(30)
+    ]
+    assert np.mean(dropped) <= 0.1
+
+
 # --- groups of rows -------------------------------------------------------------------------------
 
 
