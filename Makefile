@@ -18,12 +18,12 @@ CORES   ?=
 
 # Two workers, each with one thread for BLAS; all tests of a file in one of them, which makes their
 # fixtures once; ten failures are enough to read.
-test test-slow test-engines test-oldest test-python fuzz mutants: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-engines test-oldest test-python fuzz faults mutants: export OPENBLAS_NUM_THREADS = 1
 # Where it is set, every worker and every process of a test compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz faults mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -34,6 +34,7 @@ help:
 	@echo "make test-oldest     the tests with the oldest supported version of every dependency"
 	@echo "make test-python     the tests with Python 3.11 and 3.13 (PYTHON311=, PYTHON313= say where)"
 	@echo "make fuzz            random hostile tables, all estimators, ten minutes (SEED=, ARGS=)"
+	@echo "make faults          power cuts, kills, flipped bytes and swapped files, one by one (SEED=, ARGS=)"
 	@echo "make mutants         faults put into the mathematics one by one: do the tests see them (SEED=)"
 	@echo "make lint            ruff and mypy"
 	@echo "make check           ruff, mypy and the tests: what continuous integration runs"
@@ -129,6 +130,9 @@ test-python: .venv-3.11/.installed .venv-3.13/.installed
 
 fuzz: $(VENV)/.installed
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run --seed $(SEED) $(ARGS)
+
+faults: $(VENV)/.installed
+	PYTHONPATH=tests $(BIN)/python -m faults.run --seed $(SEED) $(ARGS)
 
 mutants: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.mutants --seed $(SEED) $(ARGS)

@@ -1,0 +1,83 @@
+"""Some of the faults of `make faults`; and the harness sees what it should."""
+
+import pytest
+
+from collegium.rows.store import build, folder, segment
+from faults import cases
+from faults.disk import quick
+from faults.run import all_faults
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    for module in (cases.build, cases.records, cases.segment, cases.store):
+        monkeypatch.setattr(module, "TUNING", module.TUNING)  # put back afterwards
+    cases.small_parts()
+    with quick():
+        yield
+
+
+def none_wrong(tried, least):
+    assert not tried.wrong, "\n".join(tried.wrong)
+    assert sum(tried.counts.values()) >= least, tried.counts
+
+
+@pytest.mark.parametrize("name", cases.STORES)
+def test_a_crash_leaves_old_rows_or_new_ones(tmp_path, name):
+    tried = cases.Tried()
+    cases.crash_store(name, tmp_path / "a", tried, most=8)
+    none_wrong(tried, 7)
+
+
+def test_kills_files_flips_and_swaps(tmp_path):
+    pytest.importorskip("pyarrow")
+    tried = cases.Tried()
+    cases.kill_store("build", tmp_path / "a", tried, every=20)
+    cases.kill_store("forget", tmp_path / "b", tried, every=3)
+    cases.flip_store(tmp_path / "c", tried, 3)
+    cases.flip_unfinished(tmp_path / "d", tried, 1)
+    cases.crash_file(tmp_path / "e", tried)
+    cases.kill_file(tmp_path / "f", tried)
+    cases.flip_file(tmp_path / "g", tried, 10)
+    for k, kind in enumerate(cases.KINDS):
+        cases.swap_source(tmp_path / f"h{k}", tried, [kind], ["touched back"])
+    cases.flip_parquet(tmp_path / "i", tried, 10)
+    none_wrong(tried, 150)
+
+
+@pytest.mark.slow
+def test_a_thousand_faults(tmp_path):
+    pytest.importorskip("pyarrow")
+    none_wrong(all_faults(tmp_path, 40, 0), 1000)
+
+
+@pytest.mark.parametrize("place", ["buckets", "files", "folders"])
+def test_what_was_not_synced_is_seen(tmp_path, monkeypatch, place):
+    """The harness is one that can fail."""
+    if place == "folders":
+        monkeypatch.setattr(folder, "sync_folder", lambda path: None)
+        monkeypatch.setattr(build, "sync_folder", lambda path: None)
+        monkeypatch.setattr(cases.store, "sync_folder", lambda path: None)
+        monkeypatch.setattr("collegium.numerics.durable.sync_folder", lambda path: None)
+    else:
+        real, wanted = build.sync, place == "files"
+        monkeypatch.setattr(
+            build,
+            "sync",
+            lambda file: None if ("bucket" not in file.name) == wanted else real(file),
+        )
+    if place == "buckets":  # and what is short is not looked at
+        monkeypatch.setattr(build.Routed, "_is_there", lambda routed, work: True)
+        monkeypatch.setattr(build.Routed, "intact", lambda routed, work: True)
+        monkeypatch.setattr(build.Piled, "check", lambda found, written, path: None)
+    tried = cases.Tried()
+    cases.crash_store("build" if place != "files" else "add", tmp_path / "a", tried)
+    assert tried.wrong
+
+
+def test_flips_that_nobody_looks_for_are_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(segment.Segment, "_refuse", lambda *_: None)
+    monkeypatch.setattr(segment.Segment, "_refuse_cell", lambda *_: None)
+    tried = cases.Tried()
+    cases.flip_store(tmp_path / "a", tried, 5)
+    assert tried.wrong
