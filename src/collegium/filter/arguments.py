@@ -63,6 +63,10 @@ class Making:
     ) -> FilterBasis:
         return BASES[self.basis](Place(kernel, X, *density.box(), rng), self.m)
 
+    def of_several(self) -> Making:
+        """Choose for further columns: products of splines would be too many."""
+        return self if self.basis != "splines" else Making("bumps", "empirical", self.m, self.c0)
+
 
 @record("filter.fading/1")
 @dataclass(frozen=True)

@@ -113,6 +113,11 @@ class Inputs:
     def all(self) -> Array:
         return np.concatenate([self.known, self.waiting])
 
+    def take(self, columns: Array) -> Inputs:
+        """Keep some columns."""
+        known, waiting = (np.ascontiguousarray(X[:, columns]) for X in (self.known, self.waiting))
+        return Inputs(known, waiting, self.share)
+
     @property
     def further(self) -> Array:
         """Inputs that came after the old basis was made."""
@@ -124,15 +129,29 @@ def remade(
     old: FilterModel, making: Making, kernel: Kernel, noise: float, inputs: Inputs,
     rng: np.random.Generator,
 ) -> FilterModel:  # fmt: skip
-    """Make a filter whose basis and density are where the rows are now."""
+    """Make a filter whose basis and density are where the rows are now; `kernel`: of the columns
+    of the old one."""
+    outside, still = inputs.all[~old.covers(inputs.all)], old.still
+    if old.still is not None:
+        still = old.still.left(inputs.all)
+        if still is not old.still:
+            making, whole = making.of_several(), old.still.kernel(kernel)
+            kernel = whole if still is None else still.inner(whole)
+    if still is not None:
+        inputs, outside = inputs.take(still.moving), outside[:, still.moving]
+    same = still is old.still
     X = inputs.all
     linear = LinearPart(X.mean(axis=0), column_scales(X)) if old.linear else None
-    density = _ahead(making.density_of(X, rng), X[~old.density.covers(X)], old.density)
+    density = making.density_of(X, rng)
+    if same:
+        density = _ahead(density, outside, old.density)
     basis = making.basis_of(kernel, X, density, rng)
     if isinstance(basis, GaussianBumps) and isinstance(old.basis, GaussianBumps) and X.shape[1] > 1:
-        basis = _kept(old.basis, basis, inputs, rng)
+        basis = _kept(old.basis, basis, inputs, rng) if same else basis
     misfit = old.misfit is not None
-    return FilterModel.of(kernel, noise, basis, density, linear, old.cut, misfit=misfit)
+    return FilterModel.of(
+        kernel, noise, basis, density, linear, old.cut, misfit=misfit, still=still
+    )
 
 
 def _kept(
@@ -187,7 +206,7 @@ def carried_sums(old: FilterModel, sums: Sums, new: FilterModel, rows: Rows) -> 
 def out_of_sight(model: FilterModel, X: Array) -> float:
     """Share of rows at which P_M f differs from f, estimated from a few of them."""
     few = X[evenly_spaced(X.shape[0], TUNING.asked)]
-    points, weights = model.density.nodes(TUNING.asked)
+    points, weights = model.nodes(TUNING.asked)
     usual = float(weights @ _unlike(model, points))
     limit = TUNING.unseen * model.row_noise + TUNING.lost * usual
     return float((_unlike(model, few) > limit).mean())

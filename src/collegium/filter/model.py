@@ -14,13 +14,16 @@ the eigenvectors, divided by their standard deviations, it is v ~ N(0, I):
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.stationary.matern import RBF
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from ..numerics.records import record
+from ..rows.metric import column_scales
 from ..rows.rows import Prediction
 from .bases import FilterBasis
 from .densities import Density, Empirical
@@ -115,6 +118,60 @@ class LinearPart:
         return np.hstack([np.ones((X.shape[0], 1)), columns])
 
 
+@record("filter.still/1")
+@dataclass(frozen=True, eq=False)
+class StillColumns:
+    """Columns x_c that had one value c in all rows: basis, density and kernel are of the others.
+
+    With the kernel's factor ρ(x_c) = exp(−½ Σ((x_c − c)/s)²) and slopes of prior variance sd²,
+    f(x) = ρ f(x_o) + slopes·(x_c − c)/s + rest, whose variance is (1 − ρ²) k.
+    """
+
+    moving: Array  # numbers of the other columns
+    still: Array  # numbers of these
+    values: Array  # c
+    scales: Array  # s: the magnitude of c, as of any column
+
+    @classmethod
+    def of(cls, X: Array) -> StillColumns | None:
+        """Find columns of one value; None where there are none, or no others."""
+        still = np.ptp(X, axis=0) == 0.0
+        if still.all() or not still.any():
+            return None
+        moving, still = np.flatnonzero(~still), np.flatnonzero(still)
+        return cls(moving, still, X[0, still], column_scales(X)[still])
+
+    def away(self, X: Array) -> Array:
+        """(x_c − c)/s, within limits  (n, c)."""
+        with np.errstate(over="ignore"):
+            return np.clip((X[:, self.still] - self.values) / self.scales, -1e100, 1e100)
+
+    def whole(self, X: Array) -> Array:
+        """Put the columns back, at their values  (n, d)."""
+        found = np.empty((X.shape[0], self.moving.size + self.still.size))
+        found[:, self.moving], found[:, self.still] = X, self.values
+        return found
+
+    def left(self, X: Array) -> StillColumns | None:
+        """Find those that are still in further rows too; None where there are none."""
+        same = (X[:, self.still] == self.values).all(axis=0)
+        if same.all():
+            return self
+        moving = np.sort(np.append(self.moving, self.still[~same]))
+        own = StillColumns(moving, self.still[same], self.values[same], self.scales[same])
+        return own if same.any() else None
+
+    def kernel(self, inner: Any) -> RBF:
+        """ρ times the kernel of the other columns, an RBF."""
+        lengths = np.empty(self.moving.size + self.still.size)
+        lengths[self.moving], lengths[self.still] = inner.length_scale, self.scales
+        return RBF(inner.variance, lengths)
+
+    def inner(self, whole: RBF) -> RBF:
+        """Restrict a kernel of all columns to those that move."""
+        return RBF(whole.variance, np.asarray(whole.length_scale)[self.moving])
+
+
 @record("filter.model/1")
 @dataclass(frozen=True, eq=False)
 class FilterModel:
@@ -131,24 +188,27 @@ class FilterModel:
     noise: float  # σ₂²
     misfit: float | None  # E_p var[f | v], where it counts as noise of the rows
     cut: float
+    still: StillColumns | None = None  # columns of X that basis, density and kernel leave out
 
     @classmethod
     def of(
         cls, kernel: Kernel, noise: float, basis: FilterBasis, density: Density,
         linear: LinearPart | None, cut: float, *, misfit: bool = False,
+        still: StillColumns | None = None,
     ) -> FilterModel:  # fmt: skip
         projection = Projection.of(rule_for(basis, density, kernel), kernel, cut)
         points, weights = density.nodes(TUNING.misfit_nodes)
         lost = float(weights @ projection.left(points, projection.conditional(points)))
         least = TUNING.least_noise * float(weights @ kernel.diag(points))
         noise = max(noise, least, 1e-300)
-        return cls(basis, density, linear, projection, noise, lost if misfit else None, cut)
+        found = lost if misfit else None
+        return cls(basis, density, linear, projection, noise, found, cut, still)
 
     def reweighed(self, kernel: Kernel, noise: float) -> FilterModel:
         """Change the prior, keep the basis: the sums over rows stay valid."""
         return FilterModel.of(
             kernel, noise, self.basis, self.density, self.linear, self.cut,
-            misfit=self.misfit is not None,
+            misfit=self.misfit is not None, still=self.still,
         )  # fmt: skip
 
     def with_row_noise(self, kernel: Kernel, row_noise: float) -> FilterModel:
@@ -175,23 +235,61 @@ class FilterModel:
         """u = weights · v  (k, r)."""
         return with_linear(self.linear, self.projection.features)
 
+    @property
+    def whole_kernel(self) -> Kernel:
+        """The kernel of all columns of X."""
+        return self.kernel if self.still is None else self.still.kernel(self.kernel)
+
+    def moving(self, X: Array) -> Array:
+        """Columns of X that basis, density and kernel know."""
+        return X if self.still is None else np.ascontiguousarray(X[:, self.still.moving])
+
+    def nodes(self, q: int) -> tuple[Array, Array]:
+        """Nodes of the density, in all columns of X, and their weights."""
+        points, weights = self.density.nodes(q)
+        return (points if self.still is None else self.still.whole(points)), weights
+
     def columns(self, X: Array) -> Array:
         """[linear, φ](x)  (n, k)."""
+        X = self.moving(X)
         Phi = self.basis(X)
         return np.hstack([self.linear(X), Phi]) if self.linear else Phi
 
     def conditional(self, X: Array) -> tuple[Array, Array]:
         """E[f(x) | v] = a(x)ᵀv  (n, r), and var[f(x) | v]  (n,)."""
-        a = self.projection.conditional(X)
-        left = self.projection.left(X, a)
-        return (np.hstack([self.linear.sd * self.linear(X), a]) if self.linear else a), left
+        inner = self.moving(X)
+        a = self.projection.conditional(inner)
+        left = self.projection.left(inner, a)
+        if self.still is not None:
+            away = (self.still.away(X) ** 2).sum(axis=1)
+            rho = np.exp(-0.5 * away)
+            a = rho[:, None] * a
+            left = rho**2 * left + (1.0 - rho**2) * self.kernel.diag(inner)
+            left = left + (self.linear.sd**2 * away if self.linear else 0.0)
+        return (np.hstack([self.linear.sd * self.linear(inner), a]) if self.linear else a), left
+
+    def prior_covariance(self, X: Array) -> Array:
+        """Covariance of f at several inputs, but for the linear part that v has  (n, n)."""
+        K = self.kernel.value(self.moving(X))
+        if self.still is None:
+            return K
+        away = self.still.away(X)
+        slopes = self.linear.sd**2 * linalg.gram(away) if self.linear else 0.0
+        return K * RBF(1.0, 1.0).value(away) + slopes
+
+    def covers(self, X: Array) -> Array:
+        """Whether the density expects inputs there, and columns are still  (n,)."""
+        found = self.density.covers(self.moving(X))
+        if self.still is None:
+            return found
+        return found & (X[:, self.still.still] == self.still.values).all(axis=1)
 
     def covered(self, X: Array) -> Array:
         """1 where the density covers inputs, 0 elsewhere  (n,).
 
         Rows outside are ignored: the basis is not fitted there, and its errors are correlated.
         """
-        return self.density.covers(X).astype(float)
+        return self.covers(X).astype(float)
 
     def add(self, sums: Sums, X: Array, Y: Array, w: Array) -> Sums:
         """Add rows to the sums, each w times."""
@@ -260,5 +358,5 @@ class Posterior:
             return linalg.gram(model.columns(X) @ model.weights @ self.root)
         design, _ = model.conditional(X)
         a = design[:, design.shape[1] - model.projection.r :]
-        left = linalg.mirror(linalg.subtract_gram(model.kernel.value(X), a))
+        left = linalg.mirror(linalg.subtract_gram(model.prior_covariance(X), a))
         return left + linalg.gram(design @ self.root)

@@ -38,7 +38,7 @@ from .following import (
     remade,
 )
 from .kalman import Drifting
-from .model import FilterModel, LinearPart, Posterior, projection_error
+from .model import FilterModel, LinearPart, Posterior, StillColumns, projection_error
 from .sums import Sums
 from .tuning import TUNING
 
@@ -141,7 +141,7 @@ class FilterStream(Model):
 
     def _followed(self, rows: Rows) -> FilterStream:
         own, n = self.following, self.n_seen + rows.w.size
-        inside = self.model.density.covers(rows.X)
+        inside = self.model.covers(rows.X)
         out = rows.take(~inside)
         lost = own.held.w.size + out.w.size > TUNING.most_held
         lost = lost or (~inside).mean() > TUNING.large_share
@@ -165,11 +165,16 @@ class FilterStream(Model):
         kernel, noise = self._guess(sample.rows.take(known))
         model = remade(old, own.making, kernel, noise, inputs, np.random.default_rng(0))
         stream = replace(self, model=model, following=own.remade(sample, inputs.known, n))
+        if model.still is not old.still:  # further columns from now on
+            stream = replace(
+                stream, following=replace(stream.following, making=own.making.of_several()),
+                relearning=replace(self.relearning, scales=Scales.of(model.moving(inputs.all))),
+            )  # fmt: skip
         if sample.seen <= sample.size and self.fading.forgetting == 1.0:  # all rows are there
             state = FilterState.start(model, rows.y.shape[1])
             stream = replace(stream, state=state, n_seen=0).absorbed(sample.rows)
         else:
-            inside = own.sample.rows.take(old.density.covers(own.sample.rows.X))
+            inside = own.sample.rows.take(old.covers(own.sample.rows.X))
             aged, balance = self._aged(inside), self.relearning.balance
             state = self.state.carried(old, model, aged, aged.w * balance(inside.w) / inside.w)
             stream = replace(stream, state=state, n_seen=self.n_seen - own.held.w.size)
@@ -186,9 +191,9 @@ class FilterStream(Model):
     def _guess(self, rows: Rows) -> tuple[Kernel, float]:
         """Learn kernel and noise from some rows, starting from the present ones."""
         kernel, noise = self.model.kernel, self.model.noise
-        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        scaled = Rows(self.model.moving(rows.X), self.scaling.forward(rows.y), rows.w)
         if self.model.linear is not None:
-            linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X))
+            linear = LinearPart(scaled.X.mean(axis=0), column_scales(scaled.X))
             scaled = replace(scaled, y=_residuals(linear, scaled))
         unit = float((rows.w[:, None] * scaled.y**2).sum() / (rows.w.sum() * rows.y.shape[1]))
         learning, making = self.relearning, self.following.making
@@ -242,7 +247,7 @@ class FilterStream(Model):
 
     @property
     def kernel(self) -> Kernel:  # type: ignore[override]
-        return self.model.kernel
+        return self.model.whole_kernel
 
     @property
     def likelihoods(self) -> tuple[Scalar, ...]:  # type: ignore[override]
@@ -279,21 +284,24 @@ def begin_filter(
     balance = Balance.of(rows)
     rows, (d, p) = rows.take(typical(rows.X)), (rows.X.shape[1], rows.y.shape[1])
     c0 = options.c0 if options.kernel is None else None
-    making = projection.making(d, c0) if options.fading.drift == 0.0 else None
-    scaled = Rows(rows.X, scaling.forward(rows.y), rows.w)
-    linear = LinearPart(rows.X.mean(axis=0), column_scales(rows.X)) if projection.linear else None
+    follows = options.fading.drift == 0.0
+    still = StillColumns.of(rows.X) if c0 is not None and projection.making(d, c0) else None
+    X = rows.X if still is None else np.ascontiguousarray(rows.X[:, still.moving])
+    making = projection.making(X.shape[1], c0) if follows else None
+    scaled = Rows(X, scaling.forward(rows.y), rows.w)
+    linear = LinearPart(X.mean(axis=0), column_scales(X)) if projection.linear else None
     kernel, noise = _hyperparameters(scaled, scaling, linear, options, rng, say)
-    density = projection.density_for(rows.X, rng)
-    basis = projection.basis_for(kernel, rows.X, density, rng)
+    density = projection.density_for(X, rng)
+    basis = projection.basis_for(kernel, X, density, rng)
     model = FilterModel.of(
-        kernel, noise, basis, density, linear, projection.cut, misfit=projection.misfit
+        kernel, noise, basis, density, linear, projection.cut, misfit=projection.misfit, still=still
     )
     say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
     return FilterStream(
         model=model, state=FilterState.start(model, p), units=Units(scaling),
         fading=options.fading,
         relearning=Relearning(
-            options.learn, options.noise is not None, Scales.of(rows.X), balance
+            options.learn, options.noise is not None, Scales.of(X), balance
         ),
         following=BasisFollowing.start(making, TUNING.sample if making else 0, rows.X, p),
         checked=None if options.errors is None else Checked.start(d, p),
