@@ -15,7 +15,8 @@ CORE_TYPES = ["Haswell", "SkylakeX", "Zen", "Sandybridge", "Nehalem", "Prescott"
 GENERIC = "numba-generic"
 ROOMS = [
     "numerics", "kernels", "rows", "messages", "likelihoods", "answers", "learning", "errors",
-    "averaging", "transforms", "pipeline", "combining", "laplace", "committee", "sparse", "online", "filter", "rvc",
+    "averaging", "transforms", "pipeline", "combining", "laplace", "committee", "sparse", "online",
+    "filter", "rvc",
 ]  # fmt: skip
 HERE = Path(__file__).parent
 
