@@ -39,16 +39,19 @@ def own_classes(one: type) -> list[type]:
 
 
 def records(modules: list) -> dict[str, int]:
-    """Fields of each record that a model file may hold, the largest first."""
-    tags = importlib.import_module(f"{PACKAGE}.numerics.records")
-    found, arguments = {}, estimators()
+    """Fields of each record (a frozen dataclass), the largest first; tables of tuning numbers are
+    none."""
+    found = {}
     for module in modules:
         for one in vars(module).values():
             own = inspect.isclass(one) and one.__module__ == module.__name__
-            own = own and one not in arguments  # whose fields are arguments
-            if own and dataclasses.is_dataclass(one) and tags.maker_of(tags.tag_of(one) or ""):
+            if own and is_record(one) and not module.__name__.endswith(".tuning"):
                 found[f"{one.__module__}.{one.__qualname__}"] = len(dataclasses.fields(one))
     return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def is_record(one: type) -> bool:
+    return dataclasses.is_dataclass(one) and one.__dataclass_params__.frozen
 
 
 def passed(call: Callable[[], object]) -> tuple[int, int]:
