@@ -319,3 +319,22 @@ def test_files_of_a_killed_process_are_swept_unless_a_model_file_needs_them(tmp_
     assert len(list(store.glob("sites-*"))) == saved
     if saved:
         assert np.isfinite(collegium.load(file).predict(np.zeros((2, 2)))).all()
+
+
+def test_damaged_sites_are_refused(tmp_path):
+    model = given(tmp_path / "d.rows").fit(*some_counts(600))
+    model.partial_fit(*some_counts(50, 1))
+    model.save(tmp_path / "d.clg")
+    expected = model.predict(np.zeros((3, 2)))
+    files = sorted((tmp_path / "d.rows").glob("sites-*.f64"))
+    for file in files:
+        good = file.read_bytes()
+        for at in (3, len(good) // 2, len(good) - 3):
+            other = file.with_suffix(".new")  # another file: known ones are compared once
+            other.write_bytes(good[:at] + bytes([good[at] ^ 8]) + good[at + 1 :])
+            os.replace(other, file)
+            with pytest.raises(OSError, match="is damaged.*checksum"):
+                collegium.load(tmp_path / "d.clg").predict(np.zeros((3, 2)), n_local=600)
+        other.write_bytes(good)
+        os.replace(other, file)
+    assert_array_equal(collegium.load(tmp_path / "d.clg").predict(np.zeros((3, 2))), expected)

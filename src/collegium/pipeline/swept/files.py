@@ -20,21 +20,24 @@ from typing import Any
 import numpy as np
 
 from ...laplace.mode import Sites
-from ...numerics.durable import try_lock
+from ...numerics.durable import sync, sync_folder, try_lock
 from ...numerics.records import record
 from ...rows.rows import SiteRows
 from ...rows.store.build import write_bytes
+from ...rows.store.checksums import checksum, words
 from ...rows.store.folder import PASSING, remedies
 
 Array = np.ndarray
 #: Files that end with their models, by path.
 _passing: dict[str, weakref.finalize] = {}
+#: Files that were compared with their checksums: path, number and time.
+_known: set[tuple[str, int, int]] = set()
 
 
 @record("pipeline.site_file/1")
 @dataclass(frozen=True, eq=False)
 class SiteFile:
-    """f̂, g and W of n rows and K latent functions: float64 of shape (n, 3, K)."""
+    """f̂, g and W of n rows and K latent functions: float64 of shape (n, 3, K), then a checksum."""
 
     folder: str
     name: str
@@ -71,9 +74,13 @@ class SiteFile:
         self.keep()
 
     def settled(self) -> SiteFile:
-        """The file, when all of it is on the disk."""
+        """The file, with its checksum, when all of it is on the disk."""
         with remedies(Path(self.folder)), open(self.path, "rb+") as file:
-            os.fsync(file.fileno())
+            values = np.memmap(self.path, np.float64, "r", shape=(self.n, 3, self.latents))
+            file.seek(values.nbytes)
+            file.write(_sum_of(values))
+            sync(file)
+        sync_folder(self.folder)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,13 +157,36 @@ class SiteReader:
     def _opened(self, at: int) -> Array:
         n, K = self.sizes[at]
         try:
-            return np.memmap(self.paths[at], np.float64, "r", shape=(n, 3, K))
+            values = np.memmap(self.paths[at], np.float64, "r", shape=(n, 3, K))
+            return _compared(self.paths[at], values)
         except (FileNotFoundError, ValueError):
             raise FileNotFoundError(
                 errno.ENOENT,
                 "what the model knew of its rows is gone (fit again)",
                 self.paths[at],
             ) from None
+
+
+def _sum_of(values: Array) -> bytes:
+    return int(checksum(words(values), 0)).to_bytes(8, "little")
+
+
+def _compared(path: str, values: Array) -> Array:
+    """Compare sites with the checksum behind them, once; while they are written there is none."""
+    found = os.stat(path)
+    key = path, found.st_ino, found.st_mtime_ns
+    if key not in _known and found.st_size > values.nbytes:
+        with open(path, "rb") as file:
+            file.seek(values.nbytes)
+            if file.read() != _sum_of(values):
+                raise OSError(
+                    errno.EIO,
+                    "what the model knew of its rows is damaged: it differs from its checksum (put "
+                    "back a copy of the folder, or fit again)",
+                    path,
+                )
+        _known.add(key)
+    return values
 
 
 def write_sites(path: str, start: int, values: Array) -> None:
