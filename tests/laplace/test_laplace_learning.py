@@ -174,3 +174,14 @@ def test_priors_in_other_units_expect_covariances_in_these(kernel):
         assert_allclose(after, 37.0 * before, rtol=1e-10)
         assert_allclose(other[-1] - one[-1], np.log(37.0))
     assert_allclose(moved.high - moved.low, plain.high - plain.low)
+
+
+def test_heavy_tails_do_not_hide_a_rough_function():
+    """Five columns, so that f follows every row: Laplace's own evidence learns a noise of .48."""
+    truth, rng = kernels.Matern32(1.0, 0.9), np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (250, 5))
+    f = np.linalg.cholesky(truth.value(X) + 1e-9 * np.eye(250)) @ rng.normal(size=250)
+    y = (f + 0.3 * rng.standard_t(4, size=250))[:, None]
+    pool, problem = Pool(Rows(X, y, np.ones(250))), Problem(StudentT(4.0, 0.1), y)
+    found = learn_from(pool, [problem], truth, rng, Serial(), effort=LatentEffort(rough_rows=250))
+    assert 0.25 < np.sqrt(found.likelihoods[0].noise) < 0.36

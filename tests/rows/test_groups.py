@@ -1,5 +1,6 @@
 """Groups of rows: codes, counts, and whole groups that are held out."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,7 @@ from collegium.rows.groups import (
     whole_groups,
 )
 from collegium.rows.rows import Rows
+from collegium.rows.scaling import merged
 
 
 def test_equal_labels_have_equal_codes_and_others_do_not():
@@ -95,3 +97,12 @@ def test_rows_without_groups_become_groups_of_one():
     assert np.unique(both.group).size == 6
     assert np.unique(np.append(apart(both.group, 3), both.group)).size == 9
     assert_array_equal(both.take(slice(1, 4)).group, both.group[1:4])
+
+
+def test_equal_rows_of_different_groups_stay_apart():
+    X = np.array([[1.0], [1.0], [1.0], [0.0]])
+    rows = Rows(X, 2.0 * X, np.ones(4), group=np.array([7, 3, 7, 3]))
+    found, _ = merged(rows, None, in_order=False)
+    assert_array_equal(found.X[:, 0], [0.0, 1.0, 1.0])
+    assert sorted(zip(found.group[1:], found.w[1:])) == [(3, 1.0), (7, 2.0)]
+    assert merged(replace(rows, group=None), None, in_order=False)[0].w.size == 2
