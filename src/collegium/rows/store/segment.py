@@ -62,7 +62,8 @@ class Segment:
         return cls(path, schema, listed, columns, start, boxes, guards, known, dead)
 
     def __reduce__(self) -> tuple:
-        return Segment.open, (self.path, self.schema, self.listed, self.dead)
+        listed = {name: self.listed[name] for name in ("rows", "sha256")}
+        return Segment.open, (self.path, self.schema, listed, self.dead)
 
     def __len__(self) -> int:
         return self.listed["rows"]
