@@ -52,7 +52,7 @@ help:
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
-	@echo "make bench-coverage  error bars of all regressors on draws from known priors (ARGS=--quick)"
+	@echo "make bench-coverage  error bars of all regressors on draws from known priors, and where rows are thin (ARGS=--quick, THIN=\"--draws 5\", DATA=folder)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-tables    words, gaps and ids, beside ranks by hand and LightGBM (ARGS=)"
@@ -201,6 +201,7 @@ bench-papers: $(VENV)/.installed
 
 bench-coverage: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.coverage $(ARGS)
+	$(BIN)/python -m benchmarks.studies.coverage_thin --data $(DATA) $(THIN)
 
 bench-few: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.few_rows $(DATA) $(if $(SETS),--sets $(SETS)) $(ARGS)

@@ -22,7 +22,7 @@ from collegium.errors.degrees import (
 from collegium.errors.density import log_t_density, squared
 from collegium.errors.features import ScaleInputs
 from collegium.errors.fitting import find_mode, learn_scale
-from collegium.errors.scale import ErrorScale, resolution
+from collegium.errors.scale import ErrorScale, OutputScale, resolution
 from collegium.errors.tuning import TUNING
 from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
@@ -374,6 +374,19 @@ def test_few_normal_errors_keep_a_t():
         for _ in range(30)
     ]
     assert np.mean(dropped) <= 0.1
+
+
+@pytest.mark.parametrize("ratio", [1.0, 7.0])
+def test_far_from_all_rows_a_constant_scale_below_one_is_given_up(ratio):
+    heavy = OutputScale(None, 4.0, 0.8, 0.5, 0.0, Gain(), level=-0.6, most=0.3)
+    one, log_sd = ErrorScale((heavy,)), np.array([[-1.0], [0.3], [0.55], [0.9]])
+    one = one.moved(np.array([ratio]), np.zeros(1))  # other units, the same errors
+    nothing = np.zeros_like(log_sd)
+    at = ScaleInputs(log_sd + np.log(ratio), nothing, nothing, None)
+    assert_allclose(one.log_scale(at)[:, 0], [-0.6, -0.6, -0.3, 0.0], atol=1e-12)
+    assert_allclose(one.variance(at)[-1], np.exp(2 * at.log_sd[-1]), rtol=1e-12)
+    wide = ErrorScale((replace(heavy, level=0.6),))  # of new groups, which are everywhere
+    assert_allclose(wide.log_scale(at), 0.6)
 
 
 # --- groups of rows -------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ class OutputScale:
     least: float  # smallest scale of y
     gain: Gain  # of held-out rows, whether it was enough or not
     level: float = 0.0
+    most: float = np.inf  # largest log sd of held-out rows, where the scale is constant
 
     @classmethod
     def constant(cls, gain: Gain | None = None) -> OutputScale:
@@ -67,7 +68,8 @@ class OutputScale:
             if not (tails.enough or weight @ (new - old) > nats):
                 return cls.constant(gain)
             kappa, rho = calibrated(z, cross.g, weight, group, always=group is not None)
-            return cls(None, cross.nu, kappa, rho, least, tails, cross.offset)
+            most = float(log_sd.max())
+            return cls(None, cross.nu, kappa, rho, least, tails, cross.offset, most)
         function = basis.function(learnt.theta, learnt.mode.w)
         function = replace(function, constant=function.constant + cross.offset)
         always = always or group is not None
@@ -79,7 +81,8 @@ class OutputScale:
         own = self.function
         if own is not None:
             own = replace(own, standard=own.standard.moved(ratio, shift))
-        return replace(self, function=own, least=ratio * self.least)
+        most = self.most + float(np.log(ratio))
+        return replace(self, function=own, least=ratio * self.least, most=most)
 
     @property
     def normal(self) -> bool:
@@ -92,17 +95,19 @@ class OutputScale:
         if self.normal:
             return np.zeros(log_sd.size)
         if self.function is None:
-            return np.maximum(self.level, _least(log_sd, self.least))
+            return np.maximum(self.level * self.known(log_sd), _least(log_sd, self.least))
         g = self.function(inputs, output) * self.known(log_sd)
         return np.maximum(g, _least(log_sd, self.least))
 
     def known(self, log_sd: Array) -> Array:
         """1 up to the largest log sd of held-out rows, then falling to 0: errors near rows do not
-        show those far from all rows  (n,)."""
-        if self.function is None:
+        show those far from all rows  (n,). A constant scale above one (new groups) holds there."""
+        if self.function is None and self.level >= 0.0:
             return np.ones(log_sd.shape)
-        own = self.function.standard
-        most = own.centre[0] + own.spread[0] * own.high[0]
+        most = self.most
+        if self.function is not None:
+            own = self.function.standard
+            most = own.centre[0] + own.spread[0] * own.high[0]
         return np.clip(1.0 - (log_sd - most) / TUNING.floor.fades, 0.0, 1.0)
 
 

@@ -2,10 +2,11 @@
 
 Kernel × a and noise × b: means depend on b/a alone, and multiplying both by s multiplies every
 variance by s. Held-out rows lie among others; their errors show the noise, and the size of the
-kernel only as far as f is uncertain there. Held-out regions (`regions`) show the latter. So the
-size of the kernel is chosen by the mean log density of rows and of regions, which count alike,
-and given that the noise by rows; both are shrunk towards 1 by their standard errors, which heavy
-tails enlarge, and a smaller kernel more than a larger one: queries may meet larger gaps. Regions
+kernel only as far as f is uncertain there. Held-out regions (`regions`) show the latter. So
+regions choose the size of the kernel, and given that, rows choose the noise; both are shrunk
+towards 1 by their standard errors, which heavy tails enlarge, and a smaller kernel more than a
+larger one: queries may meet larger gaps. (If rows had a say in the size of the kernel, one that
+is too rough would be too small at edges: what fits among rows does not fit far from them.) Regions
 inside and at the edge are two kinds, and that which asks for the larger kernel decides.
 
 The ratio b/a is searched in steps, upwards: a few hundred rows cannot show the rare large errors
@@ -152,9 +153,7 @@ def sizes(rows: Misses, regions: Sequence[Misses]) -> tuple[float, float]:
     own = np.arange(log_a.size), best
     a, b = np.exp(log_a), np.exp(log_b[own])
     prior = 0.5 * (log_a / np.where(log_a < 0.0, t.usual_lower, t.usual)) ** 2
-    chosen = [
-        np.argmin(one.number * (near[own] + one.mean_losses(a, b)) + prior) for one in regions
-    ]
+    chosen = [np.argmin(one.number * one.mean_losses(a, b) + prior) for one in regions]
     i = int(max(chosen))
     return float(a[i]), float(b[i])
 

@@ -122,7 +122,8 @@ def cut(kernel: Kernel, rows: Rows) -> list[Region]:
     if n < t.fewest:
         return []
     tree, spread = cKDTree(S), np.maximum(S.std(axis=0), 1e-300)
-    sizes = np.geomspace(t.smallest, max(t.smallest, t.largest * n), t.number // 2).astype(int)
+    least, most = (max(t.fewest_in, share * n) for share in (t.smallest, t.largest))
+    sizes = np.geomspace(least, most, t.number // 2).astype(int)
     found = []
     for size in sizes:
         way = rng.normal(size=S.shape[1]) / spread

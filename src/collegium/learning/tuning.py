@@ -56,7 +56,8 @@ class RegionTuning:
     sample: int = 20_000  # rows that regions are cut out of, at most
     fewest: int = 200  # rows, at least
     number: int = 36  # regions, every second at an edge
-    smallest: int = 16  # rows of the smallest region
+    smallest: float = 0.01  # rows of the smallest region, as a share of all; at least `fewest_in`
+    fewest_in: int = 16
     largest: float = 0.1  # rows of the largest, as a share of all
     around: int = 300  # rows given around a region
     inner: int = 40  # rows of a region that are predicted
