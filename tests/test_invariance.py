@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
@@ -74,6 +75,35 @@ def test_the_order_of_rows_changes_no_bit(name):
     plain = answers(MODELS[name], X, y, Xs)
     for one, other in zip(plain, answers(MODELS[name], X[order], y[order], Xs)):
         assert_array_equal(one, other)
+
+
+def near_duplicates(n, d, rng):
+    return np.repeat(rng.normal(size=(n // 3, d)), 3, axis=0) + 1e-6 * rng.normal(size=(n, d))
+
+
+#: Rows, columns, and how far means may move in standard deviations: learning ends where a step
+#: gains little, which rounding decides.
+GIVEN = {"kernel": kernels.RBF(), "random_state": 0}
+COLUMNS = {
+    "anchors by k-means": (CommitteeRegressor(n_local=0, random_state=0), 200, 6, 1e-6),
+    "random anchors": (NystromRegressor(**GIVEN, noise=0.1, learn=False, anchors=9), 60, 3, 1e-6),
+    "a sample to learn from": (CommitteeRegressor(**GIVEN, learn=True), 560, 3, 1e-3),
+    "averaged": (CommitteeRegressor(random_state=0), 12, 3, 1e-3),
+    "experts in turn": (RVCRegressor(random_state=0), 120, 3, 1e-9),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_order_of_columns_makes_no_difference(name):
+    model, n, d, most = COLUMNS[name]
+    rng = np.random.default_rng(1)
+    X = near_duplicates(n, d, rng) if name == "experts in turn" else rng.normal(size=(n, d))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=n)
+    Xs, order = rng.normal(size=(30, d)), np.roll(np.arange(d), 1)
+    mean, std = clone(model).fit(X, y).predict(Xs, return_std=True)
+    other, wide = clone(model).fit(X[:, order], y).predict(Xs[:, order], return_std=True)
+    assert (np.abs(other - mean) <= most * std).all()
+    np.testing.assert_allclose(wide, std, rtol=most)
 
 
 @pytest.mark.parametrize("combination", ["barycenter", "bcm"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 from hypothesis import strategies as st
 
 from processors import KEEPS_BITS
 
-from .estimators import Case, fitted
+from .estimators import Case, fitted, target
 from .tables import INPUTS, TARGETS, WEIGHTS, Table, tables
 
 Array = np.ndarray
@@ -115,6 +116,82 @@ def columns(case: Case, table: Table) -> None:
     assert_close(second, first, rounding(case, table), spread(case, table))
 
 
+def column_order(case: Case, table: Table) -> None:
+    """Columns in another order: the same answers."""
+    order = np.roll(np.arange(table.X.shape[1]), 1)
+    _same_of_other_inputs(case, table, lambda X: X[:, order], table.units[1][order])
+
+
+def constant_column(case: Case, table: Table) -> None:
+    """One more column, which is constant: the same answers, where no prior counts the columns."""
+    scales = np.append(table.units[1], 1.0)
+    _same_of_other_inputs(
+        case, table, lambda X: np.column_stack([X, np.full(len(X), 1.25)]), scales
+    )
+
+
+def units(case: Case, table: Table) -> None:
+    """X and y in units of 1/3.7: the same answers in these units; every number is rounded."""
+    unit, scales = table.units
+    first = answers(case, fitted(case, table), table.Xs)
+    other = replace(table, X=3.7 * table.X, y=3.7 * table.y, units=(3.7 * unit, 3.7 * scales))
+    mean, std = answers(case, fitted(case, other), 3.7 * table.Xs)
+    size = 3.7 if case.target == "reals" else 1.0
+    assert_close((mean / size, std / size), first, rounding(case, table), spread(case, table))
+
+
+def _same_of_other_inputs(case: Case, table: Table, change, scales: Array) -> None:
+    other = replace(table, X=change(table.X), Xs=change(table.Xs), units=(table.units[0], scales))
+    first = answers(case, fitted(case, table), table.Xs)
+    second = answers(case, fitted(case, other), other.Xs)
+    assert_close(second, first, rounding(case, table), spread(case, table))
+
+
+def writers(case: Case, table: Table) -> None:
+    """Two threads that each add a part: the model of one part after the other, in some order."""
+    n = table.y.size
+    start, *parts = (np.arange(n)[i::3] for i in range(3))
+    orders = []
+    for order in (parts, parts[::-1]):
+        model = _started(case, table, start)
+        for part in order:
+            _add(case, table, model, part)
+        orders.append(answers(case, model, table.Xs))
+    model = _started(case, table, start)
+    faults: list[BaseException] = []
+
+    def add(part: Array) -> None:
+        try:
+            _add(case, table, model, part)
+        except BaseException as fault:
+            faults.append(fault)
+
+    threads = [Thread(target=add, args=(part,)) for part in parts]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    if faults:
+        raise faults[0]
+    found = answers(case, model, table.Xs)
+    same = [all(np.array_equal(a, b) for a, b in zip(found, one)) for one in orders]
+    assert any(same), "rows of one of two threads are lost"
+
+
+def _started(case: Case, table: Table, rows: Array):
+    """The estimator of a case, after some rows; classes are those of all."""
+    model = case.make(table)
+    _add(
+        case, table, model, rows, **({"classes": ["low", "up"]} if case.target == "classes" else {})
+    )
+    return model
+
+
+def _add(case: Case, table: Table, model, rows: Array, **more) -> None:
+    own = table.take(rows)
+    model.partial_fit(own.X, target(case, own), **more)
+
+
 def permutation(case: Case, table: Table) -> None:
     """Rows in another order: the same model, to the last bit (rows are sorted first)."""
     order = np.random.default_rng(5).permutation(table.y.size)
@@ -153,7 +230,21 @@ def pickled(case: Case, table: Table) -> None:
 
 INVARIANTS = {
     one.__name__: one
-    for one in (finite, rescaled, affine, columns, permutation, repetition, batches, jobs, pickled)
+    for one in (
+        finite,
+        rescaled,
+        affine,
+        columns,
+        column_order,
+        constant_column,
+        units,
+        permutation,
+        repetition,
+        batches,
+        jobs,
+        pickled,
+        writers,
+    )
 }
 
 
@@ -161,8 +252,12 @@ def applies(case: Case, name: str) -> bool:
     """Whether an invariant is promised."""
     if name == "rescaled":
         return case.target == "reals"
-    if name == "affine" and case.learns:
+    if name in ("affine", "units") and case.learns:
         return False  # a rounded y may end a search elsewhere
+    if name == "constant_column" and case.learns:
+        return False  # priors of length scales count the columns
+    if name == "writers" and not case.streams:
+        return False
     return name not in case.exempt and (name != "jobs" or case.threads)
 
 
@@ -171,7 +266,12 @@ def strategy(case: Case, name: str) -> st.SearchStrategy[Table]:
     if name == "repetition":
         return tables(w=("whole",))
     w = WEIGHTS[:2] if case.whole else WEIGHTS
-    if name == "affine":  # distinct rows, no heavy weights: a condition that is known
+    if name == "column_order":  # columns that differ by what they hold, no equidistant rows
+        kinds = tuple(kind for kind in INPUTS if kind not in ("rounded", "few"))
+        return tables(kinds, w=("one", "whole"), least=6)
+    if name == "writers":  # rows for three parts
+        return tables(w=("one",), least=9)
+    if name in ("affine", "units"):  # distinct rows, no heavy weights: a condition that is known
         return tables(INPUTS[:2], TARGETS[:2], w[:2], (-3, 3), (0.0, 1.0))
     if name == "rescaled":  # constant targets have no scale
         return tables(y=tuple(kind for kind in TARGETS if kind != "constant"), w=w)

@@ -82,11 +82,11 @@ def try_some(case: Case, name: str, seed: int, tried: Tried) -> None:
 def report(tried: Tried) -> str:
     """A table of counts, and the failures."""
     names = list(INVARIANTS)
-    lines = [f"{'examples':30}" + "".join(f"{name:>12}" for name in names)]
+    lines = [f"{'examples':30}" + "".join(f"{name:>16}" for name in names)]
     for case in CASES:
         counts = [tried.counts[case.name, name] for name in names]
         if any(counts):
-            lines.append(f"{case.name:30}" + "".join(f"{n or '–':>12}" for n in counts))
+            lines.append(f"{case.name:30}" + "".join(f"{n or '–':>16}" for n in counts))
     lines.append(f"{sum(tried.counts.values())} examples, {len(tried.failed)} failures")
     for (case, name), (table, said) in tried.failed.items():
         lines.append(f"FAILED {name} of {case}: {said}\n    {table}")

@@ -99,9 +99,11 @@ def weights(kind: str, n: int, rng: np.random.Generator) -> Array:
 
 
 @st.composite
-def tables(draw, X=INPUTS, y=TARGETS, w=WEIGHTS, decades=DECADES, shifts=SHIFTS) -> Table:
+def tables(
+    draw, X=INPUTS, y=TARGETS, w=WEIGHTS, decades=DECADES, shifts=SHIFTS, least=LEAST_ROWS
+) -> Table:
     """A table of some of the kinds."""
-    n, d = draw(st.integers(LEAST_ROWS, MOST_ROWS)), draw(st.integers(1, 4))
+    n, d = draw(st.integers(least, MOST_ROWS)), draw(st.integers(1, 4))
     seed = draw(st.integers(0, 2**16))
     kinds = tuple(draw(st.sampled_from(kinds)) for kinds in (X, y, w))
     powers = draw(st.lists(st.integers(*decades), min_size=d + 1, max_size=d + 1))

@@ -19,11 +19,12 @@ from ..numerics.linalg import (
 from ..numerics.records import record
 from ..numerics.tiles import by_tiles
 from ..rows.groups import count_of
+from ..rows.order import columns_by_content
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
 from .maps import modes, normal_at
 from .mixture import Mixture
-from .model import Factor, SmallTable, noise_variance, prior_covariance, prior_variances
+from .model import SHARED, Factor, SmallTable, noise_variance, prior_covariance, prior_variances
 from .stacking import log_scores, model_weights
 from .tuning import TUNING
 
@@ -182,7 +183,10 @@ def average(
     inputs, targets = Scaling.of(rows.X, rows.w), Scaling.of(rows.y, rows.w)
     X, y = standardised(inputs, rows.X, levels), targets.forward(rows.y)
     rows = replace(rows, X=X, y=y)
-    table = SmallTable(rows.X, rows.y[:, 0], rows.w, levels, rows.group)
+    columns = columns_by_content(rows.X)  # draws do not depend on how columns are ordered
+    own = np.argsort(columns)
+    places = tuple(sorted(int(own[k]) for k in levels))
+    table = SmallTable(rows.X[:, columns], rows.y[:, 0], rows.w, places, rows.group)
     count = points_for(*rows.X.shape) if n_points is None else n_points
     normals = [normal_at(table, mode) for mode in modes(table)]
     sets = [
@@ -192,6 +196,7 @@ def average(
     pi = model_weights([log_scores(table, points) for points in sets], evidences, counted(rows))
     kept = np.flatnonzero(pi)
     theta = np.concatenate([_with_deltas(sets[i], rows.X.shape[1]) for i in kept])
+    theta[:, SHARED:] = theta[:, SHARED:][:, own]
     shares = np.concatenate([np.full(len(sets[i]), pi[i] / len(sets[i])) for i in kept])
     return Averaged(rows, inputs, targets, theta, shares, pi, evidences, levels)
 

@@ -30,6 +30,7 @@ from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
 from ..numerics.records import record
 from ..rows.metric import Metric
+from ..rows.order import sorted_rows
 from ..rows.partition import distinct, first_of_equals
 from ..rows.rows import Rows
 from .tuning import TUNING
@@ -93,6 +94,7 @@ def random(
 ) -> Selection:
     """Random rows with distinct inputs."""
     first, _ = first_of_equals(rows.X)
+    first = first[sorted_rows(rows.X[first], rows.y[first])]
     index = rng.permutation(first)[: stop.number]
     return _measured(kernel, rows, rows.X[index], index, stop)
 
@@ -119,7 +121,18 @@ def kmeans_anchors(
 
 
 def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
-    """Find at most m centres of X (n, d), from a sample of its rows."""
+    """Find at most m centres of X (n, d), from a sample of its rows.
+
+    Columns are taken in the order of their spread, so that centres do not depend on theirs.
+    """
+    spread = X.std(axis=0)
+    columns = np.argsort(-np.round(spread / max(spread.max(), 1e-300), 9), kind="stable")
+    own = np.empty_like(columns)
+    own[columns] = np.arange(columns.size)
+    return _centres(X[:, columns], m, rng)[:, own]
+
+
+def _centres(X: Array, m: int, rng: np.random.Generator) -> Array:
     most = TUNING.anchors.rows_per_centre * m
     if X.shape[0] > most:
         X = X[np.sort(rng.choice(X.shape[0], most, replace=False))]

@@ -10,6 +10,7 @@ from ..numerics.records import record
 from .ids import Owners
 from .metric import column_scales
 from .nearest import nearest_others
+from .order import sorted_rows
 from .partition import evenly_spaced, first_of_equals
 from .rows import Rows
 from .tuning import TUNING
@@ -29,7 +30,8 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     weights.
 
     Rows are sorted by value unless their order matters (`in_order`). So a weight of two or a
-    repeated row, and any order of the same rows, give the same model to the last bit.
+    repeated row, and any order of the same rows, give the same model to the last bit. The order of
+    columns makes a difference by rounding alone: see `sorted_rows`.
     """
     positive = rows.w > 0
     own = [one for one in (rows.extra, rows.group, labels) if one is not None]
@@ -39,6 +41,11 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     weight = np.bincount(number, weights=w)
     if in_order:
         order = np.argsort(first)
+        first, weight = first[order], weight[order]
+    elif rows.X.shape[1] > 1 and first.size:
+        table = table[first]
+        d, p = rows.X.shape[1], rows.y.shape[1]
+        order = sorted_rows(table[:, :d], table[:, d : d + p], *table[:, d + p :].T[::-1])
         first, weight = first[order], weight[order]
     kept = np.flatnonzero(positive)[first]
     return replace(rows.take(kept), w=weight), None if labels is None else labels[kept]

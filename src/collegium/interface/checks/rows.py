@@ -93,6 +93,12 @@ def _numbers(y) -> Array:
         raise ValueError("y is sparse: give a dense array")
     y = np.asarray(y, dtype=np.float64)
     check_range(y, "y")
+    if y.any() and 0.0 < max(y.max(), -y.min()) < 1.0 / LARGEST:
+        warnings.warn(
+            f"y has no values beyond {1.0 / LARGEST:.0e}: variances of it are too small for "
+            "floating-point numbers, and error bars are too wide. Give y in larger units",
+            stacklevel=4,
+        )
     return y
 
 
