@@ -63,3 +63,15 @@ def test_merged_rows_are_the_same_in_any_order_of_columns_and_rows():
     other, _ = merged(Rows(X[rows][:, columns], y[rows], w), None, in_order=False)
     assert_array_equal(other.X, plain.X[:, columns])
     assert_array_equal(other.y, plain.y)
+
+
+def test_weights_of_copies_add_up_to_the_same_bits_in_any_order():
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(0, 4, size=(300, 2)).astype(float), rng.uniform(0.1, 3.0, 300)
+    y = X[:, :1]
+    plain, _ = merged(Rows(X, y, w), None, in_order=False)
+    assert plain.w.size == 16
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(300)
+        other, _ = merged(Rows(X[order], y[order], w[order]), None, in_order=False)
+        assert_array_equal(other.w, plain.w)

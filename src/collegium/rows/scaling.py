@@ -38,6 +38,9 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     table = np.column_stack([rows.X, rows.y, *own])[positive]
     w = rows.w[positive]
     first, number = first_of_equals(table)
+    if first.size < w.size:  # so that sums round alike, in whatever order copies came
+        at = np.lexsort((w, number))
+        number, w = number[at], w[at]
     weight = np.bincount(number, weights=w)
     if in_order:
         order = np.argsort(first)
