@@ -243,16 +243,6 @@ def test_work_is_done_by_other_processes(remote):
     assert os.getpid() not in found
 
 
-def test_short_work_is_spread_over_all_workers(remote):
-    if not hasattr(remote, "client"):
-        pytest.skip("Ray and Spark spread it themselves")
-    for large in (0, 1 << 18):  # a function that goes with its tasks, and one that is sent before
-        whole = bytes(large)
-        for _ in range(3):  # Dask knows by then how short they are
-            found = remote.map(lambda _, own=whole: (os.getpid(), len(own))[0], range(4))
-        assert len(set(found)) == remote.threads() == 2
-
-
 def test_rows_on_disk_give_the_same_bits(engine, paths, tmp_path):
     """From files into a store: cells send messages on the workers, which find near rows there."""
     source = collegium.open(paths, target="y")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import uuid4
 
 from .cluster import WorkersLost, cluster_library
 from .remote import Remote
-from .tasks import Report, add_sums, report
+from .tasks import Report, report
 from .tuning import TUNING
 
 NOBODY = (
@@ -34,7 +33,6 @@ class DaskEngine(Remote):
     """
 
     client: Any = None
-    _places: Iterator[str] = iter(())  # addresses of workers in turn, one for each thread
 
     def __init__(self, client: Any = None, mixed: str = "warn") -> None:
         cluster_library("distributed", "dask")
@@ -70,25 +68,17 @@ class DaskEngine(Remote):
         if client is None:
             return 0
         start = time.monotonic()
-        while not (found := client.nthreads()):
+        while not (found := sum(client.nthreads().values())):
             if time.monotonic() - start > TUNING.patience:
                 raise WorkersLost(NOBODY)
             time.sleep(0.1)
-        most = max(found.values())
-        self._places = cycle([one for k in range(most) for one, n in found.items() if k < n])
-        return sum(found.values())
+        return found
 
     def submit(self, function: Callable, *args: Any) -> Any:
-        """Propose each worker in turn, but for sums: Dask would keep short tasks where their
-        function is, and judges their length by all calls before. A worker that is free takes tasks
-        from others."""
         key = f"collegium-{function.__name__}-{uuid4().hex}"
-        turn = None if function is add_sums else next(self._places, None)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self._client().submit(
-                function, *args, key=key, pure=False, workers=turn, allow_other_workers=bool(turn)
-            )
+            return self._client().submit(function, *args, key=key, pure=False)
 
     def done(self, future: Any) -> bool:
         return future.status == "finished"
