@@ -14,6 +14,7 @@ from ..kernels import Kernel
 from ..rows.chunk import Chunk, cut_rows
 from ..rows.ids import ChunkIds, Id, Owners
 from ..rows.metric import Metric
+from ..rows.order import sorted_rows
 from ..rows.partition import chunk_groups
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged, merged_apart
@@ -95,6 +96,9 @@ class Job:
         groups, ids = [], list[Any]()
         for k, id in enumerate(self.owners.ids):
             own = np.flatnonzero(self.owners.of_row == k)
+            if not self.settings.chunks.in_order:  # as if they had come alone
+                more = [one[own] for one in (self.rows.group, self.rows.extra) if one is not None]
+                own = own[sorted_rows(X[own], self.rows.y[own], *more)]
             points = Metric.of(kernel, X[own]).forward(X[own])
             size = self.settings.chunk_rows(own.size, streaming=self.streaming)
             parts = chunk_groups(points, None, rule, size, named_rng())
