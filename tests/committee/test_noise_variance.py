@@ -271,7 +271,7 @@ def test_a_stream_is_a_fit_of_the_same_chunks():
     for part in np.split(np.arange(300), 5):
         stream.partial_fit(X[part], y[part], w[part], noise_variance=v[part])
     at_once = CommitteeRegressor(**own).set_params(chunks=np.arange(300) // 60)
-    at_once.set_params(chunks="auto").fit(X, y, w, noise_variance=v)
+    at_once.fit(X, y, w, noise_variance=v)
     first = stream.scaling_.centre - at_once.scaling_.centre
     assert abs(first[0]) > 0.0  # the prior mean of the stream is that of its first rows
     found = stream.predict(queries(), level="function", return_std=True)[1]
