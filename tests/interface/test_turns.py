@@ -155,7 +155,7 @@ def test_steps_may_be_nested():
 def test_answers_are_of_one_model_while_it_is_refitted(monkeypatch):
     """y in other units: predictions mix neither a new predictor with old units nor the reverse."""
     model, X, y = start(STREAMS["committee"])
-    before = model.predict(X)
+    before = copy.deepcopy(model).predict(X)  # of the model itself nothing is made yet
     made, left = type(model)._predictor, [lambda: model.fit(X, 1000.0 * y + 7.0)]
 
     def late(self, *arguments):
