@@ -129,7 +129,7 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     columns = np.argsort(-np.round(spread / max(spread.max(), 1e-300), 9), kind="stable")
     own = np.empty_like(columns)
     own[columns] = np.arange(columns.size)
-    return _centres(X[:, columns], m, rng)[:, own]
+    return np.ascontiguousarray(_centres(X[:, columns], m, rng)[:, own])
 
 
 def _centres(X: Array, m: int, rng: np.random.Generator) -> Array:
