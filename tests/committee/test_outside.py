@@ -61,10 +61,23 @@ def test_a_deep_gap_is_outside_and_a_shallow_one_is_not():
 
 
 def test_codes_of_levels_have_no_range():
-    box = Ranges.of(np.array([[0.0, 1.0], [2.0, 5.0]]), 0.1, codes=[1])
+    X = np.column_stack([np.linspace(0.0, 2.0, 50), np.arange(50.0)])
+    box = Ranges.of(X, 0.1, codes=[1])
     assert_array_equal(box.leaves(np.array([[-0.1, 90.0], [-0.3, 2.0], [2.1, -7.0]])), [0, 1, 0])
     none = Ranges.of(np.empty((0, 3)), 0.1)
     assert not none.leaves(np.full((2, 3), 1e300)).any()
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 300), (250, 400), (2_000, 8)])
+def test_new_rows_like_the_others_are_seldom_outside(n, d):
+    """Nor is one that leaves the range of one column among hundreds; all columns beyond are."""
+    rng = np.random.default_rng(3)
+    box, X = Ranges.of(rng.normal(size=(n, d)), 0.01), rng.normal(size=(400, d))
+    assert box.leaves(X).mean() < 0.06
+    assert box.leaves(X + 9.0 * (np.arange(d) < d // 2)).all()
+    alone = np.zeros((1, d))
+    alone[0, 0] = 9.0
+    assert box.leaves(alone).all() == (d < 10)
 
 
 def test_huge_ranges_stay_finite():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Ranges:
 
     low: Array  # (d,)
     high: Array  # (d,)
+    chance: float = 0.0  # columns that a new row like the others may leave
 
     @classmethod
     def of(cls, X: Array, margin: float, codes: Sequence[int] = ()) -> Ranges:
@@ -34,18 +35,29 @@ class Ranges:
         more = margin * (high / 2.0 - low / 2.0) * 2.0
         low, high = low - more, high + more
         low[list(codes)], high[list(codes)] = -np.inf, np.inf
-        return cls(low, high)
+        return cls(low, high, left_by_chance(*X.shape))
 
     @classmethod
     def of_anchors(cls, Z: Array, codes: Sequence[int] = ()) -> Ranges:
         """Enlarge the ranges of m anchors by half of their distance on a grid: rows reach as far
         beyond them."""
         m, d = Z.shape
-        return cls.of(Z, 0.5 * max(m, 1) ** (-1.0 / max(d, 1)), codes)
+        return replace(cls.of(Z, 0.5 * max(m, 1) ** (-1.0 / max(d, 1)), codes), chance=0.0)
 
     def leaves(self, X: Array) -> Array:
-        """Whether some column is beyond its range  (n,)."""
-        return np.asarray(((X < self.low) | (X > self.high)).any(axis=1))
+        """Whether more columns are beyond their ranges than by chance  (n,)."""
+        return np.asarray(((X < self.low) | (X > self.high)).sum(axis=1) > self.chance)
+
+
+def left_by_chance(n: int, d: int) -> float:
+    """Bound the number of ranges of n rows that one more row of the same kind leaves.
+
+    It is the smallest or largest of n + 1 in a column with probability q = 2/(n + 1); the bound is
+    dq + 2√(dq(1 − q)), the mean and two standard deviations where columns are independent. Below
+    one, as with a hundred rows of up to ten columns, a single column is enough to be beyond.
+    """
+    q = min(2.0 / (n + 1), 1.0)
+    return float(d * q + 2.0 * np.sqrt(d * q * (1.0 - q)))
 
 
 def little_known(kernel: Kernel, variance: Array, X: Array) -> Array:

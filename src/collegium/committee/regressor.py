@@ -393,9 +393,10 @@ class CommitteeRegressor(Regressor):
 
         A query is outside if a column (of numbers) is beyond the range that it had in the rows,
         by more than 1 % of that range, or if they tell little about it: the variance of the
-        function is above half of that of the prior (without a trend). Ranges are those of the
-        rows kept, with `n_local=0` of 2,000 of them; for rows on disk, and where none are kept,
-        those of the anchors, enlarged by half of their distance.
+        function is above half of that of the prior (without a trend). With few rows of many columns
+        a new row of the same kind leaves some ranges by chance; then more columns have to. Ranges
+        are those of the rows kept, with `n_local=0` of 2,000 of them; for rows on disk, and where
+        none are kept, those of the anchors, enlarged by half of their distance.
 
         Parameters
         ----------
