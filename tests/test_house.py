@@ -96,6 +96,19 @@ def test_compiled_loops_take_few_arguments():
     none(beyond(loops, LOOP_ARGUMENTS))
 
 
+def test_compiled_functions_have_cache_files_of_their_own():
+    """Numba takes no lock on a file that several functions share: one may be read for another."""
+    spaces = [vars(one) for one in (*MODULES, *all_classes())]
+    values = [getattr(one, "__func__", one) for space in spaces for one in space.values()]
+    loops = {one for one in values if isinstance(one, numba.core.registry.CPUDispatcher)}
+    files = Counter(
+        (one.__code__.co_filename, one.__code__.co_firstlineno, one.__qualname__)
+        for one in (loop.py_func for loop in loops)
+    )
+    assert len(files) > 40
+    none(beyond(files, 1))
+
+
 @pytest.mark.parametrize("one", running.estimators(), ids=lambda one: one.__name__)
 def test_estimators_take_few_arguments_and_are_made_of_few_classes(one):
     assert len(inspect.signature(one).parameters) <= ESTIMATOR_ARGUMENTS

@@ -33,7 +33,6 @@ def _leaves(value: Callable, terms: Callable) -> tuple[staticmethod, staticmetho
     """Compile `value_leaf` and `vjp_leaf` of k = value(variance, D); terms(K̄ · variance, D) gives
     K̄ ∂K/∂ log variance and K̄ ∂K/∂D."""
 
-    @leaf
     def fill(X, ZT, variance, lower, out):
         D = np.empty(ZT.shape[1], ZT.dtype)
         for i in range(X.shape[0]):
@@ -43,7 +42,6 @@ def _leaves(value: Callable, terms: Callable) -> tuple[staticmethod, staticmetho
             for j in range(m):
                 row[j] = value(variance, D[j])
 
-    @summing_leaf
     def vjp(X, ZT, variance, lower, K_bar, length_bar):
         D, B = np.empty(ZT.shape[1]), np.empty(ZT.shape[1])
         variance_bar = 0.0
@@ -57,7 +55,10 @@ def _leaves(value: Callable, terms: Callable) -> tuple[staticmethod, staticmetho
             add_length_terms(X, i, ZT, m, B, length_bar)
         return variance_bar
 
-    return staticmethod(fill), staticmethod(vjp)
+    # numba caches compiled code in files by the qualified name of a function
+    fill.__qualname__ += value.__name__
+    vjp.__qualname__ += terms.__name__
+    return staticmethod(leaf(fill)), staticmethod(summing_leaf(vjp))
 
 
 @inlined
