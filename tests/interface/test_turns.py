@@ -1,9 +1,11 @@
 """Threads that share an estimator: no update is lost, and readers see one model."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from collegium import (
     RVCRegressor,
     SparseGPRegressor,
 )
-from collegium.interface.turns import all_or_nothing, of_one_state
+from collegium.interface.turns import _turns, all_or_nothing, of_one_state
 from estimator_cases import GIVEN, rows
 
 CHUNKS = {"chunks": 8, "anchors": 6}
@@ -146,10 +148,41 @@ def test_an_argument_set_during_a_step_stays():
     assert pair.size == 7
 
 
-def test_steps_may_be_nested():
+def test_a_step_within_a_step_is_refused():
+    """The outer one would overwrite it; a copy may be changed meanwhile."""
     pair = Pair()
-    pair.step(pair.step)
-    assert pair.a_ == pair.b_
+    with pytest.raises(RuntimeError, match="this Pair is being changed"):
+        pair.step(pair.step)
+    assert pair.read() == (0, 0)
+    other = copy.copy(pair)
+    assert pair.step(other.step).read() == other.read() == (1, 1)
+
+
+def test_estimators_that_are_equal_or_have_no_hash_have_turns_of_their_own():
+    @dataclass(init=False, repr=False)
+    class Mine(CommitteeRegressor):
+        pass
+
+    X, y = rows(20)
+    model = Mine(**GIVEN).fit(X, y)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(model)
+    assert model == Mine(**GIVEN)
+    np.testing.assert_array_equal(
+        model.predict(X), CommitteeRegressor(**GIVEN).fit(X, y).predict(X)
+    )
+    one, other = (type("Equal", (Pair,), {"__eq__": lambda *_: True})() for _ in range(2))
+    assert one.step(other.step).read() == other.read() == (1, 1)
+
+
+def test_turns_go_with_their_estimators():
+    before = len(_turns.each)
+    pairs = [Pair() for _ in range(5)]
+    assert [pair.step().read() for pair in pairs] == [(1, 1)] * 5
+    assert len(_turns.each) == before + 5
+    del pairs[:]
+    gc.collect()
+    assert len(_turns.each) <= before
 
 
 def test_answers_are_of_one_model_while_it_is_refitted(monkeypatch):

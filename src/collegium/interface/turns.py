@@ -3,30 +3,59 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from threading import Lock, RLock
+from threading import Lock, get_ident
 from typing import Any, TypeVar, cast
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from ..numerics.compiling import interrupts
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+class _Turn:
+    """The lock of one estimator, and the thread that holds it."""
+
+    def __init__(self) -> None:
+        self.lock, self.holder = Lock(), 0
+
+    @contextmanager
+    def taken(self, estimator: Any) -> Iterator[None]:
+        """Wait for other threads; raise where this one is in the midst of a turn."""
+        if self.holder == get_ident():
+            raise RuntimeError(
+                f"this {type(estimator).__name__} is being changed by a call that has not ended, "
+                "and that call would overwrite another change. Change it after the call, or "
+                "change a copy"
+            )
+        with self.lock:
+            self.holder = get_ident()
+            try:
+                yield
+            finally:
+                self.holder = 0
+
+
 class _Turns:
-    """One lock per estimator, kept beside it: no part of its state, its copies or its file."""
+    """One turn per estimator, kept beside it: no part of its state, its copies or its file."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
         """Start without locks: after a fork, threads that held some are gone."""
-        self.lock, self.locks = Lock(), cast("WeakKeyDictionary[Any, Any]", WeakKeyDictionary())
+        self.lock, self.each = Lock(), cast("dict[int, _Turn]", {})
 
-    def of(self, estimator: Any) -> Any:
+    def of(self, estimator: Any) -> _Turn:
+        """Find it by identity: estimators may be equal, or have no hash."""
         with self.lock:
-            return self.locks.setdefault(estimator, RLock())
+            key = id(estimator)
+            if key not in self.each:
+                self.each[key] = _Turn()
+                finalize(estimator, self.each.pop, key, None).atexit = False
+            return self.each[key]
 
 
 _turns = _Turns()
@@ -45,12 +74,12 @@ def all_or_nothing(method: Method) -> Method:
     """A method that changes an estimator in one step at its end, or leaves it as it was.
 
     Such methods of one estimator take turns, so that none overwrites what another has learnt.
-    Arguments set meanwhile stay.
+    Arguments set meanwhile stay. None may be called from within another, by a callback say.
     """
 
     @wraps(method)
     def attempt(self, *arguments, **keywords):
-        with _turns.of(self), interrupts():
+        with _turns.of(self).taken(self), interrupts():
             work = as_it_is(self)
             found = method(work, *arguments, **keywords)
             own = vars(self)
