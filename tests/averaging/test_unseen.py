@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -48,21 +49,25 @@ def test_shares_without_a_row_are_those_by_the_evidence_of_the_others():
         assert_allclose(shares, np.exp(want - logsumexp(want)), rtol=1e-7)
 
 
-def test_shares_without_a_group_are_those_by_the_evidence_of_the_others():
+@pytest.mark.parametrize("w", [[1] * 9, [1, 2, 1, 1, 1, 2, 1, 1, 1]], ids=["once", "copies"])
+def test_shares_without_a_group_are_those_by_the_evidence_of_the_others(w):
     X, y = table()
-    group = np.array([0, 1, 0, 2, 1, 2, 2, 0, 1])
+    group, again = np.array([0, 1, 0, 2, 1, 2, 2, 0, 1]), np.repeat(np.arange(9), w)
     own = replace(average(X, y, n_points=4), theta=np.pad(THETA, [(0, 0), (0, 2)]))
-    own = replace(own, rows=Rows(X, y[:, None], np.ones(9), group=group))
+    own = replace(own, rows=Rows(X, y[:, None], np.array(w, dtype=float), group=group))
     own = replace(own, inputs=Scaling(np.zeros(2), np.ones(2)), targets=Scaling.none())
-    every = np.array([evidence(t, X, y) for t in THETA])
+    every = np.array([evidence(t, X[again], y[again]) for t in THETA])
     own = replace(own, shares=np.exp(every - logsumexp(every)))
-    parts = own.left_out()
-    together = np.concatenate([part.log_density for part in parts], axis=1)
-    shares = shares_without(own.leave_one_out(parts), y, together)
-    want = np.array([[evidence(t, X[group != k], y[group != k]) for t in THETA] for k in group])
-    assert_allclose(shares, np.exp(want - logsumexp(want, axis=1, keepdims=True)), rtol=1e-6)
+    want = np.empty((9, 3))
+    for k in group:
+        rest = again[group[again] != k]
+        want[group == k] = [evidence(t, X[rest], y[rest]) for t in THETA]
+    want = np.exp(want - logsumexp(want, axis=1, keepdims=True))
+    found = own.leave_one_out()
+    together = np.log(own.shares / want)  # log p(group | others, θ), up to a constant
+    assert_allclose(shares_without(found, y, together), want, rtol=1e-9)  # no factor is cut
     sorted_rows = AveragedPredictor((own,)).leave_one_out()
-    assert_allclose(sorted_rows[1][:, 0], as_unseen(own.leave_one_out(), y, together)[0])
+    assert_allclose(sorted_rows[1][:, 0], as_unseen(found, y, together)[0], rtol=1e-6)
 
 
 def test_no_factor_is_above_the_root_of_their_number_of_their_mean():

@@ -11,9 +11,12 @@ import numpy as np
 from ..answers.answers import OBSERVATION, Answers
 from ..answers.arrived import COVERAGE, Arrived
 from ..answers.leave_one_out import LeftOut
+from ..numerics.linalg import LOG_2PI
+from ..rows.groups import numbered
 from ..rows.rows import Prediction
 from .averaged import Averaged
 from .mixture import Mixture, as_unseen
+from .model import noise_variance
 
 Array = np.ndarray
 
@@ -127,10 +130,18 @@ class AveragedPredictor:
 
 
 def _together(own: Averaged, parts: list[LeftOut]) -> Array | None:
-    """log p of the group of each row under each θ, where there are groups  (n, k)."""
-    if own.rows.group is None:
+    """log p of the group of each row under each θ, where there are groups  (n, k).
+
+    w copies of y have the density N(y; f, σ²)ʷ = N(y; f, σ²/w)(2πσ²)^(−(w − 1)/2) w^(−½); only the
+    first factor is in the density of merged rows.
+    """
+    group, w = own.rows.group, own.rows.w
+    if group is None:
         return None
-    return np.concatenate([part.log_density for part in parts], axis=1)
+    number, noise = numbered(group), np.array([noise_variance(theta) for theta in own.theta])
+    more, logs = (np.bincount(number, each)[number, None] for each in (w - 1.0, np.log(w)))
+    copies = -0.5 * (more * (LOG_2PI + np.log(noise)) + logs)
+    return np.concatenate([part.log_density for part in parts], axis=1) + copies
 
 
 def _moments(mixtures: list[Mixture]) -> Prediction:
