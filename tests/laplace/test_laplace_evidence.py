@@ -150,10 +150,10 @@ def corrected(kernel, likelihood, chunks):
 
 @pytest.mark.parametrize(("dof", "noise"), [(3.1, 0.2), (2.6, 0.02)])
 def test_the_gradient_of_the_corrected_evidence_is_the_derivative(dof, noise):
-    """With rows of negative curvature, and with copies of rows."""
+    """With rows of negative curvature, and with copies and shares of rows."""
     likelihood, kernel = StudentT(dof, noise), Matern32(1.6, [0.8, 1.7])
     chunks, _, _ = draw(likelihood, (20, 9), kernel=kernel)
-    chunks[0] = replace(chunks[0], w=1.0 + np.arange(20) % 3)
+    chunks[0] = replace(chunks[0], w=np.array([0.3, 1.0, 2.0])[np.arange(20) % 3])
 
     def f(theta):
         return corrected(kernel.with_theta(theta[:3]), likelihood.with_theta(theta[3:]), chunks)
@@ -165,17 +165,32 @@ def test_the_gradient_of_the_corrected_evidence_is_the_derivative(dof, noise):
     assert_allclose(found.gradient, numeric, rtol=1e-5, atol=1e-6 * np.abs(numeric).max())
 
 
+def one_row(y, w, likelihood, kernel):
+    """Evidence, the corrected one, and the integral of pʷ, of a row of weight w."""
+    chunk = Chunk(0, np.zeros((1, 2)), np.full((1, 1), y), np.array([w]))
+    z, scale = np.linspace(-12, 12, 400_001), likelihood.noise**0.5
+    density = (student.pdf((y - z) / scale, likelihood.dof) / scale) ** w
+    exact = np.log(trapezoid(density * norm.pdf(z, 0.0, kernel.variance**0.5), z))
+    plain = evidence_together(kernel, [likelihood], [chunk], Serial()).value
+    return plain, corrected(kernel, likelihood, [chunk]).value, exact
+
+
+@pytest.mark.parametrize("w", [0.1, 0.4, 1.0])
 @pytest.mark.parametrize("noise", [1e-4, 0.05, 3.0])
-def test_the_corrected_evidence_of_one_row_is_exact(noise):
-    likelihood, kernel = StudentT(4.0, noise), Matern32(1.3, 1.0)
+def test_the_corrected_evidence_of_one_row_is_exact(noise, w):
+    """Also of the share w of a row, whose density is pʷ."""
     for y in (0.0, 0.4, 2.5):
-        chunk = Chunk(0, np.zeros((1, 2)), np.full((1, 1), y), np.ones(1))
-        z = np.linspace(-12, 12, 400_001)
-        exact = np.log(trapezoid(student.pdf((y - z) / noise**0.5, 4.0) / noise**0.5
-                                 * norm.pdf(z, 0.0, 1.3**0.5), z))  # fmt: skip
-        plain = evidence_together(kernel, [likelihood], [chunk], Serial()).value
-        assert_allclose(corrected(kernel, likelihood, [chunk]).value, exact, atol=1e-5)
+        plain, found, exact = one_row(y, w, StudentT(4.0, noise), Matern32(1.3, 1.0))
+        assert_allclose(found, exact, atol=1e-5)
         assert noise > 1.0 or y > 1.0 or abs(plain - exact) > 0.05
+
+
+def test_copies_are_corrected_like_rows_of_their_own():
+    likelihood, kernel = StudentT(4.0, 0.05), Matern32(1.3, 1.0)
+    twice = Chunk(0, np.zeros((2, 2)), np.full((2, 1), 0.4), np.ones(2))
+    plain, found, exact = one_row(0.4, 2.0, likelihood, kernel)
+    assert_allclose(found, corrected(kernel, likelihood, [twice]).value, atol=1e-6)
+    assert abs(found - exact) < 0.5 * abs(plain - exact)
 
 
 def test_gaussian_tails_and_other_likelihoods_are_not_corrected():

@@ -9,8 +9,8 @@ is N(m₋, v₋), v₋ = v/(1 − Wv), m₋ = f̂ − v₋g. With p itself in pl
     c = log ∫ p(y | f)N(f; m₋, v₋) df − log ∫ e^ℓ N(f; m₋, v₋) df.
 
 Vanhatalo, Jylänki and Vehtari (2009) compare Laplace's evidence with others under Student's t; c is
-the first term of the expansion of Opper, Paquet and Winther (2013). A row of weight w has w times
-the correction of one copy (or of the share w of one).
+the first term of the expansion of Opper, Paquet and Winther (2013). A row of weight w > 1 has w
+times the correction of one copy; one of weight w < 1 has pʷ in place of p, and e^(wℓ) of e^ℓ.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ class CorrectionTerm:
 
 
 def correction(likelihood: Any, y: Array, f: Array, v: Array, share: Array) -> Array:
-    """c of each row, at the mode f̂ with the variance v; `share` of its site is removed  (n,)."""
-    g, (W, _) = likelihood.derivatives(y, f)[0], likelihood.curvature(y, f)
-    others = v / np.maximum(1.0 - share * W * v, LEAST)
-    away = -others * share * g  # m₋ − f̂
-    exact = likelihood.log_predictive(y, f + away, others)
+    """c of each row, at the mode f̂ with the variance v, or of the `share` ≤ 1 of a copy  (n,)."""
+    g, W = share * likelihood.derivatives(y, f)[0], share * likelihood.curvature(y, f)[0]
+    others = v / np.maximum(1.0 - W * v, LEAST)
+    away = -others * g  # m₋ − f̂
+    exact = likelihood.log_tempered(y, f + away, others, share)
     wide = 1.0 + W * others
     site = (g * away - 0.5 * W * away**2 + 0.5 * others * g**2) / wide - 0.5 * np.log(wide)
-    return exact - likelihood.log_density(y, f) - site
+    return exact - share * likelihood.log_density(y, f) - site
 
 
 def correct(likelihood: Any, y: Array, w: Array, f: Array, v: Array) -> CorrectionTerm:
     """Add up the corrections of rows, w copies each; differentiate row by row, numerically."""
     v = np.maximum(v, 1e-300)
-    h, share = STEP * np.sqrt(v), np.minimum(w, 1.0)
+    h, share, copies = STEP * np.sqrt(v), np.minimum(w, 1.0), np.maximum(w, 1.0)
 
     def total(own: Any, f: Array, v: Array) -> Array:
-        return w * correction(own, y, f, v, share)
+        return copies * correction(own, y, f, v, share)
 
     f_bar = (total(likelihood, f + h, v) - total(likelihood, f - h, v)) / (2.0 * h)
     wider, narrower = (total(likelihood, f, v * (1.0 + e)) for e in (STEP, -STEP))

@@ -140,6 +140,31 @@ class StudentT(Scalar):
             out[part] = logsumexp(terms, axis=1)
         return out
 
+    def log_tempered(self, y, m, v, w):
+        """log ∫ p(y | f)ʷ N(f; m, v) df of each row, 0 < w ≤ 1.
+
+        (1 + r²/s)^−a = E[e^(−τr²/s)], τ ~ Gamma(a, 1), a = w(ν + 1)/2: a trapezoidal rule in log τ,
+        below which the integrand falls like τᵃ.
+        """
+        s, r2, out = self.dof * self.noise, (y[..., 0] - m) ** 2, np.empty(np.shape(m))
+        a = 0.5 * np.broadcast_to(w, m.shape) * (self.dof + 1.0)
+        b, c = np.broadcast_to(v, m.shape) / s, r2 / s
+        high = np.log1p(45.0 / a + 10.0 / np.sqrt(a))  # of x = log τ/a
+        low = -np.log1p(c) - 45.0 / a - 15.0 / np.sqrt(a)
+        low = np.maximum(low, -np.log(a * (1.0 + c + b)) - 35.0)
+        step = TUNING.mixture_step * np.minimum(1.0, np.sqrt(1.0 / a))
+        count = int(np.max((high - low) / step, initial=1.0)) + 2
+        step, nodes = (high - low) / (count - 1), np.arange(count)
+        for part in np.array_split(np.arange(out.size), 1 + out.size * count // TUNING.block):
+            A, x = a[part, None], low[part, None] + step[part, None] * nodes
+            tau = A * np.exp(x)
+            wide = 1.0 + 2.0 * b[part, None] * tau
+            terms = A * (x - np.expm1(x)) - 0.5 * np.log(wide) - c[part, None] * tau / wide
+            terms[:, 0] -= np.log(-np.expm1(-a[part] * step[part]))  # all nodes below
+            out[part] = logsumexp(terms, axis=1)
+        constant = a * (np.log(a) - 1.0) - gammaln(a) + np.log(step)
+        return out + constant + w * self.log_density(y, y[..., 0])
+
     def _spread(self):
         """νσ²/(ν − 2), infinite for ν ≤ 2."""
         return self.noise * self.dof / (self.dof - 2.0) if self.dof > 2.0 else np.inf
