@@ -70,7 +70,11 @@ def forgotten(path):
 
 
 def tentative(path):
-    Store.open(path).add(blocks(MORE, 1, first=N), keep=1, tentative=True)
+    Store.open(path).add(blocks(MORE, 1, first=N), keep=1, tentative="b")
+
+
+def tentative_again(path):
+    Store.open(path).add(blocks(40, 4, first=N + MORE), keep=1, tentative="c")
 
 
 def undone(path):
@@ -85,8 +89,9 @@ STORES = {
     "forget": ((built,), forgotten),
     "forget more": ((built, added), forgotten),
     "undo": ((built, tentative), undone),
+    "undo of two": ((built, forgotten, tentative, tentative_again), undone),
     "undo of merged": ((built, added, lambda path: Store.open(path).add(
-        blocks(N, 3, first=N + MORE), keep=1, tentative=True)), undone),
+        blocks(N, 3, first=N + MORE), keep=1, tentative="c")), undone),
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ class _Turn:
 
     def __init__(self) -> None:
         self.lock, self.holder = Lock(), 0
+        self.inner = False  # whether the estimator is the copy that a call works on
 
     @contextmanager
     def taken(self, estimator: Any) -> Iterator[None]:
@@ -74,19 +75,23 @@ def all_or_nothing(method: Method) -> Method:
     """A method that changes an estimator in one step at its end, or leaves it as it was.
 
     Such methods of one estimator take turns, so that none overwrites what another has learnt.
-    Arguments set meanwhile stay. None may be called from within another, by a callback say.
+    Arguments set meanwhile stay. None may be called from within another, by a callback say. Rows
+    on disk are confirmed by the outermost call, before the change: if that fails, there is none.
     """
 
     @wraps(method)
     def attempt(self, *arguments, **keywords):
-        with _turns.of(self).taken(self), interrupts():
+        turn = _turns.of(self)
+        with turn.taken(self), interrupts():
             work = as_it_is(self)
+            _turns.of(work).inner = True
             found = method(work, *arguments, **keywords)
             own = vars(self)
+            model, before = vars(work).get("model_"), own.get("model_")
+            if hasattr(model, "confirm_rows") and not turn.inner:
+                model.confirm_rows(before)
             params = {name: own[name] for name in self._get_param_names() if name in own}
             self.__dict__ = {**vars(work), **params}
-            if hasattr(model := vars(self).get("model_"), "confirm_rows"):
-                model.confirm_rows()
         return self if found is work else found
 
     return cast(Method, attempt)

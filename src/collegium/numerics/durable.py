@@ -86,25 +86,27 @@ def sweep_parts(path: str | os.PathLike[str]) -> None:
 def remove_abandoned(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
     """Remove files unless a process holds the lock of the first, which is removed last."""
     with suppress(OSError), open(path, "rb", opener=at_once) as file:
-        if fcntl is not None and try_lock(file.fileno()):
+        if try_lock(file.fileno()):
             for one in (*others, path):
                 with suppress(FileNotFoundError):
                     os.unlink(one)
 
 
-def try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool | None:
     """Lock an open file or folder for this process; False: another one has locked it.
 
     The lock ends when the file is closed or the process ends, however it ends: none is ever
-    stale. Where the file system has no such locks (some network drives), nothing is locked.
+    stale. None: there are no such locks here (Windows, some network drives), nothing is locked
+    and nobody knows who else is at work.
     """
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
     return True
 
 

@@ -250,10 +250,12 @@ class Additive:
             return self.chunks.owners
         return Owners.of((id_of_parts(id), n) for id, n in self.sum.arrived())
 
-    def confirm_rows(self) -> None:
-        """Note that the rows of this model are kept, where they are on disk."""
-        if self.stored is not None:
-            getattr(self.stored, "rows", self.stored).confirm()
+    def confirm_rows(self, earlier: Any) -> None:
+        """Note that rows on disk are kept that an earlier model, or None, did not have."""
+        own, before = (getattr(one, "stored", None) for one in (self, earlier))
+        own, before = (getattr(one, "rows", one) for one in (own, before))
+        if own is not None and own.token and own.token != getattr(before, "token", ""):
+            own.confirm()
 
     def not_kept(self, ids: Collection[Id]) -> list[Id]:
         """List those of the ids whose rows were not kept."""

@@ -1,6 +1,7 @@
 """Rows on disk that were forgotten, added, replaced or few: no model answers from others than it
 learnt, and none is left in memory."""
 
+import errno
 import pickle
 import shutil
 from dataclasses import replace
@@ -10,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import collegium
-from collegium import CommitteeRegressor, Transform
+from collegium import CommitteeClassifier, CommitteeRegressor, Transform
 from collegium.kernels import Matern32
+from collegium.rows.store import folder
 from collegium.rows.store.store import Store
 
 
@@ -254,3 +256,104 @@ def test_a_call_that_stops_between_rows_and_model_leaves_a_model_that_goes_on(
     one.partial_fit(*some_rows(50, 6))  # rows of a model that was kept stay
     with pytest.raises(ValueError, match="another model has added"):
         two.partial_fit(*some_rows(50, 7))
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student-t"])
+@pytest.mark.parametrize("sizes", [(60,), (30,), (60, 50)])
+def test_of_two_writers_at_once_one_is_refused_and_no_row_of_the_other_is_lost(
+    tmp_path, monkeypatch, likelihood, sizes
+):
+    more = {} if likelihood == "gaussian" else {"likelihood": likelihood}
+    first = given(tmp_path / "w.rows", **more).fit(*some_rows(700))
+    second, before = pickle.loads(pickle.dumps(first)), first.predict(Z)
+    n, keep = len(Store.open(first.store)), type(first)._keep
+
+    def late(model, *arguments):  # rows are on disk, the call has not ended
+        monkeypatch.undo()
+        for k, size in enumerate(sizes):
+            second.partial_fit(*some_rows(size, 2 + k))
+        keep(model, *arguments)
+
+    monkeypatch.setattr(type(first), "_keep", late)
+    with pytest.raises(ValueError, match="another model"):
+        first.partial_fit(*some_rows(60, 1))
+    store = Store.open(first.store)
+    stored = np.sort(store.take(store.positions(n, 10**6))[0][:, 0])
+    ours = np.concatenate([some_rows(size, 2 + k)[0][:, 0] for k, size in enumerate(sizes)])
+    np.testing.assert_array_equal(stored, np.sort(ours))
+    np.testing.assert_array_equal(first.predict(Z), before)
+    with pytest.raises(ValueError, match="another model has added"):
+        first.partial_fit(*some_rows(10, 4))
+    second.partial_fit(*some_rows(10, 4))
+    assert len(Store.open(first.store)) == n + sum(sizes) + 10 == second.model_.total_weight
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "full")])
+def test_rows_that_cannot_be_confirmed_are_not_learnt(tmp_path, monkeypatch, error, replaced):
+    model = given(tmp_path / "c.rows").fit(*some_rows(700))
+    model.partial_fit(*some_rows(40, 1))
+    old, before = pickle.dumps(model), model.predict(Z)
+    n, write, failed = len(Store.open(model.store)), folder.write_manifest, []
+
+    def fails(path, manifest):
+        if manifest.get("tentative", 0) is None and not failed:
+            failed.append(replaced and write(path, manifest))
+            raise error
+        write(path, manifest)
+
+    with monkeypatch.context() as patch, pytest.raises((KeyboardInterrupt, OSError)):
+        patch.setattr(folder, "write_manifest", fails)
+        model.partial_fit(*some_rows(60, 2))
+    assert failed and model.model_.total_weight == n
+    np.testing.assert_array_equal(model.predict(Z), before)
+    model.partial_fit(*some_rows(50, 3))
+    with pytest.raises(ValueError, match="another model has added"):
+        pickle.loads(old).partial_fit(*some_rows(20, 4))
+    store = Store.open(model.store)
+    assert len(store) == n + 50 == model.model_.total_weight
+    kept = np.sort(store.take(store.positions(n, 10**6))[0][:, 0])
+    np.testing.assert_array_equal(kept, np.sort(some_rows(50, 3)[0][:, 0]))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "student-t", "classes"])
+@pytest.mark.parametrize("after", [1, 3])
+def test_an_interrupted_progressive_leaves_a_model_that_goes_on(tmp_path, monkeypatch, kind, after):
+    more = {} if kind == "gaussian" else {"likelihood": kind}
+
+    def fitted(path):
+        if kind == "classes":
+            model = CommitteeClassifier(
+                Matern32(1.3, [0.7, 1.4]), learn=False, anchors=Z, n_local=30, chunks=100,
+                store=path, random_state=0,
+            )  # fmt: skip
+        else:
+            model = given(path, **more)
+        return model.fit(*told(700, 0))
+
+    def told(n, seed):
+        X, y = some_rows(n, seed)
+        return X, (y > 0).astype(int) if kind == "classes" else y
+
+    def answers(model):
+        return model.predict_proba(Z) if kind == "classes" else model.predict(Z)
+
+    model = fitted(tmp_path / "p.rows")
+    before, n, keep, calls = answers(model), len(Store.open(model.store)), type(model)._keep, []
+
+    def stop(own, *arguments):
+        calls.append(0)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        keep(own, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(model), "_keep", stop)
+        model.progressive(*told(400, 1), batch=60)
+    np.testing.assert_array_equal(answers(model), before)
+    model.progressive(*told(130, 2), batch=60)
+    other = fitted(tmp_path / "q.rows")
+    other.progressive(*told(130, 2), batch=60)
+    assert len(Store.open(model.store)) == n + 130
+    assert Store.open(model.store).tentative_from is None
+    np.testing.assert_array_equal(answers(model), answers(other))

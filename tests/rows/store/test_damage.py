@@ -1,5 +1,6 @@
 """Damaged files, two writers, remains of killed ones: rows are right, or refused by name."""
 
+import errno
 import os
 import pickle
 import shutil
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 from store_cases import blocks, contents, rows, tune
 
+from collegium.numerics import durable
 from collegium.numerics.durable import try_lock
 from collegium.rows.store import build, folder, masks
+from collegium.rows.store import store as store_module
 from collegium.rows.store.checksums import checksum, words
 from collegium.rows.store.store import Store
 
@@ -295,6 +298,36 @@ def test_remains_are_swept_when_a_store_is_opened_unless_another_writes(tmp_path
     (path / "mine.txt").unlink()
     (path / "sites-2.f64").unlink()
     assert contents(path) == before
+
+
+def no_locks(monkeypatch, how):
+    if how == "none":
+        monkeypatch.setattr(durable, "fcntl", None)
+    else:
+
+        def refused(*_):
+            raise OSError(errno.ENOLCK, "no locks available")
+
+        monkeypatch.setattr(durable.fcntl, "flock", refused)
+
+
+@pytest.mark.parametrize("how", ["none", "refused"])
+def test_without_locks_a_reader_removes_nothing_that_a_writer_may_need(tmp_path, monkeypatch, how):
+    path = tmp_path / "rows"
+    store, real = built(path), store_module.sync_folder
+    n, seen = len(store), []
+    X, y, w = np.ones((50, store.schema.d)), np.ones((50, store.schema.p)), np.ones(50)
+
+    def reader_comes(folder):  # the segment is there, the manifest does not list it yet
+        real(folder)
+        (path / "sites-1.f64.passing").write_bytes(b"held by the writer")
+        seen.append(len(Store.open(path)))
+
+    no_locks(monkeypatch, how)
+    monkeypatch.setattr(store_module, "sync_folder", reader_comes)
+    store.add([(X, y, w, store.next_row)])
+    assert seen == [n] and len(Store.open(path)) == n + 50
+    assert (path / "sites-1.f64.passing").exists()
 
 
 def test_forgotten_rows_take_a_bit_each(tmp_path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -45,12 +45,13 @@ class Stored:
     runs: Runs = ()  # later chunks, and those whose ids were given
     mark: str = ""  # of the store, by which it is told from others
     first_cell: int = 0  # id of the first cell: others follow, as in the store
+    token: str = ""  # of the last addition; two that end at one number differ in it
 
     @classmethod
     def of(cls, store: Store, metric: Metric, given: Runs = ()) -> Stored:
         """Take all rows that a store has now; `given`: runs that keep the ids they came with."""
         own = str(store.path), store.next_row, store.n_segments, metric
-        return cls(*own, given, store.mark, first_free(given, store.n_cells))
+        return cls(*own, given, store.mark, first_free(given, store.n_cells), store.token)
 
     def open(self) -> Store:
         """Open the store; rows that came after this model are masked."""
@@ -60,8 +61,8 @@ class Stored:
     def own(self) -> Store:
         """Open the store to change it: no other model has added to it."""
         store = self.latest()
-        if store.tentative_from == self.next_row < store.next_row:
-            store.undo()  # rows of a call that was interrupted before its model was kept
+        if store.before_tentative == (self.next_row, self.token):
+            store.undo()  # a call that has not ended: if it is still at work, `confirm` refuses it
         if store.next_row != self.next_row:
             raise ValueError(
                 f"{self.path} has rows that this model has not learnt from: another model has "
@@ -69,12 +70,23 @@ class Stored:
             )
         return store
 
+    def add(self, rows: Rows, later: Stored) -> None:
+        """Write the rows that `later` has in addition, as they came, inputs transformed.
+
+        They can be undone until it is confirmed.
+        """
+        block = (*rows.fields(), self.next_row)
+        self.own().add([block], keep=self.segments, tentative=later.token)
+
     def confirm(self) -> None:
-        """Note in the store that its last rows are those of a model."""
-        with suppress(OSError, ValueError):
-            store = Store.open(self.path)
-            if store.next_row == self.next_row:
-                store.confirm()
+        """Note in the store that its last rows are those of a model, before that is kept."""
+        store = Store.open(self.path)
+        if (store.next_row, store.token) != (self.next_row, self.token):
+            raise ValueError(
+                f"another model has added rows to {self.path} during this call, which was undone. "
+                "Go on with that one, or fit again"
+            )
+        store.confirm()
 
     def given(self) -> Runs:
         """List the runs whose ids were given by users."""
@@ -87,20 +99,23 @@ class Stored:
         except FileNotFoundError as error:
             said = "the row store of this model is not there: put it back, or fit again"
             raise FileNotFoundError(error.errno, said, self.path) from error
-        if store.next_row < self.next_row or (self.mark and store.mark != self.mark):
+        other = store.next_row == self.next_row and store.token != self.token
+        if other or store.next_row < self.next_row or (self.mark and store.mark != self.mark):
             raise ValueError(
                 f"{self.path} is not the row store of this model, which has rows up to number "
-                f"{self.next_row - 1}: put that back, or fit again"
+                f"{self.next_row - 1}, or another model's rows have taken their place: put that "
+                "store back, or fit again"
             )
         return store
 
     def after(self, chunks: Sequence[Any]) -> Stored:
-        """Add the rows of more chunks, numbered in their order."""
+        """Add the rows of more chunks, numbered in their order, under a new token."""
         runs, first = list(self.runs), self.next_row
         for chunk in chunks:
             runs.append((chunk.id, first, chunk.n))
             first += chunk.n
-        return replace(self, next_row=first, runs=tuple(runs))
+        token = secrets.token_hex(8) if first > self.next_row else self.token
+        return replace(self, next_row=first, runs=tuple(runs), token=token)
 
     def without(self, ids: Collection[Id]) -> Stored:
         """Drop later chunks of these ids."""
@@ -289,11 +304,11 @@ class OnDisk:
         return NeighboursOnDisk(replace(self, metric=metric))
 
     def append(self, rows: Rows, chunks: Sequence[Any]) -> Stored:
-        """Keep rows as they came, inputs transformed, as a segment of their own."""
+        """Keep rows as a segment of their own."""
         assert self.stored is not None
-        block = (*rows.fields(), self.stored.next_row)
-        self.stored.own().add([block], keep=self.stored.segments, tentative=True)
-        return self.stored.after(chunks)
+        later = self.stored.after(chunks)
+        self.stored.add(rows, later)
+        return later
 
     def chunks_of(self, ids: Collection[Id]) -> list[Any]:
         own = self.stored

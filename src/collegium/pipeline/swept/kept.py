@@ -144,9 +144,7 @@ class SitesOnDisk:
             values.append(np.concatenate([values_of(known[chunk.id]) for chunk in chunks]))
         stored = with_part(replace(own, rows=own.rows.after(chunks)), values)
         try:
-            own.rows.own().add(
-                [(*rows.fields(), own.next_row)], keep=own.rows.segments, tentative=True
-            )
+            own.rows.add(rows, stored.rows)
         except BaseException:
             stored.parts[-1].discard()
             raise

@@ -191,19 +191,20 @@ def empty(folder: Path) -> None:
 def sweep(path: Path) -> None:
     """Remove what processes that were killed left in a finished store, if that is allowed.
 
-    Nothing is removed while another process writes.
+    Nothing is removed while another process writes, nor where locks cannot tell that.
     """
     with suppress(OSError):
         for one in path.glob("*" + PASSING):
             remove_abandoned(one, one.with_suffix(""))
         if (path / UNFINISHED).exists() or _remains(path):
-            with alone(path, wait=0.0):
-                clear(path)
+            with alone(path, wait=0.0) as locked:
+                if locked:
+                    clear(path)
 
 
 @contextmanager
-def alone(path: Path, *, wait: float | None = None) -> Iterator[None]:
-    """Hold the lock of a folder, which is made if it is not there.
+def alone(path: Path, *, wait: float | None = None) -> Iterator[bool]:
+    """Hold the lock of a folder, which is made if it is not there; False: there are no locks.
 
     Waits some seconds for another writer, then refuses. The lock is one of the system (flock): it
     ends with its process, so that none is ever stale. On network drives without such locks,
@@ -220,20 +221,22 @@ def alone(path: Path, *, wait: float | None = None) -> Iterator[None]:
             )
         time.sleep(0.02)
     try:
-        yield
+        yield held[1]
     finally:
-        os.close(held)
+        os.close(held[0])
 
 
-def _locked(path: Path) -> int | None:
-    """Lock a folder and return its descriptor; None: another one has locked it."""
+def _locked(path: Path) -> tuple[int, bool] | None:
+    """Lock a folder; return its descriptor and whether there are locks; None: another one has
+    locked it."""
     with suppress(FileExistsError):
         path.mkdir()
         sync_folder(path.parent)
     held = os.open(path, os.O_RDONLY)
     with suppress(OSError):
-        if try_lock(held) and os.path.samestat(os.fstat(held), os.stat(path)):
-            return held
+        locked = try_lock(held)
+        if locked is not False and os.path.samestat(os.fstat(held), os.stat(path)):
+            return held, bool(locked)
     os.close(held)
     return None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from copy import copy
 from itertools import chain
 from pathlib import Path
@@ -205,13 +207,24 @@ class Store:
         """Number of the first row that was added tentatively; None: there is none."""
         return self._manifest.get("tentative")
 
-    def add(self, blocks: Iterable[Block], *, keep: int = 0, tentative: bool = False) -> None:
+    @property
+    def token(self) -> str:
+        """Random name of the last addition; "": none since the store was built."""
+        return self._manifest.get("token", "")
+
+    @property
+    def before_tentative(self) -> tuple[int, str] | None:
+        """Next row and token to which `undo` leads back; None: no row is tentative."""
+        first = self.tentative_from
+        return None if first is None else (first, self._manifest.get("before", ""))
+
+    def add(self, blocks: Iterable[Block], *, keep: int = 0, tentative: str = "") -> None:
         """Add rows, with numbers above all others, as a segment.
 
         The last segments that are less than twice as large are sorted into it, so there are at
         most log₂ n segments and a row is rewritten log n times. Their forgotten rows are dropped.
-        The first `keep` segments and their cells stay as they are. Rows that are `tentative` can
-        be undone until they are confirmed, or others are added.
+        The first `keep` segments and their cells stay as they are. With `tentative`, a new token,
+        the rows can be undone until they are confirmed, with tentative ones that came before.
         """
         segments = self._manifest["segments"]
         with folder.working(self.path) as work:
@@ -236,7 +249,9 @@ class Store:
             listed = write_segment(work, routed, self._manifest["cell_rows"])
             manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
             manifest["tombstones"] = self._left_after(merged)
-            manifest["tentative"] = self.next_row if tentative else None
+            manifest["token"] = tentative or secrets.token_hex(8)
+            start = (self.before_tentative or (self.next_row, self.token)) if tentative else None
+            manifest["tentative"], manifest["before"] = start or (None, "")
             _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
         self._read()
 
@@ -254,27 +269,35 @@ class Store:
         if self.tentative_from is not None:
             with folder.remedies(self.path), folder.alone(self.path):
                 self._check_current()
-                folder.write_manifest(self.path, {**self._manifest, "tentative": None})
+                try:
+                    folder.write_manifest(self.path, {**self._manifest, "tentative": None})
+                except BaseException:  # it may have been replaced already
+                    with suppress(OSError):
+                        folder.write_manifest(self.path, self._manifest)
+                    raise
             self._read()
 
     def undo(self) -> None:
         """Remove the rows that were added tentatively: the store is as it was before them."""
-        first, segments = self.tentative_from, self._manifest["segments"][:-1]
-        if first is None:
+        if self.before_tentative is None:
             return
+        first, token = self.before_tentative
         with folder.working(self.path) as work:
             self._check_current()
-            last = self._segments[-1].hiding(np.empty(0, np.int64), first)
-            manifest = {**self._manifest, "next_row": first, "segments": segments}
-            manifest["tentative"] = None
-            manifest["tombstones"] = self._left_after([last])
-            if last.alive:
+            hidden = [one.hiding(np.empty(0, np.int64), first) for one in self._segments]
+            kept = sum(one is own for one, own in zip(hidden, self._segments))
+            changed = hidden[kept:]  # rows are added to the last segments
+            manifest = {**self._manifest, "next_row": first, "tentative": None, "token": token}
+            manifest["segments"] = self._manifest["segments"][:kept]
+            manifest["tombstones"] = self._left_after(changed)
+            if any(one.alive for one in changed):
                 sample = sample_for(self.schema)
-                for records in last.records():
+                read = lambda: chain(*(one.records() for one in changed))  # noqa: E731
+                for records in read():
                     sample.add(records)
-                routed = route_rows(work, self.schema, sample, last.records, first)
+                routed = route_rows(work, self.schema, sample, read, first)
                 listed = write_segment(work, routed, self.cell_rows)
-                _finish(self.path, work, manifest, listed, 1 + last.number)
+                _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
             else:
                 folder.write_manifest(self.path, manifest)
         self._read()
