@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
@@ -209,7 +208,7 @@ class Store:
 
     @property
     def token(self) -> str:
-        """Random name of the last addition; "": none since the store was built."""
+        """Token of the last addition; "": it had none, or there was none since the build."""
         return self._manifest.get("token", "")
 
     @property
@@ -249,7 +248,7 @@ class Store:
             listed = write_segment(work, routed, self._manifest["cell_rows"])
             manifest = {**self._manifest, "next_row": new.next, "segments": segments[:kept]}
             manifest["tombstones"] = self._left_after(merged)
-            manifest["token"] = tentative or secrets.token_hex(8)
+            manifest["token"] = tentative
             start = (self.before_tentative or (self.next_row, self.token)) if tentative else None
             manifest["tentative"], manifest["before"] = start or (None, "")
             _finish(self.path, work, manifest, listed, 1 + self._segments[-1].number)
