@@ -251,10 +251,10 @@ class Additive:
         return Owners.of((id_of_parts(id), n) for id, n in self.sum.arrived())
 
     def confirm_rows(self, earlier: Any) -> None:
-        """Note that rows on disk are kept that an earlier model, or None, did not have."""
+        """Note on disk which rows were added and forgotten since an earlier model, or None."""
         own, before = (getattr(one, "stored", None) for one in (self, earlier))
         own, before = (getattr(one, "rows", one) for one in (own, before))
-        if own is not None and own.token and own.token != getattr(before, "token", ""):
+        if own is not None and own.differs(before):
             own.confirm()
 
     def not_kept(self, ids: Collection[Id]) -> list[Id]:

@@ -357,3 +357,31 @@ def test_an_interrupted_progressive_leaves_a_model_that_goes_on(tmp_path, monkey
     assert len(Store.open(model.store)) == n + 130
     assert Store.open(model.store).tentative_from is None
     np.testing.assert_array_equal(answers(model), answers(other))
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student-t"])
+@pytest.mark.parametrize("place", ["model", "manifest"])
+def test_an_interrupted_forget_forgets_nothing(tmp_path, monkeypatch, likelihood, place):
+    more = {} if likelihood == "gaussian" else {"likelihood": likelihood}
+    model = given(tmp_path / "f.rows", **more).fit(*some_rows(700))
+    model.partial_fit(*some_rows(60, 1), chunk_id="a")
+    before, n, write = model.predict(Z), len(Store.open(model.store)), folder.write_manifest
+    failed = []
+
+    def stop(*arguments):
+        if not failed:
+            failed.append(place == "manifest" and write(*arguments))
+            raise KeyboardInterrupt
+        write(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        owner, name = (type(model), "_keep") if place == "model" else (folder, "write_manifest")
+        patch.setattr(owner, name, stop)
+        model.forget(["a", 2])
+    assert len(Store.open(model.store)) == n == model.model_.total_weight
+    np.testing.assert_array_equal(model.predict(Z), before)
+    model.forget(["a", 2])
+    assert len(Store.open(model.store)) == model.model_.total_weight < n
+    other = given(tmp_path / "g.rows", **more).fit(*some_rows(700))
+    other.partial_fit(*some_rows(60, 1), chunk_id="a").forget(["a", 2])
+    np.testing.assert_array_equal(model.predict(Z), other.predict(Z))

@@ -6,7 +6,8 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from .pool import StoredPool
 Array = np.ndarray
 #: Id, first row number and number of rows of chunks whose rows lie anywhere in a store.
 Runs = tuple[tuple[Any, int, int], ...]
+NO_ROWS = np.empty(0, np.int64)
+#: Numbers of rows that a call forgets when it ends, by what its model knows of the store.
+_forgetting = cast("WeakKeyDictionary[Stored, Array]", WeakKeyDictionary())
 
 
 @record("pipeline.stored/1")
@@ -56,6 +60,8 @@ class Stored:
     def open(self) -> Store:
         """Open the store; rows that came after this model are masked."""
         store = self.latest()
+        if self in _forgetting:
+            store = store.without(_forgetting[self])
         return store if store.next_row == self.next_row else store.without(from_row=self.next_row)
 
     def own(self) -> Store:
@@ -78,14 +84,28 @@ class Stored:
         block = (*rows.fields(), self.next_row)
         self.own().add([block], keep=self.segments, tentative=later.token)
 
+    def forget(self, chunks: Sequence[Any]) -> Stored:
+        """Drop chunks; their rows are forgotten in the store when this is confirmed."""
+        later = self.without({id_of_parts(chunk.id) for chunk in chunks})
+        numbers = [chunk.numbers() for chunk in chunks]
+        _forgetting[later] = np.concatenate([_forgetting.get(self, NO_ROWS), *numbers])
+        return later
+
+    def differs(self, earlier: Stored | None) -> bool:
+        """Whether rows were added or forgotten since an earlier state, and not confirmed yet."""
+        added = self.token and self.token != ("" if earlier is None else earlier.token)
+        return bool(added) or self in _forgetting
+
     def confirm(self) -> None:
-        """Note in the store that its last rows are those of a model, before that is kept."""
+        """Note in the store which rows are those of a model, before that is kept."""
         store = Store.open(self.path)
         if (store.next_row, store.token) != (self.next_row, self.token):
             raise ValueError(
                 f"another model has added rows to {self.path} during this call, which was undone. "
                 "Go on with that one, or fit again"
             )
+        if self in _forgetting:
+            store.forget(_forgetting.pop(self))
         store.confirm()
 
     def given(self) -> Runs:
@@ -115,7 +135,10 @@ class Stored:
             runs.append((chunk.id, first, chunk.n))
             first += chunk.n
         token = secrets.token_hex(8) if first > self.next_row else self.token
-        return replace(self, next_row=first, runs=tuple(runs), token=token)
+        later = replace(self, next_row=first, runs=tuple(runs), token=token)
+        if self in _forgetting:
+            _forgetting[later] = _forgetting[self]
+        return later
 
     def without(self, ids: Collection[Id]) -> Stored:
         """Drop later chunks of these ids."""
@@ -326,12 +349,10 @@ class OnDisk:
         return found
 
     def without(self, chunks: Sequence[Any], sum: Any, engine: Any) -> tuple[Any, Stored]:
-        """Subtract messages, then mark the rows, which are never found again."""
+        """Subtract messages, and mark the rows when the call ends: they are never found again."""
         assert self.stored is not None
         left = sum.without(chunks, engine)
-        numbers = [np.empty(0, np.int64), *(chunk.numbers() for chunk in chunks)]
-        self.stored.own().forget(np.concatenate(numbers))
-        return left, self.stored.without({id_of_parts(chunk.id) for chunk in chunks})
+        return left, self.stored.forget(chunks)
 
     def inputs(self, most: int) -> Array:
         return self.take(self.store.sample(most)).X

@@ -13,7 +13,6 @@ from ...laplace.committee import LaplaceCommittee, latent_predictors, predict_la
 from ...laplace.learning import Problem
 from ...rows.ids import Id, id_of_parts
 from ...rows.rows import Prediction, Rows, SiteRows
-from ...rows.store.store import Store
 from ..job import Job
 from ..tuning import TUNING
 from .disk import by_known_sites, settle_on_disk
@@ -111,6 +110,7 @@ class SitesOnDisk:
         return float(self.stored.sees.weigh(y, w).sum())
 
     def chunks_of(self, ids: Collection[Id]) -> list[Any]:
+        self.stored.rows.own()
         return [one for one in self._chunks() if id_of_parts(one.id) in ids]
 
     def _chunks(self) -> list[Any]:
@@ -119,7 +119,7 @@ class SitesOnDisk:
     def without(
         self, chunks: Sequence[Any], sum: SweptSum, engine: Any
     ) -> tuple[SweptSum, StoredSites]:
-        """Sweep over the other chunks, then mark the rows, which are never found again."""
+        """Sweep over the other chunks, and mark the rows when the call ends."""
         own, gone = self.stored, {chunk.id for chunk in chunks}
         left = [chunk for chunk in self._chunks() if chunk.id not in gone]
         if not left:
@@ -128,10 +128,7 @@ class SitesOnDisk:
         starts = [replace(one, change=np.inf) for one in starts]
         found, stored = settle_on_disk(starts, own, left, engine, sum.sweeping)
         sum.sweeping.check(found)
-        numbers = [np.empty(0, np.int64), *(chunk.numbers() for chunk in chunks)]
-        Store.open(own.path).forget(np.concatenate(numbers))
-        rows = stored.rows.without({id_of_parts(id) for id in gone})
-        return replace(sum, committees=found), replace(stored, rows=rows)
+        return replace(sum, committees=found), replace(stored, rows=stored.rows.forget(chunks))
 
     def append(
         self, grown: Sequence[LaplaceCommittee], chunks: Sequence[Any], rows: Rows

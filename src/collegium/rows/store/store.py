@@ -268,13 +268,17 @@ class Store:
         if self.tentative_from is not None:
             with folder.remedies(self.path), folder.alone(self.path):
                 self._check_current()
-                try:
-                    folder.write_manifest(self.path, {**self._manifest, "tentative": None})
-                except BaseException:  # it may have been replaced already
-                    with suppress(OSError):
-                        folder.write_manifest(self.path, self._manifest)
-                    raise
+                self._note({"tentative": None})
             self._read()
+
+    def _note(self, changes: dict[str, Any]) -> None:
+        """Change entries of the manifest, or leave it as it was."""
+        try:
+            folder.write_manifest(self.path, {**self._manifest, **changes})
+        except BaseException:  # it may have been replaced already
+            with suppress(OSError):
+                folder.write_manifest(self.path, self._manifest)
+            raise
 
     def undo(self) -> None:
         """Remove the rows that were added tentatively: the store is as it was before them."""
@@ -312,8 +316,7 @@ class Store:
             self._check_current()
             before = self._manifest["tombstones"]
             listed = folder.write_tombstones(self.path, np.union1d(self._tombstones, ids), before)
-            folder.write_manifest(self.path, {**self._manifest, "tombstones": listed})
-            folder.clear(self.path)
+            self._note({"tombstones": listed})
         self._read()
 
     def nearest(
