@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from collegium.learning.calibration import Look, Misses, calibrate, shrunken, sizes
 from collegium.learning.tuning import TUNING
@@ -22,6 +24,10 @@ def claims(true_ratio, true_scale=1.0, *, noise=0.04, signal=(-3, 0), n=3000, p=
     truth = true_scale * (s + noise * true_ratio)
     errors = rng.normal(size=(n, p)) * np.sqrt(truth)[:, None]
     return answers(errors, s, noise)
+
+
+def drawn_to_one(z2):
+    return shrunken(z2, z2.std() / np.sqrt(z2.size))
 
 
 def density(errors, variance):
@@ -113,22 +119,22 @@ def test_a_scale_is_that_which_is_believed():
     errors = rng.standard_t(2.2, size=(300, 2))
     found = Look(1.0, Misses(errors, np.full(300, 1.9), 0.1)).best()
     z2 = (errors**2).mean(axis=1) / 2.0
-    assert found.scale == pytest.approx(np.clip(shrunken(z2), 0.1, 10.0), rel=1e-12)
+    assert found.scale == pytest.approx(np.clip(drawn_to_one(z2), 0.1, 10.0), rel=1e-12)
 
 
 def test_a_scale_is_drawn_towards_one_by_its_error():
     """Under heavy tails the mean of 800 squares shows nothing; under normal ones it is exact."""
     rng = np.random.default_rng(5)
     heavy = rng.standard_t(2.5, size=(100, 800, 1)) ** 2 / 5.0  # of mean one
-    plain, drawn = heavy.mean(axis=(1, 2)), np.array([shrunken(z2) for z2 in heavy])
+    plain, drawn = heavy.mean(axis=(1, 2)), np.array([drawn_to_one(z2) for z2 in heavy])
     assert np.abs(drawn - 1.0).mean() < 0.7 * np.abs(plain - 1.0).mean()
     assert ((drawn - 1.0) * (plain - 1.0) >= 0.0).all()  # drawn towards one, never beyond
     z2 = 0.5 * rng.normal(size=(800, 1)) ** 2
     error = z2.std() / np.sqrt(800) / z2.mean()  # of the log
     usual = TUNING.calibration.usual
     share = usual**2 / (usual**2 + error**2)  # posterior mean of a normal with a normal prior
-    assert np.log(shrunken(z2)) == pytest.approx(share * np.log(z2.mean()), rel=1e-12)
-    assert shrunken(np.ones((5, 1))) == 1.0
+    assert np.log(drawn_to_one(z2)) == pytest.approx(share * np.log(z2.mean()), rel=1e-12)
+    assert drawn_to_one(np.ones((5, 1))) == 1.0
 
 
 @pytest.mark.parametrize("excess", [100.0, 1e-3])
@@ -148,6 +154,44 @@ def test_a_search_without_end_ends():
     found = calibrate(better_and_better)
     assert len(asked) < 10
     assert 1e3 <= found.ratio < 1e4
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def in_groups(function, noise, seed):
+    """Errors of 20 groups of 40 rows as the model says, alike in a group; and as they are told."""
+    e = np.random.default_rng(seed).normal(size=20) * np.sqrt(function + noise)
+    every = np.repeat(e, 40)[:, None], np.repeat(function, 40), noise
+    return Misses(*every, group=np.repeat(np.arange(20), 40)), Misses(e[:, None], function, noise)
+
+
+def test_errors_alike_in_groups_count_once():
+    nothing = Misses(np.empty((0, 1)), np.empty(0), np.empty(0))
+    for seed in range(5):
+        rows, once = in_groups(np.full(20, 1e-4), 0.1, seed)
+        z2 = once.squares / once.squares.mean()
+        wider = student.ppf(norm.cdf(1.0), 19)
+        assert_allclose(rows.number, 2.0 / max(wider**2 * z2.var(ddof=1) / 20, 2.0 / 800))
+        size, alone = (np.log(sizes(one, [nothing])[1]) for one in (rows, once))
+        assert_allclose(size, alone, atol=0.1)
+        one = replace(rows, group=np.zeros(800, dtype=int))
+        assert one.number == 0.0 and sizes(one, [nothing]) == (1.0, 1.0)
+        assert Look(1.0, one).best().scale == 1.0
+        scales = [Look(1.0, one).best().scale for one in (rows, once, replace(rows, group=None))]
+        far = np.abs(np.log(scales))
+        assert far[0] < far[2] and abs(far[0] - far[1]) < 0.2 * far[2]
+
+
+def test_groups_that_gain_by_chance_do_not_raise_the_noise():
+    def raised(seed, grouped):
+        function = 10.0 ** np.random.default_rng(seed + 99).uniform(-3, 0, 20)
+        rows, _ = in_groups(function, 0.04, seed)
+        rows = rows if grouped else replace(rows, group=None)
+        return calibrate(lambda r: Look(r, replace(rows, noise=0.04 * r))).ratio > 1.0
+
+    grouped, alone = (sum(raised(seed, own) for seed in range(30)) for own in (True, False))
+    assert grouped <= 4 and alone >= 8
 
 
 # -- rows and regions -------------------------------------------------------------------------

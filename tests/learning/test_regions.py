@@ -1,8 +1,11 @@
 """Regions that are held out with all their rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.cluster.vq import kmeans2
 
 import reference
 from collegium.engines import Serial
@@ -57,6 +60,23 @@ def test_regions_have_several_sizes_and_half_lie_at_an_edge():
         reach = np.abs(one.inner.X - one.inner.X[0]) / [0.5, 1.2]
         far = np.abs(one.around.X - one.inner.X[0]) / [0.5, 1.2]
         assert (reach**2).sum(axis=1).max() <= (far**2).sum(axis=1).min() * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("spread", [True, False], ids=["patients", "wells"])
+def test_rows_around_a_region_are_of_other_groups(spread):
+    rows = draw(900)
+    _, places = kmeans2(rows.X, 30, seed=1)
+    group = np.random.default_rng(3).integers(30, size=900) if spread else places
+    rows = replace(rows, group=group)
+    for one in cut(KERNEL, rows):
+        assert not np.isin(one.inner.group, one.around.group).any()
+        assert one.inner.w.size >= 8 and one.around.w.size > 100
+    for kind in Regions.of(KERNEL, NOISE, rows, Serial()).look(1.0):
+        sizes = np.bincount(kind.group)  # errors of a region may be alike
+        assert sizes.sum() == len(kind.errors) and sizes.max() <= TUNING.regions.directions
+    alone = replace(rows, group=np.zeros(900, dtype=int))
+    assert all(one.around.w.size == 0 for one in cut(KERNEL, alone))
+    assert np.isfinite(Regions.of(KERNEL, NOISE, alone, Serial()).look(1.0)[0].squares).all()
 
 
 def test_few_rows_have_no_regions():

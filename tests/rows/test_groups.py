@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from collegium.rows.groups import (
     HELD,
@@ -51,9 +53,24 @@ def test_the_error_of_a_mean_is_that_of_the_means_of_groups():
     group = rng.permutation(np.repeat(np.arange(8), 5))
     each = rng.normal(size=8)[group] + 0.3 * rng.normal(size=40)
     means = np.array([each[group == k].mean() for k in range(8)])
-    found = error_of_mean(np.full(40, 1 / 40), each, group)
-    assert_allclose(found, means.std() / np.sqrt(8))
+    for times in (1.0, 2.5):
+        found = error_of_mean(np.full(40, 1 / 40), each, group, times)
+        wider = student.ppf(norm.cdf(times), 7) / times
+        assert_allclose(found, wider * means.std(ddof=1) / np.sqrt(8))
     assert_allclose(error_of_mean(np.full(40, 1 / 40), each, None), each.std() / np.sqrt(40))
+
+
+@pytest.mark.parametrize("count", [2, 3, 12])
+def test_errors_of_the_mean_of_few_groups_are_exceeded_as_often_as_those_of_many(count):
+    each = np.repeat(np.random.default_rng(1).normal(size=(2000, count)), 4, axis=1)
+    group, share = np.repeat(np.arange(count), 4), np.full(4 * count, 0.25 / count)
+    beyond = [one.mean() > 2.0 * error_of_mean(share, one, group, 2.0) for one in each]
+    assert abs(np.mean(beyond) - norm.sf(2.0)) < 0.01
+
+
+def test_one_group_says_nothing_about_others():
+    each = np.random.default_rng(2).normal(size=9)
+    assert error_of_mean(np.full(9, 1 / 9), each, np.full(9, 4)) == np.inf
 
 
 @pytest.mark.parametrize("deal", [whole_groups, tenths_of_groups])

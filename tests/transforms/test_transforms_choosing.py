@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from collegium.engines import Serial, Threads
 from collegium.kernels import Matern32
@@ -23,6 +25,7 @@ from collegium.transforms.choosing import (
 from collegium.transforms.held_out import TriedTransform, attempt, learn_quickly
 from collegium.transforms.inputs import InputTransform
 from collegium.transforms.targets import TargetTransform
+from collegium.transforms.tuning import TUNING
 
 ENGINE = Serial()
 
@@ -99,7 +102,8 @@ def test_the_error_of_a_gain_is_that_of_groups():
     new = 0.1 * rng.normal(size=10)[group]
     own = replace(tried(new), group=group)
     _, error = density_gain(own, tried(np.zeros(50)), np.ones(50))
-    assert_allclose(error, new[::5].std() / np.sqrt(10))
+    wider = student.ppf(norm.cdf(TUNING.errors), 9) / TUNING.errors
+    assert_allclose(error, wider * new[::5].std(ddof=1) / np.sqrt(10))
 
 
 def test_trials_leave_groups_out():

@@ -29,14 +29,19 @@ class Gain:
     def of(cls, new: Array, old: Array, weight: Array, group: Array | None = None) -> Gain:
         """Average min(log p_new − log p_old, 2), cut so that a few rows do not decide."""
         each, share = np.minimum(new - old, TUNING.decision.most), weight / weight.sum()
-        error = error_of_mean(share, each, group)
-        return cls(float(share @ each), error, count_of(group, share))
+        rows = count_of(group, share)
+        error = error_of_mean(share, each, group, errors_needed(rows))
+        return cls(float(share @ each), error, rows)
 
     @property
     def enough(self) -> bool:
-        t = TUNING.decision
-        errors = t.errors if self.rows >= t.few else t.more_errors
-        return self.mean > max(t.least, errors * self.error)
+        return self.mean > max(TUNING.decision.least, errors_needed(self.rows) * self.error)
+
+
+def errors_needed(rows: float) -> float:
+    """Count the standard errors that the mean gain of so many rows has to exceed."""
+    t = TUNING.decision
+    return t.errors if rows >= t.few else t.more_errors
 
 
 def calibrated(

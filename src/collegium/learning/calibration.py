@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..numerics.linalg import LOG_2PI
+from ..rows.groups import error_of_mean
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -37,6 +38,7 @@ class Misses:
     noise: Array | float
     slope: Array | float = 0.0  # ∂ log v/∂ log noise  (n,)
     turn: Array | float = 0.0  # ∂ errors/∂ log noise  (n, p)
+    group: Array | None = None  # code of the group whose errors may be alike  (n,)
 
     def with_slope(self, lower: Misses, higher: Misses, step: float) -> Misses:
         """Know what changes with the noise, from answers with noises that differ by `step`."""
@@ -54,7 +56,11 @@ class Misses:
     def number(self) -> float:
         """How many normal errors have a mean square as precise as that of these; at most n."""
         z2 = self.squares
-        return 2.0 * z2.size / max(float((z2 / z2.mean()).var()), 2.0) if z2.size else 0.0
+        return 2.0 / max(self.error(z2 / z2.mean()) ** 2, 2.0 / z2.size) if z2.size else 0.0
+
+    def error(self, each: Array) -> float:
+        """Standard error of the mean of a number of each row."""
+        return error_of_mean(np.full(each.size, 1.0 / each.size), each, self.group)
 
     def variance(self, a: Array | float, b: Array | float) -> Array:
         """a v (b/a)^slope + b·noise: variances of y with kernel × a and noise × b  (…, n)."""
@@ -111,7 +117,7 @@ class Look:
         rows = self.rows
         before = float(rows.losses(1.0, 1.0).mean())
         if not self.regions:
-            s = float(np.clip(shrunken(rows.squares), 0.1, 10.0))
+            s = float(np.clip(shrunken(rows.squares, rows.error(rows.squares)), 0.1, 10.0))
             return Correction(self.ratio, s, before, rows.losses(s, s))
         a, b = sizes(rows, self.regions)
         far = [one.losses(a, b) for one in self.regions]
@@ -130,7 +136,7 @@ def calibrate(
         next = look(at.ratio * step)
         best, other = (one.with_slopes(at, next).best() for one in (at, next))
         gain = (best.each - other.each).mean(axis=1)
-        if gain.mean() < max(least, gain.std() / np.sqrt(gain.size)):  # not significant
+        if gain.mean() < max(least, at.rows.error(gain)):  # not significant
             break
         if gain.mean() + best.regions - other.regions < least:  # regions lose more
             break
@@ -158,7 +164,7 @@ def sizes(rows: Misses, regions: Sequence[Misses]) -> tuple[float, float]:
     return float(a[i]), float(b[i])
 
 
-def shrunken(z2: Array) -> float:
+def shrunken(z2: Array, error: float) -> float:
     """Mean z², shrunk towards 1 by its standard error and a prior on its log."""
-    mean, error = float(z2.mean()), float(z2.std()) / np.sqrt(z2.size)
+    mean = float(z2.mean())
     return float(mean ** (1.0 / (1.0 + (error / mean / TUNING.calibration.usual) ** 2)))

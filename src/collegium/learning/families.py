@@ -63,7 +63,8 @@ def near_check(
         found = Prediction.joined(engine.map(predict, parts))
         error = rows.y[held_out] - found.mean
         own = _noise_of(rows, noise * ratio, held_out)
-        return Look(ratio, Misses(error, found.variance, own))
+        group = None if rows.group is None else rows.group[held_out]
+        return Look(ratio, Misses(error, found.variance, own, group=group))
 
     return calibrate(look)
 

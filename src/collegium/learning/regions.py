@@ -6,7 +6,8 @@ around it; e, their errors, have the covariance C + Ψ, and along the eigenvecto
 largest eigenvalues λ independent variances λ + ψ, of which the kernel has the larger part.
 
 Any rows may be given: an error that is right given some of them is right. So regions are cut out
-of a sample, and those around a large region are a ring.
+of a sample, and those around a large region are a ring. Where rows come in groups, those around a
+region are of other groups than those inside.
 """
 
 from __future__ import annotations
@@ -83,12 +84,14 @@ class Regions:
     noise: float
     outputs: int
     engine: Any
+    grouped: bool = False  # rows came in groups: errors of a region may be alike
 
     @classmethod
     def of(cls, kernel: Kernel, noise: float, rows: Rows, engine: Any) -> Regions:
         """Cut regions of several sizes out of rows; the same in every call."""
         found = engine.map(partial(Contrasts.of, kernel=kernel, noise=noise), cut(kernel, rows))
-        return cls(tuple(found[::2]), tuple(found[1::2]), kernel, noise, rows.y.shape[1], engine)
+        kinds, grouped = (tuple(found[::2]), tuple(found[1::2])), rows.group is not None
+        return cls(*kinds, kernel, noise, rows.y.shape[1], engine, grouped)
 
     def __len__(self) -> int:
         return len(self.inside) + len(self.edge)
@@ -103,10 +106,12 @@ class Regions:
         return self._joined(each[:k]), self._joined(each[k:])
 
     def _joined(self, each: Sequence[Misses]) -> Misses:
+        sizes = [len(one.errors) for one in each]
         return Misses(
             np.concatenate([np.empty((0, self.outputs)), *(one.errors for one in each)]),
             np.concatenate([np.empty(0), *(one.function for one in each)]),
             np.concatenate([np.empty(0), *(one.noise for one in each)]),
+            group=np.repeat(np.arange(len(each)), sizes) if self.grouped else None,
         )
 
 
@@ -129,6 +134,19 @@ def cut(kernel: Kernel, rows: Rows) -> list[Region]:
         way = rng.normal(size=S.shape[1]) / spread
         for centre in (rng.integers(n), np.argmax(S @ way)):
             near = nearest(tree, S[[centre]], min(n, size + t.around))[0]
-            inner = near[:size][evenly_spaced(size, t.inner)]
-            found.append(Region(rows.take(inner), rows.take(near[size:])))
+            inner, around = near[:size], near[size:]
+            if rows.group is not None:
+                inner, around = of_other_groups(rows.group, inner, around, rng)
+            inner = inner[evenly_spaced(inner.size, t.inner)]
+            found.append(Region(rows.take(inner), rows.take(around)))
     return found
+
+
+def of_other_groups(
+    group: Array, inner: Array, around: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Keep half of the rows inside, by whole groups, and around them those of other groups."""
+    own, rows = np.unique(group[inner], return_counts=True)
+    order = rng.permutation(own.size)
+    some = own[order[: 1 + np.searchsorted(np.cumsum(rows[order]), inner.size / 2)]]
+    return inner[np.isin(group[inner], some)], around[~np.isin(group[around], some)]

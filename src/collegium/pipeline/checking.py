@@ -158,11 +158,10 @@ class HeldOut:
 
     def errors(self, prior: Committee, ask: Callable[[Committee], Any], ratio: float) -> Misses:
         """Errors and variances at the held-out rows; `ask` makes the predictor of a committee."""
-        committee = self.committee(prior, ratio)
-        found = ask(committee).predict(self.rows.X[self.held], self.settings.engine)
-        known = 0.0 if self.rows.extra is None else self.rows.extra[self.held]
-        error = self.rows.y[self.held] - found.mean
-        return Misses(error, found.variance, committee.noise + known)
+        committee, rows = self.committee(prior, ratio), self.rows.take(self.held)
+        found = ask(committee).predict(rows.X, self.settings.engine)
+        noise = committee.noise + (0.0 if rows.extra is None else rows.extra)
+        return Misses(rows.y - found.mean, found.variance, noise, group=rows.group)
 
     def some(self, number: int) -> HeldOut:
         """Look at no more than so many of the held-out rows; the others stay held out too."""

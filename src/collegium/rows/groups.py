@@ -12,12 +12,15 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 Array = np.ndarray
 #: Codes are below this, so that they are exact as floats.
 MOST = 2**52
 #: Groups that are held out, at least, where that is not above a third of them.
 HELD = 20
+#: Groups, beyond the first, whose spread says something.
+LEAST = 0.1
 
 
 def codes(labels: Iterable[Any]) -> Array:
@@ -61,11 +64,20 @@ def count_of(group: Array | None, w: Array) -> float:
     return float(w.sum() ** 2 / (each @ each))
 
 
-def error_of_mean(share: Array, each: Array, group: Array | None) -> float:
-    """Standard error of Σ shareᵢ eachᵢ, where rows of a group may all be alike."""
+def error_of_mean(share: Array, each: Array, group: Array | None, times: float = 1.0) -> float:
+    """Standard error of Σ shareᵢ eachᵢ, where rows of a group may all be alike.
+
+    Of few groups it is larger, so that `times` of it are exceeded by chance as often as so many
+    of the normal; infinite for one group.
+    """
     away = share * (each - float(share @ each))
-    sums = away if group is None else np.bincount(numbered(group), away)
-    return float(np.sqrt(sums @ sums))
+    if group is None:
+        return float(np.sqrt(away @ away))
+    sums, more = np.bincount(numbered(group), away), count_of(group, share) - 1.0
+    if more < LEAST:
+        return np.inf
+    wider = float(stdtrit(more, ndtr(times))) / times
+    return wider * float(np.sqrt((1.0 + 1.0 / more) * (sums @ sums)))
 
 
 def whole_groups(group: Array, number: int, rng: np.random.Generator) -> Array:

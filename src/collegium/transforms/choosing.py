@@ -22,7 +22,7 @@ def density_gain(new: TriedTransform, old: TriedTransform, w: Array) -> tuple[fl
     """Mean gain of a row in log density, each cut at ±2, and its standard error."""
     most, share = TUNING.most, w / w.sum()
     each = np.clip(new.log_density - old.log_density, -most, most)
-    return float(share @ each), error_of_mean(share, each, new.group)
+    return float(share @ each), error_of_mean(share, each, new.group, TUNING.errors)
 
 
 def better(new: TriedTransform, old: TriedTransform, w: Array) -> bool:

@@ -213,12 +213,24 @@ def test_a_check_takes_no_more_rows_than_there_is_time_for(factor):
 
 def test_a_check_learns_the_pace_from_its_passes():
     hands = Hands(left=100.0)
-    known = replace(plan(limits=1e3), clock=hands.clock, costs=Costs(messages=5.0, passing=8.0))
+    costs = Costs(messages=5.0, passing=6.0, regions=2.0)
+    known = replace(plan(limits=1e3), clock=hands.clock, costs=costs)
     goes_on = known.rounds(500)
     hands.time += 8.0  # as expected
     assert goes_on() and hands.clock.pace.factor == pytest.approx(1.0)
     hands.time += 80.0  # ten times as long: 12 s are left, and more are needed
     assert not goes_on() and 6.0 < hands.clock.pace.factor < 10.0
+
+
+def test_regions_are_a_part_of_a_check_where_there_are_any():
+    some = plan(limits=1e3).costs
+    fixed = plan(limits=1e3, learn=False, kernel=kernels.RBF(1.0, 1.0), noise=0.1).costs
+    assert some.regions > 0.0 == fixed.regions
+    assert some.check(100) == pytest.approx(some.regions + replace(some, regions=0.0).check(100))
+    known = plan(limits=1e3)
+    costs = {"messages": 1.0, "passing": 2.0, "answering": 1e-2, "error": 0.0}
+    left = 1.0 + CAREFUL * CHECKS * (2.0 + 3.0 + 4.5)  # 450 rows beside regions of 3 s
+    assert with_left(known, left, **costs, regions=3.0).held_out(800) in (449, 450)
 
 
 def test_few_chunks_are_checked_where_there_is_no_time_for_all():
@@ -246,7 +258,7 @@ def test_anchors_are_fewer_where_the_machine_turned_out_slow(monkeypatch):
 
 
 def test_learning_leaves_time_for_what_has_to_be_done():
-    known, no = plan(limits=1e3), {"passing": 0.0, "few": 0.0, "answering": 0.0}
+    known, no = plan(limits=1e3), {"passing": 0.0, "few": 0.0, "regions": 0.0, "answering": 0.0}
     assert with_left(known, 100.0, messages=1.0, **no).learning_clock().left() == pytest.approx(65)
     assert with_left(known, 100.0, messages=80.0, **no).learning_clock().left() == pytest.approx(20)
     slow = with_left(known, 100.0, factor=2.0, messages=40.0, **no)

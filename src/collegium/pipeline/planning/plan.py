@@ -122,7 +122,7 @@ class Plan:
             return asked
         after = self.clock.needs(self.costs.messages + self.costs.errors(asked))
         each = (self.clock.left() - after) / (CAREFUL * CHECKS * self.clock.needs(1.0))
-        spare = max(each - self.costs.passing, 0.0)
+        spare = max(each - self.costs.passing - self.costs.regions, 0.0)
         number = min(asked, int(spare / max(self.costs.answering, 1e-9)))
         return number if number >= min(asked, FEWEST) else 0
 

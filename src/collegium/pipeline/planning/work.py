@@ -12,6 +12,7 @@ from ...averaging.maps import work as averaging_work
 from ...averaging.tuning import TUNING as AVERAGING
 from ...kernels import Kernel
 from ...kernels.composite import Composite
+from ...learning.tuning import TUNING as LEARNING
 from ..settings import Settings
 from ..tuning import TUNING
 from .cost import Speed, committee_bytes, refining_bytes
@@ -32,6 +33,7 @@ class Costs:
     passing: float = 0.0  # to add those of the rows that are not held out, for a check
     few: float = 0.0  # to do so for one chunk
     answering: float = 0.0  # to predict one held-out row
+    regions: float = 0.0  # to predict the held-out regions
     error: float = 0.0  # to predict one for the scale of errors; 0: it is not learnt
     averaging: float = 0.0  # over hyperparameters
     refining: float = np.inf  # a few steps of refining; infinite where it is not allowed
@@ -40,7 +42,7 @@ class Costs:
 
     def check(self, rows: int, chunks: float = np.inf) -> float:
         """One pass of a check with so many held-out rows of all chunks, or of some."""
-        return min(self.passing, chunks * self.few) + rows * self.answering
+        return min(self.passing, chunks * self.few) + self.regions + rows * self.answering
 
     def errors(self, rows: int, chunks: float = np.inf) -> float:
         """The scale of errors, from so many rows."""
@@ -121,6 +123,7 @@ class Work:
             passing=self._passing(speed, m, self._rows_checked()),
             few=self._passing(speed, m, self.chunk),
             answering=speed.answers(1, min(k, TUNING.checking.near), m) / jobs,
+            regions=self._regions(speed),
             error=speed.answers(1, k, m) / jobs if s.scale_wanted else 0.0,
             product=speed.product(self.n) / jobs,
         )
@@ -142,6 +145,13 @@ class Work:
         """Seconds to add messages of n rows, and to make what answers from near ones need."""
         design = speed.design(n, m) if self.settings.answers.keeps_rows else 0.0
         return speed.messages(n, self.chunk, m) / self.jobs + design
+
+    def _regions(self, speed: Speed) -> float:
+        """Seconds to predict regions, each from the rows around it."""
+        t = LEARNING.regions
+        some = self.settings.learning.on and self.n >= t.fewest
+        around = min(self.n, t.around + t.inner)
+        return t.number * speed.answers(1, around, 0) / self.jobs if some else 0.0
 
     def averaging(self, speed: Speed) -> float:
         """Seconds to average few rows over hyperparameters."""
