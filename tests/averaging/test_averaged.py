@@ -10,9 +10,10 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import reference
-from collegium.averaging.averaged import Averaged, average
+from collegium.averaging.averaged import Averaged, average, counted
 from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
+from collegium.rows.rows import Rows
 
 
 def rows(n=30, d=2, seed=0):
@@ -205,3 +206,13 @@ def test_a_constant_column_is_measured_by_its_magnitude():
     found = other.predict(1.1 * X * scale)
     assert_allclose(found.mean(), one.predict(1.1 * X).mean(), rtol=1e-9)
     assert_allclose(found.std(), one.predict(1.1 * X).std(), rtol=1e-9)
+
+
+def test_rows_of_groups_count_as_so_many_groups():
+    """In proportion to their weights; groups of single rows count as rows do."""
+    X, y, w = np.zeros((6, 1)), np.zeros((6, 1)), np.array([2.0, 1.0, 1.0, 1.0, 0.5, 0.5])
+    alike = counted(Rows(X, y, w, group=np.array([4, 9, 4, 9, 9, 9])))
+    assert_allclose(alike, w / w.sum() * 2.0)  # two groups of equal weight
+    alone = counted(Rows(X, y, np.full(6, 1.0), group=np.arange(6)))
+    assert_allclose(alone, np.ones(6))
+    assert_array_equal(counted(Rows(X, y, w)), w)

@@ -50,6 +50,18 @@ def test_groups_left_out_are_predicted_from_the_others():
     assert_allclose(found, want, rtol=1e-9)
 
 
+def test_copies_are_left_out_with_their_group():
+    X, y = rows()
+    w, group = np.array([1, 3, 2, 1, 1, 5, 1, 1, 1]), np.array([3, 1, 1, 3, 8, 3, 1, 8, 1])
+    again, want = np.repeat(np.arange(9), w), np.empty(9)
+    for k in (1, 3, 8):
+        own, rest = group == k, again[group[again] != k]
+        mean, variance = reference.few_rows_prediction(THETA, X[rest], y[rest], X[own])
+        want[own] = norm.logpdf(y[own], mean, np.sqrt(variance))
+    found = leave_one_out_densities(SmallTable(X, y, w.astype(float), group=group), THETA)
+    assert_allclose(found, want, rtol=1e-8)
+
+
 def test_of_a_row_seen_several_times_one_copy_is_left_out():
     X, y = rows()
     w = np.array([1, 3, 2, 1, 1, 5, 1, 1, 1])

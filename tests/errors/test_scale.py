@@ -389,6 +389,16 @@ def test_far_from_all_rows_a_constant_scale_below_one_is_given_up(ratio):
     assert_allclose(wide.log_scale(at), 0.6)
 
 
+def test_a_constant_scale_that_was_learnt_is_given_up_where_no_rows_were_held_out():
+    inputs, y, w = held_out(60, strength=0.0, nu=3.0, near=False)
+    inputs = replace(inputs, log_sd=inputs.log_sd + 0.3)  # too wide
+    one, most = ErrorScale.learn(inputs, y, w, nats=-9.0), inputs.log_sd.max()
+    assert one.outputs[0].function is None and one.outputs[0].level < -0.2
+    for beyond, share in ((0.0, 1.0), (0.25, 0.5), (0.6, 0.0)):
+        at = replace(inputs, log_sd=np.full_like(inputs.log_sd, most + beyond))
+        assert_allclose(one.log_scale(at), share * one.outputs[0].level, atol=1e-9)
+
+
 # --- groups of rows -------------------------------------------------------------------------------
 
 
@@ -397,6 +407,17 @@ def test_folds_keep_groups_together():
     fold = folds(240, group)
     assert all(np.unique(fold[group == k]).size == 1 for k in range(40))
     assert_array_equal(np.bincount(fold[np.unique(group, return_index=True)[1]]), [8] * 5)
+
+
+def test_the_constant_scale_of_a_group_does_not_depend_on_its_own_errors():
+    rng = np.random.default_rng(4)
+    group, least = np.repeat(np.arange(30), 4), np.full(120, -20.0)
+    z = rng.standard_t(4.0, size=120)
+    found = cross_fit_constant(z, np.full(120, 0.25), least, group).g
+    own = group == 7
+    other = cross_fit_constant(np.where(own, 6.0 * z, z), np.full(120, 0.25), least, group).g
+    assert_allclose(other[own], found[own], atol=1e-9)
+    assert np.abs(other - found).max() > 0.01
 
 
 def test_groups_bound_the_degrees_of_freedom():

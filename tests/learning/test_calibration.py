@@ -209,6 +209,8 @@ def test_regions_decide_the_kernel_and_rows_the_noise():
     regions = seen(2.5, 1.3, function=1.0, noise=0.1, n=3000, p=2)
     a, b = sizes(rows, [regions])
     assert_allclose([a, b], [2.5, 1.3], rtol=0.1)
+    found = Look(3.0, rows, (regions,)).best()  # answered with three times the noise
+    assert_allclose([found.scale, found.scale * found.ratio], [a, 3.0 * b], rtol=1e-12)
 
 
 def test_the_kind_of_region_that_asks_for_the_larger_kernel_decides():
@@ -265,6 +267,13 @@ def test_noise_that_rows_and_regions_ask_for_is_taken():
         )
     )
     assert_allclose(found.scale * found.ratio, 20.0, rtol=0.5)
+
+
+def test_variances_between_two_ratios_neither_fall_nor_grow_faster_than_the_noise():
+    e, v = np.ones((3, 1)), np.array([1.0, 2.0, 3.0])
+    lower, higher = Misses(e, v, 0.1), Misses(e, np.array([0.01, 2.0 * 3**0.4, 900.0]), 0.3)
+    known = lower.with_slope(lower, higher, 3.0)
+    assert_allclose(known.variance(1.0, 2.0), v * 2.0 ** np.array([0.0, 0.4, 1.0]) + 0.2)
 
 
 def test_variances_and_errors_between_two_ratios_are_those_that_were_seen():

@@ -46,6 +46,38 @@ def test_errors_along_directions_are_independent_with_the_variances_that_are_tol
     assert_allclose(covariance / scale, np.eye(len(scale)), atol=0.1)
 
 
+def test_noise_along_directions_is_that_of_their_rows():
+    rows = draw(60, weights=True)
+    rows.w[:3] = 40.0, 0.2, 9.0
+    contrasts = Contrasts.of(Region(rows.take(np.arange(7)), rows.take(np.arange(7, 60))), KERNEL,
+                             NOISE)  # fmt: skip
+    seen, D = contrasts.seen(KERNEL, 3.0 * NOISE), contrasts.directions
+    _, cov, _ = reference.gp(KERNEL, 3.0 * NOISE, rows.X[7:], rows.y[7:], rows.w[7:], rows.X[:7])
+    _, vectors = np.linalg.eigh(D.T @ cov @ D)
+    U = D @ vectors
+    assert_allclose(seen.noise, (U.T @ np.diag(3.0 * NOISE / rows.w[:7]) @ U).diagonal(), rtol=1e-8)
+
+
+def test_directions_that_the_noise_hides_are_not_looked_at():
+    rows = draw(200)
+    region = Region(rows.take(np.arange(30)), rows.take(np.arange(30, 200)))
+    t, found = TUNING.regions, []
+    for noise in (1e-3, 0.5, 3.0, 300.0):
+        D = Contrasts.of(region, KERNEL, noise).directions
+        C = reference.gp(KERNEL, noise, rows.X[30:], rows.y[30:], rows.w[30:], rows.X[:30])[1]
+        assert D.shape[1] == min((np.linalg.eigvalsh(C) >= t.least * noise).sum(), t.directions)
+        found.append(D.shape[1])
+    assert found[0] == t.directions and found[-1] == 0
+
+
+def test_regions_are_looked_at_with_any_ratio_of_the_noise():
+    regions = Regions.of(KERNEL, NOISE, draw(400), Serial())
+    for found, kind in zip(regions.look(3.0), (regions.inside, regions.edge)):
+        each = [one.seen(KERNEL, 3.0 * NOISE) for one in kind]
+        assert_allclose(found.errors, np.concatenate([one.errors for one in each]), atol=1e-10)
+        assert_allclose(found.noise, np.concatenate([one.noise for one in each]), rtol=1e-10)
+
+
 def test_regions_have_several_sizes_and_half_lie_at_an_edge():
     rows = draw(900)
     found = cut(KERNEL, rows)

@@ -22,7 +22,12 @@ from collegium.transforms.choosing import (
     kinds_worth_trying,
     sample,
 )
-from collegium.transforms.held_out import TriedTransform, attempt, learn_quickly
+from collegium.transforms.held_out import (
+    TriedTransform,
+    attempt,
+    learn_quickly,
+    leave_one_out_inputs,
+)
 from collegium.transforms.inputs import InputTransform
 from collegium.transforms.targets import TargetTransform
 from collegium.transforms.tuning import TUNING
@@ -104,6 +109,14 @@ def test_the_error_of_a_gain_is_that_of_groups():
     _, error = density_gain(own, tried(np.zeros(50)), np.ones(50))
     wider = student.ppf(norm.cdf(TUNING.errors), 9) / TUNING.errors
     assert_allclose(error, wider * new[::5].std(ddof=1) / np.sqrt(10))
+
+
+def test_errors_of_nearest_rows_are_not_read_where_these_may_be_of_the_same_group():
+    data = rows(60)
+    found = learn_quickly(data, ENGINE)
+    assert leave_one_out_inputs(found, data).near is not None
+    grouped = replace(data, group=np.arange(60) // 3)
+    assert leave_one_out_inputs(found, grouped).near is None
 
 
 def test_trials_leave_groups_out():
