@@ -56,6 +56,9 @@ def test_what_is_not_a_finite_number_is_refused(variant):
             model.fit(*bad)
     with pytest.raises(ValueError, match="y has words"):
         model.fit(X.astype(object).tolist(), ["word"] * 40)
+    for dates in (np.arange(40).astype("M8[D]"), np.arange(40).astype("m8[s]")):
+        with pytest.raises(ValueError, match="y holds dates"):
+            model.fit(X, dates)
     with pytest.raises(ValueError, match="takes numbers alone"):
         RegressionFilter().fit(np.char.add(X.astype(str), "x"), Y)
     with pytest.raises(ValueError, match="y is sparse"):

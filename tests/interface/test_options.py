@@ -115,7 +115,7 @@ def test_arguments_that_wait_for_the_next_fit_are_named(model, changes, named):
         clone(model).set_params(**changes)  # before a fit all is well
     model = clone(model).fit(X, y)
     before = model.predict(queries())
-    with pytest.warns(UserWarning, match=rf"^{named} take effect with the next fit"):
+    with pytest.warns(UserWarning, match=rf"^changes of {named} take effect with the next fit"):
         model.set_params(**changes)
     np.testing.assert_array_equal(model.predict(queries()), before)
 

@@ -136,6 +136,8 @@ def test_counts_and_classes_are_told():
     own = {"kernel": kernels.RBF(1.0, [1.0, 2.0, 2.0]), "random_state": 0, "learn": False}
     counts = CommitteeRegressor(**own, likelihood="poisson").fit(X, rng.poisson(np.exp(X[:, 0])))
     assert "likelihood" in counts.summary() and "Poisson" in counts.summary()
+    robust = CommitteeRegressor(**own, noise=0.1, likelihood="student-t").fit(X, X[:, 0])
+    assert "StudentT" in robust.summary() and "normal" not in robust.summary()
     labels = np.array(["in", "out", "far"])[rng.integers(3, size=150)]
     assert "3: far, in, out" in CommitteeClassifier(**own).fit(X, labels).summary()
 

@@ -282,8 +282,8 @@ class Estimator(BaseEstimator):
         )
         if waiting:
             warnings.warn(
-                f"{', '.join(waiting)} take effect with the next fit: this model stays as it was "
-                "fitted",
+                f"changes of {', '.join(waiting)} take effect with the next fit: this model stays "
+                "as it was fitted",
                 stacklevel=3,
             )
 

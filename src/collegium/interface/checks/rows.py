@@ -75,7 +75,12 @@ def check_outputs(rows: Rows, scaling: Scaling) -> None:
 
 
 def _refuse_words(y) -> None:
-    if getattr(np.asarray(y), "dtype", np.dtype(float)).kind not in "OSU" or issparse(y):
+    kind = getattr(np.asarray(y), "dtype", np.dtype(float)).kind
+    if kind in "Mm":
+        raise ValueError(
+            "y holds dates or spans of time: give numbers, for instance days since the first"
+        )
+    if kind not in "OSU" or issparse(y):
         return
     try:
         np.asarray(y, dtype=float)

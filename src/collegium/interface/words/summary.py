@@ -200,7 +200,8 @@ def noise_lines(model: Any) -> list[tuple[str, str]]:
         found.append(
             ("noise", f"standard deviation {sds}" + " beside what is known of rows" * known)
         )
-        found.append(("errors", errors_words(getattr(model, "errors", None))))
+        if not model.likelihood_name:
+            found.append(("errors", errors_words(getattr(model, "errors", None))))
     if model.likelihood_name:
         found.append(("likelihood", model.likelihood_name))
     return found
