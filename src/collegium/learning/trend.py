@@ -79,7 +79,7 @@ class Lines:
         if at is None:
             if not all(isinstance(one, int) for one in self.columns):
                 raise ValueError(
-                    f"trend={list(self.columns)!r}: give 'linear', or columns; these are names, but "
+                    f"trend={list(self.columns)!r}: give 'linear' or columns; these are names, but "
                     "X came without names of columns: give X as a data frame, or positions"
                 )
             at = tuple(self.columns)  # type: ignore[arg-type]
