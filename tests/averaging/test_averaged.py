@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -216,3 +217,20 @@ def test_rows_of_groups_count_as_so_many_groups():
     alone = counted(Rows(X, y, np.full(6, 1.0), group=np.arange(6)))
     assert_allclose(alone, np.ones(6))
     assert_array_equal(counted(Rows(X, y, w)), w)
+
+
+@pytest.mark.parametrize("levels", [(), (1,)])
+def test_hyperparameters_belong_to_their_columns(levels):
+    """Columns that matter much, a little and not at all, and codes, in every order."""
+    rng = np.random.default_rng(6)
+    X = np.column_stack([
+        rng.normal(size=40), rng.integers(0, 3, 40), rng.uniform(size=40), rng.gamma(2.0, size=40),
+    ])  # fmt: skip
+    y = np.sin(3.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * X[:, 2] + 0.05 * rng.normal(size=40)
+    Xs = X[:12] + [0.1, 0.0, 0.1, 0.1]
+    plain = average(X, y, levels=levels, n_points=0).predict(Xs)
+    for order in map(list, list(permutations(range(4)))[1::4]):
+        places = tuple(order.index(k) for k in levels)
+        found = average(X[:, order], y, levels=places, n_points=0).predict(Xs[:, order])
+        assert_allclose(found.mean(), plain.mean(), atol=1e-3)
+        assert_allclose(found.variance(), plain.variance(), rtol=1e-2)

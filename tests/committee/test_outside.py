@@ -80,6 +80,24 @@ def test_new_rows_like_the_others_are_seldom_outside(n, d):
     assert box.leaves(alone).all() == (d < 10)
 
 
+@pytest.mark.parametrize("value", [0.1, -1e9 / 3.0, 7.0, 0.0])
+def test_a_value_rounded_to_single_precision_is_the_same(value):
+    X = np.column_stack([np.linspace(0.0, 1.0, 60), np.full(60, value)])
+    box = Ranges.of(X, 0.01)
+    assert not box.leaves(X.astype(np.float32).astype(float)).any()
+    assert box.leaves(X + [0.0, 1e-5 * (abs(value) or 1.0)]).all()
+
+
+def test_ranges_of_anchors_end_half_a_distance_of_a_grid_beyond_them():
+    g = np.arange(10.0) / 9.0
+    Z = np.stack(np.meshgrid(g, 3.0 * g), axis=-1).reshape(-1, 2)
+    half = 0.5 / 10.0
+    for way in ([1.0, 0.0], [0.0, 3.0], [-1.0, 0.0]):
+        edge = np.clip(np.sign(way), 0.0, 1.0) * [1.0, 3.0]
+        queries = edge + np.outer([0.9 * half, 1.1 * half], way)
+        assert_array_equal(Ranges.of_anchors(Z).leaves(queries), [False, True])
+
+
 def test_huge_ranges_stay_finite():
     X = np.array([[-1.7e308], [1.7e308]])
     with np.errstate(over="ignore"):

@@ -157,9 +157,22 @@ def test_bumps_that_stay_are_the_old_ones():
     further = some(100, low=2, high=3, seed=2).X
     inputs = Inputs(rows.X, further, 0.25)
     found = remade(model, MAKING, KERNEL, NOISE, inputs, np.random.default_rng(0)).basis
-    kept = (found.centres[:, None] == model.basis.centres[None]).all(axis=2).any(axis=1)
-    assert found.m == 40 and kept.sum() == 30
+    old, new = (
+        (found.centres[:, None] == X[None]).all(axis=2).any(axis=1)
+        for X in (model.basis.centres, inputs.further)
+    )
+    assert found.m == 40 and old[:30].all() and new[30:].all()
+    assert len(np.unique(found.centres[:30], axis=0)) == 30
     assert isinstance(model.density, Empirical)
+
+
+def test_bumps_that_follow_do_not_depend_on_the_order_of_columns():
+    X, y = wandering(900)
+    given = {**GIVEN, "n_basis": 30}
+    one = fed(RegressionFilter(**given), X, y, 300)
+    other = fed(RegressionFilter(**given), X[:, ::-1], y, 300)
+    assert one.n_reprojected_ > 0
+    assert_allclose(other.model_.model.basis.centres[:, ::-1], one.model_.model.basis.centres)
 
 
 # -- streams ---------------------------------------------------------------------------------------

@@ -89,6 +89,18 @@ def test_slopes_of_a_column_of_one_value_are_unknown():
     assert np.isfinite(std).all() and (np.diff(std) > 0.0).all()
 
 
+def test_slopes_of_a_column_of_one_value_are_in_covariances():
+    """Var f(x) is that of a single query; cov of two has sd² times both distances in it."""
+    X, y = table(40, 1)
+    model = RegressionFilter(**GIVEN).fit(beside(X, 3.0), 2.0 * X[:, 0] + 0.1 * y)
+    far = np.array([[3.0, 0.2], [6.0, 0.2], [300.0, -0.4], [-600.0, 0.1]])
+    _, std = model.predict(far, return_std=True, level="function")
+    _, covariance = model.predict(far, return_cov=True, level="function")
+    assert_allclose(covariance.diagonal(), std**2, rtol=1e-9)
+    slope = std[2] ** 2 / 99.0**2  # of a standard deviation, which is 3 here
+    assert_allclose(covariance[2, 3], -99.0 * 201.0 * slope, rtol=1e-3)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_column_that_begins_to_move_is_learnt_from(d):

@@ -1,6 +1,7 @@
 """Anchors: greedy rules against dense brute force, their gains, and when they stop."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -252,3 +253,16 @@ def test_the_gap_takes_weights_and_outputs():
     dual = np.linalg.solve(NOISE * np.diag(1.0 / rows.w[at]) + KBB, rows.y[at])
     bound = 0.5 * np.trace(rows.y.T @ W @ rows.y) - 0.5 * NOISE * np.trace(rows.y[at].T @ dual)
     assert_allclose(state.gap(), 2 * (Q + bound) / (abs(Q) + abs(bound)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("number", [7, 500])
+def test_centres_do_not_depend_on_the_order_of_columns(number):
+    """Columns of the same spread; those of 500 centres are the rows themselves."""
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=90), rng.uniform(size=90), rng.gamma(2.0, size=90)])
+    X = (X - X.mean(axis=0)) / X.std(axis=0) + [0.0, 50.0, 100.0]
+    plain = selection.kmeans(X, number, np.random.default_rng(1))
+    assert ((plain >= X.min(axis=0)) & (plain <= X.max(axis=0))).all()
+    for order in map(list, permutations(range(3))):
+        found = selection.kmeans(X[:, order], number, np.random.default_rng(1))
+        assert_allclose(found, plain[:, order], rtol=1e-12)

@@ -1,10 +1,11 @@
 """Regions that are held out with all their rows."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.vq import kmeans2
 
 import reference
@@ -125,3 +126,33 @@ def test_regions_show_the_size_of_the_kernel(size):
     for one in regions.look(1.0):
         assert one.errors.shape[0] > 30
         assert_allclose(one.squares.mean(), size, rtol=0.35)
+
+
+def centres(X, lengths):
+    """Rows in the middle of the regions at edges."""
+    rows = Rows(X, X[:, :1], np.ones(len(X)))
+    return np.array([one.inner.X[0] for one in cut(Matern32(1.0, lengths), rows)[1::2]])
+
+
+def test_regions_do_not_depend_on_the_order_of_columns():
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.normal(size=700), rng.uniform(size=700), rng.gamma(2.0, size=700)])
+    lengths, plain = np.array([0.5, 0.7, 1.1]), None
+    for order in map(list, permutations(range(3))):
+        found = centres(X[:, order], lengths[order])[:, np.argsort(order)]
+        plain = found if plain is None else plain
+        assert_array_equal(found, plain)
+
+
+def test_a_row_far_away_in_a_column_that_does_not_matter_is_no_more_than_the_last():
+    """It is the centre of few regions, and of the same ones however far away it is."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-2.0, 2.0, size=(900, 2)), rng.normal(size=900)])
+    found = []
+    for far in (5.0, 5e3):
+        X[7, 2] = far
+        found.append(centres(X, [0.5, 0.5, 1e9])[:, :2])
+    assert_array_equal(*found)
+    alone = np.column_stack([X[:, :2], np.arange(900) == 7])  # all others are equal there
+    here = [(centres(one, [0.5, 0.5, 1e9])[:, :2] == X[7, :2]).all(axis=1) for one in (X, alone)]
+    assert max(np.mean(one) for one in here) < 0.2

@@ -75,3 +75,13 @@ def test_weights_of_copies_add_up_to_the_same_bits_in_any_order():
         order = np.random.default_rng(seed).permutation(300)
         other, _ = merged(Rows(X[order], y[order], w[order]), None, in_order=False)
         assert_array_equal(other.w, plain.w)
+
+
+@pytest.mark.parametrize("x", [
+    [-3.0, -3.0, 0.0, 1.0, 5.0],  # -x has another skewness alone
+    [-9.0, -5.0, -1.0, 7.0, 8.0],  # -x has another median alone
+])  # fmt: skip
+def test_a_column_and_its_negative_are_told_apart(x):
+    x = np.array(x)
+    both = np.column_stack([x, -x])
+    assert_array_equal(columns_by_content(both), columns_by_content(both[:, ::-1])[::-1])

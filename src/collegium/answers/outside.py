@@ -12,6 +12,8 @@ from ..kernels.trend import split_trend
 from .tuning import TUNING
 
 Array = np.ndarray
+#: Four times the largest relative error of a number that was rounded to float32.
+ROUNDING = 2.0**-22
 
 
 class ExtrapolationWarning(UserWarning):
@@ -28,11 +30,12 @@ class Ranges:
 
     @classmethod
     def of(cls, X: Array, margin: float, codes: Sequence[int] = ()) -> Ranges:
-        """Enlarge ranges by a share of them; columns of codes have no order, and no bounds."""
+        """Enlarge ranges by a share of them, and by the rounding of float32; columns of codes have
+        no order, and no bounds."""
         if not X.size:
             return cls(np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
         low, high = X.min(axis=0), X.max(axis=0)
-        more = margin * (high / 2.0 - low / 2.0) * 2.0
+        more = margin * (high / 2.0 - low / 2.0) * 2.0 + ROUNDING * np.abs(X).max(axis=0)
         low, high = low - more, high + more
         low[list(codes)], high[list(codes)] = -np.inf, np.inf
         return cls(low, high, left_by_chance(*X.shape))

@@ -15,6 +15,7 @@ from ..kernels import Kernel
 from ..kernels.stationary.matern import RBF, Matern12, Matern32, Matern52
 from ..numerics.records import record
 from ..rows.metric import column_scales
+from ..rows.order import columns_by_content, sorted_rows
 from ..rows.partition import distinct
 from .densities import vectors
 from .tuning import TUNING
@@ -219,7 +220,7 @@ def bumps(place: Place, m: int) -> GaussianBumps:
     if d == 1:
         centres = np.linspace(place.low, place.high, m)
     else:
-        X, _ = distinct(place.X)
+        X = distinct_inputs(place.X)
         centres = X[np.sort(place.rng.permutation(X.shape[0])[:m])]
     widths, scales = lengths(place.kernel, place.X), column_scales(place.X)
     size = max(float(place.kernel.diag(place.X[:1])[0]), 1.0)  # y has variance one
@@ -245,12 +246,18 @@ def harmonics(place: Place, m: int) -> Cosines:
 def fourier(place: Place, m: int) -> RandomFourier:
     """Draw frequencies from the spectral density: normal, or Student's t for a Matérn."""
     d = place.low.size
-    z = place.rng.standard_normal(((m + 1) // 2, d))
+    z = place.rng.standard_normal(((m + 1) // 2, d))[:, np.argsort(columns_by_content(place.X))]
     halves: dict[type, float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
     half = halves.get(type(place.kernel))
     if half is not None:  # t with 2ν degrees of freedom
         z /= np.sqrt(place.rng.chisquare(2.0 * half, (z.shape[0], 1)) / (2.0 * half))
     return RandomFourier(z / lengths(place.kernel, place.X))
+
+
+def distinct_inputs(X: Array) -> Array:
+    """Sort distinct inputs, by the same columns first in whatever order they come."""
+    X, _ = distinct(X)
+    return X[sorted_rows(X, np.empty((X.shape[0], 0)))]
 
 
 def lengths(kernel: Kernel, X: Array) -> Array:

@@ -28,7 +28,7 @@ from ..rows.partition import evenly_spaced
 from ..rows.reservoir import Reservoir
 from ..rows.rows import Rows
 from .arguments import Making
-from .bases import GaussianBumps
+from .bases import GaussianBumps, distinct_inputs
 from .densities import Density, UniformBox
 from .model import FilterModel, LinearPart, Posterior
 from .sums import Sums
@@ -158,7 +158,7 @@ def _kept(
     old: GaussianBumps, new: GaussianBumps, inputs: Inputs, rng: np.random.Generator
 ) -> GaussianBumps:
     """Replace a share of the old bumps by ones at further inputs; the others are kept as is."""
-    places = np.unique(inputs.further, axis=0)
+    places = distinct_inputs(inputs.further)
     n = min(max(1, round(inputs.share * new.m)), places.shape[0], new.m)
     stay = np.sort(rng.permutation(old.m)[: new.m - n])
     centres = np.concatenate([old.centres[stay], places[rng.permutation(places.shape[0])[:n]]])

@@ -30,7 +30,7 @@ from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
 from ..numerics.records import record
 from ..rows.metric import Metric
-from ..rows.order import sorted_rows
+from ..rows.order import columns_by_content, sorted_rows
 from ..rows.partition import distinct, first_of_equals
 from ..rows.rows import Rows
 from .tuning import TUNING
@@ -123,12 +123,13 @@ def kmeans_anchors(
 def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     """Find at most m centres of X (n, d), from a sample of its rows.
 
-    Columns are taken in the order of their spread, so that centres do not depend on theirs.
+    Columns are taken in the order of their spread, then by content, so that centres do not depend
+    on theirs.
     """
-    spread = X.std(axis=0)
-    columns = np.argsort(-np.round(spread / max(spread.max(), 1e-300), 9), kind="stable")
-    own = np.empty_like(columns)
-    own[columns] = np.arange(columns.size)
+    spread, content = X.std(axis=0), columns_by_content(X)
+    falling = -np.round(spread / max(spread.max(), 1e-300), 9)[content]
+    columns = content[np.argsort(falling, kind="stable")]
+    own = np.argsort(columns)
     return np.ascontiguousarray(_centres(X[:, columns], m, rng)[:, own])
 
 

@@ -26,6 +26,7 @@ from ..messages.basis import Anchors
 from ..messages.message import normalise
 from ..rows.metric import Metric
 from ..rows.nearest import nearest
+from ..rows.order import columns_by_content
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from .calibration import Misses
@@ -119,20 +120,21 @@ def cut(kernel: Kernel, rows: Rows) -> list[Region]:
     """Cut regions out of rows, smallest first; every second one at an edge.
 
     A region is the rows nearest to one of them, in the metric of the kernel: to any row, or to
-    the farthest in a random direction.
+    the farthest in a random direction. How far is told by ranks in each column: values of a few
+    rows, however far from the others, make them no more than the last.
     """
     t, rng = TUNING.regions, np.random.default_rng(0)
     rows = rows.take(evenly_spaced(rows.w.size, t.sample))
     n, S = rows.w.size, Metric.of(kernel, rows.X).forward(rows.X)
     if n < t.fewest:
         return []
-    tree, spread = cKDTree(S), np.maximum(S.std(axis=0), 1e-300)
+    tree, places = cKDTree(S), ranks(S[:, columns_by_content(S)])
     least, most = (max(t.fewest_in, share * n) for share in (t.smallest, t.largest))
     sizes = np.geomspace(least, most, t.number // 2).astype(int)
     found = []
     for size in sizes:
-        way = rng.normal(size=S.shape[1]) / spread
-        for centre in (rng.integers(n), np.argmax(S @ way)):
+        way = rng.normal(size=S.shape[1])
+        for centre in (rng.integers(n), np.argmax(places @ way)):
             near = nearest(tree, S[[centre]], min(n, size + t.around))[0]
             inner, around = near[:size], near[size:]
             if rows.group is not None:
@@ -150,3 +152,10 @@ def of_other_groups(
     order = rng.permutation(own.size)
     some = own[order[: 1 + np.searchsorted(np.cumsum(rows[order]), inner.size / 2)]]
     return inner[np.isin(group[inner], some)], around[~np.isin(group[around], some)]
+
+
+def ranks(S: Array) -> Array:
+    """Count values below each, and half of those equal to it, column by column  (n, d)."""
+    each = zip(np.sort(S, axis=0).T, S.T)
+    sides = [(np.searchsorted(a, s), np.searchsorted(a, s, side="right")) for a, s in each]
+    return np.column_stack([0.5 * (low + high) for low, high in sides])

@@ -31,7 +31,8 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
 
     Rows are sorted by value unless their order matters (`in_order`). So a weight of two or a
     repeated row, and any order of the same rows, give the same model to the last bit. The order of
-    columns makes a difference by rounding alone: see `sorted_rows`.
+    columns does not change that of rows, unless columns have the same distribution: see
+    `columns_by_content`.
     """
     positive = rows.w > 0
     own = [one for one in (rows.extra, rows.group, labels) if one is not None]

@@ -233,6 +233,25 @@ def test_regions_are_a_part_of_a_check_where_there_are_any():
     assert with_left(known, left, **costs, regions=3.0).held_out(800) in (449, 450)
 
 
+def test_every_pass_of_a_check_is_timed_alone():
+    hands = Hands()
+    known = replace(plan(limits=1e3), clock=hands.clock, costs=Costs(messages=5.0, passing=8.0))
+    goes_on = known.rounds(500)
+    for _ in range(4):
+        hands.time += 24.0  # three times as long as expected
+        assert goes_on() and hands.clock.pace.factor == pytest.approx(3.0, rel=1e-3)
+
+
+def test_few_chunks_are_as_many_as_surely_fit():
+    """They have to fit with CAREFUL times the time that they are expected to take."""
+    costs = {"messages": 0.0, "passing": 1e9, "few": 10.0, "answering": 0.0}
+    known = replace(plan(limits=1e3), costs=replace(plan(limits=1e3).costs, **costs))
+    most = known.costs.check(FEWEST, FEW_CHUNKS[0])
+    assert 0.1 * 1e3 < most < 1e3 / CAREFUL
+    for share, found in ((1.05, FEW_CHUNKS[0]), (0.95, FEW_CHUNKS[1])):
+        assert with_left(known, share * CAREFUL * most).few_chunks() == found
+
+
 def test_few_chunks_are_checked_where_there_is_no_time_for_all():
     known = plan(limits=1e3)
     costs = {"messages": 1.0, "passing": 2e3, "few": 0.1, "answering": 1e-3}
