@@ -20,14 +20,14 @@ def sorted_rows(X: Array, y: Array, *more: Array) -> Array:
 
 def columns_by_content(X: Array) -> Array:
     """Number columns by what they hold, not by where they stand: by E|z|, then by E z³ and the
-    median of z, with z the column standardised; the largest first, which is the most evenly spread.
+    median of z, with z the column standardised.
 
     Neither units of X nor the order of columns or rows change this: rounding does not count.
     Columns of the same distribution stay in their order.
     """
     each = (_standardised(column) for column in X.T)
     keys = np.array([(np.abs(z).mean(), (z**3).mean(), np.median(z)) for z in each])
-    return np.lexsort(-np.round(keys, DIGITS).T[::-1])
+    return np.lexsort(np.round(keys, DIGITS).T[::-1])
 
 
 def _standardised(x: Array) -> Array:

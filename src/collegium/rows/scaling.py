@@ -31,7 +31,7 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
 
     Rows are sorted by value unless their order matters (`in_order`). So a weight of two or a
     repeated row, and any order of the same rows, give the same model to the last bit. The order of
-    columns does not change that of rows, unless columns have the same distribution: see
+    columns does not change that of up to 2,000 rows, unless columns have the same distribution: see
     `columns_by_content`.
     """
     positive = rows.w > 0
@@ -46,7 +46,7 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
     if in_order:
         order = np.argsort(first)
         first, weight = first[order], weight[order]
-    elif rows.X.shape[1] > 1 and first.size:
+    elif rows.X.shape[1] > 1 and 0 < first.size <= TUNING.by_content:
         table = table[first]
         d, p = rows.X.shape[1], rows.y.shape[1]
         order = sorted_rows(table[:, :d], table[:, d : d + p], *table[:, d + p :].T[::-1])

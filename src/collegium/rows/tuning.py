@@ -19,6 +19,7 @@ class RowsTuning:
     candidates: int = 2  # candidates from each tree, per row asked for
     batch: int = 64  # queries ranked together
     # scaling
+    by_content: int = 2_000  # rows up to which columns are sorted by what they hold
     most_share: float = 0.1  # largest share of one row in all weights, for scaling and learning
     outlying: float = 100.0  # largest deviation from the usual value, in medians of the others
     most_times: float = 10.0  # largest weight of a later row in learning, in mean weights
