@@ -68,7 +68,7 @@ def test_every_rule_is_described():
     """Each has a docstring, whose first line is part of the public one."""
     for name, rule in RULES.items():
         first = rule.__doc__.split("\n")[0]
-        assert first.endswith(".") and f'        "{name}": {first}\n' in select_anchors.__doc__
+        assert first.endswith(".") and f'"{name}": {first}\n' in select_anchors.__doc__
 
 
 def test_degrees_of_freedom_take_what_scikit_learn_users_have():
