@@ -119,6 +119,14 @@ class CommitteeRegressor(Regressor):
         kernel, noise or anchors are given. Very skewed columns of X are taken as normal scores,
         where held-out rows gain; `collegium.Transform(y, X)` sets both, None neither. Gaussian
         likelihood only; one for each output.
+    members : {"auto", "trees"}, None or regressor, default="auto"
+        Other opinions about the mean, which count where the committee is unsure and held-out rows
+        gain by it. "auto": boosted trees (scikit-learn's), from 600 rows on, where the model is
+        otherwise left to us; "trees": in any case that held-out rows gain by them. A regressor of
+        your own: a copy is fitted to rows that are not held out, to columns of numbers and
+        standardised y; one that is fitted already must not have seen these rows. Error bars are
+        learnt for the means with members; the variance of the function stays the committee's. See
+        docs/members.md.
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
         Columns whose values are levels, equal or not. "from_dtype": words and categorical types;
         others are given by name or position. None: none, and words are refused.
@@ -211,6 +219,7 @@ class CommitteeRegressor(Regressor):
     learn: Any = "auto"
     trend: Any = None
     transforms: Any = "auto"
+    members: Any = "auto"
     categorical_features: Any = "from_dtype"
     limits: Any = None
     store: Any = None

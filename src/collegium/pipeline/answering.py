@@ -135,6 +135,8 @@ def with_errors_held_out(
     Rows that came in groups keep the errors of `fit`: others of its group answer for a row here."""
     kept = model.kept
     rows, noise = kept.take(own), model.sum.noise
+    if model.members is not None:
+        found = model.members.beside(found, rows.X, noise, left_out=True)
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
@@ -256,7 +258,7 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
             continue
         other = with_cells(model, cells)
         own = model.sample_of_rows(SHOWN)
-        answers = other.function_predictor()
+        answers = other.summed_predictor()
         assert isinstance(answers, CellPredictor)
         if answers.all_bytes(kept.take(own).X) <= memory:
             return other
@@ -270,7 +272,7 @@ def with_cells(model: CommitteeModel, cells: Cells) -> CommitteeModel:
 
 def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> Way:
     """Try cells: a few queries first, and where these take too long, nothing else."""
-    cells, answers, kept = model.answering.cells, model.function_predictor(), model.kept
+    cells, answers, kept = model.answering.cells, model.summed_predictor(), model.kept
     assert cells is not None and isinstance(answers, CellPredictor)
     words = "means of all rows" if model.alone else f"cells, means of {cells.k} rows"
     words = "refined means of all rows" if model.refined is not None else words

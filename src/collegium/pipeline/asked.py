@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -26,6 +27,9 @@ from ..interface.options import CG, Chunks, Inductive, Select, Transductive, Tra
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..learning.trend import Lines
+from ..members.boosting import grow
+from ..members.own import GivenMember, check_member, is_fitted, train
+from ..members.tuning import TUNING as MEMBERS
 from ..transforms.targets import KINDS
 
 Array = np.ndarray
@@ -296,3 +300,54 @@ class TransformsAsked:
     def without_auto(self) -> TransformsAsked:
         """Leave what was not asked for by name."""
         return TransformsAsked(*(None if one == "auto" else one for one in (self.y, self.X)))
+
+
+@dataclass(frozen=True, eq=False)
+class MembersAsked:
+    """Other opinions beside the committee: trees, or a regressor of the user."""
+
+    on: bool
+    auto: bool = False  # only where they are likely to pay
+    own: Any = None  # a regressor; None: trees
+
+    @classmethod
+    def of(cls, value: Any) -> MembersAsked:
+        if value is None:
+            return cls(False)
+        if isinstance(value, str):
+            return cls(True, auto=one_of(value, "members", ("auto", "trees")) == "auto")
+        return cls(True, own=check_member(value))
+
+    @property
+    def by_name(self) -> bool:
+        """Whether they were asked for, and not left to us."""
+        return self.on and not self.auto
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the regressor was fitted before."""
+        return self.own is not None and is_fitted(self.own)
+
+    @property
+    def words(self) -> str:
+        return "trees" if self.own is None else type(self.own).__name__
+
+    def wanted(self, job: Any, model: Any) -> bool:
+        """Whether to try them with these rows."""
+        if not self.auto or not self.on:
+            return self.on
+        s, few = job.settings, job.n < MEMBERS.fewest
+        free = s.prior.free and s.anchors.Z is None and s.answers.corrected
+        return (
+            free and not (few or job.streaming) and model.scaling.scale.size <= MEMBERS.most_outputs
+        )
+
+    def grower(self, job: Any, model: Any, output: int) -> Callable[..., Any]:
+        """Make the function (rows of one output, seed, hopeless) -> member, or None."""
+        if self.own is None:
+            levels = job.settings.prior.levels
+            return lambda rows, seed, *hopeless: grow(rows, levels, seed, *hopeless)
+        if self.fixed:
+            found = GivenMember(self.own, model.scaling, model.warping, output)
+            return lambda rows, seed, *hopeless: found
+        return lambda rows, seed, *hopeless: train(self.own, rows, *hopeless)

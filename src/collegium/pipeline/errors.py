@@ -20,6 +20,7 @@ from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning, merged
+from .beside import Answered, with_members, with_members_of_all
 from .checking import HeldOut
 from .fitting import Draft
 from .job import Job
@@ -69,8 +70,14 @@ def with_errors(
         return model
     metric = Metric.of(model.kernel, left.others.some().X)
     left = left.some(TUNING.checking.error_rows)
-    at = inputs_held_out(model, left, metric, ask(model, left))
+    found = ask(model, left)
+    at = inputs_held_out(model, left, metric, found)
     model = learnt(job, model, rows, left.held, at, metric)
+    answered = Answered(left.rows.take(left.held), found, at, model.errors)
+    model, found = with_members(job, model, left, answered)
+    if model.members is not None:
+        at = inputs_held_out(model, left, metric, found)
+        model = learnt(job, model, rows, left.held, at, metric)
     if job.settings.answers.keeps_rows:
         return model
     checked = Checked.of(rows.take(left.held), at)
@@ -120,10 +127,20 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
     else:
         found = leave_one_out(model.kernel, model.sum.noise, rows)
     found = found.take(held)
-    drawn = blurred(found)
-    at = inputs_at(metric, None, rows.X[held], drawn, noise)
-    moved[held] += drawn.mean - found.mean  # errors stay as they are
-    return learnt(job, model, replace(rows, y=moved), held, at, metric, before, of=rows)
+
+    def learn(model: CommitteeModel, found: Prediction, before: Any) -> Any:
+        drawn, shifted = blurred(found), moved.copy()
+        at = inputs_at(metric, None, rows.X[held], drawn, noise)
+        shifted[held] += drawn.mean - found.mean  # errors stay as they are
+        own = replace(rows, y=shifted)
+        return learnt(job, model, own, held, at, metric, before, of=rows), at
+
+    model, at = learn(model, found, before)
+    if model.averaged:
+        return model
+    answered = Answered(rows.take(held), found, at, model.errors)
+    model, found = with_members_of_all(job, model, rows, held, answered)
+    return model if model.members is None else learn(model, found, None)[0]
 
 
 def blurred(found: Prediction) -> Prediction:

@@ -138,10 +138,10 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
             s.answers.screening, s.answers.combination or "",
         ),
         chunks=ChunkBook(
-            ids, chunks, draft.kept.total_weight(), job.owners if draft.alone else None
+            ids, chunks, draft.kept.total_weight(), job.owners if draft.alone else None,
+            Waiting(job.came or job.rows, 0, 0) if draft.alone else None,
         ),
         stream=Stream(learnt_at=draft.learnt_at),
-        waiting=Waiting(job.came or job.rows, 0, 0) if draft.alone else None,
         warping=job.warping,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """The fitted model of a committee: a sum of messages, and the layers on top of it.
 
-    Sum ◄ Refinement ◄ Errors ◄ Answering        Averaged in place of the sum for few rows
-                                                 Stream beside it
+    Sum ◄ Refinement ◄ Members ◄ Errors ◄ Answering      Averaged in place of the sum for few rows
+                                                         Stream beside it
 
 Each predictor is made of that of the layer below.
 """
@@ -26,9 +26,9 @@ from ..averaging.predictor import AveragedPredictor
 from ..combining.predictors import ExpertsPredictor, NestedKriging
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
-from ..interface.streams.waiting import Waiting
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.targets.units import Units
+from ..members.members import Members, MembersPredictor
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..numerics.tiles import TILE
@@ -145,11 +145,11 @@ class CommitteeModel(Layered):
     sizes: Sizes
     chunks: ChunkBook
     stream: Stream = Stream()
-    waiting: Waiting | None = None
     stored: Any = None  # a `Stored`
     warping: Warping | None = None  # by which rows and queries are transformed; None: they are not
     refined: Refinement | None = None
     averaged: tuple[Averaged, ...] = ()  # one per output, in place of the exact GP
+    members: Members | None = None  # other opinions about the mean; None: there are none
     errors: Errors | None = None  # None: y ~ N(m, var[f] + noise)
     answering: Answering = Answering()
 
@@ -182,6 +182,10 @@ class CommitteeModel(Layered):
     def _way_words(self) -> str:
         fast = self.answering.fast
         return "" if fast is None else f" (within {fast.asked:g} ms per row: {fast.words})"
+
+    def _prior(self) -> dict[str, Any]:
+        own = super()._prior()
+        return own if self.members is None else {**own, "members": self.members}
 
     @property
     def kept(self) -> Any:
@@ -235,8 +239,16 @@ class CommitteeModel(Layered):
         rest = self.committee if self.refined is None else self.refined.rest
         return self.answerer(rest, self.sizes.n_local)
 
-    def function_predictor(self) -> Predictor:
+    def beside(self, own: Any) -> Any:
+        """Let members change the means of a predictor of f."""
+        return own if self.members is None else MembersPredictor(own, self.members, self.sum.noise)
+
+    def function_predictor(self) -> Any:
         """Answer for the function f, without its noise."""
+        return self.beside(self.summed_predictor())
+
+    def summed_predictor(self) -> Predictor:
+        """Answer for f by messages and rows alone, without members."""
         rule, refined = self.sizes.combination, None
         if len(self.committee.sizes) > 1 and rule:
             if rule == "npae":
@@ -253,11 +265,10 @@ class CommitteeModel(Layered):
         return refined or own
 
     def predictor(self, own: Any = None) -> Any:
-        """Answer for y; `own`: the predictor of f, if it is there already."""
+        """Answer for y; `own`: the predictor of f without members, if it is there already."""
         if own is None:
-            own = (
-                AveragedPredictor.of(self.averaged) if self.averaged else self.function_predictor()
-            )
+            own = AveragedPredictor.of(self.averaged) if self.averaged else self.summed_predictor()
+        own = self.beside(own)
         if self.errors is None:
             return own
         noise = own.noises() if self.averaged else self.sum.noise
@@ -274,7 +285,8 @@ class CommitteeModel(Layered):
         near, c = min(self.sizes.n_local, TUNING.stream.near), self.committee
         if c.no_anchors or not (near and c.arrived):
             return self.predictor()
-        return LocalPredictor.of(c.of_last_rows(TUNING.stream.last), near, lasting=False)
+        own = LocalPredictor.of(c.of_last_rows(TUNING.stream.last), near, lasting=False)
+        return self.beside(own)
 
     # -- rows that answers are checked with ---------------------------------------------------
 

@@ -19,6 +19,7 @@ from .asked import (
     AnswersAsked,
     ChunksAsked,
     LearningAsked,
+    MembersAsked,
     PriorAsked,
     TransformsAsked,
 )
@@ -35,7 +36,7 @@ DEFAULTS = {
     "kernel": None, "noise": "constant", "learn": True, "inference": "inductive",
     "combination": None, "communication": "auto", "chunks": "auto", "anchors": "auto",
     "n_local": "auto", "limits": None, "engine": None, "n_jobs": None, "verbose": 0,
-    "transforms": None, "store": None, "trend": None,
+    "transforms": None, "store": None, "trend": None, "members": None,
 }  # fmt: skip
 
 
@@ -52,6 +53,7 @@ class Settings:
     clock: Clock  # started when the arguments were read
     memory_limit: float  # bytes
     engine: Any
+    members: MembersAsked
     store: str | None = None  # the folder of rows that are not kept in memory
 
     @classmethod
@@ -76,12 +78,15 @@ class Settings:
             clock=Clock(seconds),
             memory_limit=memory_limit,
             engine=choose_engine(a["engine"], a["n_jobs"]),
+            members=MembersAsked.of(a["members"]),
             store=store_path(a["store"]),
         )
         if not settings.may_transform:
             settings = replace(settings, transforms=settings.transforms.without_auto())
         if settings.store is not None:
             settings.check_store()
+        if settings.members.by_name:
+            settings.check_members()
         if settings.learning.averaging == "average":
             settings.check_averaging()
         if settings.answers.refine and not settings.can_refine:
@@ -156,6 +161,19 @@ class Settings:
                 "noise_variance and learn=False, or leave out groups"
             )
 
+    def check_members(self) -> None:
+        """Refuse members where nothing can be weighed."""
+        if not self.scale_wanted:
+            raise ValueError(
+                "members are weighed by errors at held-out rows, and noise or learn=False leave "
+                "none to learn: leave out one of them"
+            )
+        if self.answers.transductive or self.answers.experts:
+            raise ValueError(
+                "members stand beside a committee whose answers do not depend on each other: leave "
+                "out members, or inference='transductive'"
+            )
+
     def check_averaging(self) -> None:
         """Refuse what learn='average' has no use for."""
         given = {
@@ -171,6 +189,8 @@ class Settings:
 
     def averages(self, shape: tuple[int, ...], p: int) -> bool:
         """Whether the model of (n, d) rows that are one chunk is averaged over hyperparameters."""
+        if self.members.by_name and self.learning.averaging != "average":
+            return False
         if self.learning.averaging == "average":
             return True
         free = self.prior.free and self.can_refine and p <= AVERAGED_OUTPUTS

@@ -36,6 +36,7 @@ class ChunkBook:
     n: int  # chunks
     weight: float  # of all rows
     owners: Owners | None = None  # of the rows of an exact GP, where ids were given
+    waiting: Waiting | None = None  # all rows as they came, where they are one exact GP
 
     def plus(self, ids: ChunkIds, chunks: Sequence[Any], weight: float) -> ChunkBook:
         """Add chunks; `ids`: those of all chunks afterwards."""
@@ -199,7 +200,6 @@ class Additive:
     chunks: ChunkBook
     stream: Stream
     warping: Warping | None = None
-    waiting: Waiting | None = None  # all rows as they came, where they are one exact GP
     stored: Any = None  # where rows are, if these are not in memory
 
     @property
@@ -221,6 +221,11 @@ class Additive:
     def kept(self) -> Any:
         """The rows that answers are made of."""
         raise TypeError("abstract model")
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """All rows as they came, where they are one exact GP."""
+        return self.chunks.waiting
 
     @property
     def alone(self) -> bool:
@@ -346,11 +351,9 @@ class Additive:
         if own is None or waits is None or not stay.any():
             raise ValueError("no rows would be left: call fit with others")
         left, weight = self.sum.of_rows(stay, engine)
-        book = ChunkBook(self.chunks.ids.without(ids), 1, weight, own.take(stay))
-        return replace(  # type: ignore[type-var]
-            self._as_summed(), sum=left, chunks=book,
-            waiting=replace(waits, rows=waits.rows.take(stay)),
-        )  # fmt: skip
+        rows = replace(waits, rows=waits.rows.take(stay))
+        book = ChunkBook(self.chunks.ids.without(ids), 1, weight, own.take(stay), rows)
+        return replace(self._as_summed(), sum=left, chunks=book)  # type: ignore[type-var]
 
     def _as_summed(self) -> Self:
         """Drop what was computed from all rows: others are to be added or removed."""

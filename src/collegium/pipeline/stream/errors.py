@@ -45,7 +45,7 @@ def kept_first(model: CommitteeModel, job: Job, scaled: Rows) -> Checked | None:
     if errors is None or model.sizes.query_size or not wanted:
         return model.stream.checked
     some = scaled.take(evenly_spaced(scaled.w.size, TUNING.stream.predicted))
-    own = LocalPredictor.of(c, model.sizes.n_local, lasting=False)
+    own = model.beside(LocalPredictor.of(c, model.sizes.n_local, lasting=False))
     answers = ErrorPredictor.of(own, errors, c.rows(), c.noise)
     found = answers.predict(some.X, job.settings.engine)
     return _with(model, some, answers.inputs(some.X, found))

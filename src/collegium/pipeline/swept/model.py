@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...answers.predictors import GlobalPredictor
-from ...interface.streams.waiting import Waiting
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
 from ...likelihoods.targets.units import Units
@@ -36,7 +35,6 @@ class SweptModel(Layered):
     sizes: Sizes
     chunks: ChunkBook
     stream: Stream = Stream()
-    waiting: Waiting | None = None
     stored: StoredSites | None = None
 
     @property

@@ -146,9 +146,10 @@ class SweptSteps:
                 job.on_disk.store.cell_rows if job.on_disk else job.chunk_size,
                 s.answers.local_rows(job.rows.X.shape[1]), s.answers.query_points(np.inf),
             ),
-            chunks=book,
+            chunks=replace(
+                book, waiting=Waiting(self._rows(job), 0, 0) if draft.alone else None
+            ),
             stream=Stream(learnt_at=draft.learnt_at),
-            waiting=Waiting(self._rows(job), 0, 0) if draft.alone else None,
             stored=stored,
         )  # fmt: skip
         if draft.alone:

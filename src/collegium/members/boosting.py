@@ -1,0 +1,93 @@
+"""Grow boosted trees by scikit-learn, and keep them as plain arrays.
+
+The one place that knows the private records of `HistGradientBoostingRegressor`; a test compares
+answers with scikit-learn's own, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..numerics.records import record
+from ..numerics.threads import single_threaded
+from ..rows.rows import Rows
+from .columns import TreeColumns
+from .folds import folds_of
+from .forest import Forest, Tree
+from .tuning import TUNING
+
+Array = np.ndarray
+
+
+@record("members.grown/1")
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Boosted trees of one output: t(x)."""
+
+    columns: TreeColumns
+    forest: Forest
+
+    def __call__(self, X: Array) -> Array:
+        return self.forest(self.columns(X))
+
+
+def grow(
+    rows: Rows, levels: tuple[int, ...], seed: int,
+    hopeless: Callable[[Grown], bool] = lambda grown: False,
+) -> Grown | None:  # fmt: skip
+    """Grow trees on rows of one output; None where the first of them are hopeless.
+
+    `levels`: columns of codes. The same rows give the same trees for any number of threads.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor  # slow to import
+
+    t, y = TUNING.growing, rows.y[:, 0]
+    n = y.size
+    columns = TreeColumns.of(rows.X, y, rows.w, levels)
+    X = columns.for_growing(rows.X, y, rows.w, folds_of(rows.X, TUNING.folds.exact))
+    model = HistGradientBoostingRegressor(
+        learning_rate=t.few_rate if n <= t.few else t.rate,
+        max_leaf_nodes=t.few_leaves if n <= t.few else t.leaves,
+        max_iter=t.first_trees,
+        categorical_features=list(range(len(columns.levels))) or None,
+        early_stopping=True,
+        validation_fraction=t.validation,
+        n_iter_no_change=t.patience,
+        warm_start=True,
+        random_state=seed,
+    )
+    weight = None if np.ptp(rows.w) == 0.0 else rows.w
+    with single_threaded():
+        model.fit(X, y, sample_weight=weight)
+        found = Grown(columns, forest_of(model))
+        if hopeless(found):
+            return None
+        if model.n_iter_ < t.first_trees:
+            return found
+        model.set_params(max_iter=t.most_trees).fit(X, y, sample_weight=weight)
+    return Grown(columns, forest_of(model))
+
+
+def forest_of(model: Any) -> Forest:
+    """Copy the trees of a fitted HistGradientBoosting model of one output."""
+    trees = [_tree(one) for (one,) in model._predictors]
+    return Forest.joined(float(np.ravel(model._baseline_prediction)[0]), trees)
+
+
+def _tree(one: Any) -> Tree:
+    nodes = one.nodes
+    leaf, split = nodes["is_leaf"].astype(bool), nodes["is_categorical"].astype(bool)
+    return Tree(
+        feature=np.where(leaf, -1, nodes["feature_idx"]),
+        threshold=np.where(leaf | split, np.inf, nodes["num_threshold"]),
+        left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        missing=nodes["missing_go_to_left"].astype(bool),
+        levels=np.where(split & ~leaf, nodes["bitset_idx"].astype(np.int64), -1),
+        sets=one.raw_left_cat_bitsets,
+        value=np.where(leaf, nodes["value"], 0.0),
+    )

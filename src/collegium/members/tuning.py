@@ -1,0 +1,58 @@
+"""Tuning numbers of this room: none is a hyperparameter; changing one changes answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GrowingTuning:
+    """Tuning of boosted trees (`boosting`)."""
+
+    most_trees: int = 600
+    rate: float = 0.1  # learning rate
+    leaves: int = 63  # of a tree
+    few: int = 5_000  # up to so many rows: the faster rate and smaller trees below
+    few_rate: float = 0.2
+    few_leaves: int = 31
+    patience: int = 20  # trees without a gain after which growing stops
+    validation: float = 0.1  # share of the rows that shows it
+    first_trees: int = 60  # trees after which hopeless forests are given up
+    most_rows: int = 1_000_000  # rows that trees are grown from, at most
+    seconds: float = 6e-6  # that a forest takes per row and column, on an idle machine
+    most_levels: int = 255  # levels that a split can tell apart; columns of more enter by means
+    prior_rows: float = 10.0  # rows that the mean of all counts as, in means of rare levels
+
+
+@dataclass(frozen=True)
+class FoldTuning:
+    """Tuning of forests that have not seen some of the rows (`folds`)."""
+
+    exact: int = 5  # folds of few rows, each predicted by a forest of the others
+    others: int = 4  # forests beside the first, each without one such share of the rows
+
+
+@dataclass(frozen=True)
+class WeighingTuning:
+    """Tuning of the weight of a member (`weighing`)."""
+
+    level: float = 0.02  # penalty of a²
+    slope: float = 0.5  # penalty of b²
+    scale: float = 0.5  # penalty of l², in nats in total
+    hopeless: float = 1.6  # ratio of root mean squared errors from which a member is given up
+    fades: float = 0.5  # log sd beyond that of held-out rows over which its weight fades to zero
+    folds: int = 5  # of cross-fitting
+
+
+@dataclass(frozen=True)
+class MemberTuning:
+    """All of them, by topic."""
+
+    growing: GrowingTuning = GrowingTuning()
+    folds: FoldTuning = FoldTuning()
+    weighing: WeighingTuning = WeighingTuning()
+    fewest: int = 600  # rows from which trees are tried without being asked for
+    most_outputs: int = 4  # outputs up to which they are
+
+
+TUNING = MemberTuning()

@@ -1,0 +1,204 @@
+"""Members beside a committee: grown from its rows, weighed by held-out ones, kept if they help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..engines.local import here
+from ..errors.errors import Errors
+from ..errors.features import ScaleInputs
+from ..members.folds import folds_of, folds_of_groups
+from ..members.members import Members, OutputMember
+from ..members.tuning import TUNING as MEMBERS
+from ..members.weighing import Opinions, Verdict, hopeless, judge
+from ..rows.partition import evenly_spaced
+from ..rows.rows import Prediction, Rows
+from .checking import HeldOut
+from .job import Job
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Held-out rows as the committee answers them."""
+
+    rows: Rows  # held out, targets scaled
+    found: Prediction
+    at: ScaleInputs
+    errors: Errors | None
+
+    def opinions(self, j: int, t: Array, some: Array | slice = slice(None)) -> Opinions:
+        """Compare the committee with t (n,) about output j at some of the rows."""
+        n = self.rows.w.size
+        g, nu = np.zeros(n), np.inf
+        if self.errors is not None:
+            g = self.errors.scale.log_scale(self.at)[:, j]
+            nu = self.errors.scale.outputs[j].nu
+        w = self.rows.w / self.rows.w.mean()
+        return Opinions(
+            self.rows.y[some, j], self.found.mean[some, j], t, self.at.log_sd[some, j], g[some],
+            nu, w[some],
+        )  # fmt: skip
+
+    def verdict(self, j: int, t: Array) -> Verdict:
+        return judge(self.opinions(j, t), self.rows.X, self.rows.group)
+
+
+def with_members(job: Job, model: Any, left: HeldOut, answered: Answered) -> tuple[Any, Prediction]:
+    """Let members learn from the rows that are not held out; keep those by which held-out rows
+    gain. Returns the model, and predictions of the held-out rows with its members."""
+    if model.members is not None:
+        return reweighed(job, model, answered)
+    if not job.settings.members.wanted(job, model):
+        return model, answered.found
+    rows = rows_of_others(left)
+    if not has_time(job, rows, forests=1):
+        return model, answered.found
+    job.say.task = "asking members"
+    outputs = [_beside(job, model, rows, answered, j) for j in range(rows.y.shape[1])]
+    return _kept(job, model, outputs, answered, left_out=False)
+
+
+def with_members_of_all(
+    job: Job, model: Any, rows: Rows, held: Array, answered: Answered
+) -> tuple[Any, Prediction]:
+    """Let members learn from the rows of an exact GP, each in turn without one fold, whose rows
+    they answer; `held`: numbers of the rows that the GP has answered."""
+    if model.members is not None:
+        return reweighed(job, model, answered)
+    if not job.settings.members.wanted(job, model):
+        return model, answered.found
+    if not has_time(job, rows, forests=MEMBERS.folds.exact):
+        return model, answered.found
+    job.say.task = "asking members"
+    each = range(rows.y.shape[1])
+    outputs = [_out_of_fold(job, model, rows, held, answered, j) for j in each]
+    return _kept(job, model, outputs, answered, left_out=True)
+
+
+def reweighed(job: Job, model: Any, answered: Answered) -> tuple[Any, Prediction]:
+    """Weigh the members that are there by the errors of rows that they may have seen."""
+    X, outputs = answered.rows.X, list[OutputMember | None]()
+    for j, one in enumerate(model.members.outputs):
+        verdict = None if one is None else answered.verdict(j, one.left_out(X))
+        outputs.append(one and verdict and one.weighed(verdict))
+    return _kept(job, replace(model, members=None), outputs, answered, left_out=True)
+
+
+def rows_of_others(left: HeldOut) -> Rows:
+    """Rows that are not held out: at most as many as trees are grown from."""
+    others, most = left.others, MEMBERS.growing.most_rows
+    if not others.in_memory:
+        return others.take(others.sample(most))
+    own = np.sort(np.concatenate(others.groups))
+    return left.rows.take(own[evenly_spaced(own.size, most)])
+
+
+def has_time(job: Job, rows: Rows, forests: int) -> bool:
+    """Whether a time limit leaves room for so many forests."""
+    n, d = rows.X.shape
+    return job.settings.clock.fits(forests * MEMBERS.growing.seconds * n * d)
+
+
+def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> OutputMember | None:
+    """Grow a first part, which decides, then others, each without a share of the rows."""
+    own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
+    grow = asked.grower(job, model, j)
+
+    def give_up(part: Callable[[Array], Array]) -> bool:
+        return hopeless(answered.opinions(j, part(X)))
+
+    with _timed(job, rows):
+        first = grow(own, 0, give_up)
+    if first is None:
+        job.say(f"{asked.words} err much more than the committee{_which(rows, j)}: not used")
+        return None
+    verdict = answered.verdict(j, first(X))
+    _report(job, verdict, rows, j)
+    if not verdict.taken:
+        return None
+    k = MEMBERS.folds.others
+    if asked.fixed or not has_time(job, rows, k):
+        return OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
+    fold = _folds(rows, k)
+    more = _grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k)))
+    found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
+    return found.weighed(answered.verdict(j, found(X))) or found
+
+
+def _out_of_fold(
+    job: Job, model: Any, rows: Rows, held: Array, answered: Answered, j: int
+) -> OutputMember | None:
+    """Grow one part without each fold; the first of them may show that it is hopeless."""
+    own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
+    grow, k = asked.grower(job, model, j), 1 if asked.fixed else MEMBERS.folds.exact
+    fold = _folds(rows, k)
+    at = fold[held]
+
+    def give_up(part: Callable[[Array], Array]) -> bool:
+        some = np.flatnonzero(at == 0)
+        return some.size > 0 and hopeless(answered.opinions(j, part(X[some]), some))
+
+    first = grow(own if k == 1 else own.take(fold != 0), 0, give_up)
+    if first is None:
+        job.say(f"{asked.words} err much more than the model{_which(rows, j)}: not used")
+        return None
+    parts = (first, *_grown(job, grow, ((own.take(fold != i), i) for i in range(1, k))))
+    t = np.empty(held.size)
+    for i, part in enumerate(parts):
+        t[at == i] = part(X[at == i])
+    verdict = answered.verdict(j, t)
+    _report(job, verdict, rows, j)
+    if not verdict.taken:
+        return None
+    return OutputMember(parts, k if k > 1 else 0, verdict.weight, verdict.gain, verdict.ratio)
+
+
+def _grown(job: Job, grow: Callable[..., Any], each: Iterable[tuple[Rows, int]]) -> list[Any]:
+    """Grow one part from each of several sets of rows, in parallel."""
+    return here(job.settings.engine).map(lambda one: grow(*one), list(each))
+
+
+def _timed(job: Job, rows: Rows) -> Any:
+    """Learn the pace from the first part."""
+    n, d = rows.X.shape
+    return job.settings.clock.step(MEMBERS.growing.seconds * n * d)
+
+
+def _folds(rows: Rows, k: int) -> Array:
+    if not k:
+        return np.zeros(rows.w.size, dtype=int)
+    return folds_of(rows.X, k) if rows.group is None else folds_of_groups(rows.group, k)
+
+
+def _of_output(rows: Rows, j: int) -> Rows:
+    return replace(rows, y=rows.y[:, j : j + 1])
+
+
+def _kept(
+    job: Job, model: Any, outputs: Iterable[OutputMember | None], answered: Answered, *,
+    left_out: bool,
+) -> tuple[Any, Prediction]:  # fmt: skip
+    own, found = Members(tuple(outputs), job.settings.members.words), answered.found
+    if not own.any:
+        return model, found
+    X, noise = answered.rows.X, model.sum.noise
+    return replace(model, members=own), own.beside(found, X, noise, left_out=left_out)
+
+
+def _which(rows: Rows, j: int) -> str:
+    return "" if rows.y.shape[1] == 1 else f" (output {j})"
+
+
+def _report(job: Job, verdict: Verdict, rows: Rows, j: int) -> None:
+    gain = verdict.gain
+    job.say(
+        f"{job.settings.members.words} beside the committee{_which(rows, j)}: log density of held-out rows "
+        f"{gain.mean:+.3f} ± {gain.error:.3f}, squared error x {verdict.ratio:.3f}; "
+        f"{'used' if verdict.taken else 'not used'}"
+    )
