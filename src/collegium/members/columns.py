@@ -74,12 +74,15 @@ class TreeColumns:
     def for_growing(self, X: Array, y: Array, w: Array, fold: Array) -> Array:
         """Encode the rows that trees are grown from: means of a level are those of other folds."""
         found = self(X)
-        for j, (k, own) in enumerate(zip(self.order[len(self.levels) :], self.means)):
-            for number in np.unique(fold) if own is not None else ():
+        first = len(self.levels)
+        for j, (k, own) in enumerate(zip(self.order[first:], self.means), first):
+            if own is None:
+                continue
+            for number in np.unique(fold):
                 here = fold == number
                 rest = ~here
                 mean = LevelMeans.of(X[rest, k], y[rest], w[rest]) if rest.any() else own
-                found[here, len(self.levels) + j] = mean(X[here, k])
+                found[here, j] = mean(X[here, k])
         return found
 
 

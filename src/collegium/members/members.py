@@ -78,6 +78,20 @@ class Members:
     def any(self) -> bool:
         return any(one is not None for one in self.outputs)
 
+    def words(self) -> list[str]:
+        """Say what members contribute, output by output."""
+        found = []
+        for j, one in enumerate(self.outputs):
+            if one is not None:
+                which = "" if len(self.outputs) == 1 else f" (output {j})"
+                sure, unsure = one.weight.range()
+                found.append(
+                    f"{self.kind}{which}, which count {sure:.0%} where the committee is sure and "
+                    f"{unsure:.0%} where it is not; squared errors of held-out rows "
+                    f"{one.error - 1.0:+.0%}"
+                )
+        return found
+
     def moved(self, before: Scaling, after: Scaling) -> Members:
         """Express the members for targets with another scaling."""
         ratio = before.scale / after.scale

@@ -54,6 +54,11 @@ class Weight:
         known = np.clip(1.0 - (log_sd - self.high) / TUNING.weighing.fades, 0.0, 1.0)
         return expit(self.a + self.b * self.u(log_sd)) * known
 
+    def range(self) -> tuple[float, float]:
+        """ω at the smallest and at the largest log sd of held-out rows."""
+        low, high = self(np.array([self.low, self.high]))
+        return float(low), float(high)
+
     def moved(self, ratio: float) -> Weight:
         """Adapt to targets that are multiplied by a ratio."""
         by = float(np.log(ratio))
@@ -141,8 +146,9 @@ def judge(at: Opinions, X: Array, group: Array | None = None) -> Verdict:
     """
     k = TUNING.weighing.folds
     fold = folds_of(X, k) if group is None else folds_of_groups(group, k)
-    mean, log_density = at.mean.copy(), at.log_density(at.mean)
-    old = log_density.copy()
+    alone = replace(at, other=at.mean)
+    old, mean = at.log_density(at.mean), at.mean.copy()
+    new, rescaled = old.copy(), old.copy()
     for number in np.unique(fold):
         here = fold == number
         if here.all():
@@ -150,8 +156,11 @@ def judge(at: Opinions, X: Array, group: Array | None = None) -> Verdict:
         weight, l = learn_weight(at.take(~here))
         own = at.take(here)
         mean[here] = own.mean + weight(own.log_sd) * (own.other - own.mean)
-        log_density[here] = own.log_density(mean[here], l)
-    gain = Gain.of(log_density, old, at.weight, group)
+        new[here] = own.log_density(mean[here], l)
+        rescaled[here] = own.log_density(own.mean, learn_weight(alone.take(~here))[1])
+    # the committee's scale as it was, or changed as the member's is: whichever leaves less to gain
+    both = (Gain.of(new, one, at.weight, group) for one in (old, rescaled))
+    gain = min(both, key=lambda one: one.mean)
     before = max(at.squared_error(at.mean), 1e-300)
     return Verdict(learn_weight(at)[0], gain, at.squared_error(mean) / before)
 

@@ -15,7 +15,6 @@ from ..members.folds import folds_of, folds_of_groups
 from ..members.members import Members, OutputMember
 from ..members.tuning import TUNING as MEMBERS
 from ..members.weighing import Opinions, Verdict, hopeless, judge
-from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from .checking import HeldOut
 from .job import Job
@@ -56,7 +55,7 @@ def with_members(job: Job, model: Any, left: HeldOut, answered: Answered) -> tup
         return reweighed(job, model, answered)
     if not job.settings.members.wanted(job, model):
         return model, answered.found
-    rows = rows_of_others(left)
+    rows = left.others.rows_in_chunks(MEMBERS.growing.most_rows)
     if not has_time(job, rows, forests=1):
         return model, answered.found
     job.say.task = "asking members"
@@ -85,18 +84,8 @@ def reweighed(job: Job, model: Any, answered: Answered) -> tuple[Any, Prediction
     """Weigh the members that are there by the errors of rows that they may have seen."""
     X, outputs = answered.rows.X, list[OutputMember | None]()
     for j, one in enumerate(model.members.outputs):
-        verdict = None if one is None else answered.verdict(j, one.left_out(X))
-        outputs.append(one and verdict and one.weighed(verdict))
+        outputs.append(one and one.weighed(answered.verdict(j, one.left_out(X))))
     return _kept(job, replace(model, members=None), outputs, answered, left_out=True)
-
-
-def rows_of_others(left: HeldOut) -> Rows:
-    """Rows that are not held out: at most as many as trees are grown from."""
-    others, most = left.others, MEMBERS.growing.most_rows
-    if not others.in_memory:
-        return others.take(others.sample(most))
-    own = np.sort(np.concatenate(others.groups))
-    return left.rows.take(own[evenly_spaced(own.size, most)])
 
 
 def has_time(job: Job, rows: Rows, forests: int) -> bool:
@@ -196,9 +185,9 @@ def _which(rows: Rows, j: int) -> str:
 
 
 def _report(job: Job, verdict: Verdict, rows: Rows, j: int) -> None:
-    gain = verdict.gain
+    gain, words = verdict.gain, job.settings.members.words
     job.say(
-        f"{job.settings.members.words} beside the committee{_which(rows, j)}: log density of held-out rows "
+        f"{words} beside the committee{_which(rows, j)}: log density of held-out rows "
         f"{gain.mean:+.3f} ± {gain.error:.3f}, squared error x {verdict.ratio:.3f}; "
         f"{'used' if verdict.taken else 'not used'}"
     )

@@ -52,6 +52,7 @@ def summary_of(estimator: Any) -> str:
         *ids_lines(estimator, names),
         *classes_lines(estimator),
         *(("" if k else "function", text) for k, text in enumerate(function)),
+        *members_lines(model),
         *noise_lines(model),
         *mass_lines(model),
         ("transforms", transforms_line(estimator, names)),
@@ -188,6 +189,12 @@ def lengths_words(kernel: Any, names: list[str], spread: Array) -> str:
         periods = np.broadcast_to(kernel.period, (len(names),))
         text += "; period " + listed([f"{n} {p:.4g}" for n, p in zip(names, periods)])
     return text
+
+
+def members_lines(model: Any) -> list[tuple[str, str]]:
+    """Members beside the committee, and how much they count."""
+    members = getattr(model, "members", None)
+    return [] if members is None else [("members", text) for text in members.words()]
 
 
 def noise_lines(model: Any) -> list[tuple[str, str]]:

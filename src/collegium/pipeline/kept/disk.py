@@ -308,6 +308,9 @@ class OnDisk:
         assert self.first is not None
         return self.first
 
+    def rows_in_chunks(self, most: int) -> Rows:
+        return self.take(self.sample(most))
+
     def some_cells(self, *, near: bool) -> list[SeenCell]:
         cells = self.cells()
         return [

@@ -65,6 +65,9 @@ class Kept(Protocol):
     def some(self) -> Rows:
         """Give all rows where they are in memory, or a random sample of them."""
 
+    def rows_in_chunks(self, most: int) -> Rows:
+        """Read rows of the chunks, evenly spaced where there are more than `most`."""
+
     def some_cells(self, *, near: bool) -> Sequence[Any]:
         """Choose chunks whose messages check a model; `near`: whether it also asks near rows."""
 

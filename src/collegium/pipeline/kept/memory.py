@@ -112,6 +112,10 @@ class InMemory:
     def some(self) -> Rows:
         return self.rows.take(np.concatenate(self.groups))
 
+    def rows_in_chunks(self, most: int) -> Rows:
+        own = np.sort(np.concatenate(self.groups))
+        return self.rows.take(own[evenly_spaced(own.size, most)])
+
     def some_cells(self, *, near: bool) -> Sequence[Chunk]:
         return self.cells()
 
