@@ -52,6 +52,7 @@ BAD = {
         "sqrt", 1, True, ["log"], *(Transform(y=kind) for kind in ("sqrt", 1, True, ["log"])),
         *(Transform(X=kind) for kind in ("log", 1, True, ["rank"])),
     ],
+    "members": ["forest", 3, True, ["trees"], np.ones(3), kernels.RBF],
     "categorical_features": ["sex", 2, -3, 1.5, True, [9], ["x", 0], {"x": 1}, [True] * 3, [None]],
     "trend": ["time", True, 1.5, [], [0, 0], -1, 2, [0, "x"], {"x": 1}],
     "noise": [None, -1.0, np.nan, np.inf, "small", [0.1, 0.2], [[0.1]], [], 1j, [0.1, None]],

@@ -17,7 +17,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .columns import TreeColumns
 from .folds import folds_of
-from .forest import Forest, Tree
+from .forest import Forest, GrownTree
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -78,10 +78,10 @@ def forest_of(model: Any) -> Forest:
     return Forest.joined(float(np.ravel(model._baseline_prediction)[0]), trees)
 
 
-def _tree(one: Any) -> Tree:
+def _tree(one: Any) -> GrownTree:
     nodes = one.nodes
     leaf, split = nodes["is_leaf"].astype(bool), nodes["is_categorical"].astype(bool)
-    return Tree(
+    return GrownTree(
         feature=np.where(leaf, -1, nodes["feature_idx"]),
         threshold=np.where(leaf | split, np.inf, nodes["num_threshold"]),
         left=np.where(leaf, -1, nodes["left"].astype(np.int64)),

@@ -55,7 +55,7 @@ class Forest:
 
     @classmethod
     def joined(cls, base: float, trees: Sequence[Any]) -> Forest:
-        """Put trees together: each a `Tree`."""
+        """Put trees together: each a `GrownTree`."""
         counts = np.cumsum([0, *(tree.feature.size for tree in trees)])
         sets = np.cumsum([0, *(tree.sets.shape[0] for tree in trees)])
 
@@ -76,7 +76,7 @@ class Forest:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class GrownTree:
     """One tree, its nodes and sets of levels numbered from 0; fields as in `Forest`."""
 
     feature: Array

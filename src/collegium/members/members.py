@@ -120,7 +120,7 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False)
-class MembersPredictor:
+class BesidePredictor:
     """Predict f by a committee and its members; variances and covariances are the committee's."""
 
     own: Any  # a predictor

@@ -19,6 +19,7 @@ from scipy.special import expit
 
 from ..errors.decision import Gain
 from ..errors.density import log_t_density, slope, squared
+from ..errors.tuning import TUNING as ERRORS
 from ..numerics.records import record
 from .folds import folds_of, folds_of_groups
 from .tuning import TUNING
@@ -97,7 +98,7 @@ class Opinions:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a member is worth at held-out rows."""
+    """Says how much held-out rows gain by a member."""
 
     weight: Weight
     gain: Gain  # in log density
@@ -107,6 +108,11 @@ class Verdict:
     def taken(self) -> bool:
         """Whether rows gain enough in density, and squared errors do not rise."""
         return self.gain.enough and self.ratio < 1.0
+
+    @property
+    def promising(self) -> bool:
+        """Whether a gain is likely, though rows may be too few to be sure."""
+        return self.gain.mean > max(ERRORS.decision.least, self.gain.error) and self.ratio < 1.0
 
 
 def learn_weight(at: Opinions) -> tuple[Weight, float]:

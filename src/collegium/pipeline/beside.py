@@ -48,9 +48,22 @@ class Answered:
         return judge(self.opinions(j, t), self.rows.X, self.rows.group)
 
 
-def with_members(job: Job, model: Any, left: HeldOut, answered: Answered) -> tuple[Any, Prediction]:
+#: All rows, the numbers of some of them, and these as the other rows answer them.
+More = tuple[Rows, Array, Answered]
+
+
+class Undecided:
+    """Held-out rows gain by a member, but are too few to be sure."""
+
+
+def with_members(
+    job: Job, model: Any, left: HeldOut, answered: Answered, more: Callable[[], More] | None = None
+) -> tuple[Any, Prediction]:
     """Let members learn from the rows that are not held out; keep those by which held-out rows
-    gain. Returns the model, and predictions of the held-out rows with its members."""
+    gain. Returns the model, and predictions of the held-out rows with its members.
+
+    `more` answers at further rows, for members that the held-out ones leave undecided.
+    """
     if model.members is not None:
         return reweighed(job, model, answered)
     if not job.settings.members.wanted(job, model):
@@ -60,7 +73,13 @@ def with_members(job: Job, model: Any, left: HeldOut, answered: Answered) -> tup
         return model, answered.found
     job.say.task = "asking members"
     outputs = [_beside(job, model, rows, answered, j) for j in range(rows.y.shape[1])]
-    return _kept(job, model, outputs, answered, left_out=False)
+    open = [j for j, one in enumerate(outputs) if isinstance(one, Undecided)]
+    if more is not None and open and has_time(job, rows, forests=MEMBERS.folds.exact):
+        every = more()
+        for j in open:
+            outputs[j] = _out_of_fold(job, model, *every, j)
+    taken = [None if isinstance(one, Undecided) else one for one in outputs]
+    return _kept(job, model, taken, answered, left_out=bool(open))
 
 
 def with_members_of_all(
@@ -94,7 +113,9 @@ def has_time(job: Job, rows: Rows, forests: int) -> bool:
     return job.settings.clock.fits(forests * MEMBERS.growing.seconds * n * d)
 
 
-def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> OutputMember | None:
+def _beside(
+    job: Job, model: Any, rows: Rows, answered: Answered, j: int
+) -> OutputMember | Undecided | None:
     """Grow a first part, which decides, then others, each without a share of the rows."""
     own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
     grow = asked.grower(job, model, j)
@@ -110,7 +131,7 @@ def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Out
     verdict = answered.verdict(j, first(X))
     _report(job, verdict, rows, j)
     if not verdict.taken:
-        return None
+        return Undecided() if verdict.promising and not asked.fixed else None
     k = MEMBERS.folds.others
     if asked.fixed or not has_time(job, rows, k):
         return OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..answers.leave_one_out import leave_one_out
+from ..answers.predictors import LocalPredictor
 from ..averaging.averaged import average_rows
 from ..averaging.predictor import AveragedPredictor
+from ..engines.local import Serial
 from ..errors.checked import Checked
 from ..errors.errors import Errors, inputs_at
 from ..errors.features import ScaleInputs
@@ -74,7 +77,14 @@ def with_errors(
     at = inputs_held_out(model, left, metric, found)
     model = learnt(job, model, rows, left.held, at, metric)
     answered = Answered(left.rows.take(left.held), found, at, model.errors)
-    model, found = with_members(job, model, left, answered)
+    more = None
+    if (
+        model.refined is None
+        and model.kept.in_memory
+        and left.held.size < TUNING.checking.error_rows
+    ):
+        more = partial(answers_of_others, model, metric)
+    model, found = with_members(job, model, left, answered, more)
     if model.members is not None:
         at = inputs_held_out(model, left, metric, found)
         model = learnt(job, model, rows, left.held, at, metric)
@@ -82,6 +92,21 @@ def with_errors(
         return model
     checked = Checked.of(rows.take(left.held), at)
     return replace(model, stream=replace(model.stream, checked=checked))
+
+
+def answers_of_others(model: CommitteeModel, metric: Metric) -> tuple[Rows, Array, Answered]:
+    """Answer at some rows from the nearest of the others, where few are held out; the belief about
+    the anchors has seen each row, as one among all."""
+    kept = model.kept
+    own = kept.sample(TUNING.checking.error_rows)
+    rows, answers = kept.take(own), model.committee_predictor()
+    found = (
+        answers.left_out(own, rows.X)
+        if isinstance(answers, LocalPredictor)
+        else answers.predict(rows.X, Serial())
+    )
+    at = inputs_at(metric, kept.neighbours(metric), rows.X, found, model.sum.noise, own)
+    return kept.rows, own, Answered(rows, found, at, model.errors)
 
 
 def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel:
@@ -103,9 +128,11 @@ def exact_model(job: Job, draft: Draft, model: CommitteeModel) -> CommitteeModel
         rows = own
     if earlier is None or earlier.averaged or draft.learnt_at == rows.w.size:
         return with_errors(job, model, rows, None)
-    if earlier.errors is None:
-        return model
-    return replace(model, errors=earlier.errors.moved(earlier.scaling, model.scaling))
+    errors, members = (
+        one and one.moved(earlier.scaling, model.scaling)
+        for one in (earlier.errors, earlier.members)
+    )
+    return replace(model, errors=errors, members=members)
 
 
 def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeModel:

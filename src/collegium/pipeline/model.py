@@ -28,7 +28,7 @@ from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
 from ..learning.dof import degrees_of_freedom
 from ..likelihoods.targets.units import Units
-from ..members.members import Members, MembersPredictor
+from ..members.members import BesidePredictor, Members
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..numerics.tiles import TILE
@@ -241,7 +241,7 @@ class CommitteeModel(Layered):
 
     def beside(self, own: Any) -> Any:
         """Let members change the means of a predictor of f."""
-        return own if self.members is None else MembersPredictor(own, self.members, self.sum.noise)
+        return own if self.members is None else BesidePredictor(own, self.members, self.sum.noise)
 
     def function_predictor(self) -> Any:
         """Answer for the function f, without its noise."""
