@@ -37,11 +37,12 @@ class Grown:
 
 def grow(
     rows: Rows, levels: tuple[int, ...], seed: int,
-    hopeless: Callable[[Grown], bool] = lambda grown: False,
+    hopeless: Callable[[Grown], bool] = lambda grown: False, *, loss: str = "squared_error",
 ) -> Grown | None:  # fmt: skip
     """Grow trees on rows of one output; None where the first of them are hopeless.
 
-    `levels`: columns of codes. The same rows give the same trees for any number of threads.
+    `levels`: columns of codes. `loss`: that of scikit-learn; "poisson" and "gamma" grow logs. The
+    same rows give the same trees for any number of threads.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor  # slow to import
 
@@ -49,17 +50,7 @@ def grow(
     n = y.size
     columns = TreeColumns.of(rows.X, y, rows.w, levels)
     X = columns.for_growing(rows.X, y, rows.w, folds_of(rows.X, TUNING.folds.exact))
-    model = HistGradientBoostingRegressor(
-        learning_rate=t.few_rate if n <= t.few else t.rate,
-        max_leaf_nodes=t.few_leaves if n <= t.few else t.leaves,
-        max_iter=t.first_trees,
-        categorical_features=list(range(len(columns.levels))) or None,
-        early_stopping=True,
-        validation_fraction=t.validation,
-        n_iter_no_change=t.patience,
-        warm_start=True,
-        random_state=seed,
-    )
+    model = boosted(HistGradientBoostingRegressor, n, len(columns.levels), seed, loss=loss)
     weight = None if np.ptp(rows.w) == 0.0 else rows.w
     with single_threaded():
         model.fit(X, y, sample_weight=weight)
@@ -72,10 +63,28 @@ def grow(
     return Grown(columns, forest_of(model))
 
 
-def forest_of(model: Any) -> Forest:
-    """Copy the trees of a fitted HistGradientBoosting model of one output."""
-    trees = [_tree(one) for (one,) in model._predictors]
-    return Forest.joined(float(np.ravel(model._baseline_prediction)[0]), trees)
+def boosted(kind: Any, n: int, levels: int, seed: int, **others: Any) -> Any:
+    """Make a HistGradientBoosting model for n rows whose first columns are of levels; it has few
+    trees until `max_iter` is raised."""
+    t = TUNING.growing
+    return kind(
+        learning_rate=t.few_rate if n <= t.few else t.rate,
+        max_leaf_nodes=t.few_leaves if n <= t.few else t.leaves,
+        max_iter=t.first_trees,
+        categorical_features=list(range(levels)) or None,
+        early_stopping=True,
+        validation_fraction=t.validation,
+        n_iter_no_change=t.patience,
+        warm_start=True,
+        random_state=seed,
+        **others,
+    )
+
+
+def forest_of(model: Any, k: int = 0) -> Forest:
+    """Copy the trees of a fitted HistGradientBoosting model: of its one output, or of class k."""
+    trees = [_tree(each[k]) for each in model._predictors]
+    return Forest.joined(float(np.ravel(model._baseline_prediction)[k]), trees)
 
 
 def _tree(one: Any) -> GrownTree:

@@ -21,6 +21,7 @@ class GrowingTuning:
     most_rows: int = 1_000_000  # rows that trees are grown from, at most
     seconds: float = 6e-6  # that a forest takes per row and column, on an idle machine
     most_levels: int = 255  # levels that a split can tell apart; columns of more enter by means
+    fewest_of_class: int = 10  # rows of a class, at least, for which trees are grown
     prior_rows: float = 10.0  # rows that the mean of all counts as, in means of rare levels
 
 

@@ -51,9 +51,12 @@ class Weight:
     def u(self, log_sd: Array) -> Array:
         return (np.clip(log_sd, self.low, self.high) - self.centre) / self.spread
 
+    def known(self, log_sd: Array) -> Array:
+        """1 up to the largest log sd of held-out rows, then falling to 0  (n,)."""
+        return np.clip(1.0 - (log_sd - self.high) / TUNING.weighing.fades, 0.0, 1.0)
+
     def __call__(self, log_sd: Array) -> Array:
-        known = np.clip(1.0 - (log_sd - self.high) / TUNING.weighing.fades, 0.0, 1.0)
-        return expit(self.a + self.b * self.u(log_sd)) * known
+        return expit(self.a + self.b * self.u(log_sd)) * self.known(log_sd)
 
     def range(self) -> tuple[float, float]:
         """ω at the smallest and at the largest log sd of held-out rows."""
