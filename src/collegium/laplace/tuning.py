@@ -62,6 +62,22 @@ class LatentTuning:
 
 
 @dataclass(frozen=True)
+class LabelTrialTuning:
+    """Tuning of trials on labelled rows (`trials`)."""
+
+    learnt_from: int = 400  # rows, at most, that kernel and noise are learnt from
+    iterations: int = 15
+    first_noise: float = 0.3  # of labels of variance one
+    least_noise: float = 0.2
+    log_factors: tuple[float, float] = (-4.0, 5.0)  # bounds of the logarithm of the factor a
+    most: float = 2.0  # gains of a row in log probability count up to this, either way
+    # the mean gain has to exceed all three; on all rows it is smaller than on a sample
+    least: float = 0.005
+    share: float = 0.05  # of the log loss
+    errors: float = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
 class LaplaceTuning:
     """All of them, by topic."""
 
@@ -69,6 +85,7 @@ class LaplaceTuning:
     sweeps: SweepTuning = SweepTuning()
     calibration: CalibrationTuning = CalibrationTuning()
     learning: LatentTuning = LatentTuning()
+    trials: LabelTrialTuning = LabelTrialTuning()
 
 
 TUNING = LaplaceTuning()

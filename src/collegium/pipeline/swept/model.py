@@ -14,6 +14,7 @@ from ...laplace.transductive import JointLatents
 from ...likelihoods.targets.units import Units
 from ...numerics.records import record
 from ...rows.rows import Rows
+from ...transforms.warping import Warping
 from ..layers import Sizes, Stream
 from ..model import Layered
 from ..sums import ChunkBook
@@ -38,6 +39,7 @@ class SweptModel(Layered):
     stream: Stream = Stream()
     waiting: Waiting | None = None
     stored: StoredSites | None = None
+    warping: Warping | None = None  # by which inputs are transformed; None: they are not
 
     @property
     def committees(self) -> tuple[LaplaceCommittee, ...]:

@@ -148,8 +148,9 @@ class SweptSteps:
             ),
             chunks=book,
             stream=Stream(learnt_at=draft.learnt_at),
-            waiting=Waiting(self._rows(job), 0, 0) if draft.alone else None,
+            waiting=Waiting(job.came or self._rows(job), 0, 0) if draft.alone else None,
             stored=stored,
+            warping=job.warping,
         )  # fmt: skip
         if draft.alone:
             check_modes(committees)
