@@ -78,6 +78,21 @@ class LabelTrialTuning:
 
 
 @dataclass(frozen=True)
+class StepTuning:
+    """Tuning of columns of few values (`steps`)."""
+
+    enough: int = 1_000  # rows from which steps are tried
+    held_out: int = 800  # rows that forms are tried on, at most
+    most_rows: int = 20_000  # rows that effects are made from, at most
+    fewest: int = 3  # distinct values of a column
+    most: int = 20
+    most_levels: int = 100  # of words; columns with more have no effects
+    repeated: float = 20.0  # rows per value, over all columns together
+    penalty: float = 1.0  # in rows: of an effect that is as large as all labels differ
+    unit: float = 8.0  # of numbers, for an effect of one standard deviation of a label
+
+
+@dataclass(frozen=True)
 class LaplaceTuning:
     """All of them, by topic."""
 
@@ -86,6 +101,7 @@ class LaplaceTuning:
     calibration: CalibrationTuning = CalibrationTuning()
     learning: LatentTuning = LatentTuning()
     trials: LabelTrialTuning = LabelTrialTuning()
+    steps: StepTuning = StepTuning()
 
 
 TUNING = LaplaceTuning()

@@ -15,6 +15,7 @@ from ...kernels import Kernel
 from ...laplace.calibration import best_scale, covering_noise
 from ...laplace.committee import LaplaceCommittee, settle_together
 from ...laplace.learning import LearntLatent, Problem, first_kernel, latent_size, learn_from
+from ...laplace.steps import Forms, forms_by_held_out
 from ...learning.pool import Pool
 from ...likelihoods.base import Observation, Scalar
 from ...likelihoods.targets.units import Units, exposed
@@ -97,10 +98,13 @@ class SweptSteps:
 
     def _learnt(self, job: Job, kernel: Kernel | None) -> LearntLatent:
         s = job.settings
+        clock, forms = s.clock.share(LEARNING_AT_MOST), Forms(s.prior.levels)
+        if kernel is None and self.sees.classes:
+            forms = forms_by_held_out(self._rows(job), forms.levels, s.engine, clock.out, job.say)
         pool, weigh = self._pool(job)
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.prior.levels,
+            clock=clock, say=job.say, forms=forms,
             trend=s.prior.trend if kernel is None else None, weigh=weigh,
         )  # fmt: skip
 
