@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,18 +17,19 @@ from ..interface.frames.sources import arrays_of, as_source
 from ..interface.turns import of_one_state
 from ..numerics.threads import single_threaded
 from ..pipeline import models
+from ..pipeline.asked import TransformsAsked
 from ..pipeline.job import stream_job
 from ..pipeline.settings import Settings
 from ..pipeline.swept.adding import with_kernel_of
-from ..pipeline.swept.settings import latent_settings, sweeps_asked
+from ..pipeline.swept.settings import class_settings, sweeps_asked
 from ..rows.rows import Prediction, Rows
 from ..sources.source import Skipped
+from .beside import log_probabilities_of
 from .classes import (
     chosen_link,
     class_weights,
     counts,
     is_balanced,
-    log_probabilities,
     moved,
     ripe,
     rows_seen,
@@ -81,6 +82,14 @@ class CommitteeClassifier(Classifier):
         of held-out rows. False: take the kernel as it is.
     trend : None, "linear", column or list of columns, default=None
         A level and slopes of the latent functions beside the kernel, as in CommitteeRegressor.
+    transforms : {"auto", None} or Transform, default="auto"
+        Of the columns of X: "auto" takes very skewed ones as normal scores, where held-out rows
+        gain by it in log loss; `collegium.Transform(X="rank")` takes all with many values so, None
+        none. Labels are not transformed.
+    members : {"auto", "trees"} or None, default="auto"
+        Log odds of boosted trees beside those of the committee, which count where it is unsure and
+        held-out rows gain by it. "auto": from 600 rows on, where kernel, trend and anchors are
+        left to us. `predict_latent` is the committee's own. See docs/members.md.
     store : path, default=None
         A folder for rows that do not fit into memory, as in CommitteeRegressor.
     categorical_features : "from_dtype", array-like of names, positions or a mask, or None
@@ -107,6 +116,7 @@ class CommitteeClassifier(Classifier):
     change_ : float, by how much messages moved in the last sweep.
     calibration_ : (float, float), factors of the latent means and variances that held-out rows
         asked for; (1, 1) with learn=False.
+    input_transform_ : None, or a tuple of "rank" or None per column: transforms of X.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
     feature_importances_ : array, the share of the latent functions' variance that each column
         explains, with interactions; `summary()` says in words what was found.
@@ -137,6 +147,8 @@ class CommitteeClassifier(Classifier):
     categorical_features: Any = "from_dtype"
     limits: Any = None
     trend: Any = None
+    transforms: Any = "auto"
+    members: Any = "auto"
     store: Any = None
     engine: Any = None
     n_jobs: int | None = None
@@ -283,7 +295,9 @@ class CommitteeClassifier(Classifier):
                 stacklevel=4,
             )
             return False
-        sample = model.stream.following.sample.add(rows).rows
+        own = rows if model.warping is None else model.warping.rows(rows)
+        sample = model.stream.following.sample.add(own).rows
+        settings = replace(settings, transforms=TransformsAsked())  # the sample has them already
         other = models.model_of_rows(self, system, settings, sample, streaming=True)
         self._keep_learnt(with_kernel_of(model, other))
         return False
@@ -291,8 +305,10 @@ class CommitteeClassifier(Classifier):
     def _watched_log_proba(self, X: Array) -> Array:
         """By anchors and a few rows: the model's own answers would cost more than learning does."""
         with single_threaded():
-            found = self.model_.watcher().latents.predict(X, self._engine())
-            return log_probabilities(self.model_.likelihoods[0], found)
+            model = self.model_
+            places = model.places(X)
+            found = model.watcher().latents.predict(places, self._engine())
+            return log_probabilities_of(model, places, found)
 
     def _differs_from(self, other: Any) -> list[str]:
         same = np.array_equal(self.classes_, other.classes_)
@@ -327,7 +343,7 @@ class CommitteeClassifier(Classifier):
 
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)
-        settings = latent_settings(self, n_local=NEAREST)
+        settings = class_settings(self, NEAREST)
         if settings.learning.n_starts != 1:
             raise ValueError(
                 "n_starts of learn=Learn(…) means nothing in CommitteeClassifier: leave it out"
@@ -341,12 +357,14 @@ class CommitteeClassifier(Classifier):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _latents(self, X) -> list[Prediction]:
+    def _latents(self, X) -> tuple[Array, list[Prediction]]:
+        """Queries as the predictor sees them, and latent functions there."""
         check_is_fitted(self)
         X = check_queries(self, X)
         engine, predictor = self._engine(), self._predictor()
         with single_threaded():
-            return predictor.predict(X, engine)
+            places = self.model_.places(X)
+            return places, predictor.predict(places, engine)
 
     @of_one_state
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -371,8 +389,7 @@ class CommitteeClassifier(Classifier):
         -------
         log_probability : array of shape (n, n_classes)
         """
-        found = self._latents(X)
-        return log_probabilities(self.model_.likelihoods[0], found)
+        return log_probabilities_of(self.model_, *self._latents(X))
 
     @of_one_state
     def decision_function(self, X: ArrayLike) -> Array:
@@ -400,7 +417,7 @@ class CommitteeClassifier(Classifier):
         mean : array of shape (n,) with two classes (softmax: (n, 2)), else (n, n_classes)
         std : array of the same shape
         """
-        found = self._latents(X)
+        _, found = self._latents(X)
         mean = np.column_stack([one.mean[:, 0] for one in found])
         std = np.sqrt(np.column_stack([one.variance for one in found]))
         if mean.shape[1] == 1:
@@ -420,3 +437,9 @@ class CommitteeClassifier(Classifier):
         "sum.calibration", "Factors of latent means and variances, by held-out rows."
     )
     log_evidence_ = fitted("log_evidence_in_units", "Laplace's log p(labels | X), of all rows.")
+
+    @property
+    def input_transform_(self) -> Any:
+        """The kind of transform of each column of X; None: all are as they came."""
+        check_is_fitted(self)
+        return None if self.model_.warping is None else self.model_.warping.input_kinds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,22 +12,26 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..interface.checks.rows import check_weights
 from ..interface.frames.sources import Blocks, origin_of
+from ..laplace.inputs import choose_inputs
 from ..laplace.learning import Problem
 from ..likelihoods.base import Observation
 from ..likelihoods.labels.softmax import Softmax
 from ..likelihoods.targets.units import Units, signs
 from ..numerics.fingerprint import fingerprint
-from ..pipeline.fitting import fit_model
+from ..pipeline.fitting import fit_model, warped
 from ..pipeline.job import Job
+from ..pipeline.settings import Settings
 from ..pipeline.swept import adding
 from ..pipeline.swept.model import SweptModel
-from ..pipeline.swept.steps import SweptSteps
+from ..pipeline.swept.steps import SweptSteps, relearning_is_due
 from ..pipeline.swept.sweeping import Sweeping
 from ..pipeline.swept.targets import Targets
 from ..pipeline.systems import SystemBase
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES, Scaling
 from ..rows.store.records import Block
+from ..transforms.warping import Warping
+from .beside import OddsBeside
 from .classes import codes_of, log_loss
 
 Array = np.ndarray
@@ -66,27 +70,41 @@ class Labels(SystemBase):
         kept = model.kept
         each = [kept.rows(k) for k in range(len(model.committees))]
         codes = codes_of(model.likelihoods[0], [one.y for one in each])
-        return Rows(each[0].X, codes[:, None].astype(float), each[0].w / self.weights[codes])
+        rows = Rows(each[0].X, codes[:, None].astype(float), each[0].w / self.weights[codes])
+        return rows if model.warping is None else model.warping.rows_in_units(rows)
 
     def fit(self, job: Job) -> SweptModel:
         """Fit rows whose classes count."""
         own = self.weights[job.rows.y[:, 0].astype(int)] > 0.0
         if not own.any():
             raise ValueError("class_weight is zero for all of these rows")
-        plain = job.rows.take(own)
         job = replace(
             job,
             labels=None if job.labels is None else job.labels[own],
             owners=None if job.owners is None else job.owners.take(own),
-            rows=self.sees.weighted(plain),
+            rows=job.rows.take(own),
         )
+        if self.learnable:
+            due = job.earlier is None or relearning_is_due(job.earlier, job.n, job.settings)
+            job = warped(job, self.choose, still=not due)
+        plain = job.rows
+        job = replace(job, rows=self.sees.weighted(plain))
         targets = problems(self.link, self.weights.size, plain.y)
         steps = SweptSteps(
             targets, self.sees, self.link, self.sweeping,
             loss=partial(log_loss, targets[0].likelihood) if job.settings.learning.on else None,
             plain=plain, learnable=self.learnable,
+            beside=OddsBeside(replace(plain, w=job.rows.w), self.weights.size),
         )  # fmt: skip
         return fit_model(steps, job)
+
+    def choose(
+        self, rows: Rows, settings: Settings, say: Any, stop: Callable[[], bool], *, more: bool
+    ) -> Warping:
+        """Choose transforms of inputs by the log loss of held-out rows."""
+        s = settings
+        found = choose_inputs(rows, s.transforms.X, s.engine, say, s.prior.levels, stop)
+        return Warping(found, (None,))
 
     def add(self, model: SweptModel, job: Job, check: Any) -> SweptModel:
         return adding.add_swept_rows(model, job)

@@ -19,6 +19,7 @@ from ..numerics.clock import Clock
 from ..rows.chunk import Chunk, cut
 from ..rows.rows import Rows
 from .evidence import Gradients, evidence_together
+from .steps import Forms
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -67,19 +68,19 @@ def learn_from(
     pool: Pool, problems: Sequence[Problem], kernel: Kernel | None, rng: np.random.Generator,
     engine: Any, *, effort: LatentEffort | None = None, clock: Clock | None = None,
     say: Callable[[str], None] = lambda text: None,
-    weigh: Callable[[Rows], Rows] = lambda rows: rows, levels: tuple[int, ...] = (),
+    weigh: Callable[[Rows], Rows] = lambda rows: rows, forms: Forms | None = None,
     trend: Lines | None = None,
 ) -> LearntLatent:  # fmt: skip
     """Learn first from random rows, then from clusters in the metric of the kernel found.
 
     The y of the pool has the targets of all problems side by side. `kernel` gives the family and
-    the start. `weigh` gives rows the weights to learn by. `levels`: columns of codes, which are
-    equal or not. `trend` is added to the kernel.
+    the start. `weigh` gives rows the weights to learn by. `forms`: how kernels that are not given
+    see columns. `trend` is added to the kernel.
     """
-    effort, clock = effort or LatentEffort(), clock or Clock()
+    effort, clock, forms = effort or LatentEffort(), clock or Clock(), forms or Forms()
     term = None if trend is None else trend.kernel(pool.sample.X, latent_size(problems))
     learner = _LatentLearner(
-        pool, tuple(problems), rng, engine, effort, clock, say, weigh, levels, term
+        pool, tuple(problems), rng, engine, effort, clock, say, weigh, forms, term
     )
     found = learner.run(kernel)
     return replace(found, kernel=learner.whole(found.kernel))
@@ -105,17 +106,18 @@ class _LatentLearner:
     clock: Clock
     say: Callable[[str], None]
     weigh: Callable[[Rows], Rows]
-    levels: tuple[int, ...]
+    forms: Forms
     trend: Kernel | None = None  # without free parameters
 
     def whole(self, kernel: Kernel) -> Kernel:
-        """Add the trend, if there is one; θ stays the same."""
-        return kernel if self.trend is None or has_trend(kernel) else kernel + self.trend
+        """Let the kernel see columns in their forms, and add the trend; θ stays the same."""
+        own = self.forms.kernel(kernel)
+        return own if self.trend is None or has_trend(kernel) else own + self.trend
 
     def run(self, kernel: Kernel | None) -> LearntLatent:
         """Fit random rows, then clusters in the metric of the kernel found."""
         X, e = self.pool.sample.X, self.effort
-        self.scales = Scales.of(X, self.levels)
+        self.scales = self.forms.scales(X)
         sample = np.sort(self.rng.permutation(X.shape[0])[: e.rough_rows])
         noise = self._noise()
         if kernel is not None:
@@ -187,7 +189,7 @@ class _LatentLearner:
 
     def _clusters(self, kernel: Kernel) -> list[Array]:
         few = self.effort.clusters(len(self.problems))
-        return self.pool.clusters(kernel, self.effort.size, few, self.rng)
+        return self.pool.clusters(self.forms.kernel(kernel), self.effort.size, few, self.rng)
 
     def _measured(self) -> bool:
         """Whether the latent function is in the units of y."""

@@ -62,6 +62,37 @@ class LatentTuning:
 
 
 @dataclass(frozen=True)
+class LabelTrialTuning:
+    """Tuning of trials on labelled rows (`trials`)."""
+
+    learnt_from: int = 400  # rows, at most, that kernel and noise are learnt from
+    iterations: int = 15
+    first_noise: float = 0.3  # of labels of variance one
+    least_noise: float = 0.2
+    log_factors: tuple[float, float] = (-4.0, 5.0)  # bounds of the logarithm of the factor a
+    most: float = 2.0  # gains of a row in log probability count up to this, either way
+    # the mean gain has to exceed all three; on all rows it is smaller than on a sample
+    least: float = 0.005
+    share: float = 0.05  # of the log loss
+    errors: float = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class StepTuning:
+    """Tuning of columns of few values (`steps`)."""
+
+    enough: int = 1_000  # rows from which steps are tried
+    held_out: int = 800  # rows that forms are tried on, at most
+    most_rows: int = 20_000  # rows that effects are made from, at most
+    fewest: int = 3  # distinct values of a column
+    most: int = 20
+    most_levels: int = 100  # of words; columns with more have no effects
+    repeated: float = 20.0  # rows per value, over all columns together
+    penalty: float = 1.0  # in rows: of an effect that is as large as all labels differ
+    unit: float = 8.0  # of numbers, for an effect of one standard deviation of a label
+
+
+@dataclass(frozen=True)
 class LaplaceTuning:
     """All of them, by topic."""
 
@@ -69,6 +100,8 @@ class LaplaceTuning:
     sweeps: SweepTuning = SweepTuning()
     calibration: CalibrationTuning = CalibrationTuning()
     learning: LatentTuning = LatentTuning()
+    trials: LabelTrialTuning = LabelTrialTuning()
+    steps: StepTuning = StepTuning()
 
 
 TUNING = LaplaceTuning()

@@ -141,6 +141,7 @@ class Scalar(Observation):
     identity: ClassVar[bool] = False  # whether E[y | f] is f itself
     takes_exposure: ClassVar[bool] = False  # whether a second column of y is e, E[y | f] = e·E₁
     takes_noise: ClassVar[bool] = False  # whether the argument `noise` of estimators is its noise
+    tree_loss: ClassVar[str] = ""  # of scikit-learn's boosted trees whose answers are f
     code: ClassVar[int | None] = None  # its branch in `sites.site`, for the online GP
 
     # -- a new y ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ class Exponential(LogLink):
 
     support = POSITIVE
     name = "exponential"
+    tree_loss = "gamma"
     called = "times"
 
     def log_density(self, y, f):

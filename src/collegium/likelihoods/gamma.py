@@ -26,6 +26,7 @@ class Gamma(LogLink):
 
     support = POSITIVE
     name = "gamma"
+    tree_loss = "gamma"
     free = ("shape",)
 
     def log_density(self, y, f):

@@ -22,6 +22,7 @@ class Poisson(LogLink):
 
     support = COUNTS
     name = "poisson"
+    tree_loss = "poisson"
     called = "counts"
     least_total = TUNING.half_a_count
     code = POISSON

@@ -28,6 +28,7 @@ class StudentT(Scalar):
 
     support = REALS
     name = "student-t"
+    tree_loss = "absolute_error"
     free = ("noise",)
     identity = True
     takes_noise = True

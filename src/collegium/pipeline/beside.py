@@ -129,13 +129,13 @@ def _beside(
         job.say(f"{asked.words} err much more than the committee{_which(rows, j)}: not used")
         return None
     verdict = answered.verdict(j, first(X))
-    _report(job, verdict, rows, j)
+    report(job, verdict, _which(rows, j))
     if not verdict.taken:
         return Undecided() if verdict.promising and not asked.fixed else None
     k = MEMBERS.folds.others
     if asked.fixed or not has_time(job, rows, k):
         return OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
-    fold = _folds(rows, k)
+    fold = _folds(rows.X, rows.group, k)
     more = _grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k)))
     found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
     return found.weighed(answered.verdict(j, found(X))) or found
@@ -144,29 +144,51 @@ def _beside(
 def _out_of_fold(
     job: Job, model: Any, rows: Rows, held: Array, answered: Answered, j: int
 ) -> OutputMember | None:
-    """Grow one part without each fold; the first of them may show that it is hopeless."""
+    """Grow one part without each fold, whose rows it answers."""
     own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
-    grow, k = asked.grower(job, model, j), 1 if asked.fixed else MEMBERS.folds.exact
-    fold = _folds(rows, k)
-    at = fold[held]
 
-    def give_up(part: Callable[[Array], Array]) -> bool:
-        some = np.flatnonzero(at == 0)
-        return some.size > 0 and hopeless(answered.opinions(j, part(X[some]), some))
+    def give_up(part: Callable[[Array], Array], some: Array) -> bool:
+        return hopeless(answered.opinions(j, part(X[some]), some))
 
-    first = grow(own if k == 1 else own.take(fold != 0), 0, give_up)
-    if first is None:
+    grow, group = asked.grower(job, model, j), answered.rows.group
+    found = cross_fitted(job, own, X, grow, give_up, group, once=asked.fixed)
+    if found is None:
         job.say(f"{asked.words} err much more than the model{_which(rows, j)}: not used")
         return None
-    parts = (first, *_grown(job, grow, ((own.take(fold != i), i) for i in range(1, k))))
-    t = np.empty(held.size)
-    for i, part in enumerate(parts):
-        t[at == i] = part(X[at == i])
+    parts, t = found
     verdict = answered.verdict(j, t)
-    _report(job, verdict, rows, j)
+    report(job, verdict, _which(rows, j))
     if not verdict.taken:
         return None
-    return OutputMember(parts, k if k > 1 else 0, verdict.weight, verdict.gain, verdict.ratio)
+    folds = 0 if asked.fixed else len(parts)
+    return OutputMember(parts, folds, verdict.weight, verdict.gain, verdict.ratio)
+
+
+def cross_fitted(
+    job: Job, rows: Rows, X: Array, grow: Callable[..., Any],
+    give_up: Callable[[Any, Array], bool], group: Array | None = None, *, once: bool = False,
+) -> tuple[tuple[Any, ...], Array] | None:  # fmt: skip
+    """Grow one part without each fold of the rows, and answer at some of them, X (n, d) of these
+    groups, by the part that has not seen them. None: the first part was given up, by what it says
+    of its fold. `once`: one part answers for all."""
+    k = 1 if once else MEMBERS.folds.exact
+    fold, at = _folds(rows.X, rows.group, k), _folds(X, group, k)
+
+    def stop(part: Any) -> bool:
+        some = np.flatnonzero(at == 0)
+        return some.size > 0 and give_up(part, some)
+
+    first = grow(rows if once else rows.take(fold != 0), 0, stop)
+    if first is None:
+        return None
+    parts = (first, *_grown(job, grow, ((rows.take(fold != i), i) for i in range(1, k))))
+    if any(part is None for part in parts):
+        return None
+    each = [(np.flatnonzero(at == i), part) for i, part in enumerate(parts)]
+    told = np.concatenate([part(X[own]) for own, part in each])
+    t = np.empty_like(told)
+    t[np.concatenate([own for own, _ in each])] = told
+    return parts, t
 
 
 def _grown(job: Job, grow: Callable[..., Any], each: Iterable[tuple[Rows, int]]) -> list[Any]:
@@ -180,10 +202,8 @@ def _timed(job: Job, rows: Rows) -> Any:
     return job.settings.clock.step(MEMBERS.growing.seconds * n * d)
 
 
-def _folds(rows: Rows, k: int) -> Array:
-    if not k:
-        return np.zeros(rows.w.size, dtype=int)
-    return folds_of(rows.X, k) if rows.group is None else folds_of_groups(rows.group, k)
+def _folds(X: Array, group: Array | None, k: int) -> Array:
+    return folds_of(X, k) if group is None else folds_of_groups(group, k)
 
 
 def _of_output(rows: Rows, j: int) -> Rows:
@@ -205,10 +225,11 @@ def _which(rows: Rows, j: int) -> str:
     return "" if rows.y.shape[1] == 1 else f" (output {j})"
 
 
-def _report(job: Job, verdict: Verdict, rows: Rows, j: int) -> None:
+def report(job: Job, verdict: Verdict, which: str = "") -> None:
+    """Say what held-out rows gain by a member."""
     gain, words = verdict.gain, job.settings.members.words
     job.say(
-        f"{words} beside the committee{_which(rows, j)}: log density of held-out rows "
-        f"{gain.mean:+.3f} ± {gain.error:.3f}, squared error x {verdict.ratio:.3f}; "
+        f"{words} beside the committee{which}: log density of held-out rows {gain.mean:+.3f} ± "
+        f"{gain.error:.3f}, squared error x {verdict.ratio:.3f}; "
         f"{'used' if verdict.taken else 'not used'}"
     )

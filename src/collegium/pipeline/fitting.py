@@ -15,9 +15,8 @@ from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units
 from ..rows.rows import Rows
 from ..rows.scaling import choose_scaling
-from ..transforms.choosing import choose
 from .checking import HeldOut, check_joint
-from .job import Job, standing_for
+from .job import Choose, Job, standing_for
 from .planning.plan import Plan
 
 Array = np.ndarray
@@ -154,18 +153,16 @@ def given_anchors(Z: Array) -> Selection:
     return Selection(Z, np.empty(0, dtype=int), np.zeros(len(Z)), 0.0)
 
 
-def warped(job: Job) -> Job:
-    """Transform rows, where that was asked for or held-out rows gain by it."""
+def warped(job: Job, choose: Choose, *, still: bool) -> Job:
+    """Transform rows, where that was asked for or held-out rows gain by it; `still`: as those of
+    the earlier model of the stream."""
     s = job.settings
     if job.on_disk is not None or not s.transforms.wanted:
         return job
-    if s.learning.on and still_good(job):
+    if s.learning.on and still:
         return job.seen_by(job.earlier)
     job.say.task = "choosing transforms"
-    found = choose(
-        job.rows, s.transforms.y, s.transforms.X, s.engine, job.say, more=job.streaming,
-        levels=s.prior.levels, stop=s.clock.share(TRANSFORMS).out,
-    )  # fmt: skip
+    found = choose(job.rows, s, job.say, s.clock.share(TRANSFORMS).out, more=job.streaming)
     if not found.any:
         return job
     rows, s = found.rows(job.rows), s.placed(found.places)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +28,15 @@ from .settings import Settings
 from .tuning import TUNING
 
 Array = np.ndarray
+
+
+class Choose(Protocol):
+    """Choose transforms for rows in the units of the user."""
+
+    def __call__(
+        self, rows: Rows, settings: Settings, say: Progress, stop: Callable[[], bool], *, more: bool
+    ) -> Warping:
+        """`more`: whether further rows will come. Once `stop()` is true, no more are tried."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,6 +50,11 @@ class Layered(Additive, Model):  # type: ignore[override]
     """A model of a committee, whatever its likelihood: what all layers share."""
 
     sizes: Sizes
+    members: Any = None
+
+    def _prior(self) -> dict[str, Any]:
+        own = super()._prior()
+        return own if self.members is None else {**own, "members": self.members}
 
     @property
     def all_rows(self) -> bool:
@@ -182,10 +187,6 @@ class CommitteeModel(Layered):
     def _way_words(self) -> str:
         fast = self.answering.fast
         return "" if fast is None else f" (within {fast.asked:g} ms per row: {fast.words})"
-
-    def _prior(self) -> dict[str, Any]:
-        own = super()._prior()
-        return own if self.members is None else {**own, "members": self.members}
 
     @property
     def kept(self) -> Any:

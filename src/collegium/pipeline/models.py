@@ -50,7 +50,7 @@ def _stored_rows(estimator: Any, system: Any, settings: Settings, rows: Rows) ->
     settings = settings.for_columns(columns_of(estimator))
     say, origin = estimator._say(), origin_of_rows(estimator, rows)
     blocks = [(*rows.fields(), 0)]
-    store, warping = fill(settings, blocks, rows.w.size, origin, say)
+    store, warping = fill(settings, blocks, rows.w.size, origin, say, system.choose)
     return model_of_store(estimator, system.knowing(rows), settings, store, warping, say)
 
 
@@ -77,7 +77,7 @@ def model_of_source(estimator: Any, system: Any, settings: Settings, source: Sou
     settings = settings.for_columns(columns_of(estimator))
     read = Blocks(source, say)
     system, blocks, origin = system.blocks(estimator, read)
-    store, warping = fill(settings, blocks, n, origin, say)
+    store, warping = fill(settings, blocks, n, origin, say, system.choose)
     model = model_of_store(estimator, system, settings, store, warping, say)
     read.find_skipped()
     return model

@@ -85,8 +85,6 @@ class Settings:
             settings = replace(settings, transforms=settings.transforms.without_auto())
         if settings.store is not None:
             settings.check_store()
-        if settings.members.by_name:
-            settings.check_members()
         if settings.learning.averaging == "average":
             settings.check_averaging()
         if settings.answers.refine and not settings.can_refine:

@@ -6,7 +6,7 @@ adds more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,8 +28,10 @@ from ..numerics.fingerprint import fingerprint
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
 from ..rows.store.records import Block
+from ..transforms.choosing import choose
+from ..transforms.warping import Warping
 from . import exact
-from .fitting import fit_model, warped
+from .fitting import fit_model, still_good, warped
 from .job import Job
 from .model import CommitteeModel
 from .settings import Settings
@@ -65,6 +67,16 @@ class SystemBase:
         """The rows that a model kept, as they came."""
         return model.rows()
 
+    def choose(
+        self, rows: Rows, settings: Settings, say: Any, stop: Callable[[], bool], *, more: bool
+    ) -> Warping:
+        """Choose transforms by the log density of held-out rows."""
+        s = settings
+        return choose(
+            rows, s.transforms.y, s.transforms.X, s.engine, say, more=more, levels=s.prior.levels,
+            stop=stop,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ExactFit(SystemBase):
@@ -78,6 +90,8 @@ class ExactFit(SystemBase):
         settings = Settings.of(estimator, NOISES, ("auto", "average", "anchored"))
         if answer_time_allowed(estimator.n_local) is not None:
             check_answer_time(settings.answers.transductive, settings.answers.keeps_rows)
+        if settings.members.by_name:
+            settings.check_members()
         return settings.with_known_noise() if known else settings
 
     def rows(
@@ -104,7 +118,7 @@ class ExactFit(SystemBase):
         if job.earlier is None:
             y = job.rows.y if job.warping is None else job.warping.backward(job.rows.y)
             warn_of_masses(y, job.rows.w)
-        return fit_model(exact.ExactSteps(), warped(job))
+        return fit_model(exact.ExactSteps(), warped(job, self.choose, still=still_good(job)))
 
     def add(self, model: CommitteeModel, job: Job, check: Any) -> CommitteeModel:
         return adding.add_rows(model, job, check)

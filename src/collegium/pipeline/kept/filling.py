@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from ...rows.store.folder import MANIFEST
 from ...rows.store.records import Block, pack_blocks
 from ...rows.store.sample import HashSample
 from ...rows.store.store import Store
-from ...transforms.choosing import choose
 from ...transforms.inputs import InputTransform
 from ...transforms.targets import check_positive
 from ...transforms.warping import Warping
@@ -25,15 +25,16 @@ from ..tuning import TUNING
 
 
 def fill(
-    settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Progress
+    settings: Settings, blocks: Iterable[Block], n: int, origin: str, say: Progress, choose: Any
 ) -> tuple[Store, Warping | None]:
     """Sort n rows in blocks into a store; transforms are chosen first, where they are wanted.
 
-    Blocks are read again and again. `origin` tells them from others; "": nothing does.
+    Blocks are read again and again. `origin` tells them from others; "": nothing does. `choose`
+    chooses the transforms (`job.Choose`).
     """
     warping = None
     if settings.transforms.wanted:
-        warping = chosen_transforms(settings, blocks, say)
+        warping = chosen_transforms(settings, blocks, say, choose)
     places = None if warping is None else warping.inputs
     if places is not None:
         origin = origin and fingerprint(origin, places)
@@ -41,7 +42,9 @@ def fill(
     return filled_store(settings, blocks, n, origin, say), warping
 
 
-def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress) -> Warping | None:
+def chosen_transforms(
+    settings: Settings, blocks: Iterable[Block], say: Progress, choose: Any
+) -> Warping | None:
     """Choose transforms by a sample of the rows; None: they stay as they are."""
     say.task = "choosing transforms"
     sample = HashSample(TUNING.disk.sample)
@@ -52,10 +55,7 @@ def chosen_transforms(settings: Settings, blocks: Iterable[Block], say: Progress
     found = sample.records()
     rows = Rows(*(np.asarray(found[name], np.float64) for name in "Xyw"))
     rows, _ = merged(rows, None, in_order=False)
-    warping = choose(
-        rows, settings.transforms.y, settings.transforms.X, settings.engine, say, more=True,
-        levels=settings.prior.levels, stop=settings.clock.out,
-    )  # fmt: skip
+    warping = choose(rows, settings, say, settings.clock.out, more=True)
     return warping if warping.any else None
 
 

@@ -26,6 +26,7 @@ Array = np.ndarray
 
 def add_swept_rows(model: SweptModel, job: Job) -> SweptModel:
     """Add more rows, in chunks that are approximated once."""
+    job = job.seen_by(model)
     sees, own = model.sum.sees, model.stream.following
     if own is not None and sees.classes:
         model = _followed(model, own.with_rows(job.rows))

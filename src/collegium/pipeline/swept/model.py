@@ -11,8 +11,11 @@ from ...answers.predictors import GlobalPredictor
 from ...laplace.committee import LaplaceCommittee, latent_predictors
 from ...laplace.transductive import JointLatents
 from ...likelihoods.targets.units import Units
+from ...members.classes import ClassMembers
+from ...members.members import BesidePredictor, Members
 from ...numerics.records import record
 from ...rows.rows import Rows
+from ...transforms.warping import Warping
 from ..layers import Sizes, Stream
 from ..model import Layered
 from ..sums import ChunkBook
@@ -36,6 +39,8 @@ class SweptModel(Layered):
     chunks: ChunkBook
     stream: Stream = Stream()
     stored: StoredSites | None = None
+    members: Members | ClassMembers | None = None  # other opinions; None: there are none
+    warping: Warping | None = None  # by which inputs are transformed; None: they are not
 
     @property
     def committees(self) -> tuple[LaplaceCommittee, ...]:
@@ -80,12 +85,12 @@ class SweptModel(Layered):
     def watcher(self) -> OneLatent:
         """Answer for arriving rows of a stream: from anchors, and a few of the last rows kept."""
         if self.alone or self.stored is not None:
-            return OneLatent(self.latents())
+            return self.beside(OneLatent(self.latents()))
         few = 1 + TUNING.stream.last // self.sizes.chunk_size
         latents = [replace(one, kept=one.kept[-few:]) for one in self.kept.latents()]
         near = min(self.sizes.n_local, TUNING.stream.near)
         each = latent_predictors(latents, near) if near else tuple(map(GlobalPredictor, latents))
-        return OneLatent(LatentPredictor(each, None, self.sum.scale))
+        return self.beside(OneLatent(LatentPredictor(each, None, self.sum.scale)))
 
     def latents(self) -> LatentPredictor:
         """Answer for all latent functions."""
@@ -101,4 +106,11 @@ class SweptModel(Layered):
 
     def predictor(self) -> Any:
         """Answer for the one latent function of a regressor, or for those of all classes."""
-        return self.latents() if self.sum.sees.classes else OneLatent(self.latents())
+        if self.sum.sees.classes:
+            return self.latents()
+        return self.beside(OneLatent(self.latents()))
+
+    def beside(self, own: OneLatent) -> Any:
+        """Let members change the means of the one latent function of a regressor."""
+        members = self.members
+        return BesidePredictor(own, members, 0.0) if isinstance(members, Members) else own

@@ -14,7 +14,7 @@ from ...interface.checks.arguments import (
     yes_or_no,
 )
 from ...interface.checks.limits import answer_time_allowed
-from ...interface.options import Inductive, Learn, Sweeps, Transductive
+from ...interface.options import Inductive, Learn, Sweeps, Transductive, Transform
 from ...kernels import as_kernel, split_white
 from ...likelihoods.base import Scalar
 from ..asked import TransformsAsked
@@ -64,9 +64,35 @@ def latent_settings(
     if answer_time_allowed(given.get("n_local")) is not None:
         refuse_answer_time()
     settings = Settings.of(estimator, noise=noise, learn=Learn(learn, n_starts), transforms=None)
+    if settings.members.own is not None:
+        raise ValueError(
+            "members of your own are for likelihood='gaussian': give 'auto', 'trees' or None"
+        )
     if settings.answers.n_local is None and not settings.answers.transductive:
         settings = replace(settings, answers=replace(settings.answers, n_local=n_local))
     return settings
+
+
+def class_settings(estimator: Any, n_local: int) -> Settings:
+    """Read the arguments of a classifier, with transforms of X."""
+    settings, asked = (
+        latent_settings(estimator, n_local=n_local),
+        inputs_asked(estimator.transforms),
+    )
+    open_prior = replace(settings.prior, noise=None)  # labels have none to be given
+    free = replace(settings, prior=open_prior).may_transform
+    return replace(settings, transforms=asked if free else asked.without_auto())
+
+
+def inputs_asked(value: Any) -> TransformsAsked:
+    """Read `transforms` where y are labels: "auto", None, or Transform(X=…)."""
+    plain = value is None or (isinstance(value, str) and value == "auto")
+    if plain or (isinstance(value, Transform) and value.y in (None, "auto")):
+        return replace(TransformsAsked.of(value), y=None)
+    raise ValueError(
+        f"transforms={value!r}: labels are not transformed. Give 'auto', None, or for the columns "
+        "collegium.Transform(X='rank')"
+    )
 
 
 def refuse_answer_time() -> None:

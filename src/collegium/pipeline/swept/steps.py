@@ -15,6 +15,7 @@ from ...kernels import Kernel
 from ...laplace.calibration import best_scale, covering_noise
 from ...laplace.committee import LaplaceCommittee, settle_together
 from ...laplace.learning import LearntLatent, Problem, first_kernel, latent_size, learn_from
+from ...laplace.steps import Forms, forms_by_held_out
 from ...learning.pool import Pool
 from ...likelihoods.base import Observation, Scalar
 from ...likelihoods.targets.units import Units, exposed
@@ -37,6 +38,7 @@ from ..settings import Settings
 from ..stream.following import Following
 from ..sums import ChunkBook
 from ..tuning import TUNING
+from .beside import members_wanted, rates_beside
 from .disk import settle_on_disk
 from .kept import HeldOutSites
 from .model import SweptModel
@@ -48,6 +50,8 @@ from .targets import AllTargets, Targets
 Array = np.ndarray
 #: Targets of each problem, weights, and what is predicted of the rows -> mean loss.
 Loss = Callable[[list[Array], Array, list[Prediction]], float]
+#: A job, a model and rows held out in turn -> the model with members, where these help.
+Beside = Callable[[Job, SweptModel, HeldOutSites], SweptModel]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,7 @@ class SweptSteps:
     loss: Loss | None = None  # by which latent functions are scaled on held-out rows
     plain: Rows | None = None  # the rows with the weights to learn by, where these are others
     learnable: bool = True  # False: the kernel stays what learning would start from
+    beside: Beside | None = None  # looks for members by rows held out in turn
 
     @property
     def units(self) -> Units:
@@ -97,10 +102,13 @@ class SweptSteps:
 
     def _learnt(self, job: Job, kernel: Kernel | None) -> LearntLatent:
         s = job.settings
+        clock, forms = s.clock.share(LEARNING_AT_MOST), Forms(s.prior.levels)
+        if kernel is None and self.sees.classes:
+            forms = forms_by_held_out(self._rows(job), forms.levels, s.engine, clock.out, job.say)
         pool, weigh = self._pool(job)
         return learn_from(
             pool, self.problems, kernel, job.rng, s.engine,
-            clock=s.clock.share(LEARNING_AT_MOST), say=job.say, levels=s.prior.levels,
+            clock=clock, say=job.say, forms=forms,
             trend=s.prior.trend if kernel is None else None, weigh=weigh,
         )  # fmt: skip
 
@@ -147,10 +155,12 @@ class SweptSteps:
                 s.answers.local_rows(job.rows.X.shape[1]), s.answers.query_points(np.inf),
             ),
             chunks=replace(
-                book, waiting=Waiting(self._rows(job), 0, 0) if draft.alone else None
+                book,
+                waiting=Waiting(job.came or self._rows(job), 0, 0) if draft.alone else None,
             ),
             stream=Stream(learnt_at=draft.learnt_at),
             stored=stored,
+            warping=job.warping,
         )  # fmt: skip
         if draft.alone:
             check_modes(committees)
@@ -194,7 +204,7 @@ class SweptSteps:
 
     def finish(self, job: Job, draft: Draft, model: SweptModel) -> SweptModel:
         """Check the model on held-out rows; drop rows where none are to be kept."""
-        model = self._checked(job, draft, model)
+        model = self._with_members(job, self._checked(job, draft, model))
         if draft.alone or job.settings.answers.keeps_rows or job.on_disk is not None:
             return model
         model = replace(model, sum=model.sum.without_rows())
@@ -208,6 +218,17 @@ class SweptSteps:
         if tied and not job.settings.clock.out():
             model = self._covering(job, draft, model)
         return model
+
+    def _with_members(self, job: Job, model: SweptModel) -> SweptModel:
+        """Ask members, where they are wanted and there is time."""
+        if self.beside is None or not self.learnable or job.settings.clock.out():
+            return model
+        if job.rows.X.shape[0] < TUNING.sweeps.fewest or not members_wanted(job):
+            return model
+        job.say.task = "asking members"
+        found = self._held_out(job, model)
+        scaled = [model.sum.scale.of(one) for one in found.latents]
+        return self.beside(job, model, found._replace(latents=scaled))
 
     def _scaled(self, job: Job, model: SweptModel, loss: Loss) -> SweptModel:
         """Scale latent functions by the loss of rows held out one at a time."""
@@ -291,7 +312,7 @@ def fit_regression(
     if s.prior.kernel is not None:
         kernel = s.prior.kernel.scaled(1.0 / units.square)
         s = replace(s, prior=replace(s.prior, kernel=kernel))
-    steps = SweptSteps([problem], Targets(units), likelihood, sweeping)
+    steps = SweptSteps([problem], Targets(units), likelihood, sweeping, beside=rates_beside)
     return fit_model(steps, replace(job, settings=s))
 
 

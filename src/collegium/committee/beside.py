@@ -1,0 +1,71 @@
+"""Members beside a classifier: log odds of boosted trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..members.classes import (
+    ClassMembers,
+    ClassOpinions,
+    GrownClasses,
+    grow_classes,
+    hopeless_classes,
+    judge_classes,
+    log_sd_of,
+)
+from ..members.tuning import TUNING as MEMBERS
+from ..pipeline.beside import cross_fitted, has_time, report
+from ..pipeline.job import Job
+from ..pipeline.swept.kept import HeldOutSites
+from ..pipeline.swept.model import SweptModel
+from ..rows.rows import Prediction, Rows
+from .classes import codes_of, log_probabilities
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class OddsBeside:
+    """Grow trees on rows of codes, weighed as the classes are; keep them if held-out rows gain."""
+
+    rows: Rows
+    classes: int
+
+    def __call__(self, job: Job, model: SweptModel, held: HeldOutSites) -> SweptModel:
+        likelihood, X = model.likelihoods[0], held.sites[0].X
+        if not has_time(job, self.rows, forests=MEMBERS.folds.exact * self.classes):
+            return model
+        codes, own = codes_of(likelihood, held.y), log_probabilities(likelihood, held.latents)
+        log_sd, w = log_sd_of(held.latents), held.w / held.w.mean()
+
+        def opinions(t: Array, some: Array | slice = slice(None)) -> ClassOpinions:
+            return ClassOpinions(codes[some], own[some], t, log_sd[some], w[some])
+
+        def give_up(part: GrownClasses, some: Array) -> bool:
+            return hopeless_classes(opinions(part(X[some]), some))
+
+        def grow(rows: Rows, seed: int, *stop: object) -> GrownClasses | None:
+            return grow_classes(rows, self.classes, job.settings.prior.levels, seed, *stop)  # type: ignore[arg-type]
+
+        both = cross_fitted(job, self.rows, X, grow, give_up)
+        if both is None:
+            job.say("trees are not used: they err much more, or classes have few rows")
+            return model
+        parts, t = both
+        verdict, l = judge_classes(opinions(t), X)
+        report(job, verdict)
+        if not verdict.taken:
+            return model
+        members = ClassMembers(
+            parts, len(parts), verdict.weight, float(np.exp(l)), verdict.gain, verdict.ratio
+        )
+        return replace(model, members=members)
+
+
+def log_probabilities_of(model: SweptModel, X: Array, found: list[Prediction]) -> Array:
+    """Log probabilities of the classes at places X, with members where there are some."""
+    own = log_probabilities(model.likelihoods[0], found)
+    members = model.members
+    return members.beside(own, X, found) if isinstance(members, ClassMembers) else own
