@@ -83,12 +83,12 @@ def test_coverage_by_width_and_by_mean():
     """The narrowest third misses always, the others never; means run against widths."""
     y, half = np.zeros(30), np.arange(1.0, 31.0)
     mean = np.where(half <= 10, 40.0 - half, -0.5 * half)
-    forecast = Forecast(mean, y, y, mean - half, mean + half)
+    forecast = Forecast(mean, y, y, mean - half, mean + half, y, y)
     found = scores.where(y, forecast)
     assert found["coverage_by_width"] == [0.0, 1.0, 1.0]
     assert found["coverage_by_mean"] == [1.0, 1.0, 0.0]
     assert found["coverage_by_tenths_of_width"] == [0.0] * 3 + [2 / 3] + [1.0] * 6
-    same = Forecast(mean, y, y, mean - 0.3, mean + 0.3)  # one width for all, but for rounding
+    same = Forecast(mean, y, y, mean - 0.3, mean + 0.3, y, y)  # one width for all, but for rounding
     assert np.ptp(same.upper - same.lower) > 0
     assert scores.where(y, same)["coverage_by_width"] is None
     assert scores.where(y, same)["coverage_by_tenths_of_width"] is None
