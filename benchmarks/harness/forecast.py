@@ -58,8 +58,8 @@ class Forecast:
         outermost they are constant.
         """
         dense = interpolated(levels, Q, ASKED)
-        below = (dense[:, -NODES.size :] <= y[:, None]) @ WEIGHTS
-        return cls(mean, np.full(y.size, np.nan), below, *cls._losses(y, dense))
+        below = (dense[:, -NODES.size :] <= y[:, None]) @ (WEIGHTS / WEIGHTS.sum())
+        return cls(mean, np.full(y.size, np.nan), np.minimum(below, 1.0), *cls._losses(y, dense))
 
     @staticmethod
     def _losses(y: Array, Q: Array) -> tuple[Array, Array, Array, Array]:
