@@ -58,7 +58,7 @@ class Forecast:
         outermost they are constant.
         """
         dense = interpolated(levels, Q, ASKED)
-        below = (dense[:, -NODES.size :] <= y[:, None]) @ (WEIGHTS / WEIGHTS.sum())
+        below = (dense[:, -NODES.size :] <= y[:, None]) @ WEIGHTS
         return cls(mean, np.full(y.size, np.nan), np.minimum(below, 1.0), *cls._losses(y, dense))
 
     @staticmethod

@@ -12,8 +12,8 @@ from collegium.metrics import PROBABILITIES, SHARES
 
 #: Levels of the mean pinball loss that is reported.
 LEVELS = np.arange(1, 20) / 20
-#: ∫₀¹ f(p) dp = Σₖ WEIGHTSₖ f(NODESₖ).
-NODES, WEIGHTS = PROBABILITIES, SHARES
+#: ∫₀¹ f(p) dp = Σₖ WEIGHTSₖ f(NODESₖ), exact for constants.
+NODES, WEIGHTS = PROBABILITIES, SHARES / SHARES.sum()
 
 
 def pinball(y: Array, Q: Array, levels: Array) -> Array:

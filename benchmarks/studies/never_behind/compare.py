@@ -133,9 +133,10 @@ def summary(rows: list[dict]) -> list[dict]:
 def report(path: Path, against: Path | None) -> None:
     """Print scores, and differences where there is another run."""
     rows = lines(path)
-    if rows:
-        print("\n" + table(summary(rows)))
-    for row in (row for row in rows if "failed" in row):
+    if done := summary(rows):
+        print("\n" + table(done))
+    known = {identity(row) for row in rows if "failed" not in row}
+    for row in (row for row in rows if identity(row) not in known):
         print(f"failed: {row['set']}, split {row['split']}, {row['method']}: {row['failed']}")
     if against is None:
         return
