@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import t
 
 from benchmarks.harness.task import Method
 from benchmarks.studies.never_behind import __main__ as study
 from benchmarks.studies.never_behind import compare, measure, sets, synthetic
+from benchmarks.tasks.regression import student
 from benchmarks.tasks.regression.sets import split
 from collegium import kernels
 
@@ -73,6 +75,9 @@ def test_the_first_split_is_that_of_the_benchmark_and_others_differ(tmp_path):
     assert not np.allclose(other.rows.y_test, bench.y_test)
     assert sets.part(tmp_path, "kin8nm", 0, 40).rows.y.size == 40
     assert sets.part(tmp_path, "naval", 0, None) is None
+    np.savez(tmp_path / "wine_red.npz", **arrays)
+    first, other = (sets.part(tmp_path, "wine_red_distinct", k, 50) for k in (0, 1))
+    assert first.rows.y.size == 50 and not np.allclose(first.rows.y_test, other.rows.y_test)
     assert sets.count(999) == 5 and sets.count(1_000) == 1
 
 
@@ -122,7 +127,7 @@ def test_the_error_of_a_ratio_of_rmses_is_that_of_repeated_samples():
 
     def sample():
         common = rng.gamma(4.0, 0.25, 50)
-        return 1.1 * common * rng.gamma(50.0, 0.02, 50), common
+        return 2.25 * common * rng.gamma(50.0, 0.02, 50), common
 
     found, errors = [], []
     for _ in range(2_000):
@@ -131,7 +136,7 @@ def test_the_error_of_a_ratio_of_rmses_is_that_of_repeated_samples():
         assert gap == pytest.approx(100.0 * (np.sqrt(a.mean() / b.mean()) - 1.0))
         found.append(gap)
         errors.append(error)
-    assert np.mean(found) == pytest.approx(100.0 * (np.sqrt(1.1) - 1.0), abs=0.1)
+    assert np.mean(found) == pytest.approx(50.0, abs=0.2)
     assert np.mean(errors) == pytest.approx(np.std(found), rel=0.1)
 
 
@@ -181,7 +186,7 @@ class Peer:
         self.held = y[:20], np.zeros(20), np.ones(20)
 
     def predict(self, Xs):
-        return np.zeros(len(Xs)), 1.0 + np.arange(len(Xs)) / len(Xs)
+        return np.zeros(len(Xs)), 0.05 + np.arange(len(Xs)) / len(Xs)
 
 
 @pytest.fixture
@@ -225,11 +230,14 @@ def test_what_a_line_says(tmp_path, peer):
     np.savez(tmp_path / "kin8nm.npz", X=rng.normal(size=(300, 2)), y=rng.normal(size=300))
     row = run(tmp_path, "--sets", "kin8nm", "--random-state", "3")[0]
     data = sets.part(tmp_path, "kin8nm", 0, None).rows
-    y, std = data.y_test, 1.0 + np.arange(30) / 30
+    y, std = data.y_test, 0.05 + np.arange(30) / 30
     assert row["random_state"] == 3 and row["n_train"] == 270 and row["n_test"] == 30
     assert row["RMSE"] == pytest.approx(np.sqrt(np.mean(y**2)))
     assert_allclose(row["blocks"]["squared"], y**2, rtol=1e-6)
+    s, nu = student.fitted(data.y[:20])
+    assert_allclose(row["blocks"]["NLPD_t"], -t.logpdf(y, nu, 0.0, s * std), rtol=1e-6)
     assert np.mean(row["blocks"]["NLPD_t"]) == pytest.approx(row["NLPD_t"])
     inside = np.abs(y) <= 1.96 * std
+    assert inside[:10].mean() < inside[20:].mean()
     assert row["coverage_by_sd"] == [inside[k : k + 10].mean() for k in (0, 10, 20)]
     json.dumps(row)
