@@ -17,8 +17,8 @@ ROW = {
     "RMSE": 0.5, "NLPD": 0.7, "pinball": 0.1234, "CRPS": 0.25, "coverage": 0.95,
     "interval": 2.0, "median_z": 0.61, "coverage_by_width": [0.93, 0.951, 1.0],
     "coverage_by_mean": None, "fit_cpu_s": 12.0, "predict_cpu_s": 0.5, "fit_wall_s": 13.0,
-    "predict_wall_s": 0.6, "peak_gb": 0.4, "baseline_gb": 0.2, "n_train": 900, "n_available": 900, "n_test": 100, "d": 3,
-    "split": "a random tenth for testing", "versions": {"numpy": "2.0"},
+    "predict_wall_s": 0.6, "peak_gb": 0.4, "baseline_gb": 0.2, "n_train": 900, "n_available": 900,
+    "n_test": 100, "d": 3, "split": "a random tenth for testing", "versions": {"numpy": "2.0"},
     "configuration": {"threads": 1},
     "machine": {"cpu": "x", "cores": 2, "memory_gb": 8, "system": "s", "python": "3", "date": "d"},
 }  # fmt: skip
