@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import t
 
 from benchmarks.harness.task import Method
+from benchmarks.peers.catboost_stopping import table
 from benchmarks.studies.never_behind import __main__ as study
 from benchmarks.studies.never_behind import compare, measure, sets, synthetic
 from benchmarks.tasks.regression import student
@@ -93,6 +94,14 @@ def test_words_become_codes_that_training_rows_know():
     assert list(words) == list(found.X_test["w"][1:])
     assert_allclose(found.rows.X[:, 0], found.X["a"])
     assert found.rows.y.mean() == pytest.approx(0.0) and found.rows.y.std() == pytest.approx(1.0)
+
+
+def test_catboost_is_given_codes_as_words():
+    X = np.array([[0.5, 1.0], [0.7, np.nan], [np.nan, 12.0]])
+    found = table(X, (1,))
+    assert list(found[1]) == ["1", "missing", "12"]
+    assert_allclose(found[0], X[:, 0])
+    assert table(X, ()) is X
 
 
 # -- differences ------------------------------------------------------------------------------

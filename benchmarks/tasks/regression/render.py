@@ -29,7 +29,7 @@ that memory is measured separately. X and y are standardised with the statistics
 rows, so predicting the mean of y gives RMSE 1 and NLPD 1.42. `fit` includes learning the
 hyperparameters. CPU seconds are those of {threads}, without compiling and reading the data. *Peak*
 is the largest resident memory, and in brackets the part of it that imports and data took before
-`fit`. Sorted by NLPD; collegium in bold.
+`fit`. Sorted by NLPD (with t where there is no other); collegium in bold.
 
 Each method is scored by its own predictive distribution, which is a normal for the peers and for
 the exact GP; LightGBM quantiles and the quantile forest predict quantiles and have no density.
