@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.data import thinned
 from benchmarks.harness.forecast import Forecast
 from benchmarks.harness.meter import Meter
 from benchmarks.harness.task import OURS, Method
@@ -59,12 +59,9 @@ def measure(method: Method, part: Part, seed: int) -> dict:
 
 def inputs(method: Method, module: Any, part: Part) -> tuple[dict, Any, Any, Array]:
     """Arguments of a Model and its rows: ours as users give them, for others numbers."""
-    rows = part.rows
-    if method.max_rows is not None and rows.y.size > method.max_rows:
-        keep = np.random.default_rng(1).permutation(rows.y.size)[: method.max_rows]
-        rows = replace(rows, X=rows.X[keep], y=rows.y[keep])
     if method.group in OURS:
         return {}, part.X, part.X_test, part.rows.y
+    rows = thinned(part.rows, method.max_rows)
     takes = bool(part.categories) and getattr(module, "TAKES_CATEGORIES", False)
     return {"categories": part.categories} if takes else {}, rows.X, rows.X_test, rows.y
 
