@@ -23,7 +23,7 @@ test test-slow test-engines test-oldest test-python fuzz faults mutants: export 
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz faults mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
+.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz faults mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-never-behind bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -55,7 +55,8 @@ help:
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors, and where rows are thin (ARGS=--quick, THIN=\"--draws 5\", DATA=folder)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
-	@echo "make bench-tables    words, gaps and ids, beside ranks by hand and LightGBM (ARGS=)"
+	@echo "make bench-tables    words, gaps and ids, beside ranks by hand, LightGBM and CatBoost (ARGS=)"
+	@echo "make bench-never-behind  two versions of the library, set by set (DATA=folder, OUT=folder, SETS=, ARGS='--against other.jsonl')"
 	@echo "make bench-priors    trends, seasons, places and groups (DATA=folder, OUT=folder for the picture, ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-engines   Dask beside threads of this machine, and the memory of the client"
@@ -211,6 +212,10 @@ bench-noise: $(VENV)/.installed
 
 bench-tables: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.tables $(ARGS)
+
+bench-never-behind: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.never_behind $(DATA) --out $(OUT)/never_behind.jsonl \
+		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 
 bench-priors: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.priors $(DATA) --out $(OUT) $(ARGS)

@@ -18,7 +18,7 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import BayesianRidge
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -34,6 +34,7 @@ from collegium.metrics import (
     interval_score_scorer,
     nlpd,
     nlpd_scorer,
+    pinball,
     pit,
 )
 
@@ -127,6 +128,60 @@ def test_interval_score_is_the_slow_loop(forecast):
             total += 2 / 0.2 * (yi - ui)
     assert (y < lower).any() and (y > upper).any()
     assert_allclose(interval_score(y, lower, upper, coverage=0.8), total / y.size, rtol=1e-12)
+
+
+LEVELS = np.array([0.03, 0.5, 0.85])
+
+
+def quantiles(forecast, levels=LEVELS):
+    """Quantiles (17, 3, k) of the normals."""
+    _, mean, std = forecast
+    return mean[..., None] + std[..., None] * norm.ppf(levels)
+
+
+def test_pinball_is_that_of_each_level_averaged(forecast):
+    y, Q, weight = forecast[0], quantiles(forecast), np.arange(17.0)
+    given = {"sample_weight": weight, "multioutput": "raw_values"}
+    each = [mean_pinball_loss(y, Q[..., k], alpha=p, **given) for k, p in enumerate(LEVELS)]
+    assert_allclose(pinball(y, Q, LEVELS, **given), np.mean(each, axis=0), rtol=1e-12)
+    assert_allclose(pinball(y, Q[..., 2], 0.85, **given), each[2], rtol=1e-12)
+    assert_allclose(pinball(y, Q, LEVELS, sample_weight=weight), np.mean(each), rtol=1e-12)
+    one = pinball(y[:, 1], Q[:, 1], LEVELS, sample_weight=weight)
+    assert_allclose(one, np.mean(each, axis=0)[1], rtol=1e-12)
+
+
+def test_twice_the_integral_of_pinball_over_levels_is_the_crps(forecast):
+    """By the midpoint rule in 4,000 levels; it misses a little of the tails."""
+    levels = (np.arange(4_000) + 0.5) / 4_000
+    y, mean, std = forecast
+    given = {"multioutput": "raw_values"}
+    found = 2 * pinball(y, quantiles(forecast, levels), levels, **given)
+    assert_allclose(found, crps(y, mean, std, **given), rtol=1e-4)
+
+
+def test_the_quantile_minimises_the_expected_pinball_loss():
+    y = norm.ppf((np.arange(4000) + 0.5) / 4000, 0.5, 1.5)
+    for p in LEVELS:
+        best = norm.ppf(p, 0.5, 1.5)
+        losses = [pinball(y, np.full(4000, best + step), p) for step in (-0.1, 0.0, 0.1)]
+        assert losses[1] < min(losses[0], losses[2]) - 1e-5
+
+
+def test_bad_quantiles_and_levels_are_named():
+    y, Q = [0.5, 0.5], [[0.0, 1.0, 2.0]] * 2
+    for bad in (Q[0], 1.0, [[0.0, 1.0], [2.0]], [[0.0, np.nan, 2.0]] * 2, [["a"] * 3] * 2, Q * 2):
+        with pytest.raises(ValueError, match="y_quantile"):
+            pinball(y, bad, LEVELS)
+    for bad in ([0.5], Q, [np.inf, 1.0]):
+        with pytest.raises(ValueError, match="y_quantile"):
+            pinball(y, bad, 0.5)
+    for q in (0.0, 1.0, np.nan, [], [0.5, 1.2], [[0.5]], "median"):
+        with pytest.raises(ValueError, match="^q must"):
+            pinball(y, y, q)
+    with pytest.raises(ValueError, match="y_true"):
+        pinball([np.nan, 1.0], Q, LEVELS)
+    with pytest.raises(ValueError, match="sample_weight"):
+        pinball(y, Q, LEVELS, sample_weight=[1.0])
 
 
 def test_coverage_counts_the_ends_as_inside():

@@ -68,9 +68,9 @@ def standardised(X: Array, y: Array, train: Array, test: Array, rule: str = TENT
     return Split(X[train], y[train], X[test], y[test], float(unit), rule=rule)
 
 
-def random_split(arrays: dict[str, Array], most: int | None = None) -> Split:
+def random_split(arrays: dict[str, Array], most: int | None = None, seed: int = 0) -> Split:
     """A random tenth for testing, at most so many of the others for training."""
-    train, test = _tenth(arrays, most)
+    train, test = _tenth(arrays, most, seed)
     return standardised(*floats(arrays), train, test)
 
 
@@ -83,9 +83,9 @@ def labelled_split(arrays: dict[str, Array], most: int | None = None) -> Split:
     return Split(X[train], y[train], X[test], y[test])
 
 
-def _tenth(arrays: dict[str, Array], most: int | None) -> tuple[Array, Array]:
+def _tenth(arrays: dict[str, Array], most: int | None, seed: int = 0) -> tuple[Array, Array]:
     n = arrays["y"].size
-    test, train = np.split(np.random.default_rng(0).permutation(n), [int(0.1 * n)])
+    test, train = np.split(np.random.default_rng(seed).permutation(n), [int(0.1 * n)])
     return train[:most], test
 
 

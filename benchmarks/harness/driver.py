@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -145,7 +146,8 @@ def in_a_line(task: Task, row: dict) -> str:
     if "fit_cpu_s" not in row:
         return row.get("skipped") or row["failed"]
     cost = f"CPU {row['fit_cpu_s']:.1f} + {row['predict_cpu_s']:.1f} s  {row['peak_gb']:.2f} GB"
-    return f"{task.line.format(**row)}  {cost}  {row['n_train']:,} rows"
+    line = task.line.format_map(defaultdict(lambda: float("nan"), row))
+    return f"{line}  {cost}  {row['n_train']:,} rows"
 
 
 def parser() -> argparse.ArgumentParser:

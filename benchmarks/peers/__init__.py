@@ -13,7 +13,8 @@ forecast(Xs, y, answer)  -> a `harness.forecast.Forecast`: its own predictive di
                             where that is more than a normal; `answer` is what `predict` gave
 held                     y, means and standard deviations of rows that it held out of its training
 
-The module may have `warm_up()`, which compiles what would otherwise be compiled while the clock
-runs. Its docstring is printed in docs/, so it says what was run. `outliers` asks the methods of
-regression.
+A module with `TAKES_CATEGORIES = True` has a Model that takes `categories`, columns that hold codes
+of words. The module may have `warm_up()`, which compiles what would otherwise be compiled while the
+clock runs. Its docstring is printed in docs/, so it says what was run. `outliers` asks the methods
+of regression.
 """

@@ -58,7 +58,7 @@ OURS: dict[str, tuple[dict, dict[str, dict], tuple[str, ...]]] = {
 OTHERS = {
     **{name: method for name, method in plan.METHODS.items() if name.startswith("exact GP, 2,500")},
     **{name: method for name, method in plan.METHODS.items() if name.startswith("exact GP, 5,000")},
-    **plan.PEERS,
+    **{name: method for name, method in plan.PEERS.items() if name not in plan.QUANTILES},
 }
 
 

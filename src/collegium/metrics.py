@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 __all__ = ["PredictiveScorer", "calibration_error", "coverage", "coverage_scorer", "crps"]
-__all__ += ["crps_scorer", "interval_score", "interval_score_scorer", "nlpd", "nlpd_scorer", "pit"]
+__all__ += ["crps_scorer", "interval_score", "interval_score_scorer", "nlpd", "nlpd_scorer"]
+__all__ += ["pinball", "pit"]
 
 #: Nodes of an integral over probabilities, ∫₀¹ f(p) dp = Σₖ wₖ f(pₖ): the midpoint rule in v,
 #: p = v²(3 - 2v), denser towards both tails. The CRPS of a normal or a t is right to 1e-3.
@@ -116,6 +117,36 @@ def interval_score(
     return _average(u - l + 2 / (1 - coverage) * miss, sample_weight, multioutput)
 
 
+def pinball(y_true, y_quantile, q, *, sample_weight=None, multioutput="uniform_average"):
+    """max(p (y - x), (p - 1)(y - x)) with x the quantile at p, averaged over rows and levels p.
+
+    The loss that is smallest in expectation where x is the p-quantile of y (Koenker & Bassett,
+    1978, Econometrica 46). Twice its integral over all levels is the CRPS.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or (n, p)
+    y_quantile : array-like of the shape of y_true, with several levels these on a last axis
+        What ``quantile(X, q)`` of a regressor returns.
+    q : float or 1-d array-like, the levels, in (0, 1)
+    sample_weight, multioutput : see `collegium.metrics`
+
+    Examples
+    --------
+    >>> round(pinball([0.0, 3.0], [1.0, 1.0], 0.9), 4)
+    0.95
+    >>> round(pinball([0.0, 3.0], [[0.0, 1.0], [0.0, 1.0]], [0.5, 0.9]), 4)
+    0.85
+    """
+    levels = _levels(q)
+    each = _by_level(y_quantile, levels)
+    loss = 0.0
+    for p, one in zip(np.atleast_1d(levels), each):
+        y, x = _columns(y_true=y_true, y_quantile=one)
+        loss = loss + np.maximum(p * (y - x), (p - 1) * (y - x)) / levels.size
+    return _average(loss, sample_weight, multioutput)
+
+
 def pit(y_true, y_mean, y_std):
     """Φ((y - μ) / σ): the position of each observation in its forecast distribution.
 
@@ -158,6 +189,31 @@ def calibration_error(y_true, y_mean, y_std, *, sample_weight=None, multioutput=
 def _check_level(coverage):
     if coverage is not None and not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, such as 0.95; got {coverage!r}")
+
+
+def _levels(q):
+    """Levels of quantiles as an array, () or (k,)."""
+    try:
+        levels = np.asarray(q, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"q must hold levels between 0 and 1: {error}") from error
+    if levels.ndim > 1 or levels.size == 0 or not ((levels > 0) & (levels < 1)).all():
+        raise ValueError(f"q must be one or several levels between 0 and 1, such as 0.9; got {q!r}")
+    return levels
+
+
+def _by_level(y_quantile, levels):
+    """One array of the shape of y per level, from one or from several on a last axis."""
+    try:
+        found = np.asarray(y_quantile)
+    except ValueError as error:
+        raise ValueError(f"y_quantile must be an array: {error}") from error
+    if levels.ndim and found.shape[-1:] != levels.shape:
+        raise ValueError(
+            f"y_quantile has shape {found.shape}; give {levels.size} quantiles, one for each level "
+            "of q, on its last axis"
+        )
+    return np.moveaxis(found, -1, 0) if levels.ndim else [found]
 
 
 def _columns(**arrays):

@@ -14,16 +14,16 @@ from benchmarks.tasks.regression import plan, scores, sets
 from benchmarks.tasks.regression.render import table
 
 ROW = {
-    "RMSE": 0.5, "NLPD": 0.7, "coverage": 0.95, "interval": 2.0, "median_z": 0.61,
-    "coverage_by_width": [0.93, 0.951, 1.0], "coverage_by_mean": None, "fit_cpu_s": 12.0,
-    "predict_cpu_s": 0.5, "fit_wall_s": 13.0, "predict_wall_s": 0.6, "peak_gb": 0.4,
-    "baseline_gb": 0.2, "n_train": 900, "n_available": 900, "n_test": 100, "d": 3,
-    "split": "a random tenth for testing", "versions": {"numpy": "2.0"},
+    "RMSE": 0.5, "NLPD": 0.7, "pinball": 0.1234, "CRPS": 0.25, "coverage": 0.95,
+    "interval": 2.0, "median_z": 0.61, "coverage_by_width": [0.93, 0.951, 1.0],
+    "coverage_by_mean": None, "fit_cpu_s": 12.0, "predict_cpu_s": 0.5, "fit_wall_s": 13.0,
+    "predict_wall_s": 0.6, "peak_gb": 0.4, "baseline_gb": 0.2, "n_train": 900, "n_available": 900,
+    "n_test": 100, "d": 3, "split": "a random tenth for testing", "versions": {"numpy": "2.0"},
     "configuration": {"threads": 1},
     "machine": {"cpu": "x", "cores": 2, "memory_gb": 8, "system": "s", "python": "3", "date": "d"},
 }  # fmt: skip
 #: What results had not, once.
-NEW = ("median_z", "coverage_by_width", "coverage_by_mean")
+NEW = ("pinball", "CRPS", "median_z", "coverage_by_width", "coverage_by_mean")
 
 
 def test_names_may_have_hyphens_stars_and_any_case():
@@ -121,9 +121,9 @@ def test_tables_are_sorted_and_say_why_not():
         "exact GP, all rows", "**collegium**", "GPBoost", "LightGBM", "MuyGPyS",
     ]  # fmt: skip
     assert "−0.250" in lines[0] and "500 (random subset)" in lines[2]
-    assert "| 0.600 | – | 0.61 | 95.0 % | 93 · 95 · 100 | – |" in lines[1]
-    assert "| 0.900 | −0.750 | 0.61 |" in lines[2]
-    assert "| 1.000 | – | – | 95.0 % | – | – |" in lines[3]  # a result of old
+    assert "| 0.600 | – | 0.1234 | 0.2500 | 0.61 | 95.0 % | 93 · 95 · 100 | – |" in lines[1]
+    assert "| 0.900 | −0.750 | 0.1234 | 0.2500 | 0.61 |" in lines[2]
+    assert "| 1.000 | – | – | – | – | 95.0 % | – | – |" in lines[3]  # a result of old
     assert "not done within 1,800 s" in lines[4]
     text = render.document({"regression": {"kin8nm": results}}, ["bench_overview.png"])
     assert "pictures/bench_overview.png" in text and "one thread" in text

@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm, t
 
-from benchmarks.harness import worker
+from benchmarks import tasks
+from benchmarks.harness import driver, worker
 from benchmarks.harness.data import random_split
 from benchmarks.harness.forecast import Forecast
 from benchmarks.harness.task import Method
@@ -83,12 +84,12 @@ def test_coverage_by_width_and_by_mean():
     """The narrowest third misses always, the others never; means run against widths."""
     y, half = np.zeros(30), np.arange(1.0, 31.0)
     mean = np.where(half <= 10, 40.0 - half, -0.5 * half)
-    forecast = Forecast(mean, y, y, mean - half, mean + half)
+    forecast = Forecast(mean, y, y, mean - half, mean + half, y, y)
     found = scores.where(y, forecast)
     assert found["coverage_by_width"] == [0.0, 1.0, 1.0]
     assert found["coverage_by_mean"] == [1.0, 1.0, 0.0]
     assert found["coverage_by_tenths_of_width"] == [0.0] * 3 + [2 / 3] + [1.0] * 6
-    same = Forecast(mean, y, y, mean - 0.3, mean + 0.3)  # one width for all, but for rounding
+    same = Forecast(mean, y, y, mean - 0.3, mean + 0.3, y, y)  # one width for all, but for rounding
     assert np.ptp(same.upper - same.lower) > 0
     assert scores.where(y, same)["coverage_by_width"] is None
     assert scores.where(y, same)["coverage_by_tenths_of_width"] is None
@@ -174,6 +175,28 @@ def test_peers_are_fitted_twice_and_what_is_known_first_is_kept(
         return
     assert model.made == 2 and row == first[0] | {k: row[k] for k in ("NLPD_t", "t") if k in row}
     assert ("NLPD_t" in row) != fails and ("failed" in row["t"]) == fails
+
+
+def test_a_peer_with_a_distribution_of_its_own_is_scored_by_it_and_its_t_by_its_answer(
+    rows, tmp_path, monkeypatch
+):
+    np.savez(tmp_path / "kin8nm.npz", X=rows[0], y=rows[1])
+
+    class Model(Peer):
+        def forecast(self, Xs, y, answer):
+            levels = np.array([0.1, 0.5, 0.9])
+            Q = answer[0][:, None] + answer[1][:, None] * norm.ppf(levels)
+            return Forecast.of_quantiles(y, answer[0], levels, Q)
+
+    monkeypatch.setattr(
+        worker, "importlib", SimpleNamespace(import_module=lambda _: SimpleNamespace(Model=Model))
+    )
+    options = Namespace(
+        task="regression", folder=tmp_path, set="kin8nm", rows=None, budget=None, seed=0, threads=1
+    )
+    row = worker.measure(Method("regression.peer"), options, [].append)
+    assert "NLPD" not in row and np.isfinite([row["NLPD_t"], row["CRPS"], row["pinball"]]).all()
+    assert "RMSE" in driver.in_a_line(tasks.plan("regression"), row)
 
 
 @pytest.mark.slow

@@ -13,7 +13,9 @@ from benchmarks.harness import render
 
 ROOT = Path(benchmarks.__file__).parent
 #: Packages of `make bench` alone, which the tests do without.
-OPTIONAL = {"gpboost", "gpytorch", "lightgbm", "MuyGPyS", "torch"}
+OPTIONAL = {
+    "catboost", "gpboost", "gpytorch", "lightgbm", "MuyGPyS", "ngboost", "quantile_forest", "torch",
+}  # fmt: skip
 
 
 def modules():

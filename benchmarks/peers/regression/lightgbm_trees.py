@@ -7,17 +7,25 @@ import numpy as np
 
 from benchmarks.peers.early_stopping import boosted
 
+TAKES_CATEGORIES = True
+
 
 class Model:
-    def __init__(self, seed: int, threads: int, learning_rate=0.05, num_leaves=64, rounds=5_000):
+    def __init__(
+        self, seed: int, threads: int, learning_rate=0.05, num_leaves=64, rounds=5_000,
+        categories=(),
+    ):  # fmt: skip
         self.rng, self.rounds = np.random.default_rng(seed), rounds
+        self.categories = categories
         self.parameters = {
             "objective": "regression", "learning_rate": learning_rate, "num_leaves": num_leaves,
             "num_threads": threads, "seed": seed, "verbose": -1,
         }  # fmt: skip
 
     def fit(self, X, y):
-        self.model, held = boosted(self.parameters, X, y, self.rng, self.rounds)
+        self.model, held = boosted(
+            self.parameters, X, y, self.rng, self.rounds, categories=self.categories
+        )
         mean = self.model.predict(X[held])
         self.std = float(np.sqrt(np.mean((y[held] - mean) ** 2)))
         self.held = y[held], mean, np.full(held.size, self.std)

@@ -24,6 +24,7 @@ PEERS: dict[str, Method] = {
     "scikit-learn GP": Method("classes.gp", budget_of="collegium"),
     "logistic regression": Method("classes.logistic"),
     "LightGBM": Method("classes.lightgbm_trees", packages=("lightgbm",)),
+    "CatBoost": Method("classes.catboost_trees", packages=("catboost",)),
 }
 METHODS: dict[str, Method] = {
     **{name: Method("classes.ours", *given, group="ours") for name, given in OURS.items()},

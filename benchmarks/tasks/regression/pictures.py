@@ -22,6 +22,11 @@ PEER_STYLES = {
     "GPyTorch SGPR": ("#e69f00", "D"),
     "GPyTorch SVGP": ("#cc79a7", "v"),
     "LightGBM": ("#56b4e9", "P"),
+    "LightGBM quantiles": ("#56b4e9", "p"),
+    "CatBoost": ("#d55e00", "P"),
+    "CatBoost RMSE": ("#d55e00", "X"),
+    "NGBoost": ("#7f3c8d", "h"),
+    "quantile forest": ("#8c6d31", "p"),
 }
 LEGEND = (
     "ours", "exact GP on random subsets", "exact GP, our kernel", "ours, anchors only",

@@ -94,9 +94,23 @@ PEERS: dict[str, Method] = {
         "regression.gpytorch_svgp", {"inducing": 1024}, packages=("gpytorch", "torch")
     ),
     "LightGBM": Method("regression.lightgbm_trees", packages=("lightgbm",)),
+    "LightGBM quantiles": Method(
+        "regression.lightgbm_quantiles", max_rows=500_000, packages=("lightgbm",)
+    ),
+    "CatBoost": Method("regression.catboost_trees", max_rows=500_000, packages=("catboost",)),
+    "CatBoost RMSE": Method(
+        "regression.catboost_trees", {"loss": "RMSE"}, max_rows=500_000, packages=("catboost",)
+    ),
+    "NGBoost": Method("regression.ngboost_normal", max_rows=100_000, packages=("ngboost",)),
+    "quantile forest": Method(
+        "regression.quantile_forest_trees", max_rows=300_000, packages=("quantile-forest",)
+    ),
 }
+#: Peers that predict quantiles, and have no density.
+QUANTILES = ("LightGBM quantiles", "quantile forest")
 METHODS: dict[str, Method] = {**_ours(), **_exact(), **PEERS}
 TASK = Task(
     "regression", SETS, METHODS, files=FILES,
-    line="RMSE {RMSE:.4f}  NLPD {NLPD:.3f}  covers {coverage:.1%}  |z| {median_z:.2f}",
+    line="RMSE {RMSE:.4f}  NLPD {NLPD:.3f}  CRPS {CRPS:.4f}  covers {coverage:.1%}  "
+    "|z| {median_z:.2f}",
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchmarks.harness.markdown import (
     cost,
     decimals,
@@ -27,16 +29,21 @@ that memory is measured separately. X and y are standardised with the statistics
 rows, so predicting the mean of y gives RMSE 1 and NLPD 1.42. `fit` includes learning the
 hyperparameters. CPU seconds are those of {threads}, without compiling and reading the data. *Peak*
 is the largest resident memory, and in brackets the part of it that imports and data took before
-`fit`. Sorted by NLPD; collegium in bold.
+`fit`. Sorted by NLPD (with t where there is no other); collegium in bold.
 
 Each method is scored by its own predictive distribution, which is a normal for the peers and for
-the exact GP. *With t* is their NLPD when a Student t replaces the normal, with one scale factor and
-one ν for all rows, fitted to (y − mean)/sd of held-out rows: for LightGBM those that it uses to
-stop early, for the others a tenth of the training rows, at most 1,000, predicted by a second fit to
-the rest. The *median |z|*, z = Φ⁻¹(F(y)), is .67 where error bars are right, and smaller where most
-are too wide. The 95 % interval should also cover 95 % of the rows in each third: *by width* of the
-interval (narrow · middle · wide; none where all have the same width) and *by mean* (low · middle ·
-high). The interval score (lower is better) is that of the 95 % interval. –: not measured.
+the exact GP; LightGBM quantiles and the quantile forest predict quantiles and have no density.
+*With t* is their NLPD when a Student t replaces the normal, with one scale factor and one ν for all
+rows, fitted to (y − mean)/sd of held-out rows: for boosted trees those that they use to stop early,
+for the forest rows that a tree did not see, for the others a tenth of the training rows, at most
+1,000, predicted by a second fit to the rest. For methods of quantiles sd is half of the central
+68 %. *Pinball* is the mean loss of the quantiles at 5 %, 10 %, …, 95 %; the CRPS is twice its
+integral over all levels (in closed form for normals, otherwise from 100 quantiles, interpolated
+where a method predicts fewer). The *median |z|*, z = Φ⁻¹(F(y)), is .67 where error bars are right,
+and smaller where most are too wide. The 95 % interval should also cover 95 % of the rows in each
+third: *by width* of the interval (narrow · middle · wide; none where all have the same width) and
+*by mean* (low · middle · high). The interval score (lower is better) is that of the 95 % interval.
+–: not measured.
 """
 CAPTIONS = {
     "bench_width.png": "Coverage of 95 % intervals, from the narrowest tenth to the widest",
@@ -54,8 +61,9 @@ NOTES = {
     "(NNGP), 1.68 (LatticeKrig) and 2.08 (laGP), quoted, not rerun.",
 }
 COLUMNS = (
-    "method", "rows", "RMSE", "NLPD", "with t", "median \\|z\\|", "95 % interval covers",
-    "by width, %", "by mean, %", "interval score", "CPU s, fit + predict", "wall s", "peak GB",
+    "method", "rows", "RMSE", "NLPD", "with t", "pinball", "CRPS", "median \\|z\\|",
+    "95 % interval covers", "by width, %", "by mean, %", "interval score",
+    "CPU s, fit + predict", "wall s", "peak GB",
 )  # fmt: skip
 
 
@@ -74,10 +82,15 @@ def section(name: str, results: dict) -> str:
 
 
 def table(results: dict) -> str:
-    done = sorted((r["NLPD"], name) for name, r in results.items() if "NLPD" in r)
+    done = sorted((density(r), name) for name, r in results.items() if "RMSE" in r)
     rows = [cells(name, results[name]) for _, name in done]
     failed = {shown(n, METHODS): r["failed"] for n, r in results.items() if "failed" in r}
     return lines(COLUMNS, rows + without(failed, len(COLUMNS), at=2))
+
+
+def density(row: dict) -> float:
+    """NLPD to sort by: with the t where a method has no density of its own."""
+    return row.get("NLPD", row.get("NLPD_t", math.inf))
 
 
 def cells(name: str, row: dict) -> list[str]:
@@ -85,8 +98,10 @@ def cells(name: str, row: dict) -> list[str]:
     if "RMSE_original" in row:
         rmse += f" ({row['RMSE_original']:.3g} {row['unit']})"
     return [
-        label(name, row), training_rows(row, METHODS[name]), rmse, decimals(row["NLPD"]),
-        or_dash(row, "NLPD_t", decimals), or_dash(row, "median_z", "{:.2f}".format),
+        label(name, row), training_rows(row, METHODS[name]), rmse,
+        or_dash(row, "NLPD", decimals), or_dash(row, "NLPD_t", decimals),
+        or_dash(row, "pinball", "{:.4f}".format), or_dash(row, "CRPS", "{:.4f}".format),
+        or_dash(row, "median_z", "{:.2f}".format),
         percent(row["coverage"]), or_dash(row, "coverage_by_width", percents),
         or_dash(row, "coverage_by_mean", percents), f"{row['interval']:.3g}", cost(row),
         seconds(row["fit_wall_s"] + row["predict_wall_s"]), memory(row),

@@ -17,14 +17,18 @@ SAME = 1e-9
 
 
 def scores(y: Array, forecast: Forecast) -> dict[str, float]:
-    """RMSE, negative log predictive density, coverage and score of 95 % intervals, median |z|.
+    """RMSE, negative log predictive density, pinball loss, CRPS, 95 % intervals, median |z|.
 
     z = Φ⁻¹(P(Y ≤ y)) is standard normal, and the median of |z| .67, where forecasts are right.
+    There is no NLPD where a method has no density.
     """
     ends = forecast.lower, forecast.upper
+    density = -float(np.mean(forecast.log_density))
     return {
         "RMSE": float(np.sqrt(np.mean((y - forecast.mean) ** 2))),
-        "NLPD": float(-np.mean(forecast.log_density)),
+        **({} if np.isnan(forecast.log_density).all() else {"NLPD": density}),
+        "pinball": float(forecast.pinball.mean()),
+        "CRPS": float(forecast.crps.mean()),
         "coverage": float(coverage(y, *ends)),
         "interval": float(interval_score(y, *ends, coverage=0.95)),
         "median_z": float(np.median(np.abs(ndtri(forecast.probability)))),

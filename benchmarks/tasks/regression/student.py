@@ -59,5 +59,9 @@ def fitted(z: Array) -> tuple[float, float]:
     return float(np.exp(best.x[0])), float(np.exp(best.x[1]))
 
 
+def log_density(y: Array, mean: Array, std: Array, s: float, nu: float) -> Array:
+    return t.logpdf(y, nu, mean, s * std)
+
+
 def nlpd(y: Array, mean: Array, std: Array, s: float, nu: float) -> float:
-    return -float(t.logpdf(y, nu, mean, s * std).mean())
+    return -float(log_density(y, mean, std, s, nu).mean())
