@@ -30,3 +30,10 @@ def test_groups_stay_together():
     group = np.random.default_rng(0).integers(0, 30, 400)
     fold = folds_of_groups(group, 3)
     assert all(np.unique(fold[group == one]).size == 1 for one in range(30))
+
+
+def test_folds_for_other_purposes_are_independent():
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    table = np.zeros((3, 4))
+    np.add.at(table, (folds_of(X, 3), folds_of(X, 4, 1)), 1.0)
+    assert table.min() > 400

@@ -21,7 +21,7 @@ from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
 from .boosting import boosted, forest_of
 from .columns import TreeColumns
-from .folds import folds_of
+from .folds import WEIGHTS, folds_of
 from .forest import Forest
 from .tuning import TUNING
 from .weighing import Verdict, Weight
@@ -148,7 +148,7 @@ def learn_class_weight(at: ClassOpinions) -> tuple[Weight, float]:
 
 def judge_classes(at: ClassOpinions, X: Array) -> tuple[Verdict, float]:
     """Weigh a member by held-out rows at X, each judged by what the others say; also returns l."""
-    fold, alone = folds_of(X, TUNING.weighing.folds), replace(at, other=at.own)
+    fold, alone = folds_of(X, TUNING.weighing.folds, WEIGHTS), replace(at, other=at.own)
     table, rescaled = at.own.copy(), at.own.copy()
     for number in np.unique(fold):
         here = fold == number

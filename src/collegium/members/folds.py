@@ -7,21 +7,28 @@ import numpy as np
 from ..numerics.fingerprint import splitmix64
 
 Array = np.ndarray
+#: Purposes: parts of members that have not seen a row; weights of members; checks of a kernel.
+PARTS, WEIGHTS, CHECKS = 0, 1, 2
 
 
-def folds_of(X: Array, number: int) -> Array:
-    """Deal rows to folds by a hash of their inputs  (n,).
+def folds_of(X: Array, number: int, purpose: int = 0) -> Array:
+    """Deal rows to folds by a hash of their inputs  (n,); for another purpose, to other ones.
 
     Rows with equal inputs are in one fold, so that no copy of a row tells its target; and the fold
     of a row is known later, without a list of rows.
     """
-    total = np.zeros(X.shape[0], np.uint64)
+    return (hashes(X, purpose) % np.uint64(number)).astype(np.int64)
+
+
+def hashes(X: Array, purpose: int = 0) -> Array:
+    """Hash the inputs of each row to 64 bits  (n,)."""
+    total = np.full(X.shape[0], purpose, np.uint64)
     for column in np.asarray(X, dtype=float).T:
         bits = np.ascontiguousarray(column + 0.0).view(np.uint64)  # −0 is 0
         total = splitmix64(total ^ splitmix64(bits))
-    return (total % np.uint64(number)).astype(np.int64)
+    return total
 
 
-def folds_of_groups(group: Array, number: int) -> Array:
+def folds_of_groups(group: Array, number: int, purpose: int = 0) -> Array:
     """Deal whole groups of rows to folds by a hash of their codes  (n,)."""
-    return folds_of(np.asarray(group, dtype=float)[:, None], number)
+    return folds_of(np.asarray(group, dtype=float)[:, None], number, purpose)

@@ -16,7 +16,7 @@ from scipy.special import expit
 from ..errors.decision import Gain
 from ..likelihoods.base import Scalar
 from ..rows.rows import Rows
-from .folds import folds_of
+from .folds import WEIGHTS, folds_of
 from .tuning import TUNING
 from .weighing import Verdict, Weight
 
@@ -75,7 +75,7 @@ def learn_latent_weight(at: LatentOpinions) -> Weight:
 
 def judge_latent(at: LatentOpinions, X: Array) -> Verdict:
     """Weigh a member by held-out rows at X, each judged by what the others say."""
-    fold, mean = folds_of(X, TUNING.weighing.folds), at.mean.copy()
+    fold, mean = folds_of(X, TUNING.weighing.folds, WEIGHTS), at.mean.copy()
     for number in np.unique(fold):
         here = fold == number
         if here.all():

@@ -30,6 +30,11 @@ class FoldTuning:
     """Tuning of forests that have not seen some of the rows (`folds`)."""
 
     exact: int = 5  # folds of few rows, each predicted by a forest of the others
+    # shares of the rows that are held out: above the first each row is predicted by a forest of
+    # the others; above the second forests are grown again from all rows
+    most_held: float = 0.5
+    few_held: float = 0.1
+    deciding: int = 2  # forests that decide whether that is worth it
     others: int = 4  # forests beside the first, each without one such share of the rows
 
 

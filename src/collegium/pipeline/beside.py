@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ..engines.local import here
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
-from ..members.folds import folds_of, folds_of_groups
+from ..members.folds import folds_of, folds_of_groups, hashes
 from ..members.members import Members, OutputMember
 from ..members.tuning import TUNING as MEMBERS
 from ..members.weighing import Opinions, Verdict, hopeless, judge
@@ -172,23 +173,58 @@ def cross_fitted(
     groups, by the part that has not seen them. None: the first part was given up, by what it says
     of its fold. `once`: one part answers for all."""
     k = 1 if once else MEMBERS.folds.exact
-    fold, at = _folds(rows.X, rows.group, k), _folds(X, group, k)
+    at = _folds(X, group, k)
 
     def stop(part: Any) -> bool:
         some = np.flatnonzero(at == 0)
         return some.size > 0 and give_up(part, some)
 
-    first = grow(rows if once else rows.take(fold != 0), 0, stop)
-    if first is None:
-        return None
-    parts = (first, *_grown(job, grow, ((rows.take(fold != i), i) for i in range(1, k))))
-    if any(part is None for part in parts):
+    if once:
+        first = grow(rows, 0, stop)
+        parts = None if first is None else (first,)
+    else:
+        parts = _parts(job, rows, k, grow, stop)
+    if parts is None:
         return None
     each = [(np.flatnonzero(at == i), part) for i, part in enumerate(parts)]
     told = np.concatenate([part(X[own]) for own, part in each])
     t = np.empty_like(told)
     t[np.concatenate([own for own, _ in each])] = told
     return parts, t
+
+
+def bagged(
+    job: Job, rows: Rows, X: Array, grow: Callable[..., Any], give_up: Callable[[Any, Array], bool]
+) -> tuple[tuple[Any, ...], Array, Callable[[], tuple[Any, ...]]] | None:
+    """Grow parts that have seen none of the rows at X (n, d), each also without one fold of the
+    others, and answer at X by their mean; where X are most of the rows, as `cross_fitted` does.
+
+    Also returns how to grow the parts that are kept: those of all rows, where X are many of them.
+    """
+    held = np.isin(hashes(rows.X), hashes(X))
+    if held.mean() > MEMBERS.folds.most_held:
+        found = cross_fitted(job, rows, X, grow, give_up)
+        return None if found is None else (*found, lambda: found[0])
+    again, every = held.mean() > MEMBERS.folds.few_held, np.arange(X.shape[0])
+    k = MEMBERS.folds.deciding if again else MEMBERS.folds.exact
+    parts = _parts(job, rows.take(~held), k, grow, lambda part: give_up(part, every))
+    if parts is None:
+        return None
+    t = sum((part(X) for part in parts[1:]), parts[0](X)) / k
+    more = partial(_parts, job, rows, MEMBERS.folds.exact, grow)
+    return parts, t, lambda: (again and more()) or parts
+
+
+def _parts(
+    job: Job, rows: Rows, k: int, grow: Callable[..., Any], *stop: Callable[[Any], bool]
+) -> tuple[Any, ...] | None:
+    """Grow one part without each of k folds; None where one of them cannot be grown."""
+    fold = _folds(rows.X, rows.group, k)
+    first = grow(rows.take(fold != 0), 0, *stop)
+    if first is None:
+        return None
+    parts = (first, *_grown(job, grow, ((rows.take(fold != i), i) for i in range(1, k))))
+    return None if any(part is None for part in parts) else parts
 
 
 def _grown(job: Job, grow: Callable[..., Any], each: Iterable[tuple[Rows, int]]) -> list[Any]:

@@ -66,6 +66,8 @@ class SweepsTuning:
     checked: int = 1_000  # held-out rows to check probabilities on, at most
     fewest: int = 100  # rows, at least, to hold some out of
     near: int = 100  # nearest rows that transductive models use there
+    apart: int = 1_000  # rows from which those that check a model are kept from its kernel
+    folds: int = 3  # of which the first is kept apart then
     typical_noise: float = 4.0  # noise that stands for a site's where anchors are selected
     open: float = 0.1  # share of the prior's variance that anchors may leave open
     first_noise: float = 0.1  # noise to start learning from, of y scaled

@@ -11,6 +11,7 @@ import numpy as np
 from ...laplace.calibration import without_own_site
 from ...laplace.committee import LaplaceCommittee, latent_predictors, predict_latents
 from ...laplace.learning import Problem
+from ...members.folds import CHECKS, folds_of
 from ...rows.ids import Id, id_of_parts
 from ...rows.rows import Prediction, Rows, SiteRows
 from ..job import Job
@@ -21,6 +22,13 @@ from .sites import StoredSiteRows, StoredSites, with_part
 from .sums import SweptSum, dropped_chunks
 
 Array = np.ndarray
+
+
+def to_check_with(X: Array) -> Array:
+    """Which rows check a model, and so are kept from learning its kernel: else a kernel of many
+    columns, which has seen them, would look better there than it is  (n,). None of few rows."""
+    n, t = X.shape[0], TUNING.sweeps
+    return folds_of(X, t.folds, CHECKS) == 0 if n >= t.apart else np.zeros(n, dtype=bool)
 
 
 class HeldOutSites(NamedTuple):
@@ -80,7 +88,9 @@ class SitesInMemory:
         """Hold out some rows in turn, answered from anchors and the nearest `near` rows."""
         latents = self.latents()
         rows = [latent.rows() for latent in latents]
-        some = np.sort(job.rng.permutation(rows[0].X.shape[0])[: TUNING.sweeps.checked])
+        apart = to_check_with(rows[0].X)
+        own = job.rng.permutation(np.flatnonzero(apart) if apart.any() else apart.size)
+        some = np.sort(own[: TUNING.sweeps.checked])
         each = [self.rows(k).take(some) for k in range(len(self.committees))]
         answers = latent_predictors(latents, near)
         known = predict_latents(answers, rows[0].X[some], job.settings.engine)

@@ -40,7 +40,7 @@ from ..sums import ChunkBook
 from ..tuning import TUNING
 from .beside import members_wanted, rates_beside
 from .disk import settle_on_disk
-from .kept import HeldOutSites
+from .kept import HeldOutSites, to_check_with
 from .model import SweptModel
 from .sites import StoredSites
 from .sums import SweptSum
@@ -118,7 +118,8 @@ class SweptSteps:
         balanced = partial(for_learning, noisy=self._noisy)
         y = np.hstack([problem.y for problem in self.problems])
         if own is None:
-            return Pool(Rows(plain.X, y, balanced(plain).w)), lambda rows: rows
+            rows = Rows(plain.X, y, balanced(plain).w)
+            return Pool(rows.take(~to_check_with(rows.X))), lambda rows: rows
         metric = Metric(plain.X.mean(axis=0), np.ones(plain.X.shape[1]))
         kept = OnDisk(own.store, AllTargets(self.sees), metric)
         sample = Rows(plain.X, y, plain.w)
