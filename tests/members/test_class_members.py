@@ -88,19 +88,19 @@ def test_mixtures_are_probabilities_between_the_two():
 
 def test_a_good_member_is_taken_and_a_guess_is_not():
     X = np.random.default_rng(3).normal(size=(800, 2))
-    assert judge_classes(opinions(skill=0.7), X)[0].taken
+    assert judge_classes(opinions(skill=0.7), X).taken
     for seed in range(6):
         at = opinions(seed=seed)
         guess = np.log(_softmax(np.random.default_rng(100 + seed).normal(size=at.own.shape)))
         at = ClassOpinions(at.codes, at.own, guess, at.log_sd, at.weight)
-        assert not judge_classes(at, X)[0].taken
+        assert not judge_classes(at, X).taken
 
 
 def test_a_better_sharpness_is_no_merit_of_the_member():
     at = opinions()
     flat = np.log(_softmax(0.4 * at.own))
     at = ClassOpinions(at.codes, flat, flat, at.log_sd, at.weight)
-    verdict, _ = judge_classes(at, np.random.default_rng(3).normal(size=(800, 2)))
+    verdict = judge_classes(at, np.random.default_rng(3).normal(size=(800, 2)))
     assert abs(verdict.gain.mean) < 1e-6
 
 

@@ -16,7 +16,7 @@ from ..members.classes import (
     log_sd_of,
 )
 from ..members.tuning import TUNING as MEMBERS
-from ..pipeline.beside import bagged, has_time, report
+from ..pipeline.beside import bagged, has_time
 from ..pipeline.job import Job
 from ..pipeline.swept.kept import HeldOutSites
 from ..pipeline.swept.model import SweptModel
@@ -49,19 +49,14 @@ class OddsBeside:
         def grow(rows: Rows, seed: int, *stop: object) -> GrownClasses | None:
             return grow_classes(rows, self.classes, job.settings.prior.levels, seed, *stop)  # type: ignore[arg-type]
 
-        both = bagged(job, self.rows, X, grow, give_up)
+        both = bagged(
+            job, self.rows, X, grow, give_up, lambda t: judge_classes(opinions(t), X)
+        )  # fmt: skip
         if both is None:
-            job.say("trees are not used: they err much more, or classes have few rows")
             return model
-        parts, t, final = both
-        verdict, l = judge_classes(opinions(t), X)
-        report(job, verdict)
-        if not verdict.taken:
-            return model
-        parts = final()
-        members = ClassMembers(
-            parts, len(parts), verdict.weight, float(np.exp(l)), verdict.gain, verdict.ratio
-        )
+        parts, found = both
+        sharp = float(np.exp(found.l))
+        members = ClassMembers(parts, len(parts), found.weight, sharp, found.gain, found.ratio)
         return replace(model, members=members)
 
 

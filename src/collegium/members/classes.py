@@ -146,8 +146,8 @@ def learn_class_weight(at: ClassOpinions) -> tuple[Weight, float]:
     return replace(start, a=a, b=b), l
 
 
-def judge_classes(at: ClassOpinions, X: Array) -> tuple[Verdict, float]:
-    """Weigh a member by held-out rows at X, each judged by what the others say; also returns l."""
+def judge_classes(at: ClassOpinions, X: Array) -> Verdict:
+    """Weigh a member by held-out rows at X, each judged by what the others say."""
     fold, alone = folds_of(X, TUNING.weighing.folds, WEIGHTS), replace(at, other=at.own)
     table, rescaled = at.own.copy(), at.own.copy()
     for number in np.unique(fold):
@@ -164,7 +164,7 @@ def judge_classes(at: ClassOpinions, X: Array) -> tuple[Verdict, float]:
     gain = min(both, key=lambda one: one.mean)
     ratio = at.brier(table) / max(at.brier(at.own), 1e-300)
     weight, l = learn_class_weight(at)
-    return Verdict(weight, gain, ratio), l
+    return Verdict(weight, gain, ratio, l)
 
 
 def hopeless_classes(at: ClassOpinions) -> bool:

@@ -106,6 +106,7 @@ class Verdict:
     weight: Weight
     gain: Gain  # in log density
     ratio: float  # of squared errors with the member and without
+    l: float = 0.0  # log of the sharpness of probabilities
 
     @property
     def taken(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -183,7 +182,7 @@ def cross_fitted(
         first = grow(rows, 0, stop)
         parts = None if first is None else (first,)
     else:
-        parts = _parts(job, rows, k, grow, stop)
+        parts = _parts(job, rows, range(k), grow, stop)
     if parts is None:
         return None
     each = [(np.flatnonzero(at == i), part) for i, part in enumerate(parts)]
@@ -194,36 +193,56 @@ def cross_fitted(
 
 
 def bagged(
-    job: Job, rows: Rows, X: Array, grow: Callable[..., Any], give_up: Callable[[Any, Array], bool]
-) -> tuple[tuple[Any, ...], Array, Callable[[], tuple[Any, ...]]] | None:
+    job: Job, rows: Rows, X: Array, grow: Callable[..., Any],
+    give_up: Callable[[Any, Array], bool], judged: Callable[[Array], Verdict],
+) -> tuple[tuple[Any, ...], Verdict] | None:  # fmt: skip
     """Grow parts that have seen none of the rows at X (n, d), each also without one fold of the
-    others, and answer at X by their mean; where X are most of the rows, as `cross_fitted` does.
+    others, and judge their mean; None where they are not worth keeping.
 
-    Also returns how to grow the parts that are kept: those of all rows, where X are many of them.
+    Where X are many of the rows, some parts decide, and the parts kept are of all rows; where they
+    are most of them, each row is answered by the part that has not seen it.
     """
+    t, folds = MEMBERS.folds, MEMBERS.folds.exact
     held = np.isin(hashes(rows.X), hashes(X))
-    if held.mean() > MEMBERS.folds.most_held:
+    if held.mean() > t.most_held:
         found = cross_fitted(job, rows, X, grow, give_up)
-        return None if found is None else (*found, lambda: found[0])
-    again, every = held.mean() > MEMBERS.folds.few_held, np.arange(X.shape[0])
-    k = MEMBERS.folds.deciding if again else MEMBERS.folds.exact
-    parts = _parts(job, rows.take(~held), k, grow, lambda part: give_up(part, every))
-    if parts is None:
-        return None
-    t = sum((part(X) for part in parts[1:]), parts[0](X)) / k
-    more = partial(_parts, job, rows, MEMBERS.folds.exact, grow)
-    return parts, t, lambda: (again and more()) or parts
+        return None if found is None else _told(job, found[0], judged(found[1]))
+    again, every = held.mean() > t.few_held, np.arange(X.shape[0])
+    parts: tuple[Any, ...] = ()
+    verdict = None
+    for k in (t.deciding, folds) if again else (folds,):
+        some = range(len(parts), k)
+        more = _parts(job, rows.take(~held), some, grow, lambda part: give_up(part, every))
+        if more is None:
+            job.say(f"{job.settings.members.words}: not used, they err much more")
+            return None
+        parts += more
+        verdict = judged(sum((part(X) for part in parts[1:]), parts[0](X)) / len(parts))
+        if verdict.taken or not verdict.promising:
+            break
+    assert verdict is not None
+    if again and verdict.taken:
+        parts = _parts(job, rows, range(folds), grow) or parts
+    return _told(job, parts, verdict)
+
+
+def _told(
+    job: Job, parts: tuple[Any, ...], verdict: Verdict
+) -> tuple[tuple[Any, ...], Verdict] | None:
+    report(job, verdict)
+    return (parts, verdict) if verdict.taken else None
 
 
 def _parts(
-    job: Job, rows: Rows, k: int, grow: Callable[..., Any], *stop: Callable[[Any], bool]
+    job: Job, rows: Rows, some: range, grow: Callable[..., Any], *stop: Callable[[Any], bool]
 ) -> tuple[Any, ...] | None:
-    """Grow one part without each of k folds; None where one of them cannot be grown."""
-    fold = _folds(rows.X, rows.group, k)
-    first = grow(rows.take(fold != 0), 0, *stop)
+    """Grow some of the parts that each lack one fold; None where one of them cannot be grown."""
+    fold = _folds(rows.X, rows.group, MEMBERS.folds.exact)
+    own = [(rows.take(fold != i), i) for i in some]
+    first = grow(*own[0], *stop)
     if first is None:
         return None
-    parts = (first, *_grown(job, grow, ((rows.take(fold != i), i) for i in range(1, k))))
+    parts = (first, *_grown(job, grow, own[1:]))
     return None if any(part is None for part in parts) else parts
 
 

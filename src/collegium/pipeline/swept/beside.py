@@ -13,7 +13,7 @@ from ...members.latent import LatentOpinions, judge_latent, rates
 from ...members.members import Members, OutputMember
 from ...members.tuning import TUNING as MEMBERS
 from ...rows.rows import Rows
-from ..beside import bagged, has_time, report
+from ..beside import bagged, has_time
 from ..job import Job
 from .kept import HeldOutSites
 from .model import SweptModel
@@ -56,17 +56,11 @@ def rates_beside(job: Job, model: SweptModel, held: HeldOutSites) -> SweptModel:
     levels, loss = job.settings.prior.levels, likelihood.tree_loss
     both = bagged(
         job, rows, sites.X, lambda own, seed, *stop: grow(own, levels, seed, *stop, loss=loss),
-        give_up,
+        give_up, lambda t: judge_latent(opinions(t), sites.X),
     )  # fmt: skip
     if both is None:
-        job.say("trees err much more than the committee: not used")
         return model
-    parts, t, final = both
-    verdict = judge_latent(opinions(t), sites.X)
-    report(job, verdict)
-    if not verdict.taken:
-        return model
-    parts = final()
+    parts, verdict = both
     member = OutputMember(parts, len(parts), verdict.weight, verdict.gain, verdict.ratio)
     return replace(model, members=Members((member,)))
 
