@@ -210,6 +210,9 @@ def test_columns_that_are_not_skewed_stay():
     y = X[:, 0] ** 3 + X[:, 1] > 0.0
     assert chosen(X, y) is None
     assert CommitteeClassifier(random_state=0).fit(X[:150], y[:150]).input_transform_ is None
+    (S, y), Z = skewed_table(500), rng.normal(size=(500, 1))
+    kinds = [one is not None for one in chosen(np.hstack([S, Z]), y).columns]
+    assert kinds == [True, True, False]
 
 
 def test_skewed_columns_stay_where_classes_are_linear_in_them():

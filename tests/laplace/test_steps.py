@@ -8,7 +8,7 @@ from collegium import CommitteeClassifier
 from collegium.engines import Serial
 from collegium.kernels import Stepped
 from collegium.laplace.steps import Forms, effects, few_valued, forms_by_held_out
-from collegium.laplace.trials import label_targets
+from collegium.laplace.trials import LabelTrials, label_targets
 from collegium.laplace.tuning import TUNING
 from collegium.rows.rows import Rows
 
@@ -87,11 +87,23 @@ def test_steps_are_found_and_help(K):
 def test_noise_and_smooth_effects_have_no_steps(seed):
     rng = np.random.default_rng(seed)
     X = ratings(1200, seed=seed).X
-    noise = Rows(X, rng.integers(0, 2 + seed % 2, (1200, 1)).astype(float), np.ones(1200))
-    assert forms(noise) == Forms((5,))
+    noise = rng.integers(0, 2 + seed % 2, (1200, 1)).astype(float)
+    assert forms(Rows(X, noise, np.ones(1200))) == Forms((5,))
     f = 0.8 * (X[:, 0] - 2.5) - 0.7 * (X[:, 1] - 2.5) + X[:, 6]
     y = rng.random(1200) < 1.0 / (1.0 + np.exp(-f))
     assert forms(Rows(X, y[:, None].astype(float), np.ones(1200))) == Forms((5,))
+
+
+def test_effects_are_tried_on_rows_that_they_have_not_seen():
+    rng = np.random.default_rng(0)
+    X, noise = rng.integers(0, 20, (3300, 8)).astype(float), rng.integers(0, 2, (3300, 1))
+    rows = Rows(X, noise.astype(float), np.ones(3300))
+    assert few_valued(rows, ()) == tuple(range(8))
+    assert forms(rows, ()) == Forms()
+    seen = rows.take(np.arange(800))
+    trials = LabelTrials(seen, Serial())
+    new = trials.log_probability(Forms((), effects(seen, range(8), ())).seen(seen.X))
+    assert trials.gain(new, trials.log_probability(seen.X)).enough  # by chance, had they seen them
 
 
 def test_numbers_that_are_names_become_levels():
@@ -111,6 +123,9 @@ def test_forms_replace_values_by_numbers():
         table = dict(zip(one.values, one.numbers))
         assert_allclose(seen[:, one.column], [table[x] for x in X[:, one.column]], rtol=1e-12)
     assert_array_equal(seen[:, 5:], X[:, 5:])
+    other = found.with_level(3)
+    assert other.levels == (3, 5)
+    assert [one.column for one in other.steps] == [0, 1, 2, 4]
     scales = found.scales(rows.X).columns
     assert_array_equal(scales[:6], np.ones(6))
     assert_allclose(scales[6], rows.X[:, 6].std())
