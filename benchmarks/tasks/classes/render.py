@@ -26,6 +26,12 @@ how often that class is right, in 15 bins. *Confidence* is the mean of that prob
 accuracy it is under-confident, above it over-confident. CPU seconds are those of {threads}, without
 compiling and reading the data. Sorted by log loss; collegium in bold. Data sets with fewer than
 2,000 training rows are one chunk, so that all partitions and sweeps are the same.
+
+Very skewed columns are taken as normal scores (`transforms="auto"`), and from 1,000 rows on columns
+of few values as steps or levels, where held-out rows gain in log loss: by more than .005, 5 % of it
+and two standard errors. Of these sets that is so for spambase alone, whose columns are counts with
+many zeros; without it the log loss is .184. Candidates are tried by least squares on labels, each
+of up to 800 rows left out in turn, which takes a tenth of a second each.
 """
 CAPTIONS = {
     "classes_time.png": "Log loss against CPU time",

@@ -15,13 +15,13 @@ differ most gives its numbers. Effects are tried on rows that they have not seen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.wrapped.stepped import Stepped, Steps
+from ..kernels.wrapped.stepped import Stepped, StepValues
 from ..learning.levels import candidates
 from ..learning.optimise import Scales
 from ..numerics import linalg
@@ -38,7 +38,12 @@ class Forms:
     """How a kernel sees columns: which are levels, and numbers in place of values."""
 
     levels: tuple[int, ...] = ()
-    steps: tuple[Steps, ...] = ()
+    steps: tuple[StepValues, ...] = ()
+
+    def with_level(self, column: int) -> Forms:
+        """Take a column as levels."""
+        steps = tuple(one for one in self.steps if one.column != column)
+        return Forms(tuple(sorted((*self.levels, column))), steps)
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """Let a kernel see the numbers, if there are any; θ stays the same."""
@@ -80,34 +85,33 @@ def forms_by_held_out(
     trials = LabelTrials(rows.take(held), engine)
     if np.ptp(trials.codes) == 0 or np.ptp(others.y[:, 0]) == 0.0:
         return plain
-    X, best = trials.rows.X, trials.log_probability(trials.rows.X, levels)
+    best, value = plain, trials.log_probability(trials.rows.X, levels)
+    if columns and not stop():
+        new = Forms(levels, effects(others, columns, levels))
+        best, value = _better(trials, new, best, value, f"{len(columns)} columns by steps", say)
     for k in names:
         if stop():
-            return plain
-        more = tuple(sorted((*plain.levels, k)))
-        new = trials.log_probability(X, more)
-        if _used(trials, new, best, f"column {k} as levels", say):
-            plain, best = Forms(more), new
-    columns = tuple(k for k in columns if k not in plain.levels)
-    if not columns or stop():
-        return plain
-    tried = Forms(plain.levels, effects(others, columns, plain.levels))
-    new = trials.log_probability(tried.seen(X), plain.levels)
-    if not _used(trials, new, best, f"{len(columns)} columns of few values by steps", say):
-        return plain
-    all_rows = rows.take(np.sort(order[: t.most_rows]))
-    return Forms(plain.levels, effects(all_rows, columns, plain.levels))
+            break
+        new = best.with_level(k)
+        best, value = _better(trials, new, best, value, f"column {k} as levels", say)
+    if not best.steps:
+        return best
+    columns = tuple(one.column for one in best.steps)
+    return replace(best, steps=effects(rows.take(np.sort(order[: t.most_rows])), columns, levels))
 
 
-def _used(
-    trials: LabelTrials, new: Array, old: Array, name: str, say: Callable[[str], None]
-) -> bool:
-    gain = trials.gain(new, old)
+def _better(
+    trials: LabelTrials, new: Forms, old: Forms, before: Array, name: str,
+    say: Callable[[str], None],
+) -> tuple[Forms, Array]:  # fmt: skip
+    """Take the new forms if held-out rows gain enough by them; and log probabilities of these."""
+    after = trials.log_probability(new.seen(trials.rows.X), new.levels)
+    gain = trials.gain(after, before)
     say(
         f"{name}: log probability of held-out rows {gain.mean:+.3f} ± {gain.error:.3f}, "
         f"{'used' if gain.enough else 'not used'}"
     )
-    return gain.enough
+    return (new, after) if gain.enough else (old, before)
 
 
 def few_valued(rows: Rows, levels: tuple[int, ...]) -> tuple[int, ...]:
@@ -124,7 +128,7 @@ def few_valued(rows: Rows, levels: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found) if rows.w.size >= t.repeated * total else ()
 
 
-def effects(rows: Rows, columns: Sequence[int], levels: Sequence[int]) -> tuple[Steps, ...]:
+def effects(rows: Rows, columns: Sequence[int], levels: Sequence[int]) -> tuple[StepValues, ...]:
     """Fit labels by a sum of effects; those of the columns as numbers in place of their values."""
     t, w = TUNING.steps, rows.w / rows.w.mean()
     T, parts, known = label_targets(_codes(rows), rows.w), [], []
@@ -147,7 +151,7 @@ def effects(rows: Rows, columns: Sequence[int], levels: Sequence[int]) -> tuple[
         own, share = slice(first, first + values.size), w @ B[:, first : first + values.size]
         first += values.size
         if k in columns:
-            found.append(Steps(k, values, along_main_direction(C[own], share / share.sum())))
+            found.append(StepValues(k, values, along_main_direction(C[own], share / share.sum())))
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Gain:
+class LossGain:
     """Mean gain of held-out rows in log probability."""
 
     mean: float
@@ -73,12 +73,12 @@ class LabelTrials:
         best = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
         return table(np.exp(best.x))[own, codes]
 
-    def gain(self, new: Array, old: Array) -> Gain:
+    def gain(self, new: Array, old: Array) -> LossGain:
         """Compare log probabilities of two forms, each row's difference cut at ±2."""
         most, share = TUNING.trials.most, self.rows.w / self.rows.w.sum()
         each = np.clip(new - old, -most, most)
         error = error_of_mean(share, each, self.rows.group)
-        return Gain(float(share @ each), error, -float(share @ old))
+        return LossGain(float(share @ each), error, -float(share @ old))
 
     def _learnt(self, rows: Rows, levels: tuple[int, ...]) -> Learnt:
         """Learn a Matérn 3/2 and a noise from some of the rows."""

@@ -13,6 +13,7 @@ from ...kernels import Kernel, Leaf, Sum
 from ...kernels.columns import On, Wrapped
 from ...kernels.composite import Composite
 from ...kernels.wrapped.scored import Scored
+from ...kernels.wrapped.stepped import Stepped
 from ...rows.metric import column_scales
 from ...tables.reading import DATE, LEVELS
 
@@ -50,6 +51,7 @@ def summary_of(estimator: Any) -> str:
         ("columns", columns_line(names, estimator.n_features_in_)),
         *kinds_lines(getattr(estimator, "encoding_", None)),
         *ids_lines(estimator, names),
+        *steps_lines(model, names),
         *classes_lines(estimator),
         *(("" if k else "function", text) for k, text in enumerate(function)),
         *members_lines(model),
@@ -105,9 +107,21 @@ def ids_lines(estimator: Any, names: Sequence[str]) -> list[tuple[str, str]]:
     encoding, given = getattr(estimator, "encoding_", None), getattr(estimator, "kernel", None)
     if encoding is None or given is not None:
         return []
-    seen = {k for kind, k in estimator.model_.kernel.labels if kind == "mismatch"}
-    words = [names[k] for k in sorted(seen - set(encoding.categories)) if k < len(names)]
+    kernel = estimator.model_.kernel
+    seen = {k for kind, k in kernel.labels if kind == "mismatch"}
+    steps = set(kernel.columns) if isinstance(kernel, Stepped) else set()
+    words = [names[k] for k in sorted(seen - steps - set(encoding.categories)) if k < len(names)]
     return [("ids", f"{listed(words)}: numbers that are names, by rows held out")] if words else []
+
+
+def steps_lines(model: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Columns of few values that act by steps."""
+    kernel = model.kernel
+    if not isinstance(kernel, Stepped):
+        return []
+    return [
+        ("steps", f"{listed([names[k] for k in kernel.columns])}: few values, which act by steps")
+    ]
 
 
 def _since(seconds: float) -> str:
@@ -140,6 +154,9 @@ def function_lines(model: Any, names: Sequence[str]) -> list[str]:
     if isinstance(kernel, Scored):
         own += [f"{names[one.column]} as a number" for one in kernel.scores]
         kernel, spread = kernel.kernel, np.append(spread, np.ones(len(kernel.scores)))
+    if isinstance(kernel, Stepped):
+        spread[kernel.columns] = column_scales(kernel.seen(model.some_inputs()))[kernel.columns]
+        kernel = kernel.kernel
     terms = kernel.parts if isinstance(kernel, Sum) else (kernel,)
     each = [term_words(term, own, spread) for term in terms]
     return [text if k == 0 else f"plus {text}" for k, text in enumerate(each)]

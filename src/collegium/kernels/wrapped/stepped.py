@@ -16,9 +16,9 @@ from ..embedding import Embedding
 Array = np.ndarray
 
 
-@record("kernels.steps/1")
+@record("kernels.step_values/1")
 @dataclass(frozen=True, eq=False)
-class Steps:
+class StepValues:
     """A number for each known value of one column; linear between them, constant beyond."""
 
     column: int
@@ -37,7 +37,7 @@ class StepPoints(Embedding):
 
     width = 1
 
-    steps: Steps | None = None
+    steps: StepValues | None = None
 
     def forward(self, X: Array) -> Array:
         assert self.steps is not None
@@ -61,15 +61,15 @@ class Stepped(Wrapped):
     ----------
     kernel : Kernel
         A kernel of the columns of X; its length scales are in units of the numbers.
-    steps : sequence of Steps
+    steps : sequence of StepValues
         Numbers of the values of columns, which are given by position.
 
     Examples
     --------
     >>> import numpy as np
     >>> from collegium.kernels import RBF, Stepped
-    >>> from collegium.kernels.wrapped.stepped import Steps
-    >>> rating = Steps(0, values=np.array([0.0, 1.0, 2.0]), numbers=np.array([1.0, -1.0, 1.0]))
+    >>> from collegium.kernels.wrapped.stepped import StepValues
+    >>> rating = StepValues(0, values=np.array([0.0, 1.0, 2.0]), numbers=np.array([1.0, -1.0, 1.0]))
     >>> Stepped(RBF(), [rating]).value(np.array([[0.0], [1.0], [2.0]])).round(2)
     array([[1.  , 0.14, 1.  ],
            [0.14, 1.  , 0.14],
