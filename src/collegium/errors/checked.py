@@ -89,7 +89,7 @@ class Checked:
         """Learn the errors of these predictions; None where a scale does not pay."""
         rows, metric = self.rows, Metric.of(kernel, self.rows.X)
         at = ScaleInputs(self.log_sd, self.mean, metric.forward(rows.X), None)
-        found = (Values.of(column) for column in rows.y.T)  # not in the units of the user
+        found = (Values.of(column) for column in rows.y.T)  # in other units than those of the user
         values = [one and replace(one, values=None) for one in found]
         return Errors.learn(at, rows, metric, values, always=always, say=say)
 

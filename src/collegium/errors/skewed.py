@@ -41,10 +41,10 @@ def log_skewed_between(low: Array, high: Array, nu: float, skew: float) -> Array
     low, high = low - mode(nu, skew), high - mode(nu, skew)
     parts = []
     for s, cut in ((-skew, np.minimum), (skew, np.maximum)):  # below, above
-        ends = [cut(end, 0.0) * np.exp(-s) for end in (low, high)]
-        found = log_between(*ends, nu) + s - np.log(np.cosh(skew))
-        parts.append(np.where(ends[0] < ends[1], found, -np.inf))
-    return np.logaddexp(*parts)
+        start, stop = (cut(end, 0.0) * np.exp(-s) for end in (low, high))
+        found = log_between(start, stop, nu) + s - np.log(np.cosh(skew))
+        parts.append(np.where(start < stop, found, -np.inf))
+    return np.logaddexp(parts[0], parts[1])
 
 
 def tails(x: Array, nu: float, skew: float) -> tuple[Array, Array]:

@@ -92,6 +92,7 @@ class ValueTuning:
     odd: float = 0.1  # share of gaps between values that may be smaller than the step
     regular: float = 0.95  # share of gaps that are multiples of the step on a lattice
     off: float = 1e-3  # how far from a multiple, relative to it
+    few: int = 20  # more values than this, not on a lattice, are not all that y may take
     planned: float = 0.99  # share of errors below Δ/√12 from which levels are not roundings
     fine: float = 0.02  # Δ/√12 below this share of the median error does not matter
     snaps: float = 1.5  # cells that the middle half of the probability spans where quantiles snap

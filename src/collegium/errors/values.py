@@ -22,7 +22,7 @@ class Values:
     are y ± Δ/2; else they meet in the middle between neighbouring values.
     """
 
-    values: Array | None  # in the units of the user; None: not known exactly  (k,)
+    values: Array | None  # in the units of the user; None: y may take others between them  (k,)
     seen: Array  # the same as a model sees them, transformed and scaled  (k,)
     lower: Array  # ends of cells, as a model sees them  (k,)
     upper: Array  # (k,)
@@ -38,13 +38,15 @@ class Values:
         gaps = np.diff(values)
         below, above = np.append(gaps[0], gaps), np.append(gaps, gaps[-1])
         step = float(np.quantile(gaps, t.odd))
-        if is_lattice(gaps, step):
+        regular = is_lattice(gaps, step)
+        if regular:
             below, above = np.minimum(below, step), np.minimum(above, step)
         lower, upper = values - 0.5 * below, values + 0.5 * above
         if values[0] > 0.0:  # so that its end has a logarithm too
             lower[0] = max(lower[0], 0.5 * values[0])
         upper[:-1] = np.minimum(upper[:-1], lower[1:])
-        return cls(values, forward(values), forward(lower), forward(upper))
+        own = values if regular or values.size <= t.few else None
+        return cls(own, forward(values), forward(lower), forward(upper))
 
     def moved(self, ratio: float, shift: float) -> Values:
         """Adapt to targets ratio·y + shift of the model."""

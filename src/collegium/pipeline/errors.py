@@ -154,7 +154,7 @@ def learnt(
         always=job.settings.prior.varying, say=job.say, of=own.y[held],
         nats=nats_for_tails(model, grouped=rows.group is not None),
     )  # fmt: skip
-    if errors is not None and errors.scale.normal and getattr(model, "averaged", ()):
+    if errors is not None and errors.scale.normal and bool(getattr(model, "averaged", ())):
         errors = None  # a mixture of normals is not one normal
     return replace(model, errors=errors)
 

@@ -121,7 +121,8 @@ class WarpedAnswers:
         return self.moments(level)[0]
 
     def moments(self, level: str) -> tuple[Array, Array]:
-        return self.warping.moments(*self.inner.moments(level), self._rest(level))
+        mean, sd = self.inner.moments(level)
+        return self.warping.moments(mean, sd, self._rest(level))
 
     def covariance(self, level: str) -> tuple[Array, Array]:
         inner_mean, C = self.inner.covariance(level)
