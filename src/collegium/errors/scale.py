@@ -48,7 +48,7 @@ class OutputScale:
         cls, inputs: ScaleInputs, output: int, errors: Array, weight: Array,
         values: Values | None = None, y: Array | None = None, before: Array | None = None,
         group: Array | None = None, *, always: bool = False, nats: float = TUNING.decision.nats,
-    ) -> OutputScale:  # fmt: skip
+    ) -> tuple[OutputScale, Array]:  # fmt: skip
         """Learn from held-out rows: errors y − m of one output (n,), weights with mean one.
 
         Where y (n,) has `values`, the likelihood of a row is the probability of its cell. A
@@ -57,6 +57,8 @@ class OutputScale:
         the log densities that they are compared with, by default those of N(0, sd²). `group`:
         codes of groups, of which a scale is learnt that holds for others. `always`: use it
         whatever they gain; `nats`: total gain that is enough for a constant scale.
+
+        Also returns the log density of each error, by a scale learnt from other rows  (n,).
         """
         log_sd = inputs.log_sd[:, output]
         bound, z = _least(log_sd, 0.0), errors * np.exp(-log_sd)
@@ -82,13 +84,14 @@ class OutputScale:
             tails = Gain.of(new, old, weight, group)
             # for two numbers a few outliers may decide: further outliers will be like them
             if not (tails.enough or weight @ (new - old) > nats):
-                return cls.constant(gain, values)
+                return cls.constant(gain, values), old - log_sd
             gain, level, most, always = tails, cross.offset, float(log_sd.max()), group is not None
         g = np.maximum(cross.g, _coarse(log_sd, values, y))
         kappa, rho = calibrated(z, g, weight, group, always=always)
         sd = np.sqrt(kappa * ((1.0 - rho) * np.exp(g) + rho))
         rest = standard_quantiles(z / sd, weight, group)
-        return cls(own, cross.nu, kappa, rho, 0.0, gain, level, most, cross.skew, values, rest)
+        found = cls(own, cross.nu, kappa, rho, 0.0, gain, level, most, cross.skew, values, rest)
+        return found, cross.log_density(seen) - log_sd
 
     def moved(self, ratio: float, shift: float) -> OutputScale:
         """Adapt to targets ratio·y + shift."""
@@ -152,12 +155,25 @@ class ErrorScale:
         `nats`: see `OutputScale.learn`. `of`: targets as they are, where y was moved with the
         means.
         """
+        return cls.scored(
+            inputs, y, weight, values, before, group, always=always, nats=nats, of=of
+        )[0]
+
+    @classmethod
+    def scored(
+        cls, inputs: ScaleInputs, y: Array, weight: Array | None = None,
+        values: Sequence[Values | None] = (), before: Array | None = None,
+        group: Array | None = None, *, always: bool = False, nats: float = TUNING.decision.nats,
+        of: Array | None = None,
+    ) -> tuple[ErrorScale, Array]:  # fmt: skip
+        """Learn as `learn` does, and compute the log density of each y by a scale that was learnt
+        from other rows: a scale knows the rows it was learnt from too well  (n, p)."""
         n, p = y.shape
         w = np.ones(n) if weight is None else weight / weight.mean()
-        if n == 0 or count_of(None, w) < TUNING.decision.fewest:
-            return cls.identity(p)
-        if group is not None and (group == group[0]).all():
-            return cls.identity(p)
+        few = n == 0 or count_of(None, w) < TUNING.decision.fewest
+        if few or (group is not None and (group == group[0]).all()):
+            plain = tuple(OutputScale.constant(values=one) for one in values or [None] * p)
+            return cls(plain), cls(plain).predictive(inputs).log_density(y if of is None else of)
         errors, own = y - inputs.mean, y if of is None else of
         order = np.lexsort((*errors.T, w, *inputs.place.T[::-1]))
         inputs, errors, w, own = inputs.take(order), errors[order], w[order], own[order]
@@ -165,23 +181,16 @@ class ErrorScale:
         if group is not None:
             group = group[order]
             w = w * (count_of(group, w) / n)
-        return cls(
-            tuple(
-                OutputScale.learn(
-                    inputs,
-                    k,
-                    errors[:, k],
-                    w,
-                    values[k] if values else None,
-                    own[:, k],
-                    old[k],
-                    group,
-                    always=always,
-                    nats=nats,
-                )
-                for k in range(p)
+        found = [
+            OutputScale.learn(
+                inputs, k, errors[:, k], w, values[k] if values else None, own[:, k], old[k], group,
+                always=always, nats=nats,
             )
-        )
+            for k in range(p)
+        ]  # fmt: skip
+        density = np.empty((n, p))
+        density[order] = np.stack([each for _, each in found], axis=1)
+        return cls(tuple(one for one, _ in found)), density
 
     def moved(self, ratio: Array, shift: Array) -> ErrorScale:
         """Adapt to targets ratio·y + shift, ratio and shift (p,)."""

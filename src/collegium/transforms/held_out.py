@@ -56,8 +56,8 @@ def attempt(
     learnt = learn_quickly(seen, engine, start, levels)
     found = leave_one_out_inputs(learnt, seen)
     values = Values.of(y, lambda v: (transformed(target, v) - centre) / unit)
-    scale = ErrorScale.learn(found, seen.y, seen.w, [values], group=rows.group)
-    density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
+    scale, each = ErrorScale.scored(found, seen.y, seen.w, [values], group=rows.group)
+    density = each[:, 0] - np.log(unit)
     m, sd = centre + unit * found.mean[:, 0], unit * np.sqrt(scale.variance(found)[:, 0])
     if target is not None:
         density = density + log_slopes(target, y)
