@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 import reference
 from collegium import CommitteeRegressor
-from collegium.errors.cells import Cells, Points, log_between
+from collegium.errors.density import Intervals, Points, log_between
 from collegium.errors.features import ScaleInputs
 from collegium.errors.margins import Margins
 from collegium.errors.scale import ErrorScale
@@ -72,7 +72,7 @@ def test_probability_of_a_cell_in_either_tail(nu):
 def test_slopes_of_cells_against_differences(nu):
     g = np.array([0.3, -2.0, -5.0, 1.0, 0.0])
     low = np.array([-3.0, -0.2, 0.5, 2.0, -30.0])
-    own = Cells(low, low + np.array([1.0, 0.5, 2.0, 1e-5, 4.0]))
+    own = Intervals(low, low + np.array([1.0, 0.5, 2.0, 1e-5, 4.0]))
 
     def value(a):
         return own.log_density(g + a[0], nu + a[1])
@@ -84,7 +84,7 @@ def test_slopes_of_cells_against_differences(nu):
 
 def test_narrow_cells_are_points():
     z, g = np.array([-3.0, 0.1, 7.0]), np.array([0.2, -1.0, 1.0])
-    cells = Cells(z - 1e-3, z + 1e-3)
+    cells = Intervals(z - 1e-3, z + 1e-3)
     assert_allclose(cells.log_density(g, 4.0), Points(z).log_density(g, 4.0), atol=1e-5)
     assert_allclose(cells.slope(g, 4.0), Points(z).slope(g, 4.0), atol=1e-5)
     assert_allclose(cells.bend(g, 4.0), Points(z).bend(g, 4.0), atol=1e-4)

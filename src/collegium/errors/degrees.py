@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..rows.groups import count_of, numbered
-from .cells import Points, Seen, as_seen
+from .density import Points, Seen, as_seen
 from .fitting import LearntScale, find_mode
 from .skewed import log_skewed_between, log_skewed_density
 from .tuning import TUNING

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from ..numerics import linalg
 from .basis import ScaleBasis
-from .cells import Seen, as_seen
+from .density import Seen, as_seen
 from .tuning import TUNING
 
 Array = np.ndarray

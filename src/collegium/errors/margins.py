@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from .cells import log_between
-from .density import log_t_density, squared
+from .density import log_between, log_t_density, squared
 from .skewed import log_skewed_between, log_skewed_density, skewed_quantile, tails
 from .tuning import TUNING
 from .values import Values

@@ -10,9 +10,9 @@ import numpy as np
 from ..numerics.records import record
 from ..rows.groups import count_of
 from .basis import ScaleBasis, ScaleFunction
-from .cells import Cells, Points, Seen
 from .decision import Gain, calibrated
 from .degrees import CrossFit, cross_fit, cross_fit_constant, skewed
+from .density import Intervals, Points, Seen
 from .features import ScaleInputs
 from .fitting import learn_scale
 from .margins import Margins
@@ -270,7 +270,7 @@ def _seen(
     tiny, none = 1e-6 * values.width(y), np.isnan(low)  # y that is no value is a point
     low, high = np.where(none, y - tiny, low), np.where(none, y + tiny, high)
     low, high = ((errors + (end - y)) * np.exp(-log_sd) for end in (low, high))
-    cells = Cells(low, high)
+    cells = Intervals(low, high)
     return cells, cells
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
-from .cells import log_between
-from .density import log_t_density, squared
+from .density import log_between, log_t_density, squared
 
 Array = np.ndarray
 
