@@ -15,6 +15,8 @@ from collegium.errors.margins import Margins
 from collegium.errors.scale import ErrorScale
 from collegium.errors.values import Values, seen_apart
 from collegium.metrics import coverage
+from collegium.modelfile.tree import Reader, Writer
+from collegium.numerics import records
 
 # --- cells ----------------------------------------------------------------------------------------
 
@@ -191,3 +193,18 @@ def test_a_transform_with_few_values_has_no_spikes():
     inside = np.isin(ys, values) & (ys > values[0]) & (ys < values[-1])
     p = model.cdf(Xs, ys + 0.5) - model.cdf(Xs, ys - 0.5)
     assert_allclose(np.exp(model.log_density(Xs, ys))[inside], p[inside], rtol=1e-3, atol=1e-9)
+
+
+def test_values_and_skewness_go_through_a_model_file():
+    at, y, _ = held_out(400, 1.0, 0.5)
+    scale = ErrorScale.learn(at, y, None, [Values.of(y[:, 0])], always=True)
+    scale = ErrorScale((replace(scale.outputs[0], skew=0.3),))
+    writer = Writer()
+    node = writer.node(scale, "scale")
+    writer.finish()
+    again = Reader(writer.arrays, records.maker_of, str).value(node, "scale")
+    one, two = scale.predictive(at), again.predictive(at)
+    assert_array_equal(one.log_density(y), two.log_density(y))
+    assert_array_equal(one.quantile(0.1), two.quantile(0.1))
+    assert_array_equal(scale.outputs[0].rest, again.outputs[0].rest)
+    assert scale.outputs[0].rest.size
