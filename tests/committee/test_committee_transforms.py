@@ -226,7 +226,10 @@ def test_lognormal_targets_have_right_intervals_everywhere(prices):
     for part in np.array_split(inside[np.argsort(model.predict(fresh))], 3):
         assert 0.91 < part.mean() < 0.99
     plain = CommitteeRegressor(random_state=0, transforms=Transform(y=None)).fit(*prices[1])
-    assert model.log_density(fresh, y).mean() > plain.log_density(fresh, y).mean() + 0.15
+    found = model.log_density(fresh, y).mean()
+    assert found > plain.log_density(fresh, y).mean() + 0.08  # skewed, with a scale that varies
+    truth = norm.logpdf(np.log(y), np.sin(2.0 * fresh[:, 0]) + fresh[:, 1], 0.6) - np.log(y)
+    assert found > truth.mean() - 0.06
 
 
 @pytest.mark.slow

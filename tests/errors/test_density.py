@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import reference
-from collegium.errors.density import Margins, bend, log_t_density, nu_slope, slope, squared
+from collegium.errors.density import bend, log_t_density, nu_slope, slope, squared
+from collegium.errors.margins import Margins
 
 Z = np.array([-30.0, -1.3, 0.0, 1e-4, 0.7, 4.0, 1500.0])
 G = np.array([0.3, -2.0, -8.0, 1.0, 0.0, -0.5, 2.0])

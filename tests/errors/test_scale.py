@@ -22,8 +22,9 @@ from collegium.errors.degrees import (
 from collegium.errors.density import log_t_density, squared
 from collegium.errors.features import ScaleInputs
 from collegium.errors.fitting import find_mode, learn_scale
-from collegium.errors.scale import ErrorScale, OutputScale, resolution
+from collegium.errors.scale import ErrorScale, OutputScale
 from collegium.errors.tuning import TUNING
+from collegium.errors.values import Values
 from collegium.modelfile.tree import Reader, Writer
 from collegium.numerics import records
 
@@ -241,41 +242,12 @@ def test_an_answer_does_not_depend_on_the_rows_beside_it():
     assert_array_equal(one.log_scale(inputs.take(some)), one.log_scale(inputs)[some])
 
 
-def test_scale_is_not_below_the_resolution_of_y():
-    inputs, y, w = held_out(300)
-    steps = np.array([0.6])
-    y = inputs.mean + np.round((y - inputs.mean) / 0.6) * 0.6  # most errors are zero
-    one = ErrorScale.learn(inputs, y, w, steps)
-    assert not one.normal
-    assert one.predictive(inputs).scale.min() >= 0.6 / np.sqrt(12.0) - 1e-12
-    tiny = ScaleInputs(inputs.log_sd - 20.0, inputs.mean, inputs.place, inputs.near)
-    assert_allclose(one.predictive(tiny).scale, 0.6 / np.sqrt(12.0))
-
-
 def test_densities_are_bounded_where_all_errors_are_zero():
     inputs, _, w = held_out(60)
     found = ErrorScale.learn(inputs, inputs.mean.copy(), w).predictive(inputs)
     share = found.scale / np.exp(inputs.log_sd)
     assert share.min() >= 0.999e-4 and share.max() < 2e-4
     assert np.isfinite(found.log_density(inputs.mean)).all()
-
-
-def test_steps_are_no_floor_where_errors_are_far_below_them():
-    inputs, y, w = held_out(300)
-    plain = ErrorScale.learn(inputs, y, w)
-    planned = ErrorScale.learn(inputs, y, w, np.array([100.0]))
-    assert not plain.normal
-    assert_array_equal(planned.log_scale(inputs), plain.log_scale(inputs))
-
-
-def test_rounded_targets_have_nearly_the_scale_of_those_before_rounding():
-    inputs, y, w = held_out(1000, strength=3.0)
-    rounded = inputs.mean + np.round((y - inputs.mean) / 0.8) * 0.8
-    assert (rounded == inputs.mean).mean() > 0.5
-    one = ErrorScale.learn(inputs, rounded, w, np.array([0.8])).predictive(inputs)
-    plain = ErrorScale.learn(inputs, y, w).predictive(inputs)
-    ratio = (one.quantile(0.9) - inputs.mean) / (plain.quantile(0.9) - inputs.mean)
-    assert 0.8 < np.median(ratio[plain.scale > 0.5]) < 1.25  # rounding hides little there
 
 
 def test_scale_of_new_rows_is_the_mode_and_the_offset_of_cross_fitted_ones():
@@ -289,17 +261,6 @@ def test_scale_of_new_rows_is_the_mode_and_the_offset_of_cross_fitted_ones():
     assert not one.normal and abs(cross.offset) > 1e-3
     assert_allclose(one.log_scale(inputs)[:, 0], found.mode.g + cross.offset, atol=1e-6)
     assert_allclose(one.outputs[0].nu, cross.nu, rtol=1e-6)
-
-
-def test_resolution_is_the_step_of_tied_values_and_zero_without_ties():
-    rng = np.random.default_rng(0)
-    grades, lengths = rng.integers(3, 9, 200) * 0.5, rng.normal(size=200)
-    odd = np.where(np.arange(200) == 7, 2.00001, grades)
-    assert_allclose(resolution(np.stack([grades, lengths], axis=1)), [0.5, 0.0])
-    assert resolution(odd[:, None])[0] < 0.5
-    prices = np.append(np.round(rng.uniform(0, 50, 500)) * 100.0, 5000.01)
-    assert_allclose(resolution(prices[:, None]), 100.0)
-    assert_array_equal(resolution(np.ones((20, 1))), 0.0)
 
 
 def test_record_goes_through_a_model_file():
@@ -322,7 +283,8 @@ def test_record_goes_through_a_model_file():
 
 def test_scale_is_the_same_in_other_units_of_y():
     inputs, y, w = held_out(p=2)
-    scale = ErrorScale.learn(inputs, y, w, np.array([0.0, 0.5]), always=True)
+    y[:, 1] = 0.5 * np.round(y[:, 1] / 0.5)
+    scale = ErrorScale.learn(inputs, y, w, [None, Values.of(y[:, 1])], always=True)
     ratio, shift = np.array([0.01, 30.0]), np.array([5.0, -2.0])
     near = inputs.near + 2.0 * np.log(ratio)
     other = ScaleInputs(
@@ -331,6 +293,8 @@ def test_scale_is_the_same_in_other_units_of_y():
     moved = scale.moved(ratio, shift)
     assert_allclose(moved.log_scale(other), scale.log_scale(inputs), atol=1e-9)
     assert_allclose(moved.variance(other), ratio**2 * scale.variance(inputs), rtol=1e-9)
+    density = moved.predictive(other).log_density(ratio * y + shift) + np.log(ratio)
+    assert_allclose(density, scale.predictive(inputs).log_density(y), atol=1e-9)
     assert np.ptp(scale.log_scale(inputs)[:, 0]) > 0.5
 
 

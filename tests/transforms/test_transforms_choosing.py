@@ -9,6 +9,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from collegium.engines import Serial, Threads
+from collegium.errors.values import Values
 from collegium.kernels import Matern32
 from collegium.learning.optimise import Learnt
 from collegium.rows.rows import Rows
@@ -17,9 +18,11 @@ from collegium.transforms import choosing
 from collegium.transforms.choosing import (
     best,
     better,
+    better_target,
     choose,
     density_gain,
     kinds_worth_trying,
+    lognormal,
     sample,
 )
 from collegium.transforms.held_out import (
@@ -27,6 +30,7 @@ from collegium.transforms.held_out import (
     attempt,
     learn_quickly,
     leave_one_out_inputs,
+    log_slopes,
 )
 from collegium.transforms.inputs import InputTransform
 from collegium.transforms.targets import TargetTransform
@@ -135,10 +139,47 @@ def test_trials_leave_groups_out():
     [(0.03, 0.05, 0.9, True), (0.03, 0.2, 0.9, False), (0.015, 0.01, 0.9, False),
      (0.03, 0.05, 0.945, True), (0.03, 0.05, 0.955, False), (-0.5, 0.1, 0.5, False)],
 )  # fmt: skip
-def test_a_candidate_needs_a_clear_gain_and_better_means(level, spread, errors, expected):
+def test_transformed_inputs_need_a_clear_gain_and_better_means(level, spread, errors, expected):
     each = level + spread * np.tile([-1.0, 1.0], 50)
     new, old = tried(each, np.full(100, errors)), tried(np.zeros(100))
     assert better(new, old, np.ones(100)) == expected
+
+
+@pytest.mark.parametrize(
+    "level, spread, errors, noise, expected",
+    [(0.03, 0.05, 0.999, 0.0, True), (0.03, 0.2, 0.9, 0.0, False), (0.015, 0.01, 0.9, 0.0, False),
+     (0.03, 0.05, 1.01, 0.2, True), (0.03, 0.05, 1.01, 0.05, False),
+     (0.03, 0.05, 1.03, 0.9, False), (-0.5, 0.1, 0.5, 0.0, False)],
+)  # fmt: skip
+def test_a_transform_of_y_needs_a_clear_gain_and_means_not_worse_beyond_noise(
+    level, spread, errors, noise, expected
+):
+    """Squared errors may be larger by a standard error of the difference, and by 2 %."""
+    sign = np.tile([-1.0, 1.0], 50)
+    new, old = tried(level + spread * sign, errors + noise * sign), tried(np.zeros(100))
+    assert better_target(new, old, np.ones(100)) == expected
+
+
+def test_less_is_asked_of_the_logarithm_where_y_suggests_it():
+    sign, w = np.tile([-1.0, 1.0], 50), np.ones(100)
+    new, old = tried(0.01 + 0.07 * sign, 0.98 + 0.15 * sign), tried(np.zeros(100))
+    assert not better_target(new, old, w) and better_target(new, old, w, natural=True)
+    loses = tried(-0.001 + 0.07 * sign, 0.9 + 0.15 * sign)
+    assert not better_target(loses, old, w, natural=True)
+    plain = replace(new, target=TargetTransform("yeo-johnson"))
+    log = replace(new, target=TargetTransform("log"))
+    assert best(old, [plain], w, natural=True) is old
+    assert best(old, [log, plain], w, natural=True) is log
+
+
+def test_y_suggests_its_logarithm_where_that_is_symmetric_and_not_a_line():
+    rng = np.random.default_rng(0)
+    t, w = rng.normal(size=2000), np.ones(2000)
+    assert lognormal(np.exp(0.3 * t), w)
+    assert not lognormal(np.exp(0.05 * t), w)  # about a line
+    assert not lognormal(5.0 + t, w)
+    assert not lognormal(np.exp(0.3 * t) - 0.1, w) or (np.exp(0.3 * t) > 0.1).all()
+    assert not lognormal(np.exp(t) - 1.0, w)
 
 
 def test_the_largest_gain_is_taken_among_those_that_are_good():
@@ -163,7 +204,17 @@ def test_ordinary_targets_are_not_tried():
     assert kinds_worth_trying(np.exp(t) - 0.5, w) == ("yeo-johnson", "rank")
     assert kinds_worth_trying(-np.exp(t), w) == ("yeo-johnson", "rank")
     assert kinds_worth_trying(np.exp(t[:80]), w[:80]) == ()
-    assert kinds_worth_trying(np.floor(np.exp(t)), w) == ()
+    assert kinds_worth_trying(np.where(t < -1.0, 0.0, np.exp(t)), w) == ()  # a mass at zero
+    counts = np.floor(8.0 * np.exp(t))
+    assert kinds_worth_trying(counts, w) == ("yeo-johnson", "rank")  # cells have a probability
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_is_tried_on_normal_targets_and_on_heavy_symmetric_tails(seed):
+    rng = np.random.default_rng(seed)
+    for noise in (rng.normal(size=800), rng.standard_t(1.7, 800), rng.laplace(size=800)):
+        y = noise - noise.min() + 1.0
+        assert kinds_worth_trying(y, np.ones(800)) == ()
 
 
 def test_ordinary_tables_pay_nothing(monkeypatch):
@@ -200,6 +251,38 @@ def test_logarithm_of_lognormal_targets_is_found():
     assert len(said) == 1 and "log is used" in said[0]
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_prices_get_their_logarithm(seed):
+    """Errors of a sixth, levels and a gap: the scale of errors explains nearly as much."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-2.0, 2.0, (700, 2)), rng.integers(0, 12, 700)])
+    level = 0.25 * rng.normal(size=12)[X[:, 2].astype(int)]
+    t = 0.35 * np.sin(2.0 * X[:, 0]) + 0.2 * X[:, 1] + level + 0.17 * rng.normal(size=700)
+    X[rng.random(700) < 0.2, 1] = 0.0
+    data = merged(Rows(X, 50.0 * np.exp(t)[:, None], np.ones(700)), None, in_order=False)[0]
+    assert choose(data, "auto", None, ENGINE, levels=(2,)).targets[0].kind == "log"
+
+
+def test_a_rank_does_not_win_by_ties():
+    """58 values with unequal gaps: at values the slope of ranks is steep where the next is near."""
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.lognormal(0.0, 0.7, 58))
+    X = rng.uniform(-2.0, 2.0, (3000, 2))
+    t = np.exp(0.3 * (np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1])) + 0.3 * rng.normal(size=3000)
+    y = values[np.searchsorted(0.5 * (values[1:] + values[:-1]), t)]
+    data = merged(Rows(X, y[:, None], np.ones(3000)), None, in_order=False)[0]
+    some, rank = sample(data), TargetTransform.of("rank", data.y[:, 0], data.w)
+    old = attempt(some, None, None, ENGINE)
+    new = attempt(some, rank, None, ENGINE, old.learnt)
+    own = some.y[:, 0]
+    spikes = rank.log_slope(own) - log_slopes(rank, own)
+    assert spikes.mean() > 0.1  # what ties would have added
+    cells = Values.of(own)
+    width = cells.width(own)
+    assert (new.log_density <= -np.log(width) + 1e-9).all()  # a probability is at most one
+    assert (old.log_density <= -np.log(width) + 1e-9).all()
+
+
 def test_skewed_targets_stay_where_noise_is_normal_and_the_function_a_line():
     rng = np.random.default_rng(0)
     X = np.exp(rng.normal(size=(500, 2)))
@@ -234,8 +317,9 @@ def test_the_choice_does_not_depend_on_threads():
 
 
 def test_many_rows_are_sampled():
-    data = rows(1000)
-    assert sample(data).X.shape[0] == 800 and sample(data.take(slice(0, 700))).X.shape[0] == 700
+    data, most = rows(2000), TUNING.sample
+    assert most < 2000 and sample(data).X.shape[0] == most
+    assert sample(data.take(slice(0, 700))).X.shape[0] == 700
     assert_array_equal(sample(data).X, sample(data).X)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from ..answers.answers import OBSERVATION, Answers, _of_output
 from ..engines.local import here
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
-from .density import Margins
 from .features import ScaleInputs
+from .margins import Margins
+from .tuning import TUNING
 
 Array = np.ndarray
 #: Queries whose nearest rows are looked for at a time.
@@ -66,6 +68,36 @@ class ScaledAnswers(Answers):
             return super()._quantile(found, q, level)
         return self._margins(found).quantile(q)
 
+    def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
+        found = super().quantiles(probabilities, level)
+        return [self.exact(one) for one in found] if level == OBSERVATION else found
+
+    def exact(self, y: Array) -> Array:
+        """Replace numbers that are values of y up to rounding by these, in the units of the
+        user  (n, p)."""
+        y = y.copy()
+        for j, one in enumerate(self.predictor.scale.outputs):
+            if one.values is not None and one.values.values is not None:
+                y[:, j] = closest(one.values.values, y[:, j])
+        return y
+
+    def cells(self, y: Array) -> tuple[Array, Array]:
+        """Ends of the cell of each y, in its units; NaN where y has none  (n, p)."""
+        t, ends = self._all_seen(y), np.full((2, *y.shape), np.nan)
+        for j, one in enumerate(self.predictor.scale.outputs):
+            if one.values is not None:
+                ends[:, :, j] = one.values.cell(t[:, j])
+        low, high = (self._in_units(end) for end in ends)
+        return low, high
+
+    def rest(self) -> list[Array]:
+        """Quantiles of the standardised errors of each output; empty: they are not known."""
+        return [one.rest for one in self.predictor.scale.outputs]
+
+    def _seen(self, y: Array, j: int) -> Array:
+        found, own = super()._seen(y, j), self.predictor.scale.outputs[j].values
+        return found if own is None else closest(own.seen, found[:, 0])[:, None]
+
     def _log_densities(self, found: Prediction, y: Array) -> Array:
         return self._margins(found).log_density(self._all_seen(y))
 
@@ -98,3 +130,10 @@ class ScaledAnswers(Answers):
     def _noises(self) -> Array:
         """Noise variance of each output  (p,)."""
         return np.broadcast_to(self.predictor.noise, len(self.likelihoods))
+
+
+def closest(values: Array, y: Array) -> Array:
+    """Replace each y that is a value up to rounding by that value."""
+    at = np.searchsorted(0.5 * (values[:-1] + values[1:]), y)
+    own, unit = values[at], np.abs(values).max()
+    return np.where(np.abs(own - y) <= TUNING.values.close * unit, own, y)

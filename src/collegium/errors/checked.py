@@ -13,8 +13,8 @@ from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from .errors import Errors
 from .features import ScaleInputs
-from .scale import resolution
 from .tuning import TUNING
+from .values import Values
 
 Array = np.ndarray
 
@@ -89,8 +89,9 @@ class Checked:
         """Learn the errors of these predictions; None where a scale does not pay."""
         rows, metric = self.rows, Metric.of(kernel, self.rows.X)
         at = ScaleInputs(self.log_sd, self.mean, metric.forward(rows.X), None)
-        steps = resolution(rows.y)
-        return Errors.learn(at, rows, metric, steps, always=always, say=say)
+        found = (Values.of(column) for column in rows.y.T)  # in other units than those of the user
+        values = [one and replace(one, values=None) for one in found]
+        return Errors.learn(at, rows, metric, values, always=always, say=say)
 
     def _with(self, rows: Rows, at: ScaleInputs, gain: Array) -> Checked:
         return Checked(

@@ -1,17 +1,25 @@
-"""Student's t with a location and a scale per row; ν = ∞ is the normal."""
+"""Log density of Student's t and its derivatives, of errors that are known, and of errors known up
+to a cell; ν = ∞ is the normal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from scipy.special import digamma, gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import digamma, gammaln, ndtr, stdtr
 
 from ..numerics.linalg import LOG_2PI
 
 Array = np.ndarray
 #: Larger squared standardised errors are cut to this, so that nothing overflows.
 LARGEST = 1e200
+#: Cells narrower than this, relative to their place in scales, have the density of their middle.
+NARROW = 1e-4
+#: Smaller probabilities are the density at the nearer end times the width that counts there.
+LEAST = 1e-280
+#: Step of differences, in g and relative in ν.
+STEP = 1e-4
 
 
 def squared(z: Array, g: Array | float) -> Array:
@@ -49,46 +57,104 @@ def nu_slope(zeta: Array, nu: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Margins:
-    """y = location + scale · t_ν, row by row; each output has its own ν."""
+class Points:
+    """Standardised errors z."""
 
-    location: Array  # (n, p)
-    scale: Array  # (n, p)
-    nu: Array  # (p,)
+    z: Array  # (n,)
 
-    def _standard(self, y: Array) -> Array:
-        return (y - self.location) / self.scale
+    def take(self, index: Array) -> Points:
+        return Points(self.z[index])
 
-    def log_density(self, y: Array) -> Array:
-        """log p(y)  (n, p)."""
-        zeta = squared(self._standard(y), 0.0)
-        each = [log_t_density(zeta[:, k], 0.0, nu) for k, nu in enumerate(self.nu)]
-        return np.stack(each, axis=1) - np.log(self.scale)
+    def log_density(self, g: Array | float, nu: float) -> Array:
+        """log t_ν(z; 0, e^(g/2))."""
+        return log_t_density(squared(self.z, g), g, nu)
 
-    def cdf(self, y: Array) -> Array:
-        """P(Y ≤ y)  (n, p)."""
-        t = self._standard(y)
-        return np.where(np.isinf(self.nu), ndtr(t), stdtr(self._finite(), t))
+    def slope(self, g: Array | float, nu: float) -> Array:
+        """∂/∂g."""
+        return slope(squared(self.z, g), nu)
 
-    def normal_scores(self, y: Array) -> Array:
-        """Φ⁻¹(P(Y ≤ y)), by the nearer tail: N(0, 1) where the density is right  (n, p)."""
-        t = self._standard(y)
-        below = np.maximum(stdtr(self._finite(), -np.abs(t)), 1e-300)
-        return np.where(np.isinf(self.nu), t, -ndtri(below) * np.sign(t))
+    def bend(self, g: Array | float, nu: float) -> Array:
+        """−∂²/∂g²."""
+        return bend(squared(self.z, g), nu)
 
-    def quantile(self, probability: Array | float) -> Array:
-        """Quantile of y at this probability  (n, p)."""
-        u = np.broadcast_to(ndtri(probability), self.scale.shape)
-        return self.from_normal(u)
+    def nu_slope(self, g: Array | float, nu: float) -> Array:
+        """∂/∂ν."""
+        return nu_slope(squared(self.z, g), nu)
 
-    def from_normal(self, u: Array) -> Array:
-        """Compute y from its normal score u: correlated u make a Gaussian copula of y."""
-        tail = -stdtrit(self._finite(), ndtr(-np.abs(u))) * np.sign(u)
-        return self.location + self.scale * np.where(np.isinf(self.nu), u, tail)
 
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Draw independently  (count, n, p)."""
-        return self.from_normal(rng.standard_normal((count, *self.scale.shape)))
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Standardised errors between two ends: log P(low < z < high) − log(high − low)."""
 
-    def _finite(self) -> Array:
-        return np.where(np.isinf(self.nu), 1.0, self.nu)
+    low: Array  # (n,)
+    high: Array  # (n,)
+
+    def take(self, index: Array) -> Intervals:
+        return Intervals(self.low[index], self.high[index])
+
+    def log_density(self, g: Array | float, nu: float) -> Array:
+        """log P − log width, the mean density of t_ν(0, e^(g/2)) in the cell."""
+        s = np.exp(-0.5 * np.asarray(g))
+        return log_between(s * self.low, s * self.high, nu) - np.log(self.high - self.low)
+
+    def slope(self, g: Array | float, nu: float) -> Array:
+        """∂/∂g = −½(x₂t(x₂) − x₁t(x₁))/P with the ends x in scales."""
+        s = np.exp(-0.5 * np.asarray(g))
+        near, far = _upward(s * self.low, s * self.high)
+        log_p = log_between(near, far, nu)
+        found = 0.5 * (_share(near, log_p, nu) - _share(far, log_p, nu))
+        narrow, rare = _narrow(near, far), log_p < np.log(LEAST)
+        at = squared(np.where(narrow, 0.5 * (near + far), near), 0.0)
+        return np.where(narrow | rare, slope(at, nu), found)
+
+    def bend(self, g: Array | float, nu: float) -> Array:
+        """−∂²/∂g² by differences; zero where it is negative."""
+        found = self.slope(g - STEP, nu) - self.slope(g + STEP, nu)
+        return np.maximum(found / (2.0 * STEP), 0.0)
+
+    def nu_slope(self, g: Array | float, nu: float) -> Array:
+        """∂/∂ν by differences."""
+        step = STEP * nu
+        found = self.log_density(g, nu + step) - self.log_density(g, nu - step)
+        return found / (2.0 * step)
+
+
+#: What is known of standardised errors.
+Seen: TypeAlias = Points | Intervals
+
+
+def as_seen(z: Array | Seen) -> Seen:
+    """Take an array as points."""
+    return Points(z) if isinstance(z, np.ndarray) else z
+
+
+def log_between(low: Array, high: Array, nu: float) -> Array:
+    """log P(low < t_ν < high), to nearly full relative precision in either tail."""
+    near, far = _upward(low, high)
+    with np.errstate(under="ignore"):
+        p = ndtr(-near) - ndtr(-far) if np.isinf(nu) else stdtr(nu, -near) - stdtr(nu, -far)
+    narrow, width = _narrow(near, far), far - near
+    found, rough = np.log(np.maximum(p, LEAST)), narrow | (p < LEAST)
+    if not rough.any():
+        return found
+    at = np.where(narrow, 0.5 * (near + far), np.maximum(near, 1e-300))
+    zeta = squared(at, 0.0)
+    hazard = zeta if np.isinf(nu) else (nu + 1.0) * (zeta / (nu + zeta))  # times x, far out
+    counts = np.where(narrow, width, np.minimum(width, at / np.maximum(hazard, 1e-300)))
+    other = log_t_density(zeta, 0.0, nu) + np.log(np.maximum(counts, 1e-300))
+    return np.where(rough, other, found)
+
+
+def _upward(low: Array, high: Array) -> tuple[Array, Array]:
+    """Mirror intervals whose middle is below zero."""
+    flip = low + high < 0.0
+    return np.where(flip, -high, low), np.where(flip, -low, high)
+
+
+def _narrow(near: Array, far: Array) -> Array:
+    return far - near < NARROW * np.maximum(1.0, near)
+
+
+def _share(x: Array, log_p: Array, nu: float) -> Array:
+    """x t(x)/P."""
+    return x * np.exp(np.minimum(log_t_density(squared(x, 0.0), 0.0, nu) - log_p, 600.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,8 +15,9 @@ from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling
 from .answers import ScaledAnswers
 from .features import Neighbours, ScaleInputs
-from .scale import ErrorScale
+from .scale import ErrorScale, OutputScale
 from .tuning import TUNING
+from .values import Values, seen_apart
 
 Array = np.ndarray
 
@@ -31,20 +32,23 @@ class Errors:
 
     @classmethod
     def learn(
-        cls, at: ScaleInputs, rows: Rows, metric: Metric, steps: Array,
+        cls, at: ScaleInputs, rows: Rows, metric: Metric, values: Sequence[Values | None] = (),
         before: Array | None = None, *, always: bool, say: Callable[[str], None],
-        nats: float = TUNING.decision.nats,
+        nats: float = TUNING.decision.nats, of: Array | None = None,
     ) -> Errors | None:  # fmt: skip
-        """Learn from held-out rows by `ErrorScale.learn`; None where a scale does not pay."""
+        """Learn from held-out rows by `ErrorScale.learn`; None where a scale does not pay, and y
+        has no values of its own."""
+        y = rows.y if of is None else of
+        own = [seen_apart(*one) for one in zip(values, y.T, (rows.y - at.mean).T)]
         scale = ErrorScale.learn(
-            at, rows.y, rows.w, steps, before, rows.group, always=always, nats=nats
+            at, rows.y, rows.w, own, before, rows.group, always=always, nats=nats, of=of
         )
         gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
             "own" + (", which is not enough" if scale.normal else "")
         )
-        return None if scale.normal else cls(scale, metric)
+        return None if scale.normal and not scale.discrete else cls(scale, metric)
 
     def moved(self, before: Scaling, after: Scaling) -> Errors:
         """Express the errors for targets with another scaling."""
@@ -53,7 +57,8 @@ class Errors:
 
     def gains(self, at: ScaleInputs, y: Array) -> Array:
         """Gain of log p(y) over N(m, sd²), cut at ±2, averaged over outputs  (n,)."""
-        normal = ErrorScale.identity(y.shape[1]).predictive(at).log_density(y)
+        plain = (OutputScale.constant(values=one.values) for one in self.scale.outputs)
+        normal = ErrorScale(tuple(plain)).predictive(at).log_density(y)
         each = self.scale.predictive(at).log_density(y) - normal
         most = TUNING.decision.most
         return np.clip(each, -most, most).mean(axis=1)

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from ..numerics import linalg
 from .basis import ScaleBasis
-from .density import bend, log_t_density, nu_slope, slope, squared
+from .density import Seen, as_seen
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -64,55 +64,56 @@ def precision_factor(B: Array, curvatures: Array) -> Array:
 
 
 def find_mode(
-    B: Array, z: Array, weight: Array, nu: float, start: Array | None = None
+    B: Array, z: Array | Seen, weight: Array, nu: float, start: Array | None = None
 ) -> ScaleMode:
-    """Find the weights of largest posterior density, which is log-concave: there is one mode.
+    """Find the weights of largest posterior density; where errors are known, it is log-concave
+    and there is one mode.
 
     Where the expected curvature is far from the observed one (outliers, and ν large), steps with
     the latter follow.
     """
-    t = TUNING.search
+    t, seen = TUNING.search, as_seen(z)
     L = expected = precision_factor(B, weight * curvature(nu))
 
-    def joint(w: Array) -> tuple[float, Array, Array]:
+    def joint(w: Array) -> tuple[float, Array]:
         g = B @ w
-        zeta = squared(z, g)
-        return float(weight @ log_t_density(zeta, g, nu)) - 0.5 * float(w @ w), g, zeta
+        return float(weight @ seen.log_density(g, nu)) - 0.5 * float(w @ w), g
 
     w = np.zeros(B.shape[1]) if start is None else start
-    value, g, zeta = joint(w)
+    value, g = joint(w)
     for i in range(t.steps):
         if i and i % t.each == 0:
-            L = precision_factor(B, weight * bend(zeta, nu))
-        gradient = B.T @ (weight * slope(zeta, nu)) - w
+            L = precision_factor(B, weight * seen.bend(g, nu))
+        gradient = B.T @ (weight * seen.slope(g, nu)) - w
         step = linalg.solve_posdef(L, gradient)
         for _ in range(t.halvings):
-            new_value, new_g, new_zeta = joint(w + step)
+            new_value, new_g = joint(w + step)
             if new_value >= value - 1e-13 * abs(value):
                 break
             step *= 0.5
         else:
             break
-        w, value, g, zeta = w + step, new_value, new_g, new_zeta
+        w, value, g = w + step, new_value, new_g
         if step @ step <= t.small * (1.0 + w @ w):
             break
     return ScaleMode(w, g, value, expected)
 
 
 def scale_evidence(
-    basis: ScaleBasis, z: Array, weight: Array, parameters: Array, start: Array | None = None
-) -> ScaleEvidence:
+    basis: ScaleBasis, z: Array | Seen, weight: Array, parameters: Array,
+    start: Array | None = None,
+) -> ScaleEvidence:  # fmt: skip
     """Evidence of (θ, η), with adjoints: ℓ gives B̄ = rwᵀ, −½ log|A| gives B̄ = −a ΩBA⁻¹."""
     least = TUNING.priors.least_nu
     theta, nu = parameters[:-1], least + np.exp(parameters[-1])
     B, a = basis.design(theta), curvature(nu)
-    mode = find_mode(B, z, weight, nu, start)
-    zeta = squared(z, mode.g)
+    seen = as_seen(z)
+    mode = find_mode(B, seen, weight, nu, start)
     covariance = linalg.solve_posdef(mode.factor, np.eye(mode.w.size))  # A⁻¹
     spread = weight[:, None] * (B @ covariance)  # ΩBA⁻¹
-    B_bar = np.outer(weight * slope(zeta, nu), mode.w) - a * spread
+    B_bar = np.outer(weight * seen.slope(mode.g, nu), mode.w) - a * spread
     a_bar = -0.5 * float(np.vdot(spread, B))  # −½ tr(A⁻¹BᵀΩB)
-    nu_bar = float(weight @ nu_slope(zeta, nu)) + a_bar * 1.5 / (nu + 3.0) ** 2
+    nu_bar = float(weight @ seen.nu_slope(mode.g, nu)) + a_bar * 1.5 / (nu + 3.0) ** 2
     gradient = np.append(basis.design_vjp(theta, B, B_bar), nu_bar * (nu - least))
     centre, sd = scale_prior(basis)
     away = (parameters - centre) / sd
@@ -126,7 +127,7 @@ def scale_prior(basis: ScaleBasis) -> tuple[Array, Array]:
     return centre, sd
 
 
-def learn_scale(basis: ScaleBasis, z: Array, weight: Array) -> LearntScale:
+def learn_scale(basis: ScaleBasis, z: Array | Seen, weight: Array) -> LearntScale:
     """Maximise the evidence from the prior's mean; weights are at their mode."""
     t = TUNING.priors
     centre, sd = scale_prior(basis)
@@ -137,7 +138,7 @@ def learn_scale(basis: ScaleBasis, z: Array, weight: Array) -> LearntScale:
         found = scale_evidence(basis, z, weight, parameters, start)
         if not best or found.value > best[0].value:
             best[:] = [found]
-        return -found.value / z.size, -found.gradient / z.size
+        return -found.value / weight.size, -found.gradient / weight.size
 
     bounds = list(zip(centre - t.widest * sd, centre + t.widest * sd))
     result = minimize(

@@ -49,6 +49,9 @@ class SearchTuning:
     least_degrees: float = 1.05  # smallest ν, so that the mean exists
     first_degrees: float = 6.0  # ν to start from where nothing is known of it
     farthest: float = 10.0  # largest offset of g
+    least_skewed_degrees: float = 1.5  # with fewer the mode would be far from the mean
+    first_skews: tuple[float, float] = (-0.15, 0.15)  # s to start from
+    most_skew: float = 1.5
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,34 @@ class DecisionTuning:
 
 @dataclass(frozen=True)
 class FloorTuning:
-    """Tuning of scales where nothing was seen, or where y is rounded (`scale`)."""
+    """Tuning of scales where nothing was seen (`scale`)."""
 
     fades: float = 0.5  # log sd beyond that of held-out rows over which g fades to zero
-    tied: float = 0.5  # share of rows whose value another has, from which y counts as discrete
-    odd: float = 0.1  # share of gaps between values that may be smaller than the resolution
     finest: float = 1e-4  # smallest scale in standard deviations, so that densities are bounded
-    # quantile of the errors that shows whether y is rounded: .45Δ for a uniform rest
-    rounded: float = 0.9
+
+
+@dataclass(frozen=True)
+class ValueTuning:
+    """Tuning of y that is rounded or discrete (`values`)."""
+
+    tied: float = 0.5  # share of rows whose value another has, from which y counts as discrete
+    most: int = 5_000  # more values than this count as continuous
+    odd: float = 0.1  # share of gaps between values that may be smaller than the step
+    regular: float = 0.95  # share of gaps that are multiples of the step on a lattice
+    off: float = 1e-3  # how far from a multiple, relative to it
+    few: int = 20  # more values than this, not on a lattice, are not all that y may take
+    planned: float = 0.99  # share of errors below Δ/√12 from which levels are not roundings
+    fine: float = 0.02  # Δ/√12 below this share of the median error does not matter
+    snaps: float = 1.5  # cells that the middle half of the probability spans where quantiles snap
+    close: float = 1e-9  # relative difference up to which a number is the value
+
+
+@dataclass(frozen=True)
+class RestTuning:
+    """Tuning of the standardised errors that are kept (`scale`)."""
+
+    number: int = 100  # quantiles
+    fewest: float = 300.0  # held-out rows, (Σw)²/Σw², that show them better than a normal
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,8 @@ class ErrorTuning:
     search: SearchTuning = SearchTuning()
     decision: DecisionTuning = DecisionTuning()
     floor: FloorTuning = FloorTuning()
+    values: ValueTuning = ValueTuning()
+    rest: RestTuning = RestTuning()
     mass: MassTuning = MassTuning()
     stream: StreamTuning = StreamTuning()
 

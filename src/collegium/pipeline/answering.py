@@ -22,7 +22,6 @@ from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import LocalPredictor
 from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
-from ..errors.scale import resolution
 from ..rows.rows import Prediction
 from .errors import blurred, nats_for_tails
 from .layers import Fast
@@ -140,7 +139,8 @@ def with_errors_held_out(
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
-    metric = model.errors.metric
+    metric, y = model.errors.metric, rows.y
+    values = [one.values for one in model.errors.scale.outputs]
     near: Any = None
     if model.alone:  # see `exact_with_errors`
         drawn = blurred(found)
@@ -149,12 +149,15 @@ def with_errors_held_out(
         near = kept.neighbours(metric)
     at = inputs_at(metric, near, rows.X, found, noise, None if near is None else own)
     errors = model.errors if rows.group is not None else Errors.learn(
-        at, rows, metric, resolution(rows.y), always=False, say=say, nats=nats_for_tails(model)
+        at, rows, metric, values, always=False, say=say, nats=nats_for_tails(model), of=y
     )  # fmt: skip
     if errors is None:
         score = _normal_density(rows.y - found.mean, found.variance + noise + rows.known()).mean()
     else:
-        score = errors.scale.predictive(at).log_density(rows.y).mean()
+        margins = errors.scale.predictive(at)
+        if errors.scale.discrete:  # values are as they came, not moved
+            margins, rows = replace(margins, location=at.mean - (rows.y - y)), replace(rows, y=y)
+        score = margins.log_density(rows.y).mean()
     return replace(model, errors=errors), float(score)
 
 

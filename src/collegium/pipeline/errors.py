@@ -17,8 +17,8 @@ from ..engines.local import Serial
 from ..errors.checked import Checked
 from ..errors.errors import Errors, inputs_at
 from ..errors.features import ScaleInputs
-from ..errors.scale import resolution
 from ..errors.tuning import TUNING as ERRORS
+from ..errors.values import Values
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
@@ -190,12 +190,45 @@ def learnt(
 
     `of`: the rows themselves, where targets were moved with the means.
     """
-    always, steps = job.settings.prior.varying, resolution((of or rows).y)
+    own = of or rows
+    came = job.came if job.warping is not None else job.rows
+    exact = came.y if came is not None and came.y.shape == own.y.shape else None
     errors = Errors.learn(
-        at, rows.take(held), metric, steps, before, always=always, say=job.say,
+        at, rows.take(held), metric, values_of(model, own.y, exact), before,
+        always=job.settings.prior.varying, say=job.say, of=own.y[held],
         nats=nats_for_tails(model, grouped=rows.group is not None),
     )  # fmt: skip
+    if errors is not None and errors.scale.normal and bool(getattr(model, "averaged", ())):
+        errors = None  # a mixture of normals is not one normal
     return replace(model, errors=errors)
+
+
+def values_of(model: Any, y: Array, exact: Array | None = None) -> list[Values | None]:
+    """Find the values that y (n, p), as the model sees it, takes in the units of the user.
+
+    `exact`: y in these units, where it is at hand; else it is taken back, to 12 digits.
+    """
+    scaling, warping = model.scaling, getattr(model, "warping", None)
+    if exact is None:
+        back = scaling.centre + scaling.scale * y
+        exact = decimals(back if warping is None else warping.backward(back))
+    found = []
+    for j, column in enumerate(exact.T):
+        own = None if warping is None else warping.targets[j]
+
+        def forward(v: Array, j: int = j, own: Any = own) -> Array:
+            t = v if own is None else own.forward(v)
+            return (t - scaling.centre[j]) / scaling.scale[j]
+
+        found.append(Values.of(column, forward))
+    return found
+
+
+def decimals(y: Array) -> Array:
+    """Round to 12 digits."""
+    size = np.maximum(np.abs(y), 1e-290)
+    unit = 10.0 ** (np.floor(np.log10(size)) - 11.0)
+    return np.round(y / unit) * unit
 
 
 def nats_for_tails(model: Any, *, grouped: bool = False) -> float:

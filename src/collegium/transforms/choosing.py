@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..errors.values import Values
 from ..rows.groups import error_of_mean
 from ..rows.rows import Rows
 from .held_out import TriedTransform, attempt
@@ -25,6 +27,15 @@ def density_gain(new: TriedTransform, old: TriedTransform, w: Array) -> tuple[fl
     return float(share @ each), error_of_mean(share, each, new.group, TUNING.errors)
 
 
+def squared_loss(new: TriedTransform, old: TriedTransform, w: Array) -> tuple[float, float]:
+    """Mean increase of a row in squared error, relative to the mean before, and its standard
+    error."""
+    share = w / w.sum()
+    before = max(float(share @ old.squared_error), 1e-300)
+    each = (new.squared_error - old.squared_error) / before
+    return float(share @ each), error_of_mean(share, each, new.group, TUNING.errors)
+
+
 def better(new: TriedTransform, old: TriedTransform, w: Array) -> bool:
     """Whether log densities gain enough, and means are better."""
     mean, error = density_gain(new, old, w)
@@ -34,30 +45,80 @@ def better(new: TriedTransform, old: TriedTransform, w: Array) -> bool:
     return bool(w @ new.squared_error <= share * (w @ old.squared_error))
 
 
-def best(old: TriedTransform, others: Sequence[TriedTransform], w: Array) -> TriedTransform:
+def better_target(
+    new: TriedTransform, old: TriedTransform, w: Array, *, natural: bool = False
+) -> bool:
+    """Whether log densities gain enough, and means are not worse beyond noise.
+
+    `natural`: the transform is what y itself suggests (`lognormal`); then a gain counts together
+    with that in squared error, and less is asked of both.
+    """
+    mean, error = density_gain(new, old, w)
+    loss, noise = squared_loss(new, old, w)
+    if loss > min(noise, TUNING.worse):
+        return False
+    if mean > max(TUNING.least, TUNING.errors * error):
+        return True
+    both = mean / max(error, 1e-300) - loss / max(noise, 1e-300)
+    return natural and mean > 0.0 and both > TUNING.together * np.sqrt(2.0)
+
+
+def best(
+    old: TriedTransform, others: Sequence[TriedTransform], w: Array, *, natural: bool = False
+) -> TriedTransform:
     """First candidate that beats the old one, unless a later one has clearly higher density; else
-    the old one. Give the plainest first."""
+    the old one. Give the plainest first; `natural`: the logarithm is (`better_target`)."""
     found = None
-    for one in (one for one in others if better(one, old, w)):
+    for one in others:
+        log = one.target is not None and one.target.kind == "log"
+        if not better_target(one, old, w, natural=natural and log):
+            continue
         mean, error = (np.inf, 0.0) if found is None else density_gain(one, found, w)
         found = one if mean > TUNING.errors * error else found
     return found or old
 
 
 def kinds_worth_trying(y: Array, w: Array, *, more: bool = False) -> tuple[str, ...]:
-    """Kinds of transforms for targets (n,): none unless they are skewed and nearly continuous.
+    """Kinds of transforms for targets (n,): none unless they are skewed, and nearly continuous or
+    discrete throughout.
 
     `more`: further targets will come, which may not be positive.
     """
     _, where = np.unique(y, return_inverse=True)
     atom = np.bincount(where, w).max() / w.sum()
-    if y.size < TUNING.fewest or atom > TUNING.atom:
+    most = TUNING.atom if Values.of(y) is None else TUNING.atom_of_values
+    if y.size < TUNING.fewest or atom > most:
         return ()
-    if abs(skewness(y[:, None], w)[0]) < TUNING.skewed_target:
+    if abs(skewness(y[:, None], w)[0]) < TUNING.skewed_target or not lopsided(y, w):
         return ()
     return (
         ("log", "yeo-johnson", "rank") if (y > 0.0).all() and not more else ("yeo-johnson", "rank")
     )
+
+
+def unbiased(tried: TriedTransform, share: float) -> TriedTransform:
+    """Subtract what log densities gain by numbers of the transform that the same rows chose: as
+    much as `share`, numbers per row (Akaike 1974)."""
+    return replace(tried, log_density=tried.log_density - share)
+
+
+def lopsided(y: Array, w: Array) -> bool:
+    """Whether the 5 % and 95 % quantiles of targets (n,) are at different distances from the
+    median: a few outliers on one side of heavy, symmetric tails are not enough."""
+    order = np.argsort(y, kind="stable")
+    share = (np.cumsum(w[order]) - 0.5 * w[order]) / w.sum()
+    low, middle, high = np.interp([0.05, 0.5, 0.95], share, y[order])
+    return abs(high + low - 2.0 * middle) > TUNING.lopsided * (high - low)
+
+
+def lognormal(y: Array, w: Array) -> bool:
+    """Whether targets (n,) suggest their logarithm: it is far less skewed, and not about linear."""
+    if not (y > 0.0).all():
+        return False
+    t = np.log(y)
+    before, after = (abs(float(skewness(one[:, None], w)[0])) for one in (y, t))
+    spread = float(np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w)))
+    return after < TUNING.straighter * before and spread > TUNING.spread
 
 
 def choose(
@@ -129,12 +190,13 @@ def choose_target(
     if not kinds or stop():
         return None
     old = plain or attempt(some, None, inputs, engine, levels=levels)
-    tried = [
-        attempt(some, TargetTransform.of(one, y, w), inputs, engine, old.learnt, levels=levels)
-        for one in kinds
-        if not stop()
-    ]
-    new = best(old, tried, some.w).target
+    tried = []
+    for one in kinds:
+        if not stop():
+            own = TargetTransform.of(one, y, w)
+            found = attempt(some, own, inputs, engine, old.learnt, levels=levels)
+            tried.append(unbiased(found, own.parameters / float(w.sum())))
+    new = best(old, tried, some.w, natural=lognormal(y, w)).target
     gains = (f"{one} {density_gain(it, old, some.w)[0]:+.3f}" for one, it in zip(kinds, tried))
     say(
         f"transforms of y: log density of held-out rows {', '.join(gains)}; "

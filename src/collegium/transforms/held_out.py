@@ -12,6 +12,7 @@ from ..answers.leave_one_out import leave_one_out
 from ..errors.errors import inputs_at, neighbours
 from ..errors.features import ScaleInputs
 from ..errors.scale import ErrorScale
+from ..errors.values import Values
 from ..kernels import Kernel
 from ..learning.optimise import Learnt, Scales, maximise
 from ..messages.evidence import factorised
@@ -47,20 +48,36 @@ def attempt(
     """Learn kernel, noise and error scale from rows of one output; leave each row, or each group of
     rows, out in turn."""
     y = rows.y[:, 0]
-    t = y if target is None else target.forward(y)
+    t = transformed(target, y)
     scaling = Scaling.of(t[:, None], rows.w)
     centre, unit = float(scaling.centre[0]), float(scaling.scale[0])
     X = rows.X if inputs is None else inputs.forward(rows.X)
     seen = Rows(X, scaling.forward(t[:, None]), rows.w, group=rows.group)
     learnt = learn_quickly(seen, engine, start, levels)
     found = leave_one_out_inputs(learnt, seen)
-    scale = ErrorScale.learn(found, seen.y, seen.w, group=rows.group)
-    density = scale.predictive(found).log_density(seen.y)[:, 0] - np.log(unit)
+    values = Values.of(y, lambda v: (transformed(target, v) - centre) / unit)
+    scale, each = ErrorScale.scored(found, seen.y, seen.w, [values], group=rows.group)
+    density = each[:, 0] - np.log(unit)
     m, sd = centre + unit * found.mean[:, 0], unit * np.sqrt(scale.variance(found)[:, 0])
     if target is not None:
-        density = density + target.log_slope(y)
-        m, _ = warped_moments(target, m, sd)
+        density = density + log_slopes(target, y)
+        m, _ = warped_moments(target, m, sd, scale.outputs[0].rest)
     return TriedTransform(target, inputs, density, (y - m) ** 2, learnt, rows.group)
+
+
+def transformed(target: TargetTransform | None, y: Array) -> Array:
+    return y if target is None else target.forward(y)
+
+
+def log_slopes(target: TargetTransform, y: Array) -> Array:
+    """log dT/dy; of y with values of its own the mean slope in the cell of each, by which no
+    transform gains that is steep at the values and flat between them  (n,)."""
+    values = Values.of(y)
+    if values is None:
+        return target.log_slope(y)
+    at = values.nearest(y)
+    low, high = values.lower[at], values.upper[at]
+    return np.log(target.forward(high) - target.forward(low)) - np.log(high - low)
 
 
 def learn_quickly(

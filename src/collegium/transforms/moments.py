@@ -1,4 +1,4 @@
-"""Compute means and standard deviations of y = T⁻¹(t) for normal t."""
+"""Compute means and standard deviations of y = T⁻¹(t), for normal t or errors as they were."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ NODES, _weights = np.polynomial.hermite_e.hermegauss(20)
 WEIGHTS = _weights / _weights.sum()
 
 
-def warped_moments(transform: TargetTransform, mean: Array, sd: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of T⁻¹(mean + sd·u), u ~ N(0, 1); all finite."""
-    y = transform.backward(mean[..., None] + sd[..., None] * NODES)
+def warped_moments(
+    transform: TargetTransform, mean: Array, sd: Array, rest: Array | None = None
+) -> tuple[Array, Array]:
+    """Mean and standard deviation of T⁻¹(mean + sd·u), all finite: u ~ N(0, 1), or each of the
+    standardised errors `rest` with the same probability (smearing: Duan 1983)."""
+    nodes, weights = NODES, WEIGHTS
+    if rest is not None and rest.size:
+        nodes, weights = rest, np.full(rest.size, 1.0 / rest.size)
+    y = transform.backward(mean[..., None] + sd[..., None] * nodes)
     size = np.abs(y).max(axis=-1, keepdims=True)
     size[size == 0.0] = 1.0
     unit = y / size
-    centre = unit @ WEIGHTS
-    spread = np.sqrt((unit - centre[..., None]) ** 2 @ WEIGHTS)
+    centre = unit @ weights
+    spread = np.sqrt((unit - centre[..., None]) ** 2 @ weights)
     return centre * size[..., 0], spread * size[..., 0]

@@ -50,6 +50,13 @@ class TargetTransform:
         one = cls(kind, float(scaling.centre[0]), float(scaling.scale[0]))
         return replace(one, power=most_likely_power(one._standard(y), w))
 
+    @property
+    def parameters(self) -> int:
+        """How many numbers it has that were chosen by y."""
+        if self.scores is not None:
+            return int(self.scores.knots.size)
+        return 0 if self.kind == "log" else 1
+
     def within(self, y: Array) -> Array:
         """Whether T(y) exists: y ≤ 0 has no logarithm, and probability zero."""
         return y > 0.0 if self.kind == "log" else np.ones(y.shape, dtype=bool)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..answers.answers import OBSERVATION
 from ..numerics.records import record
 from ..rows.rows import Rows
 from .inputs import InputTransform
@@ -80,12 +81,16 @@ class Warping:
         ]
         return np.stack(each, axis=1)
 
-    def moments(self, mean: Array, sd: Array) -> tuple[Array, Array]:
-        """Means and standard deviations of T⁻¹(t), t ~ N(mean, sd²)  (n, p)."""
+    def moments(
+        self, mean: Array, sd: Array, rest: Sequence[Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Means and standard deviations of T⁻¹(t), t ~ N(mean, sd²), or with the standardised
+        errors `rest` of each output  (n, p)."""
         mean, sd = mean.copy(), sd.copy()
         for j, one in enumerate(self.targets):
             if one is not None:
-                mean[:, j], sd[:, j] = warped_moments(one, mean[:, j], sd[:, j])
+                own = None if rest is None else rest[j]
+                mean[:, j], sd[:, j] = warped_moments(one, mean[:, j], sd[:, j], own)
         return mean, sd
 
     def _each(self, values: Array, way: str) -> Array:
@@ -100,8 +105,9 @@ class Warping:
 class WarpedAnswers:
     """Predictions of y at queries, from those of t = T(y).
 
-    Quantiles and draws of t are transformed back; means and standard deviations use quadrature
-    over a normal t; covariances of t are rescaled to the standard deviations of y.
+    Quantiles and draws of t are transformed back. Means and standard deviations are averages of
+    T⁻¹ over the standardised errors of held-out rows; where these are not known, and for the
+    function, over a normal. Covariances of t are rescaled to the standard deviations of y.
     """
 
     inner: Any
@@ -115,27 +121,29 @@ class WarpedAnswers:
         return self.moments(level)[0]
 
     def moments(self, level: str) -> tuple[Array, Array]:
-        return self.warping.moments(*self.inner.moments(level))
+        mean, sd = self.inner.moments(level)
+        return self.warping.moments(mean, sd, self._rest(level))
 
     def covariance(self, level: str) -> tuple[Array, Array]:
         inner_mean, C = self.inner.covariance(level)
         inner_sd = np.sqrt(np.maximum(np.einsum("iip->ip", C), 0.0))
-        mean, sd = self.warping.moments(inner_mean, inner_sd)
+        mean, sd = self.warping.moments(inner_mean, inner_sd, self._rest(level))
         ratio = np.divide(sd, inner_sd, out=np.zeros_like(sd), where=inner_sd > 0.0)
         return mean, C * ratio[:, None] * ratio[None]
 
     def interval(self, coverage: float, level: str) -> tuple[Array, Array]:
         lower, upper = self.inner.interval(coverage, level)
-        return self.warping.backward(lower), self.warping.backward(upper)
+        return self._exact(self.warping.backward(lower)), self._exact(self.warping.backward(upper))
 
     def quantiles(self, probabilities: Sequence[float], level: str) -> list[Array]:
         found = self.inner.quantiles(probabilities, level)
-        return [self.warping.backward(one) for one in found]
+        return [self._exact(self.warping.backward(one)) for one in found]
 
     def log_density(self, y: Array) -> Array:
         within = self.warping.within(y)
         y = np.where(within, y, 1.0)
-        found = self.inner.log_density(self.warping.forward(y)) + self.warping.log_slope(y)
+        t = self.warping.forward(y)
+        found = self.inner.log_density(t) + self._log_slope(y, t)
         return np.where(within, found, -np.inf)
 
     def distribution(self, y: Array) -> Array:
@@ -144,9 +152,33 @@ class WarpedAnswers:
         return np.where(within, found, 0.0)
 
     def arrived(self, y: Array, *known: Array) -> Any:
-        found = self.inner.arrived(self.warping.forward(y), *known)
-        slope = self.warping.log_slope(y).mean(axis=1)
+        t = self.warping.forward(y)
+        found = self.inner.arrived(t, *known)
+        slope = self._log_slope(y, t).mean(axis=1)
         return replace(found, log_density=found.log_density + slope)
 
     def draws(self, n_samples: int, rng: Any, level: str) -> Array:
         return self.warping.backward(self.inner.draws(n_samples, rng, level))
+
+    def _rest(self, level: str) -> list[Array] | None:
+        """Standardised errors of observations, where they are known."""
+        known = level == OBSERVATION and hasattr(self.inner, "rest")
+        return self.inner.rest() if known else None
+
+    def _exact(self, y: Array) -> Array:
+        return self.inner.exact(y) if hasattr(self.inner, "exact") else y
+
+    def _log_slope(self, y: Array, t: Array) -> Array:
+        """log dT/dy; where y has a cell, the mean slope in it, so that densities are mean densities
+        of cells in either units  (n, p)."""
+        slope = self.warping.log_slope(y)
+        if not hasattr(self.inner, "cells"):
+            return slope
+        low, high = self.inner.cells(t)
+        inside = ~np.isnan(low)
+        ends = (np.where(inside, end, t) for end in (low, high))
+        below, above = (self.warping.backward(end) for end in ends)
+        inside &= above > below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.log(high - low) - np.log(above - below)
+        return np.where(inside, mean, slope)
