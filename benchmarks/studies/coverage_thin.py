@@ -299,8 +299,8 @@ WORDS = (
     "of counts (`likelihood=\"poisson\"`, `level=\"function\"`). *Exact GP* knows kernel and "
     "noise. Maps of the world, 20,000 rows each, have a disc of 3 % of the rows cut out. Beyond "
     "the rows of averaged (300 rows) and exact models (1,500): queries up to .15 of the width of "
-    "the box outside of it in one column (corners: .25 in all five), the next twentieth of a random "
-    "walk, and the next half of a period after ten of a wave on a line. No held-out regions "
+    "the box outside of it in one column (corners: .25 in all five), the next twentieth of a "
+    "random walk, and the next half of a period after ten of a wave on a line. No held-out regions "
     "correct these models: kernels are learnt from all rows together."
 )  # fmt: skip
 
