@@ -111,21 +111,20 @@ class InMemory:
             self, groups=tuple(self.groups[i] for i in some), ids=tuple(self.ids[i] for i in some)
         )
         held = few.held_out(number, rng)[1]
-        groups, ids = few._rest(held)
-        return Swap(self.rows, held, self.but(held), few.cells(), cut_rows(self.rows, groups, ids))
+        rest = [(group, id) for group, id in zip(few._less(held), few.ids) if group.size]
+        left = cut_rows(self.rows, [group for group, _ in rest], [id for _, id in rest])
+        return Swap(self.rows, held, self.but(held), few.cells(), left)
 
     def but(self, held: Array) -> InMemory:
         """Drop rows from the chunks, and number the chunks from 0."""
-        rest, _ = self._rest(held)
+        rest = tuple(group for group in self._less(held) if group.size)
         return InMemory(self.rows, rest, tuple(range(len(rest))))
 
-    def _rest(self, held: Array) -> tuple[tuple[Array, ...], tuple[Any, ...]]:
-        """Rows of each chunk that are not held out, and the ids of chunks that have any."""
+    def _less(self, held: Array) -> list[Array]:
+        """Drop rows from the chunks, some of which may have none left."""
         out = np.zeros(len(self), dtype=bool)
         out[held] = True
-        rest = [(group[~out[group]], id) for group, id in zip(self.groups, self.ids)]
-        rest = [(group, id) for group, id in rest if group.size]
-        return tuple(group for group, _ in rest), tuple(id for _, id in rest)
+        return [group[~out[group]] for group in self.groups]
 
     def some(self) -> Rows:
         return self.rows.take(np.concatenate(self.groups))
