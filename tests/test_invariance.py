@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
+import collegium
 from collegium import (
     CommitteeClassifier,
     CommitteeOf,
@@ -128,3 +129,25 @@ def test_logs_are_relative_to_powers_of_two():
     moved = prior.kernel(kernel, prior.theta(kernel) + 0.5)
     np.testing.assert_allclose(moved.theta, kernel.theta + 0.5, rtol=1e-14)
     assert (np.log2(prior.units) % 1.0 == 0.0).all()
+
+
+@pytest.mark.parametrize("way", [
+    {"n_local": 9}, {"n_local": 0}, {"n_local": 0, "chunks": collegium.Chunks(8, "kmeans")},
+    {"n_local": 9, "anchors": collegium.Select("kmeans", 6)}, {"likelihood": "student-t"},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("n, d, seed, shift", [(39, 3, 4, 0.0), (20, 3, 19, 1.0), (40, 1, 2, 0.0)])
+def test_a_constant_column_beside_rounded_ones_changes_nothing_but_rounding(way, n, d, seed, shift):
+    """Many distances are equal: a different rounding would order rows, or cut them, otherwise."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.uniform(-2.0, 2.0, (n, d))) + shift
+    y = np.sin(X[:, 0]) + 0.3 * X[:, -1] + 0.1 * rng.normal(size=n)
+    Xs = rng.uniform(-2.5, 2.5, (20, d)) + shift
+    given = {"chunks": 8, "anchors": 6, "noise": 2.0, "learn": False, "random_state": 0, **way}
+    found = []
+    for more in (0, 1):
+        model = CommitteeRegressor(kernels.Matern32(30.0, [1.5] * (d + more)), **given)
+        column = np.full((60, more), 1.25)
+        own, asked = np.hstack([X, column[:n]]), np.hstack([Xs, column[:20]])
+        found.append(model.fit(own, y).predict(asked, return_std=True))
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-9)

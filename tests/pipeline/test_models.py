@@ -197,6 +197,36 @@ def test_rows_that_cannot_be_read_have_no_answer(written, tmp_path):
     assert len(source.skipped) == 2
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv", ".npy"])
+def test_a_column_tells_extrapolations(tmp_path, ending):
+    """True for rows that cannot be read, too; inputs are transformed as for `outside`."""
+    X, y, _ = rows()
+    fitted = {**FIXED, "transforms": collegium.Transform(X="rank")}
+    model = CommitteeRegressor(**fitted).fit(X, y)
+    Q = rows(30, seed=1)[0]
+    Q[::3] *= 4.0
+    expected = model.outside(Q)
+    assert 4 < expected.sum() < 26
+    bad = np.arange(30) // 10 == 0
+    Q[3, 0] = np.nan
+    parquet.write_table(frame(Q, Q[:, 0]), tmp_path / "q.parquet", row_group_size=10)
+    query = {"columns": ["a", "b"], "missing": "raise", "on_bad_chunk": "skip"}
+    out = str(tmp_path / f"out{ending}")
+    model.predict_to(collegium.open(tmp_path / "q.parquet", **query), out, outside=True)
+    found = read(out)
+    assert found.column_names == ["mean", "std", "outside"]
+    assert found["outside"].type == pa.bool_()
+    assert_array_equal(found["outside"].to_numpy(), np.where(bad, True, expected))
+
+
+def test_estimators_that_cannot_tell_extrapolations_say_so(tmp_path):
+    X, y, _ = rows()
+    np.save(tmp_path / "q.npy", X)
+    model = collegium.OnlineGPRegressor(Matern32(), noise=0.1).fit(X, y)
+    with pytest.raises(ValueError, match=r"outside=True: OnlineGPRegressor cannot tell"):
+        model.predict_to(tmp_path / "q.npy", tmp_path / "out.npy", outside=True)
+
+
 @pytest.mark.parametrize(
     "path, error, word",
     [("out.txt", ValueError, "ends with"), ("none/out.csv", FileNotFoundError, "folder")],

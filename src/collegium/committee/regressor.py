@@ -416,9 +416,13 @@ class CommitteeRegressor(Regressor):
         outside : bool array of shape (n,)
         """
         check_is_fitted(self)
-        X, model = self.model_.places(check_queries(self, X)), self.model_
+        return self._outside(check_queries(self, X), self._predictor())
+
+    def _outside(self, X: Array, predictor: Any) -> Array:
+        """Tell it of checked queries."""
+        model = self.model_
         with single_threaded():
-            return model.outside(X, self._predictor(), self._engine(), box_of(self))
+            return model.outside(model.places(X), predictor, self._engine(), box_of(self))
 
     def _answers(self, X, level, exposure, n_local=None) -> Any:
         answers = super()._answers(X, level, exposure, n_local)

@@ -160,6 +160,7 @@ class Regressor(RegressorMixin, Estimator):
         *,
         return_std: bool = True,
         interval: float | None = None,
+        outside: bool = False,
         keep: Sequence[str] = (),
         n_local: int | None = None,
     ) -> int:
@@ -176,6 +177,9 @@ class Regressor(RegressorMixin, Estimator):
             Write the column "std" beside "mean".
         interval : float, default=None
             Write "lower" and "upper" of the interval that holds y with this probability.
+        outside : bool, default=False
+            Write the boolean column "outside", which tells extrapolations, where the estimator has
+            a method `outside`. It is true for rows that cannot be read.
         keep : list of str, default=()
             Columns of `data` to copy: numbers that say which row is which.
         n_local : as in `predict`
@@ -188,6 +192,11 @@ class Regressor(RegressorMixin, Estimator):
         check_is_fitted(self)
         if interval is not None:
             check_coverage(interval, "interval")
+        if outside and not hasattr(self, "_outside"):
+            raise ValueError(
+                f"outside=True: {type(self).__name__} cannot tell extrapolations; leave it out, "
+                "or use CommitteeRegressor"
+            )
         names = [*(["mean", "std"] if return_std else ["mean"])]
         names += [] if interval is None else ["lower", "upper"]
         own = self._predictor(n_local)
@@ -197,7 +206,8 @@ class Regressor(RegressorMixin, Estimator):
                 answers = self._answers_at(X, np.full(len(X), self.model_.units.shift), own)
                 found = _asked(answers, return_std, interval, LEVELS[0])
             each = (by_output(name, self._shaped(part)) for name, part in zip(names, found))
-            return {name: column for columns in each for name, column in columns.items()}
+            told = {"outside": self._outside(X, own)} if outside else {}
+            return {name: column for columns in each for name, column in columns.items()} | told
 
         return write_answers(self, data, path, keep, ask)
 

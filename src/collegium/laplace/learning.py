@@ -142,7 +142,9 @@ class _LatentLearner:
             if self.clock.out():
                 break
         values = np.array([found.value for found in tried])
-        return tried[roughest_good(values, TUNING.learning.margin)]
+        t = TUNING.learning
+        robust = any(problem.likelihood.corrected for problem in self.problems)
+        return tried[roughest_good(values, t.robust_margin if robust else t.margin)]
 
     def _fit(self, kernel: Kernel, noise: float, groups: list[Array]) -> Learnt:
         X, y, w = self.weigh(self.pool.rows).fields()

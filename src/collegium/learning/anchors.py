@@ -30,7 +30,7 @@ from ..messages.basis import NUGGET, Anchors
 from ..numerics import linalg
 from ..numerics.records import record
 from ..rows.metric import Metric
-from ..rows.order import columns_by_content, sorted_rows
+from ..rows.order import columns_by_content, sorted_rows, varying
 from ..rows.partition import distinct, first_of_equals
 from ..rows.rows import Rows
 from .tuning import TUNING
@@ -129,8 +129,11 @@ def kmeans(X: Array, m: int, rng: np.random.Generator) -> Array:
     spread, content = X.std(axis=0), columns_by_content(X)
     falling = -np.round(spread / max(spread.max(), 1e-300), 9)[content]
     columns = content[np.argsort(falling, kind="stable")]
-    own = np.argsort(columns)
-    return np.ascontiguousarray(_centres(X[:, columns], m, rng)[:, own])
+    columns = columns[varying(X)[columns]]
+    found = _centres(X[:, columns], m, rng)
+    centres = np.repeat(X[:1], len(found), axis=0)  # constant columns stay as they are
+    centres[:, columns] = found
+    return centres
 
 
 def _centres(X: Array, m: int, rng: np.random.Generator) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -74,6 +74,18 @@ def hold_out(
         return None
     rows, held, others = found
     return HeldOut(rows, held, others, settings)
+
+
+def hold_out_of_few(
+    kept: Any, settings: Settings, rng: np.random.Generator, number: int, chunks: int
+) -> HeldOut | None:
+    """Hold out `number` rows of so many chunks of a model that has all messages already."""
+    if settings.answers.transductive or settings.answers.experts:
+        return None
+    found = kept.held_out_of_few(number, chunks, rng)
+    if found is None:
+        return None
+    return Swapped(found.rows, found.held, found.others, settings, found.chunks, found.rest)
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
@@ -167,3 +179,19 @@ class HeldOut:
         """Look at no more than so many of the held-out rows; the others stay held out too."""
         k = evenly_spaced(self.held.size, number)
         return replace(self, held=self.held[k])
+
+
+@dataclass(frozen=True, eq=False)
+class Swapped(HeldOut):
+    """Held-out rows of a few chunks: in a committee of all, only the messages of these change."""
+
+    chunks: Sequence[Any]  # as they were
+    rest: Sequence[Any]  # without the held-out rows
+
+    def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
+        """Take the held-out rows out of `prior`, which has all messages."""
+        if ratio != 1.0:
+            raise ValueError("messages that were added with one noise hold for that alone")
+        engine = self.settings.engine
+        less = prior.without(self.chunks, engine)
+        return less.add(self.rest, engine, keep=bool(prior.arrived))

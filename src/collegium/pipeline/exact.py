@@ -19,7 +19,14 @@ from ..learning.tuning import TUNING as LEARNING
 from ..messages.committee import Committee
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
-from .checking import HeldOut, check_bars, check_query_size, held_out_rows, hold_out
+from .checking import (
+    HeldOut,
+    check_bars,
+    check_query_size,
+    held_out_rows,
+    hold_out,
+    hold_out_of_few,
+)
 from .errors import exact_model, refined_held_out, with_errors
 from .fitting import Draft, anchors_for, hyperparameters, scaled_draft
 from .job import Job
@@ -211,13 +218,20 @@ def rows_to_check(job: Job, draft: Draft) -> HeldOut | None:
 
 
 def rows_for_errors(job: Job, plan: Plan, kept: Any, left: HeldOut) -> HeldOut | None:
-    """Rows to learn the scale of errors from: those held out, some of few chunks, or none."""
+    """Rows to learn the scale of errors from: those held out, fewer of few chunks, or none."""
     if plan.learns_errors(left.held.size, left.others.n_chunks):
         return left
-    chunks = plan.few_chunks()
-    if chunks and plan.learns_errors(FEWEST, chunks):
-        return hold_out(kept.few(chunks), job.settings, job.rng, FEWEST)
-    job.say("no time to learn the scale of errors: it is the same everywhere")
+    number, chunks = plan.late_errors()
+    if number:
+        job.say(f"little time: the scale of errors is learnt from {number} rows")
+        found = hold_out_of_few(kept, job.settings, job.rng, number, chunks)
+        return found or hold_out(kept.few(chunks), job.settings, job.rng, number)
+    warnings.warn(
+        f"limits={job.settings.clock.limit:.3g} s left no time to check the intervals of the whole "
+        "model on held-out rows: they may be too narrow or too wide. Give more time, or compare "
+        "them with rows of your own",
+        stacklevel=2,
+    )
     return None
 
 

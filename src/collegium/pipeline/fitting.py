@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..kernels import Kernel
+from ..kernels.trend import split_trend
 from ..learning.anchors import Selection, choose_anchors
 from ..learning.hyperparameters import learn
 from ..learning.pool import Effort
 from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units
+from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..rows.scaling import choose_scaling
 from .checking import HeldOut, check_joint
@@ -130,7 +134,27 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.learning_clock(),
     )  # fmt: skip
+    if draft.noise is not None:
+        warn_of_lost_digits(found.kernel, draft.noise, draft.rows)
     return replace(draft, kernel=found.kernel, noise=found.noise, learnt_at=n)
+
+
+def warn_of_lost_digits(kernel: Kernel, noise: float, rows: Rows) -> None:
+    """Warn where a given noise is so small beside the function that K + Ψ has no digit left.
+
+    Its largest eigenvalue is up to tr K, its smallest may be the noise: beyond 1/ε of the latter
+    rounding decides which hyperparameters have the largest evidence.
+    """
+    some = rows.X[evenly_spaced(rows.w.size, Effort().at_once)]
+    largest = float(split_trend(kernel)[0].diag(some).sum())
+    if noise < np.finfo(float).eps * largest:
+        warnings.warn(
+            f"the noise given is {noise:.1g} of the variance of y, too little for double "
+            "precision: rounding decides which hyperparameters are learnt. Give a larger noise= "
+            "or none; if y has outliers of such a size, remove them, or give "
+            'likelihood="student-t"',
+            stacklevel=2,
+        )
 
 
 def still_good(job: Job) -> bool:

@@ -10,6 +10,7 @@ from ..kernels import Kernel
 from ..kernels.base import nearest_to_zero
 from ..kernels.embedding import Embedding, Levels, merge_embeddings
 from ..numerics.records import record
+from .order import varying
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -49,13 +50,14 @@ class Metric:
             weights = 1.0 / scales
         weights = np.maximum(weights, 1e-152)  # `backward` divides by them
         if not embeddings:
-            return cls(nearest_to_zero(X), weights / (weights * scales).max())
+            return cls(nearest_to_zero(X), weights / (weights * scales)[varying(X)].max())
         near = [_variances(one, X) for one in embeddings if not one.apart]
-        shares = np.concatenate([np.minimum(weights * scales, 1e70) ** 2, *near])
+        own = np.where(varying(X), np.minimum(weights * scales, 1e70), 0.0)
+        shares = np.concatenate([own**2, *near])
         embeddings = [_enlarged(one, X, shares) for one in embeddings]
         largest = max(shares.max(), *(_variances(one, X).max() for one in embeddings), 1e-300)
-        own = tuple(one.of(X).times(1.0 / largest) for one in embeddings)
-        return cls(nearest_to_zero(X), weights / np.sqrt(largest), own)
+        scaled = tuple(one.of(X).times(1.0 / largest) for one in embeddings)
+        return cls(nearest_to_zero(X), weights / np.sqrt(largest), scaled)
 
     @property
     def width(self) -> int:

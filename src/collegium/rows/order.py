@@ -37,3 +37,15 @@ def _standardised(x: Array) -> Array:
     away = unit - unit.mean()
     sd = np.sqrt((away**2).mean())
     return away / sd if sd > CONSTANT else np.zeros_like(x)
+
+
+def varying(X: Array) -> Array:
+    """Tell which columns have more than one value; all of them where none has  (d,)."""
+    found = (X != X[:1]).any(axis=0)
+    return found if found.any() else np.ones(X.shape[1], dtype=bool)
+
+
+def without_constants(X: Array) -> Array:
+    """Leave out columns of one value, unless all are."""
+    some = varying(X)
+    return X if some.all() else np.ascontiguousarray(X[:, some])

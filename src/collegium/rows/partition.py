@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from .order import without_constants
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -20,7 +21,7 @@ TINY = 1e-290
 
 def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """Clusters of equal size (to one row) by repeated bisection along the widest direction."""
-    n_chunks = n_parts(X.shape[0], size)
+    X, n_chunks = without_constants(X), n_parts(X.shape[0], size)
     done: list[Array] = []
     waiting = [(np.arange(X.shape[0]), n_chunks)]
     width = float(np.abs(X - X.mean(axis=0)).max(initial=TINY))
@@ -66,6 +67,7 @@ def _along_widest(X: Array) -> Array:
 
 def kmeans_clusters(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """K-means clusters of `size` rows on average; larger ones are cut into balanced parts."""
+    X = without_constants(X)
     n_chunks = min(n_parts(X.shape[0], size), max(1, distinct(X)[0].shape[0]))
     from sklearn.cluster import MiniBatchKMeans  # slow to import, rarely needed
 

@@ -264,6 +264,21 @@ def test_few_chunks_are_checked_where_there_is_no_time_for_all():
     assert with_left(small, 0.0, **{**costs, "few": 4.0}).few_chunks() == 10 * FEWEST // 50
 
 
+def test_errors_are_learnt_late_up_to_a_pass_and_a_fifth_beyond_the_limit():
+    hands = Hands()
+    costs = Costs(messages=40.0, passing=1e9, few=1.0, error=1.0)
+    clock = replace(hands.clock, limit=1000.0)
+    known = replace(plan(limits=1e3), clock=clock, costs=costs)
+    few = FEW_CHUNKS[-1]
+    for number in (FEWEST, FEWEST // 2):
+        most = 1000.0 + 200.0 + 40.0 - number - 2 * few
+        hands.time = most - 1.0
+        assert known.late_errors() == (number, few)
+        hands.time = most + 1.0
+        assert known.late_errors() != (number, few)
+    assert known.late_errors() == (0, 0)
+
+
 def test_anchors_are_fewer_where_the_machine_turned_out_slow(monkeypatch):
     monkeypatch.setattr("collegium.pipeline.planning.plan.look", lambda *given: None)
     known = plan(limits=1e3)
@@ -277,12 +292,15 @@ def test_anchors_are_fewer_where_the_machine_turned_out_slow(monkeypatch):
 
 
 def test_learning_leaves_time_for_what_has_to_be_done():
-    known, no = plan(limits=1e3), {"passing": 0.0, "few": 0.0, "regions": 0.0, "answering": 0.0}
+    names = ("passing", "few", "regions", "answering", "error")
+    known, no = plan(limits=1e3), dict.fromkeys(names, 0.0)
     assert with_left(known, 100.0, messages=1.0, **no).learning_clock().left() == pytest.approx(65)
     assert with_left(known, 100.0, messages=80.0, **no).learning_clock().left() == pytest.approx(20)
     slow = with_left(known, 100.0, factor=2.0, messages=40.0, **no)
     assert slow.learning_clock().left() == pytest.approx(20)
     assert with_left(known, 100.0, messages=1e4, **no).learning_clock().left() == pytest.approx(6.5)
+    late = with_left(known, 100.0, messages=40.0, **{**no, "error": 40.0 / (FEWEST // 2)})
+    assert late.learning_clock().left() == pytest.approx(20)
 
 
 def test_few_rows_are_averaged_where_there_is_time():

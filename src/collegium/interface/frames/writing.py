@@ -72,7 +72,8 @@ def write_answers(
 ) -> int:  # fmt: skip
     """Write `ask(X)` of all rows of `data`, in their order; the number of rows.
 
-    Rows of a chunk that cannot be read, where the source skips such, have NaN.
+    Rows of a chunk that cannot be read, where the source skips such, have NaN, and are true in
+    columns of booleans.
     """
     path = check_writable(path)
     asked = Queries.of(estimator, data)
@@ -86,25 +87,30 @@ def write_answers(
     count = estimator._say().counting(lambda chunk: None, len(source.chunks))
     missing = list[int]()  # rows before the first that can be read
     with columns_to(path) as write:
-        names = list[str]()
+        kinds = dict[str, np.dtype]()
         for chunk in source.chunks:
             values = asked.read(chunk, keep)
             done += chunk.n
-            if values is None and not names:
+            if values is None and not kinds:
                 missing.append(chunk.n)
                 continue
             if values is None:
-                write({name: np.full(chunk.n, np.nan) for name in names})
+                write(unknown(chunk.n, kinds))
                 continue
             kept = {name: np.ascontiguousarray(values[:, d + k]) for k, name in enumerate(keep)}
             found = {**kept, **ask(np.ascontiguousarray(values[:, :d]))}
-            names = list(found)
+            kinds = {name: column.dtype for name, column in found.items()}
             for n in missing:
-                write({name: np.full(n, np.nan) for name in names})
+                write(unknown(n, kinds))
             missing = []
             write(found)
             count(chunk)
     return done
+
+
+def unknown(n: int, kinds: Mapping[str, np.dtype]) -> dict[str, Array]:
+    """Make columns for n rows that have no answers."""
+    return {name: np.full(n, True if kind == np.bool_ else np.nan) for name, kind in kinds.items()}
 
 
 def by_output(name: str, values: Array) -> dict[str, Array]:

@@ -26,6 +26,7 @@ from ...rows.store.segment import StoredCell
 from ...rows.store.store import Store
 from ...transforms.warping import Warping
 from ..tuning import TUNING
+from .kept import Swap
 from .memory import InMemory, runs
 from .pool import StoredPool
 
@@ -295,6 +296,18 @@ class OnDisk:
         without = self.store.without(self.store.ids(self.positions[held]))
         rows = self.first.take(held)
         return rows, np.arange(rows.w.size), replace(self, store=without)
+
+    def held_out_of_few(self, number: int, chunks: int, rng: np.random.Generator) -> Swap:
+        cells = self.cells()
+        some = [cells[i] for i in runs(len(cells), chunks)]
+        own = self.few(chunks)
+        held = own.held_out(number, rng)[1]
+        numbers = np.concatenate([cell.numbers() for cell in some])[held]
+        others = replace(self, store=self.store.without(numbers))
+        ids = {cell.id for cell in some}
+        rest = [cell for cell in others.cells() if cell.id in ids]
+        rows = own.rows.take(held)
+        return Swap(rows, np.arange(held.size), others, some, rest)
 
     def few(self, chunks: int) -> InMemory:
         cells = self.cells()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,6 +15,16 @@ from ...rows.metric import Metric
 from ...rows.rows import Rows
 
 Array = np.ndarray
+
+
+class Swap(NamedTuple):
+    """Rows held out of a few chunks, and these chunks with them and without."""
+
+    rows: Rows
+    held: Array  # numbers of those held out of `rows`
+    others: Any  # all rows but these
+    chunks: Sequence[Any]  # the few as they were
+    rest: Sequence[Any]  # the few without the rows held out, under their ids
 
 
 class Kept(Protocol):
@@ -58,6 +68,9 @@ class Kept(Protocol):
 
     def held_out(self, number: int, rng: np.random.Generator) -> tuple[Rows, Array, Any] | None:
         """Hold out at most `number` rows: rows, numbers of those held out of them, the others."""
+
+    def held_out_of_few(self, number: int, chunks: int, rng: np.random.Generator) -> Swap | None:
+        """Hold out at most `number` rows of so many chunks; None where these cannot be told."""
 
     def few(self, chunks: int) -> Any:
         """Take some chunks alone, in memory: neighbours of each other, from a few places."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
 from ...rows.scaling import for_learning
 from ..tuning import TUNING
+from .kept import Swap
 
 Array = np.ndarray
 
@@ -102,12 +103,28 @@ class InMemory:
         groups = [self.groups[i] for i in runs(len(self.groups), chunks)]
         return InMemory(self.rows, tuple(groups), tuple(range(len(groups))))
 
+    def held_out_of_few(self, number: int, chunks: int, rng: np.random.Generator) -> Swap | None:
+        if self.rows.group is not None:  # other chunks have rows of the same groups
+            return None
+        some = runs(len(self.groups), chunks)
+        few = replace(
+            self, groups=tuple(self.groups[i] for i in some), ids=tuple(self.ids[i] for i in some)
+        )
+        held = few.held_out(number, rng)[1]
+        rest = [(group, id) for group, id in zip(few._less(held), few.ids) if group.size]
+        left = cut_rows(self.rows, [group for group, _ in rest], [id for _, id in rest])
+        return Swap(self.rows, held, self.but(held), few.cells(), left)
+
     def but(self, held: Array) -> InMemory:
         """Drop rows from the chunks, and number the chunks from 0."""
+        rest = tuple(group for group in self._less(held) if group.size)
+        return InMemory(self.rows, rest, tuple(range(len(rest))))
+
+    def _less(self, held: Array) -> list[Array]:
+        """Drop rows from the chunks, some of which may have none left."""
         out = np.zeros(len(self), dtype=bool)
         out[held] = True
-        rest = tuple(kept for group in self.groups if (kept := group[~out[group]]).size)
-        return InMemory(self.rows, rest, tuple(range(len(rest))))
+        return [group[~out[group]] for group in self.groups]
 
     def some(self) -> Rows:
         return self.rows.take(np.concatenate(self.groups))

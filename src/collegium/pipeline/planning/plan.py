@@ -42,6 +42,8 @@ CHECKS, CAREFUL, FEWEST = 2, 1.3, 200
 #: Chunks of a check that has little time; it takes this share of a limit in any case, and the
 #: least of these checks up to the other.
 FEW_CHUNKS, ALWAYS, AT_MOST = (40, 20, 10), 0.1, 0.5
+#: Share of a limit by which learning the scale of errors may exceed it.
+BEYOND = 0.2
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ class Plan:
 
     def learning_clock(self) -> Clock:
         """The time for learning: what has to come after it is left."""
-        rest = self.costs.messages + self.costs.check(FEWEST, FEW_CHUNKS[-1])
+        least, few = FEWEST // 2, FEW_CHUNKS[-1]
+        rest = self.costs.messages + self.costs.check(FEWEST, few)
+        rest += self.costs.errors(least, 2 * few)
         return self.clock.share(LEARNING_AT_MOST, rest)
 
     def revised(self) -> Plan:
@@ -154,6 +158,20 @@ class Plan:
     def learns_errors(self, number: int, chunks: float = np.inf) -> bool:
         """Whether there is time to learn the scale of errors from so many rows."""
         return self.clock.fits(self.costs.errors(number, chunks))
+
+    def late_errors(self) -> tuple[int, int]:
+        """Rows and chunks to learn the scale of errors from where time is short; 0: no time.
+
+        Intervals that nobody checked are worth little: this may take a pass of messages and a
+        share of the limit beyond it.
+        """
+        clock = self.clock
+        most = (1.0 + BEYOND) * clock.limit + clock.needs(self.costs.messages) - clock.spent()
+        for number in (FEWEST, FEWEST // 2):
+            chunks = max(FEW_CHUNKS[-1], -(-10 * number // self.work.chunk))
+            if clock.needs(self.costs.errors(number, 2 * chunks)) <= most:
+                return number, chunks
+        return 0, 0
 
     def averages(self) -> bool:
         """Whether there is time to average over hyperparameters."""
