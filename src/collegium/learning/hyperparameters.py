@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..kernels.stationary.matern import Matern12
+from ..kernels.stationary.matern import Matern12, Matern52
 from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
@@ -29,7 +29,8 @@ from ..rows.chunk import Chunk, cut_rows
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
-from .families import FAMILIES, gap_density, near_check, roughest_good
+from .choice import Compared, Losses
+from .families import FAMILIES, near_losses
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
@@ -127,6 +128,7 @@ class _Learner:
     def __post_init__(self) -> None:
         self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
+        self.known: list[tuple[Learnt, Losses]] = []
 
     def placed(self, kernel: Kernel) -> Kernel:
         """Let the kernel also see the scores of levels, if there are any; θ stays the same."""
@@ -200,26 +202,41 @@ class _Learner:
         return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
-        """Choose a family, and one kernel of it or a sum of two."""
+        """Choose one kernel or a sum of two, by held-out rows (`choice`) or by `judge`."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
         tried = self._tried(rough, chunks)
-        gaps = self.pool.around(self.placed(rough.kernel), groups)
-        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
+        best = self._best(tried)
         if not e.second or self.clock.out():
             return best
-        return self._with_second(best, chunks, gaps)
+        return self._best([*(tried if self.judge is None else [best]), *self._sums(best, chunks)])
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit Matern32, Matern52 and the next family on the better side, roughest first."""
-        middle = self._family("Matern32", rough, chunks)
-        smooth = self._family("Matern52", rough, chunks, least=middle.value)
+        """Fit families, smoothest first: Matern52 and Matern12, and unless the latter is clearly
+        better those around the former."""
+        last = self._family("Matern12", rough, chunks)
+        smooth = self._family("Matern52", rough, chunks, least=last.value)
         if self.clock.out():
-            return [middle, smooth]
-        if smooth.value > middle.value:
-            return [middle, smooth, self._family("RBF", rough, chunks, least=smooth.value)]
-        return [self._family("Matern12", rough, chunks), middle, smooth]
+            return [smooth, last]
+        more, error = self._compared([smooth, last]).behind(0, 1)
+        middle = [self._family("Matern32", rough, chunks)] if more <= 2.0 * error else []
+        first = [self._family("RBF", rough, chunks)] if more <= 0.0 else []
+        return [*first, smooth, *middle, last]
+
+    def _sums(self, best: Learnt, chunks: list[Chunk]) -> list[Learnt]:
+        """Fit sums of two: a smooth kernel and a rough, shorter one; of a smooth family, two of it.
+
+        All start from the best single kernel.
+        """
+        k: Any = best.kernel
+        short = Matern12(0.3 * k.variance, 0.3 * k.length_scale, categories=k.categories)
+        smooth = Matern52(k.variance, k.length_scale, categories=k.categories)
+        starts = [smooth.scaled(0.7) + short]
+        if not isinstance(k, Matern12):
+            longer = replace(k, variance=0.3 * k.variance, length_scale=3.0 * k.length_scale)
+            starts.append(k.scaled(0.7) + longer)
+        return [self._fit(start, best.noise, chunks, max_iter=25) for start in starts]
 
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
@@ -233,8 +250,19 @@ class _Learner:
         again = self._fit(self.scales.kernel(family), None, chunks)  # too smooth, or a bad start?
         return max(found, again, key=_value)
 
+    def _best(self, tried: list[Learnt]) -> Learnt:
+        """Choose by `judge` if there is one, else the first that is about as good as the best."""
+        if self.judge is not None:
+            return self._judged(tried)
+        compared = self._compared(tried)
+        best = tried[compared.simplest()]
+        words = [f"{_name(one)} {loss:+.3f}" for one, loss in zip(tried, compared.means)]
+        self.say(f"losses of {compared.share.size} held-out rows: {', '.join(words)}")
+        self.say(f"chosen: {_name(best)}, the simplest that is about as good as the best")
+        return best
+
     def _judged(self, tried: list[Learnt]) -> Learnt:
-        """Choose the family with the highest density of held-out rows, by `judge`."""
+        """Choose the kernel with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
         densities = [-self.judge(self.whole(learnt.kernel), learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
@@ -244,56 +272,28 @@ class _Learner:
             )
         return tried[int(np.argmax(densities))]
 
-    def _roughest(
-        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
-    ) -> Learnt:
-        """Choose the roughest family near the best by evidence, held-out chunks and rows."""
-        both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
-        two = np.nan_to_num(both, nan=-np.inf)
-        hopeful = np.flatnonzero(two >= two.max() - TUNING.families.hopeless)
-        near, scores = self._near(kernel), []
-        for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
-            whole = self.whole(learnt.kernel)
-            check = near_check(whole, learnt.noise, self.pool.rows, *near, self.engine)
-            by_row = -float(check.each.sum(axis=1).mean())
-            scores.append(score + by_row)
-            self.say(
-                f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
-                f"chunks {score - learnt.value:.3f}, of held-out rows {by_row:.3f}"
-            )
-        best = tried[hopeful[roughest_good(np.array(scores))]]
-        self.say(f"chosen: {_name(best)}, the roughest that is about as good as the best")
-        return best
+    def _compared(self, tried: list[Learnt]) -> Compared:
+        """Compare candidates by the same held-out rows, each predicted from rows near it."""
+        own = self.pool.sample.take(self.held_out)
+        return Compared.of([self._losses(one) for one in tried], own.w, own.group)
 
-    def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
-        """Log density per row of held-out chunks."""
-        whole = self.whole(learnt.kernel)
-        found = gap_density(whole, learnt.noise, self.pool.rows, gaps, self.engine)
-        return float(found.mean())
-
-    def _with_second(
-        self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
-    ) -> Learnt:
-        """Choose a sum of two kernels of the family, if it is better than one.
-
-        The second starts longer or shorter than the first. The evidence prefers short length
-        scales; held-out chunks show whether they interpolate across gaps.
-        """
-        k: Any = one.kernel
-        starts = [
-            k.scaled(0.7)
-            + replace(k, variance=0.3 * k.variance, length_scale=factor * k.length_scale)
-            for factor in (3.0, 0.3)
-        ]
-        two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
-        scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
-        self.say(
-            f"log density per row by evidence and of held-out chunks, together: {_name(one)} "
-            f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
+    def _losses(self, learnt: Learnt) -> Losses:
+        for known, losses in self.known:
+            if known is learnt:
+                return losses
+        near = self.pool.near(
+            self.placed(learnt.kernel), self.held_out, self.effort.near_neighbours
         )
-        if self.judge is not None:
-            return self._judged([one, two])
-        return two if scores[1] > scores[0] + TUNING.families.second else one
+        whole = self.whole(learnt.kernel)
+        found = near_losses(whole, learnt.noise, self.pool.rows, self.held_out, near, self.engine)
+        self.known.append((learnt, found))
+        return found
+
+    @cached_property
+    def held_out(self) -> Array:
+        """Rows by which candidates are compared."""
+        number = min(self.n, self.effort.near_rows)
+        return np.sort(self.rng.choice(self.n, number, replace=False))
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -344,12 +344,6 @@ class _Learner:
         return (
             groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
         )
-
-    def _near(self, kernel: Kernel) -> tuple[Array, Array]:
-        """Choose rows to hold out, and for each the rows nearest to it."""
-        held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        near = self.pool.near(self.placed(kernel), held_out, self.effort.near_neighbours)
-        return held_out, near
 
 
 def _value(learnt: Learnt) -> float:

@@ -72,8 +72,8 @@ class Effort:
     first_chunks: int = 10
     final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 150  # held-out rows, each predicted from its nearest neighbours
-    near_neighbours: int = 400
+    near_rows: int = 1_500  # held-out rows, each predicted from its nearest neighbours
+    near_neighbours: int = 150
 
     def steps(self) -> float:
         """Estimate the cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
@@ -99,5 +99,5 @@ class Effort:
             family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
             first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
             final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
-            near_rows=max(1, min(self.near_rows, n // 40)),
+            near_rows=max(1, min(self.near_rows, n // 3)),
         )

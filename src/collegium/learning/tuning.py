@@ -39,6 +39,19 @@ class FamilyTuning:
 
 
 @dataclass(frozen=True)
+class ChoiceTuning:
+    """Tuning of the choice among candidates by held-out rows (`choice`)."""
+
+    most: float = 2.0  # a row's loss counts as the median of all candidates ± this, at most
+    # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
+    # standard errors
+    least: float = 0.002
+    errors: float = 1.0
+    few: float = 300.0
+    more_errors: float = 2.0
+
+
+@dataclass(frozen=True)
 class SizesTuning:
     """Tuning of the sizes of kernel and noise by held-out rows and regions (`calibration`)."""
 
@@ -143,6 +156,7 @@ class LearningTuning:
 
     anchors: AnchorTuning = AnchorTuning()
     families: FamilyTuning = FamilyTuning()
+    choice: ChoiceTuning = ChoiceTuning()
     calibration: SizesTuning = SizesTuning()
     regions: RegionTuning = RegionTuning()
     far: FarTuning = FarTuning()
