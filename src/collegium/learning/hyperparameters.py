@@ -164,10 +164,12 @@ class _Learner:
             return rough
         groups = self._with_far(self._clusters(rough.kernel, e.final_size, e.final_chunks))
         few = groups[:: max(1, len(groups) // e.first_chunks)]
-        nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
-        if len(few) == len(groups):
-            return nearly
-        return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
+        found = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        if len(few) < len(groups):
+            found = self._fit(found.kernel, found.noise, self._cut(groups), max_iter=15)
+        if kernel is not None or not e.family or self.judge is not None or self.clock.out():
+            return found
+        return self._confirmed(found, rough, self._cut(few))
 
     def _with_neighbour_metric(self, rough: Learnt) -> Learnt | None:
         """Fit a sum of two kernels with two metrics, if nearest rows agree much more in another.
@@ -213,14 +215,14 @@ class _Learner:
         return self._best([*(tried if self.judge is None else [best]), *self._sums(best, chunks)])
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit families, smoothest first: Matern52 and Matern12, and unless the latter is clearly
-        better those around the former."""
+        """Fit Matern52 and Matern12, what is between them if they are about equal, and RBF if the
+        smoother one is better; smoothest first."""
         last = self._family("Matern12", rough, chunks)
         smooth = self._family("Matern52", rough, chunks, least=last.value)
         if self.clock.out():
             return [smooth, last]
         more, error = self._compared([smooth, last]).behind(0, 1)
-        middle = [self._family("Matern32", rough, chunks)] if more <= 2.0 * error else []
+        middle = [self._family("Matern32", rough, chunks)] if abs(more) <= 2.0 * error else []
         first = [self._family("RBF", rough, chunks)] if more <= 0.0 else []
         return [*first, smooth, *middle, last]
 
@@ -288,6 +290,35 @@ class _Learner:
         found = near_losses(whole, learnt.noise, self.pool.rows, self.held_out, near, self.engine)
         self.known.append((learnt, found))
         return found
+
+    def _confirmed(self, found: Learnt, before: Learnt, chunks: list[Chunk]) -> Learnt:
+        """Take the last fit back where held-out rows clearly lose by it, or where their errors are
+        larger than without any model; then learn again from the centre of the prior."""
+        if not self._doubtful(found, [before]):
+            return found
+        self.say(f"held-out rows lose by {found.kernel!r}, noise {found.noise:.3g}: once more")
+        start = self.scales.prior(found.kernel)
+        again = self._fit(
+            start.kernel(found.kernel, start.centre[:-1]), self._noise(0.1), chunks, final=True
+        )
+        best = self._best([self._flat(found), again, before, found])
+        self.say(f"taken: {best.kernel!r}, noise {best.noise:.3g}")
+        return best
+
+    def _doubtful(self, found: Learnt, others: list[Learnt]) -> bool:
+        """Whether held-out rows clearly lose by a kernel."""
+        t, y = TUNING.choice, self.pool.sample.y[self.held_out]
+        if self._losses(found).squares.mean() > t.useless * np.mean(y**2):
+            return True
+        compared = self._compared([found, *others])
+        more, error = compared.behind(0, 1)
+        return more > max(t.clear, t.clear_errors * error)
+
+    def _flat(self, learnt: Learnt) -> Learnt:
+        """Leave next to nothing but noise: a simple candidate that any useful kernel beats."""
+        size = float(learnt.kernel.diag(self.pool.sample.X[:1])[0])
+        kernel = learnt.kernel.scaled(TUNING.choice.flat / max(size, 1e-300))
+        return replace(learnt, kernel=kernel, noise=self._noise(1.0))
 
     @cached_property
     def held_out(self) -> Array:

@@ -72,8 +72,8 @@ class Effort:
     first_chunks: int = 10
     final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 1_500  # held-out rows, each predicted from its nearest neighbours
-    near_neighbours: int = 150
+    near_rows: int = 1_200  # held-out rows, each predicted from its nearest neighbours
+    near_neighbours: int = 120
 
     def steps(self) -> float:
         """Estimate the cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""

@@ -49,6 +49,12 @@ class ChoiceTuning:
     errors: float = 1.0
     few: float = 300.0
     more_errors: float = 2.0
+    # a last fit is taken back where it loses by both more than that before it, or where its mean
+    # square is above this share of that of y
+    clear: float = 0.02
+    clear_errors: float = 3.0
+    useless: float = 0.98
+    flat: float = 1e-3  # variance of the kernel of a candidate that is nearly noise alone
 
 
 @dataclass(frozen=True)
