@@ -4,6 +4,9 @@ A row's loss is its negative log density, errors with a scale of their own, plus
 error in units of the least mean square. So the mean loss changes by that of the log density and
 by half the log of the mean square, both in nats: density alone may prefer a mean that is worse
 where it says so, squared errors alone do not see error bars.
+
+Held-out rows lie among others. Chunks that are held out as a whole show how a kernel interpolates
+across gaps; few as they are, they count only as far as a candidate clearly loses there.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ class Losses:
 
     density: Array  # negative log density, summed over outputs  (n,)
     squares: Array  # (y − m)²  (n, p)
+    gaps: Array | None = None  # mean negative log density of each held-out chunk  (g,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class Compared:
     each: Array  # less the median of the row, cut to ± `most`  (c, n)
     share: Array  # of each row, Σ = 1  (n,)
     group: Array | None = None
+    across: Array | float = 0.0  # what is lost across gaps  (c,)
 
     @classmethod
     def of(
@@ -47,17 +52,19 @@ class Compared:
         usual = np.nan_to_num(np.einsum("n,cnp->cp", share, squares), nan=np.inf).min(axis=0)
         loss = density + 0.5 * (squares / np.clip(usual, 1e-300, 1e300)).sum(axis=2)
         loss = np.nan_to_num(loss, nan=1e300, posinf=1e300, neginf=-1e300)
-        most = TUNING.choice.most
-        return cls(np.clip(loss - np.median(loss, axis=0), -most, most), share, group)
+        gaps = [one.gaps for one in candidates if one.gaps is not None and one.gaps.size > 1]
+        across = lost_across(np.stack(gaps)) if len(gaps) == len(candidates) else 0.0
+        return cls(_cut(loss), share, group, across)
 
     @property
     def means(self) -> Array:
-        return self.each @ self.share
+        return self.each @ self.share + self.across
 
     def behind(self, one: int, other: int) -> tuple[float, float]:
         """How much more `one` loses than `other`, and the standard error of that."""
-        more = self.each[one] - self.each[other]
-        return float(self.share @ more), error_of_mean(self.share, more, self.group, self.needed)
+        more, means = self.each[one] - self.each[other], self.means
+        error = error_of_mean(self.share, more, self.group, self.needed)
+        return float(means[one] - means[other]), error
 
     @property
     def needed(self) -> float:
@@ -73,3 +80,20 @@ class Compared:
             if more <= max(t.least, self.needed * error):
                 return one
         return best
+
+
+def lost_across(gaps: Array) -> Array:
+    """Compute what each candidate clearly loses across gaps, in its part of the loss  (c,).
+
+    `gaps` (c, g): to the best candidate there, less the standard error of the difference.
+    """
+    each, t = _cut(np.nan_to_num(gaps, nan=1e300, posinf=1e300)), TUNING.choice
+    more = each - each[np.argmin(each.mean(axis=1))]
+    error = more.std(axis=1, ddof=1) / np.sqrt(more.shape[1])
+    return t.across * np.maximum(more.mean(axis=1) - t.errors * error, 0.0)
+
+
+def _cut(losses: Array) -> Array:
+    """Subtract the median of the candidates (c, …), and cut to ± `most`."""
+    most = TUNING.choice.most
+    return np.clip(losses - np.median(losses, axis=0), -most, most)

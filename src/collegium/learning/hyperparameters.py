@@ -30,7 +30,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
 from .choice import Compared, Losses
-from .families import FAMILIES, near_losses
+from .families import FAMILIES, gap_density, near_losses
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
@@ -128,7 +128,8 @@ class _Learner:
     def __post_init__(self) -> None:
         self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
-        self.known: list[tuple[Learnt, Losses]] = []
+        self.known: list[tuple[Learnt, Losses]] = []  # candidates at held-out rows
+        self.gaps: list[tuple[Array, Array]] = []  # held-out chunks and rows around them
 
     def placed(self, kernel: Kernel) -> Kernel:
         """Let the kernel also see the scores of levels, if there are any; θ stays the same."""
@@ -208,6 +209,8 @@ class _Learner:
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
+        others = self._clusters(rough.kernel, e.family_size, e.family_chunks)
+        self.gaps = self.pool.around(self.placed(rough.kernel), others)
         tried = self._tried(rough, chunks)
         best = self._best(tried)
         if not e.second or self.clock.out():
@@ -236,8 +239,10 @@ class _Learner:
         smooth = Matern52(k.variance, k.length_scale, categories=k.categories)
         starts = [smooth.scaled(0.7) + short]
         if not isinstance(k, Matern12):
-            longer = replace(k, variance=0.3 * k.variance, length_scale=3.0 * k.length_scale)
-            starts.append(k.scaled(0.7) + longer)
+            starts.append(
+                k.scaled(0.7)
+                + replace(k, variance=0.3 * k.variance, length_scale=0.3 * k.length_scale)
+            )
         return [self._fit(start, best.noise, chunks, max_iter=25) for start in starts]
 
     def _family(
@@ -287,7 +292,11 @@ class _Learner:
             self.placed(learnt.kernel), self.held_out, self.effort.near_neighbours
         )
         whole = self.whole(learnt.kernel)
-        found = near_losses(whole, learnt.noise, self.pool.rows, self.held_out, near, self.engine)
+        rows, noise = self.pool.rows, learnt.noise
+        found = near_losses(whole, noise, rows, self.held_out, near, self.engine)
+        if self.gaps:
+            lost = -gap_density(whole, noise, rows, self.gaps, self.engine)
+            found = replace(found, gaps=lost)
         self.known.append((learnt, found))
         return found
 
