@@ -1,9 +1,10 @@
-"""Choose the kernel family by three log densities: evidence, held-out chunks, held-out rows.
+"""Kernel families, and what held-out rows and chunks say about a kernel.
 
 The evidence of a few chunks alone prefers kernels that are too smooth for all rows together,
-which are denser. Held-out rows, each predicted from the rows nearest to it, show the density of
-all rows; held-out chunks, predicted from the rows around them, show how well a kernel
-interpolates across gaps.
+which are denser, or explains noise by a rough one. Held-out rows, each predicted from the rows
+nearest to it and judged with errors that have a scale, show what the kernel will be used for;
+held-out chunks, predicted from the rows around them, show how well it interpolates across gaps.
+`choice` puts them together.
 """
 
 from __future__ import annotations

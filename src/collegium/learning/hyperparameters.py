@@ -157,7 +157,7 @@ class _Learner:
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
         if kernel is None and e.family:
             found = self._with_neighbour_metric(rough)
-            if found is not None:
+            if found is not None and not self._doubtful(found, rough):
                 return found
             rough = self._choose_kernel(rough)
         if self.clock.out():
@@ -303,7 +303,7 @@ class _Learner:
     def _confirmed(self, found: Learnt, before: Learnt, chunks: list[Chunk]) -> Learnt:
         """Take the last fit back where held-out rows clearly lose by it, or where their errors are
         larger than without any model; then learn again from the centre of the prior."""
-        if not self._doubtful(found, [before]):
+        if not self._doubtful(found, before):
             return found
         self.say(f"held-out rows lose by {found.kernel!r}, noise {found.noise:.3g}: once more")
         start = self.scales.prior(found.kernel)
@@ -314,13 +314,12 @@ class _Learner:
         self.say(f"taken: {best.kernel!r}, noise {best.noise:.3g}")
         return best
 
-    def _doubtful(self, found: Learnt, others: list[Learnt]) -> bool:
-        """Whether held-out rows clearly lose by a kernel."""
+    def _doubtful(self, found: Learnt, before: Learnt) -> bool:
+        """Whether held-out rows clearly lose by a kernel, against another or none at all."""
         t, y = TUNING.choice, self.pool.sample.y[self.held_out]
         if self._losses(found).squares.mean() > t.useless * np.mean(y**2):
             return True
-        compared = self._compared([found, *others])
-        more, error = compared.behind(0, 1)
+        more, error = self._compared([found, before]).behind(0, 1)
         return more > max(t.clear, t.clear_errors * error)
 
     def _flat(self, learnt: Learnt) -> Learnt:
@@ -332,7 +331,7 @@ class _Learner:
     @cached_property
     def held_out(self) -> Array:
         """Rows by which candidates are compared."""
-        number = min(self.n, self.effort.near_rows)
+        number = min(self.n, self.effort.near_rows, self.pool.most_held)
         return np.sort(self.rng.choice(self.n, number, replace=False))
 
     def _fit(

@@ -49,6 +49,9 @@ class Pool:
             found.append((group, np.flatnonzero(partition.lowest(distance, count))))
         return found
 
+    #: Rows that may be held out at a time, at most.
+    most_held: int = 10**9
+
     def near(self, kernel: Kernel, held_out: Array, k: int) -> Array:
         """Find the k other rows nearest to each held-out row  (q, k)."""
         return nearest_others(self._places(kernel), held_out, min(self.n - 1, k))
@@ -82,7 +85,7 @@ class Effort:
             return (rows / 400.0) ** 2.5
 
         family = self.family * self.family_chunks * size(self.family_size)
-        rough, near = size(self.rough_rows), 1.5 * self.near_rows * size(self.near_neighbours)
+        rough, near = size(self.rough_rows), 3.0 * self.near_rows * size(self.near_neighbours)
         final = (0.3 * self.final_chunks + 0.7 * self.first_chunks) * size(self.final_size)
         twice = 1.6 if self.second else 1.0  # a sum of two kernels
         return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)

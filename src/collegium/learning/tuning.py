@@ -46,7 +46,7 @@ class ChoiceTuning:
     # square is above this share of that of y
     clear: float = 0.02
     clear_errors: float = 3.0
-    useless: float = 0.98
+    useless: float = 1.02
     flat: float = 1e-3  # variance of the kernel of a candidate that is nearly noise alone
 
 
