@@ -34,7 +34,7 @@ class FamilyTuning:
 class ChoiceTuning:
     """Tuning of the choice among candidates by held-out rows (`choice`)."""
 
-    most: float = 2.0  # a row's loss counts as the median of all candidates ± this, at most
+    most: float = 4.0  # a row's loss counts as the median of all candidates ± this, at most
     # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
     # standard errors
     least: float = 0.002
