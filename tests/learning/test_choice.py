@@ -16,6 +16,7 @@ from collegium.learning.tuning import TUNING
 from collegium.numerics.clock import Clock
 from collegium.rows.nearest import nearest_others
 from collegium.rows.rows import Rows
+from collegium.rows.scaling import for_learning, merged
 
 QUICK = Effort(
     at_once=150, rough_rows=200, family_chunks=3, family_size=150, first_chunks=4, final_chunks=4,
@@ -289,10 +290,11 @@ def test_learning_confirms_its_last_fit(monkeypatch):
     assert ratio_of_squares(found, rows) < 0.8
 
 
-def test_copies_of_rows_are_told_from_rows():
-    """Every row twice: a kernel without noise would repeat the copy, and is worth nothing else."""
-    one = drawn(Matern52(1.0, [1.0, 1.0]), 0.5, 600, 11)
-    rows = one + one
-    found, _ = learnt(rows)
-    fresh = ratio_of_squares(found, one)
-    assert fresh < 1.0
+def test_copies_of_rows_do_not_look_free_of_noise():
+    """Every row twice: merged as they are before learning, they choose as each row once does."""
+    one = drawn(Matern52(1.0, [1.0, 1.0]), 0.5, 600, 13)
+    twice = for_learning(merged(one + one, None, in_order=False)[0])
+    once = for_learning(merged(one, None, in_order=False)[0])
+    (found, _), (same, _) = learnt(twice), learnt(once)
+    assert found.noise == same.noise > 0.1
+    assert ratio_of_squares(found, one) < 0.5
