@@ -227,6 +227,27 @@ def test_a_column_of_ids_is_ignored():
     assert ratio_of_squares(found, rows) < 1.25 * 0.25 / float(y.var())
 
 
+def misleading(kind, rng, n=900):
+    """Rows that a kernel without noise could repeat: noise, ids beside noise, outliers."""
+    X = rng.uniform(-2, 2, (n, 3))
+    f = 0.0 if kind == "noise" else np.sin(X[:, :1])
+    y = f + (0.2 * rng.standard_t(2, (n, 1)) if kind == "tails" else rng.normal(size=(n, 1)))
+    if kind == "ids":
+        X[:, 2] = rng.permutation(n)
+    return Rows(X, (y - y.mean()) / y.std(), np.ones(n))
+
+
+@pytest.mark.parametrize("kind", ["noise", "ids", "tails"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_kernel_that_repeats_the_rows_is_not_taken(kind, order):
+    rows = misleading(kind, np.random.default_rng(12))
+    own = learner(rows, [])
+    scales = rows.X.std(axis=0)
+    honest = Learnt(Matern52(0.5, 2.0 * scales * [1.0, 3.0, 3.0]), 0.7, 0.0)
+    repeats = [Learnt(k(1.0, 0.1 * scales), 1e-6, 0.0) for k in (Matern12, RBF)]
+    assert own._best([honest, *repeats][::order]) is honest
+
+
 @pytest.mark.parametrize("smooth", [True, False])
 def test_the_kernel_that_the_rows_were_drawn_from_is_recognised(smooth):
     """Under noise a smooth function has one smooth kernel; a rough one is not taken for smooth."""

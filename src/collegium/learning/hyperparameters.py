@@ -230,19 +230,15 @@ class _Learner:
         return [*first, smooth, *middle, last]
 
     def _sums(self, best: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit sums of two: a smooth kernel and a rough, shorter one; of a smooth family, two of it.
-
-        All start from the best single kernel.
-        """
+        """Fit sums of two that start from the best single kernel, the second of them shorter: a
+        Matern52 and a Matern12, and two of its family."""
         k: Any = best.kernel
-        short = Matern12(0.3 * k.variance, 0.3 * k.length_scale, categories=k.categories)
-        smooth = Matern52(k.variance, k.length_scale, categories=k.categories)
-        starts = [smooth.scaled(0.7) + short]
-        if not isinstance(k, Matern12):
-            starts.append(
-                k.scaled(0.7)
-                + replace(k, variance=0.3 * k.variance, length_scale=0.3 * k.length_scale)
-            )
+
+        def term(family: type, size: float, stretch: float) -> Kernel:
+            return family(size * k.variance, stretch * k.length_scale, categories=k.categories)
+
+        pairs = [(Matern52, Matern12), (type(k), type(k))]
+        starts = [term(one, 0.7, 1.0) + term(two, 0.3, 0.3) for one, two in pairs]
         return [self._fit(start, best.noise, chunks, max_iter=25) for start in starts]
 
     def _family(
