@@ -15,7 +15,7 @@ FILES = source.read(ROOT)
 ROOMS = (
     "numerics", "engines", "kernels", "rows", "tables", "sources", "messages",
     "likelihoods",
-    "answers", "learning", "averaging", "errors", "transforms", "members", "modelfile", "interface",
+    "answers", "errors", "learning", "averaging", "transforms", "members", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "plots",
 )  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}

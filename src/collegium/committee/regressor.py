@@ -48,9 +48,9 @@ class CommitteeRegressor(Regressor):
     ----------
     kernel : kernel of collegium or scikit-learn, default=None
         Family and starting point, in the units of X and y. None: a Matérn or squared
-        exponential, chosen by evidence and by the predictive density of chunks and of held-out
-        rows (the roughest that is about as good as the best), and where that is better, from
-        500 rows on, a sum of two of these; with much noise, a sum of two Matérns 1/2, where
+        exponential, or from 500 rows on a sum of two of these: the smoothest and simplest that
+        predicts held-out rows about as well as the best, by log density and squared error
+        together; up to 500 rows by evidence. With much noise, a sum of two Matérns 1/2, where
         neighbours in some of the columns agree much better than a small sample suggests. One
         length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
         their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.

@@ -1,9 +1,10 @@
-"""Choose the kernel family by three log densities: evidence, held-out chunks, held-out rows.
+"""Kernel families, and what held-out rows and chunks say about a kernel.
 
 The evidence of a few chunks alone prefers kernels that are too smooth for all rows together,
-which are denser. Held-out rows, each predicted from the rows nearest to it, show the density of
-all rows; held-out chunks, predicted from the rows around them, show how well a kernel
-interpolates across gaps.
+which are denser, or explains noise by a rough one. Held-out rows, each predicted from the rows
+nearest to it and judged with errors that have a scale, show what the kernel will be used for;
+held-out chunks, predicted from the rows around them, show how well it interpolates across gaps.
+`choice` puts them together.
 """
 
 from __future__ import annotations
@@ -14,13 +15,18 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared, correct
+from ..errors.crossed import crossed_density
+from ..errors.features import ScaleInputs
+from ..errors.scale import resolution
+from ..errors.tuning import TUNING as ERRORS
 from ..kernels import Kernel
 from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
 from ..numerics.linalg import LOG_2PI
+from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from .calibration import Correction, Look, Misses, calibrate
-from .tuning import TUNING
+from .choice import Losses
 
 Array = np.ndarray
 
@@ -69,7 +75,30 @@ def near_check(
     return calibrate(look)
 
 
-def roughest_good(scores: Array, margin: float = TUNING.families.rougher) -> int:
+def near_losses(
+    kernel: Kernel, noise: float, rows: Rows, held_out: Array, neighbours: Array, engine: Any
+) -> Losses:
+    """Predict held-out rows, each from the rows nearest to it, nearest first, and learn the scale
+    of these errors: their negative log densities with it, cross-fitted, and squares."""
+    parts = np.array_split(np.arange(held_out.size), max(1, held_out.size // 50))
+    basis, belief = no_anchors(kernel, rows)
+
+    def predict(part: Array) -> Prediction:
+        Xs = rows.X[held_out[part]]
+        found = correct(basis, noise, rows, Xs, neighbours[part])
+        return found.predict(basis, belief, Xs)
+
+    found, own = Prediction.joined(engine.map(predict, parts)), rows.take(held_out)
+    near = rows.y[neighbours[:, : ERRORS.basis.nearest]] - found.mean[:, None]  # (q, 20, p)
+    q = np.log((near**2).mean(axis=1) + ERRORS.basis.least_error)
+    place = Metric.of(kernel, rows.X).forward(own.X)
+    variance = found.variance + _noise_of(rows, noise, held_out)
+    at = ScaleInputs.of(found.mean, variance, place, q)
+    density = crossed_density(at, own.y, own.w, resolution(rows.y), own.group)
+    return Losses(-density.sum(axis=1), (own.y - found.mean) ** 2)
+
+
+def roughest_good(scores: Array, margin: float) -> int:
     """Index of the first score, roughest family first, within `margin` of the best."""
     scores = np.nan_to_num(scores, nan=-np.inf)
     return int(np.flatnonzero(scores >= scores.max() - margin)[0])

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..kernels.stationary.matern import Matern12
+from ..kernels.stationary.matern import Matern12, Matern52
 from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
 from ..messages.evidence import anchored, factorised
@@ -29,7 +29,8 @@ from ..rows.chunk import Chunk, cut_rows
 from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
-from .families import FAMILIES, gap_density, near_check, roughest_good
+from .choice import Compared, Losses
+from .families import FAMILIES, gap_density, near_losses
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
@@ -127,6 +128,8 @@ class _Learner:
     def __post_init__(self) -> None:
         self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
+        self.known: list[tuple[Learnt, Losses]] = []  # candidates at held-out rows
+        self.gaps: list[tuple[Array, Array]] = []  # held-out chunks and rows around them
 
     def placed(self, kernel: Kernel) -> Kernel:
         """Let the kernel also see the scores of levels, if there are any; θ stays the same."""
@@ -154,7 +157,7 @@ class _Learner:
         rough = self._fit(rough_kernel, None, self._cut([sample]), max_iter=30)
         if kernel is None and e.family:
             found = self._with_neighbour_metric(rough)
-            if found is not None:
+            if found is not None and not self._doubtful(found, rough):
                 return found
             rough = self._choose_kernel(rough)
         if self.clock.out():
@@ -162,10 +165,12 @@ class _Learner:
             return rough
         groups = self._with_far(self._clusters(rough.kernel, e.final_size, e.final_chunks))
         few = groups[:: max(1, len(groups) // e.first_chunks)]
-        nearly = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
-        if len(few) == len(groups):
-            return nearly
-        return self._fit(nearly.kernel, nearly.noise, self._cut(groups), max_iter=15)
+        found = self._fit(rough.kernel, rough.noise, self._cut(few), final=True)
+        if len(few) < len(groups):
+            found = self._fit(found.kernel, found.noise, self._cut(groups), max_iter=15)
+        if kernel is not None or not e.family or self.judge is not None or self.clock.out():
+            return found
+        return self._confirmed(found, rough, self._cut(few))
 
     def _with_neighbour_metric(self, rough: Learnt) -> Learnt | None:
         """Fit a sum of two kernels with two metrics, if nearest rows agree much more in another.
@@ -200,26 +205,41 @@ class _Learner:
         return self._fit(close + broad, noise, self._cut(groups[0] + groups[1]))
 
     def _choose_kernel(self, rough: Learnt) -> Learnt:
-        """Choose a family, and one kernel of it or a sum of two."""
+        """Choose one kernel or a sum of two, by held-out rows (`choice`) or by `judge`."""
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
+        others = self._clusters(rough.kernel, e.family_size, e.family_chunks)
+        self.gaps = self.pool.around(self.placed(rough.kernel), others)
         tried = self._tried(rough, chunks)
-        gaps = self.pool.around(self.placed(rough.kernel), groups)
-        best = self._judged(tried) if self.judge else self._roughest(rough.kernel, gaps, tried)
+        best = self._best(tried)
         if not e.second or self.clock.out():
             return best
-        return self._with_second(best, chunks, gaps)
+        return self._best([*(tried if self.judge is None else [best]), *self._sums(best, chunks)])
 
     def _tried(self, rough: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit Matern32, Matern52 and the next family on the better side, roughest first."""
-        middle = self._family("Matern32", rough, chunks)
-        smooth = self._family("Matern52", rough, chunks, least=middle.value)
+        """Fit Matern52 and Matern12, what is between them if they are about equal, and RBF if the
+        smoother one is better; smoothest first."""
+        last = self._family("Matern12", rough, chunks)
+        smooth = self._family("Matern52", rough, chunks, least=last.value)
         if self.clock.out():
-            return [middle, smooth]
-        if smooth.value > middle.value:
-            return [middle, smooth, self._family("RBF", rough, chunks, least=smooth.value)]
-        return [self._family("Matern12", rough, chunks), middle, smooth]
+            return [smooth, last]
+        more, error = self._compared([smooth, last]).behind(0, 1)
+        middle = [self._family("Matern32", rough, chunks)] if abs(more) <= 2.0 * error else []
+        first = [self._family("RBF", rough, chunks)] if more <= 0.0 else []
+        return [*first, smooth, *middle, last]
+
+    def _sums(self, best: Learnt, chunks: list[Chunk]) -> list[Learnt]:
+        """Fit sums of two that start from the best single kernel, the second of them shorter: a
+        Matern52 and a Matern12, and two of its family."""
+        k: Any = best.kernel
+
+        def term(family: type, size: float, stretch: float) -> Kernel:
+            return family(size * k.variance, stretch * k.length_scale, categories=k.categories)
+
+        pairs = [(Matern52, Matern12), (type(k), type(k))]
+        starts = [term(one, 0.7, 1.0) + term(two, 0.3, 0.3) for one, two in pairs]
+        return [self._fit(start, best.noise, chunks, max_iter=25) for start in starts]
 
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
@@ -233,8 +253,19 @@ class _Learner:
         again = self._fit(self.scales.kernel(family), None, chunks)  # too smooth, or a bad start?
         return max(found, again, key=_value)
 
+    def _best(self, tried: list[Learnt]) -> Learnt:
+        """Choose by `judge` if there is one, else the first that is about as good as the best."""
+        if self.judge is not None:
+            return self._judged(tried)
+        compared = self._compared(tried)
+        best = tried[compared.simplest()]
+        words = [f"{_name(one)} {loss:+.3f}" for one, loss in zip(tried, compared.means)]
+        self.say(f"losses of {compared.share.size} held-out rows: {', '.join(words)}")
+        self.say(f"chosen: {_name(best)}, the simplest that is about as good as the best")
+        return best
+
     def _judged(self, tried: list[Learnt]) -> Learnt:
-        """Choose the family with the highest density of held-out rows, by `judge`."""
+        """Choose the kernel with the highest density of held-out rows, by `judge`."""
         assert self.judge is not None
         densities = [-self.judge(self.whole(learnt.kernel), learnt.noise).after for learnt in tried]
         for learnt, density in zip(tried, densities):
@@ -244,56 +275,60 @@ class _Learner:
             )
         return tried[int(np.argmax(densities))]
 
-    def _roughest(
-        self, kernel: Kernel, gaps: list[tuple[Array, Array]], tried: list[Learnt]
-    ) -> Learnt:
-        """Choose the roughest family near the best by evidence, held-out chunks and rows."""
-        both = [learnt.value + self._across(learnt, gaps) for learnt in tried]
-        two = np.nan_to_num(both, nan=-np.inf)
-        hopeful = np.flatnonzero(two >= two.max() - TUNING.families.hopeless)
-        near, scores = self._near(kernel), []
-        for learnt, score in zip([tried[i] for i in hopeful], two[hopeful]):
-            whole = self.whole(learnt.kernel)
-            check = near_check(whole, learnt.noise, self.pool.rows, *near, self.engine)
-            by_row = -float(check.each.sum(axis=1).mean())
-            scores.append(score + by_row)
-            self.say(
-                f"{_name(learnt)}: log density per row by evidence {learnt.value:.3f}, of held-out "
-                f"chunks {score - learnt.value:.3f}, of held-out rows {by_row:.3f}"
-            )
-        best = tried[hopeful[roughest_good(np.array(scores))]]
-        self.say(f"chosen: {_name(best)}, the roughest that is about as good as the best")
+    def _compared(self, tried: list[Learnt]) -> Compared:
+        """Compare candidates by the same held-out rows, each predicted from rows near it."""
+        own = self.pool.sample.take(self.held_out)
+        return Compared.of([self._losses(one) for one in tried], own.w, own.group)
+
+    def _losses(self, learnt: Learnt) -> Losses:
+        for known, losses in self.known:
+            if known is learnt:
+                return losses
+        near = self.pool.near(
+            self.placed(learnt.kernel), self.held_out, self.effort.near_neighbours
+        )
+        whole = self.whole(learnt.kernel)
+        rows, noise = self.pool.rows, learnt.noise
+        found = near_losses(whole, noise, rows, self.held_out, near, self.engine)
+        if self.gaps:
+            lost = -gap_density(whole, noise, rows, self.gaps, self.engine)
+            found = replace(found, gaps=lost)
+        self.known.append((learnt, found))
+        return found
+
+    def _confirmed(self, found: Learnt, before: Learnt, chunks: list[Chunk]) -> Learnt:
+        """Take the last fit back where held-out rows clearly lose by it, or where their errors are
+        larger than without any model; then learn again from the centre of the prior."""
+        if not self._doubtful(found, before):
+            return found
+        self.say(f"held-out rows lose by {found.kernel!r}, noise {found.noise:.3g}: once more")
+        start = self.scales.prior(found.kernel)
+        again = self._fit(
+            start.kernel(found.kernel, start.centre[:-1]), self._noise(0.1), chunks, final=True
+        )
+        best = self._best([self._flat(found), again, before, found])
+        self.say(f"taken: {best.kernel!r}, noise {best.noise:.3g}")
         return best
 
-    def _across(self, learnt: Learnt, gaps: list[tuple[Array, Array]]) -> float:
-        """Log density per row of held-out chunks."""
-        whole = self.whole(learnt.kernel)
-        found = gap_density(whole, learnt.noise, self.pool.rows, gaps, self.engine)
-        return float(found.mean())
+    def _doubtful(self, found: Learnt, before: Learnt) -> bool:
+        """Whether held-out rows clearly lose by a kernel, against another or none at all."""
+        t, y = TUNING.choice, self.pool.sample.y[self.held_out]
+        if self._losses(found).squares.mean() > t.useless * np.mean(y**2):
+            return True
+        more, error = self._compared([found, before]).behind(0, 1)
+        return more > max(t.clear, t.clear_errors * error)
 
-    def _with_second(
-        self, one: Learnt, chunks: list[Chunk], gaps: list[tuple[Array, Array]]
-    ) -> Learnt:
-        """Choose a sum of two kernels of the family, if it is better than one.
+    def _flat(self, learnt: Learnt) -> Learnt:
+        """Leave next to nothing but noise: a simple candidate that any useful kernel beats."""
+        size = float(learnt.kernel.diag(self.pool.sample.X[:1])[0])
+        kernel = learnt.kernel.scaled(TUNING.choice.flat / max(size, 1e-300))
+        return replace(learnt, kernel=kernel, noise=self._noise(1.0))
 
-        The second starts longer or shorter than the first. The evidence prefers short length
-        scales; held-out chunks show whether they interpolate across gaps.
-        """
-        k: Any = one.kernel
-        starts = [
-            k.scaled(0.7)
-            + replace(k, variance=0.3 * k.variance, length_scale=factor * k.length_scale)
-            for factor in (3.0, 0.3)
-        ]
-        two = max((self._fit(s, one.noise, chunks, max_iter=25) for s in starts), key=_value)
-        scores = [learnt.value + self._across(learnt, gaps) for learnt in (one, two)]
-        self.say(
-            f"log density per row by evidence and of held-out chunks, together: {_name(one)} "
-            f"{scores[0]:.3f}, {_name(two)} {scores[1]:.3f}"
-        )
-        if self.judge is not None:
-            return self._judged([one, two])
-        return two if scores[1] > scores[0] + TUNING.families.second else one
+    @cached_property
+    def held_out(self) -> Array:
+        """Rows by which candidates are compared."""
+        number = min(self.n, self.effort.near_rows, self.pool.most_held)
+        return np.sort(self.rng.choice(self.n, number, replace=False))
 
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
@@ -344,12 +379,6 @@ class _Learner:
         return (
             groups if self.trend is None else [end_to_end(self.n, self.effort.rough_rows), *groups]
         )
-
-    def _near(self, kernel: Kernel) -> tuple[Array, Array]:
-        """Choose rows to hold out, and for each the rows nearest to it."""
-        held_out = self.rng.choice(self.n, min(self.n, self.effort.near_rows), replace=False)
-        near = self.pool.near(self.placed(kernel), held_out, self.effort.near_neighbours)
-        return held_out, near
 
 
 def _value(learnt: Learnt) -> float:

@@ -49,6 +49,9 @@ class Pool:
             found.append((group, np.flatnonzero(partition.lowest(distance, count))))
         return found
 
+    #: Rows that may be held out at a time, at most.
+    most_held: int = 10**9
+
     def near(self, kernel: Kernel, held_out: Array, k: int) -> Array:
         """Find the k other rows nearest to each held-out row  (q, k)."""
         return nearest_others(self._places(kernel), held_out, min(self.n - 1, k))
@@ -72,8 +75,8 @@ class Effort:
     first_chunks: int = 10
     final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 150  # held-out rows, each predicted from its nearest neighbours
-    near_neighbours: int = 400
+    near_rows: int = 1_200  # held-out rows, each predicted from its nearest neighbours
+    near_neighbours: int = 120
 
     def steps(self) -> float:
         """Estimate the cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
@@ -82,7 +85,7 @@ class Effort:
             return (rows / 400.0) ** 2.5
 
         family = self.family * self.family_chunks * size(self.family_size)
-        rough, near = size(self.rough_rows), 1.5 * self.near_rows * size(self.near_neighbours)
+        rough, near = size(self.rough_rows), 3.0 * self.near_rows * size(self.near_neighbours)
         final = (0.3 * self.final_chunks + 0.7 * self.first_chunks) * size(self.final_size)
         twice = 1.6 if self.second else 1.0  # a sum of two kernels
         return 30 * rough + 75 * family + near + twice * (60 * family * self.second + 30 * final)
@@ -99,5 +102,5 @@ class Effort:
             family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
             first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
             final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
-            near_rows=max(1, min(self.near_rows, n // 40)),
+            near_rows=max(1, min(self.near_rows, n // 3)),
         )

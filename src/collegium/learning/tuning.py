@@ -26,16 +26,28 @@ class AnchorTuning:
 class FamilyTuning:
     """Tuning of the kernel family, one kernel or a sum of two, and `calibration`."""
 
-    # the roughest family within this sum of log densities per row of the best is taken: a kernel
-    # that is too rough costs less than one that is too smooth
-    rougher: float = 0.2
-    # families worse by this log density per row, by evidence and held-out chunks, are dropped
-    # before held-out rows are predicted
-    hopeless: float = 0.5
-    # gain in log density per row, by evidence and held-out chunks, that a second kernel needs
-    second: float = 0.005
     around: int = 600  # rows around a held-out cluster that it is predicted from, at most
     least_gain: float = 0.003  # of log density per row, for which calibration raises the noise
+
+
+@dataclass(frozen=True)
+class ChoiceTuning:
+    """Tuning of the choice among candidates by held-out rows (`choice`)."""
+
+    most: float = 4.0  # a row's loss counts as the median of all candidates ± this, at most
+    # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
+    # standard errors
+    least: float = 0.002
+    errors: float = 1.0
+    few: float = 300.0
+    more_errors: float = 2.0
+    across: float = 0.25  # weight of what is lost across gaps, beside that at rows among others
+    # a last fit is taken back where it loses by both more than that before it, or where its mean
+    # square is above this share of that of y
+    clear: float = 0.02
+    clear_errors: float = 3.0
+    useless: float = 1.02
+    flat: float = 1e-3  # variance of the kernel of a candidate that is nearly noise alone
 
 
 @dataclass(frozen=True)
@@ -143,6 +155,7 @@ class LearningTuning:
 
     anchors: AnchorTuning = AnchorTuning()
     families: FamilyTuning = FamilyTuning()
+    choice: ChoiceTuning = ChoiceTuning()
     calibration: SizesTuning = SizesTuning()
     regions: RegionTuning = RegionTuning()
     far: FarTuning = FarTuning()

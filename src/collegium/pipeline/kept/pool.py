@@ -25,6 +25,9 @@ class StoredPool(Pool):
     cluster is the rows of the whole store that are nearest to one row of the sample.
     """
 
+    #: The rows nearest to these, in the metric of each candidate, stay in memory too.
+    most_held = 500
+
     def __init__(
         self, kept: Any, positions: Array, sample: Rows,
         weigh: Callable[[Array], Array] | None = None,

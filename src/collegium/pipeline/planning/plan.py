@@ -20,16 +20,16 @@ from .work import Costs, Work
 EFFORTS = (
     Effort(
         family=False, second=False, at_once=200, rough_rows=200, family_chunks=1, family_size=200,
-        first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=100,
+        first_chunks=3, final_chunks=3, final_size=200, near_rows=1, near_neighbours=60,
     ),
     Effort(
         second=False, at_once=300, rough_rows=300, close_rows=3_000, family_chunks=3,
-        family_size=200, first_chunks=5, final_chunks=5, final_size=300, near_rows=50,
-        near_neighbours=200,
+        family_size=200, first_chunks=5, final_chunks=5, final_size=300, near_rows=300,
+        near_neighbours=60,
     ),
     Effort(
         at_once=400, rough_rows=400, close_rows=5_000, family_chunks=4, family_size=250,
-        first_chunks=6, final_chunks=15, final_size=350, near_rows=80, near_neighbours=300,
+        first_chunks=6, final_chunks=15, final_size=350, near_rows=600, near_neighbours=100,
     ),
     Effort(),
 )  # fmt: skip
