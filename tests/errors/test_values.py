@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 import reference
 from collegium import CommitteeRegressor
+from collegium.errors.answers import closest
 from collegium.errors.density import Intervals, Points, log_between
 from collegium.errors.features import ScaleInputs
 from collegium.errors.margins import Margins
@@ -208,3 +209,13 @@ def test_values_and_skewness_go_through_a_model_file():
     assert_array_equal(one.quantile(0.1), two.quantile(0.1))
     assert_array_equal(scale.outputs[0].rest, again.outputs[0].rest)
     assert scale.outputs[0].rest.size
+
+
+def test_ends_of_intervals_are_values_to_the_last_bit():
+    """Units and transforms round: what is a value up to that is given back as it came."""
+    values = np.sort(np.random.default_rng(0).normal(size=9)) / 3.0
+    near = values * (1.0 + 3e-16) + 1e-17
+    assert (near != values).any()
+    assert_array_equal(closest(values, near), values)
+    between = 0.5 * (values[1:] + values[:-1])
+    assert_array_equal(closest(values, between), between)
