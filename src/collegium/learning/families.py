@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared, correct
-from ..errors.crossed import crossed_density
 from ..errors.features import ScaleInputs
-from ..errors.scale import resolution
+from ..errors.scale import ErrorScale
 from ..errors.tuning import TUNING as ERRORS
+from ..errors.values import Values
 from ..kernels import Kernel
 from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
@@ -94,7 +94,8 @@ def near_losses(
     place = Metric.of(kernel, rows.X).forward(own.X)
     variance = found.variance + _noise_of(rows, noise, held_out)
     at = ScaleInputs.of(found.mean, variance, place, q)
-    density = crossed_density(at, own.y, own.w, resolution(rows.y), own.group)
+    values = [Values.of(column) for column in rows.y.T]
+    _, density = ErrorScale.scored(at, own.y, own.w, values, group=own.group, always=True)
     return Losses(-density.sum(axis=1), (own.y - found.mean) ** 2)
 
 
