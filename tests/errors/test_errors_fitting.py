@@ -15,7 +15,7 @@ from collegium.errors.fitting import find_mode, learn_scale, scale_evidence, sca
 from collegium.errors.tuning import TUNING
 
 
-def held_out(n=60, d=2, seed=3, near=True):
+def held_out(n=60, d=2, seed=3, near=True, trees=False):
     """Inputs of g, z with the squared scale exp(1.5 sin 3x₁ + log sd), and weights."""
     rng = np.random.default_rng(seed)
     place = rng.uniform(-1.0, 1.0, (n, d))
@@ -23,7 +23,9 @@ def held_out(n=60, d=2, seed=3, near=True):
     q = log_sd + 0.5 * rng.normal(size=(n, 1)) if near else None
     g = 1.5 * np.sin(3.0 * place[:, 0]) + log_sd[:, 0]
     z = np.exp(0.5 * g) * rng.standard_t(4.0, n)
-    return ScaleInputs(log_sd, mean, place, q), z, rng.uniform(0.5, 1.5, n)
+    weight = rng.uniform(0.5, 1.5, n)
+    t = rng.normal(size=(n, 1)) if trees else None
+    return ScaleInputs(log_sd, mean, place, q, t), z, weight
 
 
 def make(**arguments):
@@ -44,9 +46,11 @@ def other(basis, nu=4.7, seed=5):
 
 def slow_covariance(basis, inputs, weight, theta):
     """cov[g]: 4 + Σ v (k(t, Z)k(Z, Z)⁻¹k(Z, t) + tt) + v₃ k₃(x, Z)k₃(Z, Z)⁻¹k₃(Z, x)."""
-    raw = inputs.lines(0)
+    raw = inputs.lines(0, inputs.kinds)
     C = np.full((raw.shape[0],) * 2, 4.0)
-    for j, straight in zip(range(raw.shape[1]), (True, False, True)):
+    for j, straight in zip(
+        range(raw.shape[1]), [(True, False, True, True)[k] for k in inputs.kinds]
+    ):
         centre = np.average(raw[:, j], weights=weight)
         t = (raw[:, j] - centre) / math.sqrt(np.average((raw[:, j] - centre) ** 2, weights=weight))
         Z = np.linspace(t.min(), t.max(), TUNING.basis.grid)
@@ -64,9 +68,10 @@ def slow_covariance(basis, inputs, weight, theta):
     return C + math.exp(theta[-2]) * Kxz @ np.linalg.solve(Kzz, Kxz.T)
 
 
+@pytest.mark.parametrize("trees", [True, False])
 @pytest.mark.parametrize("near", [True, False])
-def test_covariance_of_g_is_the_sum_of_four_kernels(near):
-    basis, inputs, _, weight = make(n=25, near=near)
+def test_covariance_of_g_is_the_sum_of_its_kernels(near, trees):
+    basis, inputs, _, weight = make(n=25, near=near, trees=trees)
     theta = other(basis)[:-1]
     B = basis.design(theta)
     assert_allclose(B @ B.T, slow_covariance(basis, inputs, weight, theta), rtol=1e-6)
@@ -74,7 +79,7 @@ def test_covariance_of_g_is_the_sum_of_four_kernels(near):
 
 @pytest.mark.parametrize("near", [True, False])
 def test_adjoint_of_the_basis_against_differences(near):
-    basis, *_ = make(near=near)
+    basis, *_ = make(near=near, trees=not near)
     theta = other(basis)[:-1]
     B = basis.design(theta)
     B_bar = np.random.default_rng(0).normal(size=B.shape)

@@ -89,7 +89,7 @@ def test_metric_of_a_sum_of_kernels_weighs_terms_by_variance():
 
 def test_standard_values_have_mean_zero_and_variance_one_and_stay_in_range():
     lines, w = np.random.default_rng(0).normal(-3.0, 2.0, (40, 3)), np.arange(1.0, 41.0)
-    found = Standard.of(lines, w)
+    found = Standard.of(lines, w, (0, 1, 3))
     t = found.forward(lines)
     assert_allclose(np.average(t, axis=0, weights=w), 0.0, atol=1e-12)
     assert_allclose(np.average(t**2, axis=0, weights=w), 1.0)
@@ -101,5 +101,8 @@ def test_inputs_share_a_variance_or_have_one_an_output():
     mean, place = np.zeros((4, 2)), np.zeros((4, 1))
     shared = ScaleInputs.of(mean, np.full(4, 9.0), place, None)
     own = ScaleInputs.of(mean, np.array([[9.0, 4.0]] * 4), place, mean + 5.0)
-    assert_allclose(shared.lines(1), np.tile([np.log(3.0), 0.0], (4, 1)))
-    assert_allclose(own.lines(1), np.tile([np.log(2.0), 0.0, 5.0], (4, 1)))
+    assert shared.kinds == (0, 1) and own.kinds == (0, 1, 2)
+    assert_allclose(shared.lines(1, (0, 1)), np.tile([np.log(3.0), 0.0], (4, 1)))
+    assert_allclose(own.lines(1, own.kinds), np.tile([np.log(2.0), 0.0, 5.0], (4, 1)))
+    unknown = np.array([7.0, 8.0, 9.0])
+    assert_allclose(shared.lines(1, (0, 1, 3), unknown), np.tile([np.log(3.0), 0.0, 9.0], (4, 1)))

@@ -1,4 +1,4 @@
-"""g as a weighted sum: whitened bases of c₀, f₁(log sd), f₂(m), f₃(x) and f₄(q)."""
+"""g as a weighted sum: whitened bases of c₀, f₁(log sd), f₂(m), f₃(x), f₄(q) and f₅(trees)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .features import ScaleInputs, Standard
 from .tuning import TUNING
 
 Array = np.ndarray
-#: Which of log sd, m, q have a linear term.
-STRAIGHT = (True, False, True)
+#: Which of log sd, m, q and the answer of trees have a linear term.
+STRAIGHT = (True, False, True, True)
 LINE = RBF(1.0, 1.0)
 
 
@@ -58,7 +58,7 @@ class ScaleFunction:
 
     standard: Standard
     constant: float
-    slopes: Array  # of log sd, m and, if known, q  (k,)
+    slopes: Array  # of log sd, m and the other lines that are known  (k,)
     grids: Array  # (k, grid)
     bends: Array  # (k, grid)
     Z: Array  # (m, d)
@@ -66,11 +66,10 @@ class ScaleFunction:
     weights: Array  # (m,)
 
     def __call__(self, inputs: ScaleInputs, output: int) -> Array:
-        """g of one output  (n,); without rows nearby, q is set to its mean."""
-        lines = inputs.lines(output)
-        unknown = self.standard.centre[lines.shape[1] :]
-        lines = np.hstack([lines, np.broadcast_to(unknown, (lines.shape[0], unknown.size))])
-        T = self.standard.forward(lines)
+        """g of one output  (n,); lines that are not known, q without rows nearby, are set to their
+        means."""
+        own = self.standard
+        T = own.forward(inputs.lines(output, own.kinds, own.centre))
         g = np.full(T.shape[0], self.constant)
         for t, slope, grid, bend in zip(T.T, self.slopes, self.grids, self.bends):
             g += slope * t + Expansion(LINE, grid[:, None], bend[:, None]).at(t[:, None])[:, 0]
@@ -95,11 +94,13 @@ class ScaleBasis:
 
     @classmethod
     def of(cls, inputs: ScaleInputs, output: int, weight: Array) -> ScaleBasis:
-        raw = inputs.lines(output)
-        standard = Standard.of(raw, weight)
+        kinds = inputs.kinds
+        raw = inputs.lines(output, kinds)
+        standard = Standard.of(raw, weight, kinds)
         grids, lines = [], []
+        straights = [STRAIGHT[kind] for kind in kinds]
         for t, low, high, straight in zip(
-            standard.forward(raw).T, standard.low, standard.high, STRAIGHT
+            standard.forward(raw).T, standard.low, standard.high, straights
         ):
             grid = Anchors.at(LINE, np.linspace(low, high, TUNING.basis.grid)[:, None])
             V = grid.design(t[:, None])
@@ -111,8 +112,9 @@ class ScaleBasis:
     @property
     def prior(self) -> Array:
         """Means and standard deviations of θ  (q, 2)."""
-        k, t = len(self.lines), TUNING.priors
-        return np.array([*zip(t.centres[:k], t.spreads[:k]), t.place, t.stretch])
+        t, kinds = TUNING.priors, self.standard.kinds
+        own = [(t.centres[kind], t.spreads[kind]) for kind in kinds]
+        return np.array([*own, t.place, t.stretch])
 
     def _places(self, theta: Array) -> Anchors:
         kernel = Matern32(float(np.exp(theta[-2])), float(np.exp(theta[-1])) * self.unit)

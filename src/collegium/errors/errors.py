@@ -14,6 +14,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Scaling
 from .answers import ScaledAnswers
+from .decision import Gain
 from .features import Neighbours, ScaleInputs
 from .scale import ErrorScale, OutputScale
 from .tuning import TUNING
@@ -29,26 +30,46 @@ class Errors:
 
     scale: ErrorScale
     metric: Metric
+    trees: Any = None  # a function of X (n, d) -> log squared errors (n, p); None: not used
 
     @classmethod
     def learn(
         cls, at: ScaleInputs, rows: Rows, metric: Metric, values: Sequence[Values | None] = (),
         before: Array | None = None, *, always: bool, say: Callable[[str], None],
         nats: float = TUNING.decision.nats, of: Array | None = None,
+        trees: tuple[Any, Array] | None = None,
     ) -> Errors | None:  # fmt: skip
         """Learn from held-out rows by `ErrorScale.learn`; None where a scale does not pay, and y
-        has no values of its own."""
+        has no values of its own.
+
+        `trees`: log squared errors by trees, as a function and at these rows (n, p); used if rows
+        gain enough by them.
+        """
         y = rows.y if of is None else of
         own = [seen_apart(*one) for one in zip(values, y.T, (rows.y - at.mean).T)]
-        scale = ErrorScale.learn(
-            at, rows.y, rows.w, own, before, rows.group, always=always, nats=nats, of=of
-        )
+
+        def scored(at: ScaleInputs) -> tuple[ErrorScale, Array]:
+            return ErrorScale.scored(
+                at, rows.y, rows.w, own, before, rows.group, always=always, nats=nats, of=of
+            )
+
+        scale, density = scored(at)
+        expects = None
+        if trees is not None:
+            other, new = scored(replace(at, trees=trees[1]))
+            gain = Gain.of(new.mean(axis=1), density.mean(axis=1), rows.w, rows.group)
+            used = gain.enough and not other.normal
+            say(
+                f"trees for the size of errors: log density {gain.mean:+.3f} ± {gain.error:.3f}; "
+                f"{'used' if used else 'not used'}"
+            )
+            scale, expects = (other, trees[0]) if used else (scale, None)
         gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
             f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
             "own" + (", which is not enough" if scale.normal else "")
         )
-        return None if scale.normal and not scale.discrete else cls(scale, metric)
+        return None if scale.normal and not scale.discrete else cls(scale, metric, expects)
 
     def moved(self, before: Scaling, after: Scaling) -> Errors:
         """Express the errors for targets with another scaling."""
@@ -78,15 +99,17 @@ def neighbours(metric: Metric, rows: Rows) -> Neighbours | None:
 
 def inputs_at(
     metric: Metric, near: Any, X: Array, found: Prediction, noise: Array | float,
-    own: Array | None = None,
+    own: Array | None = None, trees: Any = None,
 ) -> ScaleInputs:  # fmt: skip
     """Compute the inputs of g at queries, where f is N(found.mean, found.variance).
 
-    `own`: the row numbers of the queries in `near`, if the queries are among its rows.
+    `own`: the row numbers of the queries in `near`, if the queries are among its rows. `trees`: a
+    function of X, as in `Errors`.
     """
     place = metric.forward(X)
     q = None if near is None else near.log_error(place, found.mean, own)
-    return ScaleInputs.of(found.mean, found.variance + noise, place, q)
+    at = ScaleInputs.of(found.mean, found.variance + noise, place, q)
+    return at if trees is None else replace(at, trees=trees(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,4 +154,5 @@ class ErrorPredictor:
         return self.errors.scale
 
     def inputs(self, X: Array, found: Prediction) -> ScaleInputs:
-        return inputs_at(self.errors.metric, self.near, X, found, self.noise)
+        errors = self.errors
+        return inputs_at(errors.metric, self.near, X, found, self.noise, trees=errors.trees)

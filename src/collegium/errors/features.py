@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -28,6 +28,7 @@ class ScaleInputs:
     mean: Array  # m  (n, p)
     place: Array  # (n, d)
     near: Array | None  # q, the log of mean squared errors nearby; None: no rows are kept  (n, p)
+    trees: Array | None = None  # log squared errors as trees expect them; None: unknown  (n, p)
 
     @classmethod
     def of(cls, mean: Array, variance: Array, place: Array, near: Array | None) -> ScaleInputs:
@@ -39,22 +40,37 @@ class ScaleInputs:
     @classmethod
     def joined(cls, parts: Sequence[ScaleInputs]) -> ScaleInputs:
         """Concatenate several sets of rows."""
-        near = [part.near for part in parts if part.near is not None]
-        return cls(
-            np.concatenate([part.log_sd for part in parts]),
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.place for part in parts]),
-            np.concatenate(near) if near else None,
-        )
 
-    def lines(self, output: int) -> Array:
-        """log sd, m and, if known, q of one output  (n, 2 or 3)."""
-        parts = [self.log_sd, self.mean] + ([] if self.near is None else [self.near])
-        return np.stack([part[:, output] for part in parts], axis=1)
+        def every(name: str) -> Array | None:
+            found = [getattr(part, name) for part in parts]
+            return None if any(one is None for one in found) else np.concatenate(found)
+
+        return cls(*(every(field.name) for field in fields(cls)))  # type: ignore[arg-type]
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """Numbers of the lines that are known: 0 log sd, 1 m, 2 q, 3 by trees."""
+        return tuple(k for k, one in enumerate(self._lines()) if one is not None)
+
+    def lines(self, output: int, kinds: Sequence[int], unknown: Array | None = None) -> Array:
+        """Lines of one output  (n, k); `unknown`: a number in place of each that is not known."""
+        every, n = self._lines(), self.mean.shape[0]
+        found = []
+        for i, kind in enumerate(kinds):
+            own = every[kind]
+            if own is None:
+                assert unknown is not None
+                found.append(np.full(n, unknown[i]))
+            else:
+                found.append(own[:, output])
+        return np.stack(found, axis=1)
+
+    def _lines(self) -> tuple[Array | None, ...]:
+        return self.log_sd, self.mean, self.near, self.trees
 
     def take(self, index: Array) -> ScaleInputs:
-        near = None if self.near is None else self.near[index]
-        return ScaleInputs(self.log_sd[index], self.mean[index], self.place[index], near)
+        near, trees = (None if one is None else one[index] for one in (self.near, self.trees))
+        return ScaleInputs(self.log_sd[index], self.mean[index], self.place[index], near, trees)
 
 
 @record("scale.standard/1")
@@ -66,24 +82,25 @@ class Standard:
     spread: Array  # (k,)
     low: Array  # smallest t  (k,)
     high: Array  # (k,)
+    kinds: tuple[int, ...] = (0, 1)  # which lines these are, log sd the first: see `ScaleInputs`
 
     @classmethod
-    def of(cls, lines: Array, weight: Array) -> Standard:
+    def of(cls, lines: Array, weight: Array, kinds: tuple[int, ...]) -> Standard:
         """Standardise lines at held-out rows, log sd the first of them; smaller spreads than
         `TUNING.basis.least_spreads` do not count."""
         centre = np.average(lines, axis=0, weights=weight)
         spread = np.sqrt(np.average((lines - centre) ** 2, axis=0, weights=weight))
-        least = np.array(TUNING.basis.least_spreads[: lines.shape[1]])
+        least = np.array([TUNING.basis.least_spreads[kind] for kind in kinds])
         least[1] *= np.exp(centre[0])
         spread = np.maximum(spread, np.maximum(least, 1e-300))
         t = (lines - centre) / spread
-        return cls(centre, spread, t.min(axis=0), t.max(axis=0))
+        return cls(centre, spread, t.min(axis=0), t.max(axis=0), kinds)
 
     def moved(self, ratio: float, shift: float) -> Standard:
-        """Adapt to targets ratio·y + shift: log sd, m and q move with them."""
-        k = self.centre.size
-        add = np.array([np.log(ratio), shift, 2.0 * np.log(ratio)])[:k]
-        times = np.array([1.0, ratio, 1.0])[:k]
+        """Adapt to targets ratio·y + shift: log sd, m and q move with them, trees do not."""
+        own = list(self.kinds)
+        add = np.array([np.log(ratio), shift, 2.0 * np.log(ratio), 0.0])[own]
+        times = np.array([1.0, ratio, 1.0, 1.0])[own]
         return replace(self, centre=times * self.centre + add, spread=times * self.spread)
 
     def forward(self, lines: Array) -> Array:

@@ -211,7 +211,7 @@ class ErrorScale:
     def needs_near(self) -> bool:
         """Whether `log_scale` reads the errors of nearby rows."""
         return any(
-            one.function is not None and one.function.slopes.size == 3 for one in self.outputs
+            one.function is not None and 2 in one.function.standard.kinds for one in self.outputs
         )
 
     def log_scale(self, inputs: ScaleInputs) -> Array:

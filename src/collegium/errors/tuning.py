@@ -18,17 +18,17 @@ class BasisTuning:
     pairs: int = 1_000  # rows whose distances are measured
     nearest: int = 20  # training rows around a query whose errors are averaged
     least_error: float = 1e-6  # added to the mean squared error before the log
-    # smallest spreads of log sd, of m in units of sd, and of q that count
-    least_spreads: tuple[float, float, float] = (0.05, 0.01, 0.3)
+    # smallest spreads of log sd, of m in units of sd, of q and of answers of trees that count
+    least_spreads: tuple[float, ...] = (0.05, 0.01, 0.3, 0.1)
 
 
 @dataclass(frozen=True)
 class PriorTuning:
     """Priors of the hyperparameters: means and standard deviations (`basis`, `fitting`)."""
 
-    # log variances of f₁(log sd), f₂(m), f₄(q)
-    centres: tuple[float, float, float] = (np.log(0.3), np.log(0.3), -1.2)
-    spreads: tuple[float, float, float] = (1.5, 1.5, 1.0)
+    # log variances of f₁(log sd), f₂(m), f₄(q), f₅(trees)
+    centres: tuple[float, ...] = (np.log(0.3), np.log(0.3), -1.2, -1.2)
+    spreads: tuple[float, ...] = (1.5, 1.5, 1.0, 1.0)
     place: tuple[float, float] = (np.log(0.5), 1.5)  # log variance of f₃(x)
     stretch: tuple[float, float] = (np.log(0.5), 1.0)  # log length of f₃ in median distances
     least_nu: float = 1.2  # ν = least_nu + e^η while the weights are learnt

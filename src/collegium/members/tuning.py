@@ -57,6 +57,7 @@ class MemberTuning:
     growing: GrowingTuning = GrowingTuning()
     folds: FoldTuning = FoldTuning()
     weighing: WeighingTuning = WeighingTuning()
+    scale_floor: float = 0.02  # share of the median squared error that is added before the log
     fewest: int = 600  # rows from which trees are tried without being asked for
     most_outputs: int = 4  # outputs up to which they are
 

@@ -139,7 +139,7 @@ def with_errors_held_out(
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
-    metric, y = model.errors.metric, rows.y
+    metric, y, expects = model.errors.metric, rows.y, model.errors.trees
     values = [one.values for one in model.errors.scale.outputs]
     near: Any = None
     if model.alone:  # see `exact_with_errors`
@@ -149,8 +149,11 @@ def with_errors_held_out(
         near = kept.neighbours(metric)
     at = inputs_at(metric, near, rows.X, found, noise, None if near is None else own)
     errors = model.errors if rows.group is not None else Errors.learn(
-        at, rows, metric, values, always=False, say=say, nats=nats_for_tails(model), of=y
+        at, rows, metric, values, always=False, say=say, nats=nats_for_tails(model), of=y,
+        trees=None if expects is None else (expects, expects.left_out(rows.X)),
     )  # fmt: skip
+    if errors is not None and errors.trees is not None:
+        at = replace(at, trees=errors.trees.left_out(rows.X))
     if errors is None:
         score = _normal_density(rows.y - found.mean, found.variance + noise + rows.known()).mean()
     else:

@@ -13,6 +13,7 @@ from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
 from ..members.folds import folds_of, folds_of_groups, hashes
 from ..members.members import Members, OutputMember
+from ..members.scale import ScaleMembers, grow_scale
 from ..members.tuning import TUNING as MEMBERS
 from ..members.weighing import Opinions, Verdict, hopeless, judge
 from ..rows.rows import Prediction, Rows
@@ -99,6 +100,18 @@ def with_members_of_all(
     return _kept(job, model, outputs, answered, left_out=True)
 
 
+def scale_members(job: Job, model: Any, others: Any) -> ScaleMembers | None:
+    """Grow trees for the size of errors from the rows that members have learnt from; None where
+    members are no trees, or there is no time."""
+    asked = job.settings.members
+    rows = others.rows_in_chunks(MEMBERS.growing.most_rows)
+    if asked.own is not None or not has_time(job, rows, MEMBERS.folds.exact):
+        return None
+    job.say.task = "growing trees for the size of errors"
+    grow = asked.grower(job, model, 0)
+    return grow_scale(model.members, rows, grow, here(job.settings.engine).map)
+
+
 def reweighed(job: Job, model: Any, answered: Answered) -> tuple[Any, Prediction]:
     """Weigh the members that are there by the errors of rows that they may have seen."""
     X, outputs = answered.rows.X, list[OutputMember | None]()
@@ -129,16 +142,19 @@ def _beside(
         job.say(f"{asked.words} err much more than the committee{_which(rows, j)}: not used")
         return None
     verdict = answered.verdict(j, first(X))
-    report(job, verdict, _which(rows, j))
-    if not verdict.taken:
-        return Undecided() if verdict.promising and not asked.fixed else None
     k = MEMBERS.folds.others
-    if asked.fixed or not has_time(job, rows, k):
-        return OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
+    if asked.fixed or not verdict.promising or not has_time(job, rows, k):
+        report(job, verdict, _which(rows, j))
+        one = OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
+        return one if verdict.taken else None
     fold = _folds(rows.X, rows.group, k)
     more = _grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k)))
     found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
-    return found.weighed(answered.verdict(j, found(X))) or found
+    again = answered.verdict(j, found(X))
+    report(job, again, _which(rows, j))
+    if again.taken or verdict.taken:
+        return found.weighed(again) or found
+    return Undecided() if again.promising else None
 
 
 def _out_of_fold(

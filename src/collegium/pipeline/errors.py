@@ -23,7 +23,7 @@ from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
 from ..rows.scaling import for_learning, merged
-from .beside import Answered, with_members, with_members_of_all
+from .beside import Answered, scale_members, with_members, with_members_of_all
 from .checking import HeldOut
 from .fitting import Draft
 from .job import Job
@@ -73,7 +73,7 @@ def with_errors(
         return model
     metric = Metric.of(model.kernel, left.others.some().X)
     left = left.some(TUNING.checking.error_rows)
-    found = ask(model, left)
+    found, expects = ask(model, left), trees_of(model)
     at = inputs_held_out(model, left, metric, found)
     model = learnt(job, model, rows, left.held, at, metric)
     answered = Answered(left.rows.take(left.held), found, at, model.errors)
@@ -86,8 +86,11 @@ def with_errors(
         more = partial(answers_of_others, model, metric)
     model, found = with_members(job, model, left, answered, more)
     if model.members is not None:
-        at = inputs_held_out(model, left, metric, found)
-        model = learnt(job, model, rows, left.held, at, metric)
+        at, X = inputs_held_out(model, left, metric, found), answered.rows.X
+        trees = None if expects is None else (expects, expects.left_out(X))
+        if expects is None and (grown := scale_members(job, model, left.others)) is not None:
+            trees = grown, grown(X)
+        model = learnt(job, model, rows, left.held, at, metric, trees=trees)
     if job.settings.answers.keeps_rows:
         return model
     checked = Checked.of(rows.take(left.held), at)
@@ -155,19 +158,30 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
         found = leave_one_out(model.kernel, model.sum.noise, rows)
     found = found.take(held)
 
-    def learn(model: CommitteeModel, found: Prediction, before: Any) -> Any:
+    def learn(model: CommitteeModel, found: Prediction, before: Any, trees: Any = None) -> Any:
         drawn, shifted = blurred(found), moved.copy()
         at = inputs_at(metric, None, rows.X[held], drawn, noise)
         shifted[held] += drawn.mean - found.mean  # errors stay as they are
         own = replace(rows, y=shifted)
-        return learnt(job, model, own, held, at, metric, before, of=rows), at
+        return learnt(job, model, own, held, at, metric, before, of=rows, trees=trees), at
 
+    expects = trees_of(model)
     model, at = learn(model, found, before)
     if model.averaged:
         return model
     answered = Answered(rows.take(held), found, at, model.errors)
     model, found = with_members_of_all(job, model, rows, held, answered)
-    return model if model.members is None else learn(model, found, None)[0]
+    if model.members is None:
+        return model
+    if expects is None:
+        expects = scale_members(job, model, InMemory(rows, (np.arange(rows.w.size),)))
+    trees = None if expects is None else (expects, expects.left_out(rows.X[held]))
+    return learn(model, found, None, trees)[0]
+
+
+def trees_of(model: Any) -> Any:
+    """Trees for the size of errors that a model has already; None: none."""
+    return None if model.errors is None else model.errors.trees
 
 
 def blurred(found: Prediction) -> Prediction:
@@ -184,11 +198,11 @@ def inputs_held_out(model: Any, left: HeldOut, metric: Metric, found: Prediction
 
 def learnt(
     job: Job, model: Fitted, rows: Rows, held: Array, at: ScaleInputs, metric: Metric,
-    before: Array | None = None, of: Rows | None = None,
+    before: Array | None = None, of: Rows | None = None, trees: tuple[Any, Array] | None = None,
 ) -> Fitted:  # fmt: skip
     """Learn the scale that errors at some rows have, and keep it if it is worth having.
 
-    `of`: the rows themselves, where targets were moved with the means.
+    `of`: the rows themselves, where targets were moved with the means. `trees`: see `Errors.learn`.
     """
     own = of or rows
     came = job.came if job.warping is not None else job.rows
@@ -196,7 +210,7 @@ def learnt(
     errors = Errors.learn(
         at, rows.take(held), metric, values_of(model, own.y, exact), before,
         always=job.settings.prior.varying, say=job.say, of=own.y[held],
-        nats=nats_for_tails(model, grouped=rows.group is not None),
+        nats=nats_for_tails(model, grouped=rows.group is not None), trees=trees,
     )  # fmt: skip
     if errors is not None and errors.scale.normal and bool(getattr(model, "averaged", ())):
         errors = None  # a mixture of normals is not one normal
