@@ -286,3 +286,17 @@ def test_rows_on_disk_have_trees(tmp_path):
     Q, t = steps(800, seed=3)
     without = CommitteeRegressor(random_state=0, members=None).fit(X, y)
     assert rmse(model, Q, t) < rmse(without, Q, t)
+
+
+def test_groups_that_a_forest_has_seen_do_not_vouch_for_it():
+    """Where each group has an offset that trees can find by a column, new groups gain nothing."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), 20)
+    X = np.column_stack([rng.normal(size=60)[group], rng.uniform(size=1200)])
+    y = 0.5 * X[:, 1] + rng.normal(size=60)[group] + 0.2 * rng.normal(size=1200)
+    model = CommitteeRegressor(random_state=0, members="trees").fit(X, y, groups=group)
+    new = rng.normal(size=300)
+    Q = np.column_stack([rng.normal(size=300), rng.uniform(size=300)])
+    t = 0.5 * Q[:, 1] + new + 0.2 * rng.normal(size=300)
+    lower, upper = model.predict_interval(Q)
+    assert 0.88 < np.mean((t >= lower) & (t <= upper))

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from collegium.members.folds import folds_of, folds_of_groups
+from collegium.members.folds import folds_by, folds_of
 
 
 def test_equal_inputs_are_in_one_fold_in_any_order():
@@ -28,7 +28,7 @@ def test_columns_count_in_their_order():
 
 def test_groups_stay_together():
     group = np.random.default_rng(0).integers(0, 30, 400)
-    fold = folds_of_groups(group, 3)
+    fold = folds_by(np.zeros((400, 1)), group, 3)
     assert all(np.unique(fold[group == one]).size == 1 for one in range(30))
 
 

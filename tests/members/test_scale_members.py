@@ -4,40 +4,30 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import CommitteeRegressor
-from collegium.errors.decision import Gain
 from collegium.members.folds import folds_of
-from collegium.members.members import Members, OutputMember
-from collegium.members.scale import grow_scale, log_squares
+from collegium.members.scale import ScaleMembers, grow_scale, log_squares
 from collegium.members.tuning import TUNING
-from collegium.members.weighing import Weight
 from collegium.rows.rows import Rows
-
-WEIGHT = Weight(0.0, 0.0, 0.0, 1.0, -1.0, 1.0)
-
-
-def member(parts, ratio=2.0, shift=0.5):
-    return OutputMember(tuple(parts), 3, WEIGHT, Gain(), 1.0, ratio, shift)
 
 
 def test_scales_are_grown_on_errors_of_parts_that_have_not_seen_a_row():
     """Part k answers fold k; the scale's part k is grown without fold k."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
-    rows, fold, seen = Rows(X, rng.normal(size=(400, 2)), np.ones(400)), folds_of(X, 3), []
-    parts = [lambda X, k=k: np.full(X.shape[0], float(k)) for k in range(4)]  # the first sees all
+    rows, fold, seen = Rows(X, rng.normal(size=(400, 1)), np.ones(400)), folds_of(X, 3), []
+    parts = tuple(lambda X, k=k: np.full(X.shape[0], 2.0 * k) for k in range(3))
 
     def grow(own, seed):
         seen.append((seed, own))
         return lambda X: np.full(X.shape[0], 10.0 + seed)
 
-    both = Members((member(parts), None))
-    found = grow_scale(both, rows, grow, lambda f, some: [f(i) for i in some])
-    told = 2.0 * np.array([1.0, 2.0, 3.0])[fold] + 0.5
-    want = log_squares(rows.y[:, 0] - told)
+    own = grow_scale(parts, rows, fold, grow, lambda f, some: [f(i) for i in some])
+    want = log_squares(rows.y[:, 0] - 2.0 * fold)
     assert [seed for seed, _ in seen] == [0, 1, 2]
-    for k, own in seen:
-        assert_array_equal(own.X, X[fold != k])
-        assert_allclose(own.y[:, 0], want[fold != k], rtol=1e-12)
+    for k, some in seen:
+        assert_array_equal(some.X, X[fold != k])
+        assert_allclose(some.y[:, 0], want[fold != k], rtol=1e-12)
+    found = ScaleMembers((own, ()))
     assert_allclose(found(X), np.tile([11.0, 0.0], (400, 1)))
     assert_allclose(found.left_out(X), np.column_stack([10.0 + fold, np.zeros(400)]))
 
@@ -64,5 +54,5 @@ def test_steps_in_the_size_of_errors_are_found():
     Q, t, big = board(2000, 1)
     lower, upper = model.predict_interval(Q)
     for own in (big, ~big):
-        assert 0.92 < np.mean((t >= lower)[own] & (t <= upper)[own]) < 0.98
+        assert 0.92 < np.mean((t >= lower)[own] & (t <= upper)[own]) < 0.99
     assert np.median((upper - lower)[big]) > 2.5 * np.median((upper - lower)[~big])

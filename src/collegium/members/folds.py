@@ -11,6 +11,13 @@ Array = np.ndarray
 PARTS, WEIGHTS, CHECKS = 0, 1, 2
 
 
+def folds_by(X: Array, group: Array | None, number: int, purpose: int = 0) -> Array:
+    """Deal rows to folds by their groups, where they came in groups, else by their inputs  (n,)."""
+    if group is None:
+        return folds_of(X, number, purpose)
+    return folds_of(np.asarray(group, dtype=float)[:, None], number, purpose)
+
+
 def folds_of(X: Array, number: int, purpose: int = 0) -> Array:
     """Deal rows to folds by a hash of their inputs  (n,); for another purpose, to other ones.
 
@@ -27,8 +34,3 @@ def hashes(X: Array, purpose: int = 0) -> Array:
         bits = np.ascontiguousarray(column + 0.0).view(np.uint64)  # −0 is 0
         total = splitmix64(total ^ splitmix64(bits))
     return total
-
-
-def folds_of_groups(group: Array, number: int, purpose: int = 0) -> Array:
-    """Deal whole groups of rows to folds by a hash of their codes  (n,)."""
-    return folds_of(np.asarray(group, dtype=float)[:, None], number, purpose)

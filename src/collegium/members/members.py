@@ -14,7 +14,7 @@ from ..numerics.records import record
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from ..rows.scaling import Scaling
-from .folds import folds_of
+from .folds import folds_by
 from .weighing import Verdict, Weight
 
 Array = np.ndarray
@@ -42,11 +42,11 @@ class OutputMember:
             total = total + part(X)
         return self.ratio * total / len(self.parts) + self.shift
 
-    def left_out(self, X: Array) -> Array:
-        """t(x) by a part that has not seen rows with these inputs  (n,)."""
+    def left_out(self, X: Array, group: Array | None = None) -> Array:
+        """t(x) by a part that has not seen rows with these inputs, or of these groups  (n,)."""
         if not self.folds:
             return self(X)
-        fold, found = folds_of(X, self.folds), np.empty(X.shape[0])
+        fold, found = folds_by(X, group, self.folds), np.empty(X.shape[0])
         for k, part in enumerate(self.parts[-self.folds :]):
             own = fold == k
             found[own] = part(X[own])
@@ -102,11 +102,13 @@ class Members:
         )  # fmt: skip
 
     def beside(
-        self, found: Prediction, X: Array, noise: Array | float, *, left_out: bool = False
-    ) -> Prediction:
+        self, found: Prediction, X: Array, noise: Array | float, *, left_out: bool = False,
+        group: Array | None = None,
+    ) -> Prediction:  # fmt: skip
         """Mix members into the committee's means; variances stay.
 
-        `left_out`: rows with these inputs may be among those that members have learnt from.
+        `left_out`: rows with these inputs, or of these groups, may be among those that members
+        have learnt from.
         """
         mean = found.mean.copy()
         wide = found.variance if found.variance.ndim == 2 else found.variance[:, None]
@@ -114,7 +116,7 @@ class Members:
         log_sd = np.broadcast_to(log_sd, mean.shape)
         for j, one in enumerate(self.outputs):
             if one is not None:
-                t = one.left_out(X) if left_out else one(X)
+                t = one.left_out(X, group) if left_out else one(X)
                 mean[:, j] += one.weight(log_sd[:, j]) * (t - mean[:, j])
         return Prediction(mean, found.variance)
 

@@ -21,7 +21,7 @@ from ..errors.decision import Gain
 from ..errors.density import log_t_density, slope, squared
 from ..errors.tuning import TUNING as ERRORS
 from ..numerics.records import record
-from .folds import WEIGHTS, folds_of, folds_of_groups
+from .folds import WEIGHTS, folds_by
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -155,7 +155,7 @@ def judge(at: Opinions, X: Array, group: Array | None = None) -> Verdict:
     for each other.
     """
     k = TUNING.weighing.folds
-    fold = folds_of(X, k, WEIGHTS) if group is None else folds_of_groups(group, k, WEIGHTS)
+    fold = folds_by(X, group, k, WEIGHTS)
     alone = replace(at, other=at.mean)
     old, mean = at.log_density(at.mean), at.mean.copy()
     new, rescaled = old.copy(), old.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..engines.local import here
 from ..errors.errors import Errors
 from ..errors.features import ScaleInputs
-from ..members.folds import folds_of, folds_of_groups, hashes
+from ..members.folds import folds_by, hashes
 from ..members.members import Members, OutputMember
 from ..members.scale import ScaleMembers, grow_scale
 from ..members.tuning import TUNING as MEMBERS
@@ -53,71 +53,89 @@ class Answered:
 More = tuple[Rows, Array, Answered]
 
 
-class Undecided:
-    """Held-out rows gain by a member, but are too few to be sure."""
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """A member that was asked about one output, and whether it is used."""
+
+    member: OutputMember | None  # None: held-out rows do not gain by it
+    parts: tuple[Any, ...] | None = ()  # that each lack a fold, if grown; None: they are hopeless
+    undecided: bool = False  # rows gain by it, but are too few to be sure
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A model with the members that are used, what it answers at held-out rows, and what was
+    grown for each output (nothing, where members were not asked)."""
+
+    model: Any
+    found: Prediction
+    parts: tuple[tuple[Any, ...] | None, ...] = ()
 
 
 def with_members(
     job: Job, model: Any, left: HeldOut, answered: Answered, more: Callable[[], More] | None = None
-) -> tuple[Any, Prediction]:
+) -> Asked:
     """Let members learn from the rows that are not held out; keep those by which held-out rows
-    gain. Returns the model, and predictions of the held-out rows with its members.
-
-    `more` answers at further rows, for members that the held-out ones leave undecided.
-    """
+    gain. `more` answers at further rows, for members that the held-out ones leave undecided."""
     if model.members is not None:
         return reweighed(job, model, answered)
     if not job.settings.members.wanted(job, model):
-        return model, answered.found
+        return Asked(model, answered.found)
     rows = left.others.rows_in_chunks(MEMBERS.growing.most_rows)
     if not has_time(job, rows, forests=1):
-        return model, answered.found
+        return Asked(model, answered.found)
     job.say.task = "asking members"
-    outputs = [_beside(job, model, rows, answered, j) for j in range(rows.y.shape[1])]
-    open = [j for j, one in enumerate(outputs) if isinstance(one, Undecided)]
+    heard = [_beside(job, model, rows, answered, j) for j in range(rows.y.shape[1])]
+    open = [j for j, one in enumerate(heard) if one.undecided]
     if more is not None and open and has_time(job, rows, forests=MEMBERS.folds.exact):
         every = more()
         for j in open:
-            outputs[j] = _out_of_fold(job, model, *every, j)
-    taken = [None if isinstance(one, Undecided) else one for one in outputs]
-    return _kept(job, model, taken, answered, left_out=bool(open))
+            heard[j] = _out_of_fold(job, model, *every, j)
+    return _kept(job, model, heard, answered, left_out=bool(open))
 
 
-def with_members_of_all(
-    job: Job, model: Any, rows: Rows, held: Array, answered: Answered
-) -> tuple[Any, Prediction]:
+def with_members_of_all(job: Job, model: Any, rows: Rows, held: Array, answered: Answered) -> Asked:
     """Let members learn from the rows of an exact GP, each in turn without one fold, whose rows
     they answer; `held`: numbers of the rows that the GP has answered."""
     if model.members is not None:
         return reweighed(job, model, answered)
-    if not job.settings.members.wanted(job, model):
-        return model, answered.found
-    if not has_time(job, rows, forests=MEMBERS.folds.exact):
-        return model, answered.found
+    wanted = job.settings.members.wanted(job, model)
+    if not wanted or not has_time(job, rows, forests=MEMBERS.folds.exact):
+        return Asked(model, answered.found)
     job.say.task = "asking members"
     each = range(rows.y.shape[1])
-    outputs = [_out_of_fold(job, model, rows, held, answered, j) for j in each]
-    return _kept(job, model, outputs, answered, left_out=True)
+    heard = [_out_of_fold(job, model, rows, held, answered, j) for j in each]
+    return _kept(job, model, heard, answered, left_out=True)
 
 
-def scale_members(job: Job, model: Any, others: Any) -> ScaleMembers | None:
-    """Grow trees for the size of errors from the rows that members have learnt from; None where
-    members are no trees, or there is no time."""
-    asked = job.settings.members
-    rows = others.rows_in_chunks(MEMBERS.growing.most_rows)
-    if asked.own is not None or not has_time(job, rows, MEMBERS.folds.exact):
+def scale_members(job: Job, asked: Asked, rows: Rows) -> ScaleMembers | None:
+    """Grow trees for the size of errors from rows that members have learnt from; None where these
+    are no trees or hopeless, or there is no time."""
+    folds = MEMBERS.folds
+    if job.settings.members.own is not None or not any(one is not None for one in asked.parts):
+        return None
+    if not has_time(job, rows, folds.exact):
         return None
     job.say.task = "growing trees for the size of errors"
-    grow = asked.grower(job, model, 0)
-    return grow_scale(model.members, rows, grow, here(job.settings.engine).map)
+    grow, each = job.settings.members.grower(job, asked.model, 0), here(job.settings.engine).map
+    outputs = []
+    for j, parts in enumerate(asked.parts):
+        own = _of_output(rows, j)
+        if parts == ():
+            fold = folds_by(rows.X, rows.group, folds.deciding)
+            parts = tuple(_grown(job, grow, ((own.take(fold != i), i) for i in (0, 1))))
+        fold = folds_by(rows.X, rows.group, len(parts)) if parts else np.zeros(0, dtype=int)
+        outputs.append(grow_scale(parts, own, fold, grow, each) if parts else ())
+    return ScaleMembers(tuple(outputs))
 
 
-def reweighed(job: Job, model: Any, answered: Answered) -> tuple[Any, Prediction]:
+def reweighed(job: Job, model: Any, answered: Answered) -> Asked:
     """Weigh the members that are there by the errors of rows that they may have seen."""
-    X, outputs = answered.rows.X, list[OutputMember | None]()
+    X, heard = answered.rows.X, list[Heard]()
     for j, one in enumerate(model.members.outputs):
-        outputs.append(one and one.weighed(answered.verdict(j, one.left_out(X))))
-    return _kept(job, replace(model, members=None), outputs, answered, left_out=True)
+        own = one and one.weighed(answered.verdict(j, one.left_out(X, answered.rows.group)))
+        heard.append(Heard(own, None))
+    return _kept(job, replace(model, members=None), heard, answered, left_out=True)
 
 
 def has_time(job: Job, rows: Rows, forests: int) -> bool:
@@ -126,10 +144,9 @@ def has_time(job: Job, rows: Rows, forests: int) -> bool:
     return job.settings.clock.fits(forests * MEMBERS.growing.seconds * n * d)
 
 
-def _beside(
-    job: Job, model: Any, rows: Rows, answered: Answered, j: int
-) -> OutputMember | Undecided | None:
-    """Grow a first part, which decides, then others, each without a share of the rows."""
+def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Heard:
+    """Grow a first part, then, if it promises something, others, each without a share of the rows;
+    their mean decides."""
     own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
     grow = asked.grower(job, model, j)
 
@@ -140,26 +157,26 @@ def _beside(
         first = grow(own, 0, give_up)
     if first is None:
         job.say(f"{asked.words} err much more than the committee{_which(rows, j)}: not used")
-        return None
+        return Heard(None, None)
     verdict = answered.verdict(j, first(X))
     k = MEMBERS.folds.others
     if asked.fixed or not verdict.promising or not has_time(job, rows, k):
         report(job, verdict, _which(rows, j))
         one = OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
-        return one if verdict.taken else None
-    fold = _folds(rows.X, rows.group, k)
-    more = _grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k)))
+        return Heard(one if verdict.taken else None)
+    fold = folds_by(rows.X, rows.group, k)
+    more = tuple(_grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k))))
     found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
     again = answered.verdict(j, found(X))
     report(job, again, _which(rows, j))
     if again.taken or verdict.taken:
-        return found.weighed(again) or found
-    return Undecided() if again.promising else None
+        return Heard(found.weighed(again) or found, more)
+    return Heard(None, more, undecided=again.promising)
 
 
 def _out_of_fold(
     job: Job, model: Any, rows: Rows, held: Array, answered: Answered, j: int
-) -> OutputMember | None:
+) -> Heard:
     """Grow one part without each fold, whose rows it answers."""
     own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
 
@@ -170,14 +187,13 @@ def _out_of_fold(
     found = cross_fitted(job, own, X, grow, give_up, group, once=asked.fixed)
     if found is None:
         job.say(f"{asked.words} err much more than the model{_which(rows, j)}: not used")
-        return None
+        return Heard(None, None)
     parts, t = found
     verdict = answered.verdict(j, t)
     report(job, verdict, _which(rows, j))
-    if not verdict.taken:
-        return None
     folds = 0 if asked.fixed else len(parts)
-    return OutputMember(parts, folds, verdict.weight, verdict.gain, verdict.ratio)
+    one = OutputMember(parts, folds, verdict.weight, verdict.gain, verdict.ratio)
+    return Heard(one if verdict.taken else None, parts)
 
 
 def cross_fitted(
@@ -188,7 +204,7 @@ def cross_fitted(
     groups, by the part that has not seen them. None: the first part was given up, by what it says
     of its fold. `once`: one part answers for all."""
     k = 1 if once else MEMBERS.folds.exact
-    at = _folds(X, group, k)
+    at = folds_by(X, group, k)
 
     def stop(part: Any) -> bool:
         some = np.flatnonzero(at == 0)
@@ -253,7 +269,7 @@ def _parts(
     job: Job, rows: Rows, some: range, grow: Callable[..., Any], *stop: Callable[[Any], bool]
 ) -> tuple[Any, ...] | None:
     """Grow some of the parts that each lack one fold; None where one of them cannot be grown."""
-    fold = _folds(rows.X, rows.group, MEMBERS.folds.exact)
+    fold = folds_by(rows.X, rows.group, MEMBERS.folds.exact)
     own = [(rows.take(fold != i), i) for i in some]
     first = grow(*own[0], *stop)
     if first is None:
@@ -273,23 +289,21 @@ def _timed(job: Job, rows: Rows) -> Any:
     return job.settings.clock.step(MEMBERS.growing.seconds * n * d)
 
 
-def _folds(X: Array, group: Array | None, k: int) -> Array:
-    return folds_of(X, k) if group is None else folds_of_groups(group, k)
-
-
 def _of_output(rows: Rows, j: int) -> Rows:
     return replace(rows, y=rows.y[:, j : j + 1])
 
 
 def _kept(
-    job: Job, model: Any, outputs: Iterable[OutputMember | None], answered: Answered, *,
-    left_out: bool,
-) -> tuple[Any, Prediction]:  # fmt: skip
-    own, found = Members(tuple(outputs), job.settings.members.words), answered.found
+    job: Job, model: Any, heard: Sequence[Heard], answered: Answered, *, left_out: bool
+) -> Asked:
+    parts = tuple(one.parts for one in heard)
+    own = Members(tuple(one.member for one in heard), job.settings.members.words)
     if not own.any:
-        return model, found
+        return Asked(model, answered.found, parts)
     X, noise = answered.rows.X, model.sum.noise
-    return replace(model, members=own), own.beside(found, X, noise, left_out=left_out)
+    group = answered.rows.group
+    found = own.beside(answered.found, X, noise, left_out=left_out, group=group)
+    return Asked(replace(model, members=own), found, parts)
 
 
 def _which(rows: Rows, j: int) -> str:

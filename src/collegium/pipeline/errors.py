@@ -19,6 +19,7 @@ from ..errors.errors import Errors, inputs_at
 from ..errors.features import ScaleInputs
 from ..errors.tuning import TUNING as ERRORS
 from ..errors.values import Values
+from ..members.tuning import TUNING as MEMBERS
 from ..rows.metric import Metric
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Prediction, Rows
@@ -84,12 +85,15 @@ def with_errors(
         and left.held.size < TUNING.checking.error_rows
     ):
         more = partial(answers_of_others, model, metric)
-    model, found = with_members(job, model, left, answered, more)
-    if model.members is not None:
-        at, X = inputs_held_out(model, left, metric, found), answered.rows.X
-        trees = None if expects is None else (expects, expects.left_out(X))
-        if expects is None and (grown := scale_members(job, model, left.others)) is not None:
+    asked, X = with_members(job, model, left, answered, more), answered.rows.X
+    model = asked.model
+    trees = None if expects is None else (expects, expects.left_out(X, answered.rows.group))
+    if expects is None and asked.parts:
+        learnt_from = left.others.rows_in_chunks(MEMBERS.growing.most_rows)
+        if (grown := scale_members(job, asked, learnt_from)) is not None:
             trees = grown, grown(X)
+    if model.members is not None or trees is not None:
+        at = inputs_held_out(model, left, metric, asked.found)
         model = learnt(job, model, rows, left.held, at, metric, trees=trees)
     if job.settings.answers.keeps_rows:
         return model
@@ -170,13 +174,13 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
     if model.averaged:
         return model
     answered = Answered(rows.take(held), found, at, model.errors)
-    model, found = with_members_of_all(job, model, rows, held, answered)
-    if model.members is None:
+    asked = with_members_of_all(job, model, rows, held, answered)
+    expects = scale_members(job, asked, rows) if expects is None else expects
+    group = answered.rows.group
+    trees = None if expects is None else (expects, expects.left_out(rows.X[held], group))
+    if asked.model.members is None and trees is None:
         return model
-    if expects is None:
-        expects = scale_members(job, model, InMemory(rows, (np.arange(rows.w.size),)))
-    trees = None if expects is None else (expects, expects.left_out(rows.X[held]))
-    return learn(model, found, None, trees)[0]
+    return learn(asked.model, asked.found, None, trees)[0]
 
 
 def trees_of(model: Any) -> Any:
