@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 import collegium
 from collegium import AnswerTime, CommitteeRegressor
 from collegium.members.members import BesidePredictor
+from collegium.members.tuning import TUNING
 
 
 def steps(n, seed=0, d=4):
@@ -81,8 +82,9 @@ def test_means_are_those_of_the_formula(fitted):
     t = np.mean([part(Q) for part in member.parts], axis=0)
     u = 0.5 * np.log(found.variance + own.sum.noise)
     w = member.weight
+    fade = np.clip(1.0 - (u - w.high) / TUNING.weighing.fades, 0.0, 1.0)
     u = (np.clip(u, w.low, w.high) - w.centre) / w.spread
-    omega = 1.0 / (1.0 + np.exp(-w.a - w.b * u))
+    omega = fade / (1.0 + np.exp(-w.a - w.b * u))
     mean = found.mean[:, 0] + omega * (t - found.mean[:, 0])
     scaling = own.scaling
     assert_allclose(fitted.predict(Q), scaling.centre[0] + scaling.scale[0] * mean, rtol=1e-10)
@@ -159,14 +161,14 @@ def test_levels_are_split_as_levels():
     rng = np.random.default_rng(0)
     word = rng.integers(0, 30, 1500)
     effect = rng.normal(size=30)
-    x = rng.uniform(size=1500)
-    y = effect[word] * (x > 0.5) + 0.1 * rng.normal(size=1500)
-    table = pd.DataFrame({"word": [f"w{k}" for k in word], "x": x})
+    x, z = rng.uniform(size=(2, 1500))
+    y = np.abs(effect)[word] * np.sign(x - 0.5) * np.sign(z - 0.4) + 0.1 * rng.normal(size=1500)
+    table = pd.DataFrame({"word": [f"w{k}" for k in word], "x": x, "z": z})
     model = CommitteeRegressor(random_state=0, members="trees").fit(table, y)
     assert model.model_.members is not None
     (member,) = model.model_.members.outputs
     assert all(len(part.columns.levels) == 1 for part in member.parts)
-    new = pd.DataFrame({"word": ["never", None], "x": [0.9, 0.2]})
+    new = pd.DataFrame({"word": ["never", None], "x": [0.9, 0.2], "z": [0.1, 0.3]})
     with pytest.warns(UserWarning, match="missing"):
         assert np.isfinite(model.predict(new, return_std=True)).all()
 
