@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium import Anchors, CommitteeRegressor, Transductive, kernels
-from collegium.pipeline.checking import QuerySizeWarning
+from collegium.pipeline.checks.bars import QuerySizeWarning
 from estimator_cases import (
     GIVEN,
     SlowGP,

@@ -48,6 +48,14 @@ def uneven():
     return X, X[:, 0] * X[:, 1] + np.exp(X[:, 0]) / 5.0 * rng.normal(size=300)
 
 
+def stepped():
+    """600 rows of a function of steps, whose errors have steps too."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2.0, 2.0, (600, 2))
+    height = rng.normal(size=12)[np.floor(3.0 * (X[:, 0] + 2.0)).astype(int)]
+    return X, 2.0 * height + np.where(X[:, 1] > 0.7, 0.8, 0.1) * rng.normal(size=600)
+
+
 def models() -> dict:
     """Fitted models by name, one of each kind at least."""
     X, y, counts, labels, _ = data()
@@ -82,6 +90,9 @@ def models() -> dict:
             **{**given, "kernel": both + kernels.White(0.1), "noise": "varying"}, **chunks
         ).fit(*uneven()),
         "prices": CommitteeRegressor(**given, transforms="log").fit(X, np.exp(y)),
+        "trees": CommitteeRegressor(members="trees", random_state=0).fit(*stepped()),
+        "odds": CommitteeClassifier(members="trees", random_state=0).fit(
+            stepped()[0], stepped()[1] > 0.5),
         "rvc": RVCRegressor(width=0.7, max_experts=4, random_state=0).fit(X, y),
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collegium.pipeline.checking import telling
+from collegium.pipeline.checks.bars import telling
 from collegium.pipeline.tuning import TUNING
 
 

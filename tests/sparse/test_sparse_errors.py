@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import collegium
 from collegium import SparseGPRegressor
 from collegium.interface.checks.arguments import NOISES
-from collegium.pipeline.checking import HeldOut
+from collegium.pipeline.checks.bars import HeldOut
 from collegium.pipeline.kept.memory import InMemory
 from collegium.pipeline.settings import Settings
 from collegium.rows.rows import Rows

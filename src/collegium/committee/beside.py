@@ -16,7 +16,7 @@ from ..members.classes import (
     log_sd_of,
 )
 from ..members.tuning import TUNING as MEMBERS
-from ..pipeline.beside import bagged, has_time
+from ..pipeline.checks.beside import bagged, has_time
 from ..pipeline.job import Job
 from ..pipeline.swept.kept import HeldOutSites
 from ..pipeline.swept.model import SweptModel

@@ -35,7 +35,7 @@ class Grown:
         return self.forest(self.columns(X))
 
 
-def grow(
+def grow_trees(
     rows: Rows, levels: tuple[int, ...], seed: int,
     hopeless: Callable[[Grown], bool] = lambda grown: False, *, loss: str = "squared_error",
 ) -> Grown | None:  # fmt: skip

@@ -31,14 +31,14 @@ class ScaleMembers:
     def left_out(self, X: Array, group: Array | None = None) -> Array:
         """log e² by the part that has not seen rows with these inputs, or of these groups
         (n, p)."""
-        return self._each(X, lambda parts: unseen(parts, X, folds_by(X, group, len(parts))))
+        return self._each(X, lambda parts: told_by_others(parts, X, folds_by(X, group, len(parts))))
 
     def _each(self, X: Array, ask: Callable[[tuple[Any, ...]], Array]) -> Array:
         none = np.zeros(X.shape[0])
         return np.stack([ask(parts) if parts else none for parts in self.outputs], axis=1)
 
 
-def unseen(parts: Sequence[Any], X: Array, fold: Array) -> Array:
+def told_by_others(parts: Sequence[Any], X: Array, fold: Array) -> Array:
     """Ask for each row the part that has not seen its fold  (n,)."""
     found = np.empty(X.shape[0])
     for k, part in enumerate(parts):
@@ -58,6 +58,6 @@ def grow_scale(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Grow trees on errors that parts make at rows of one output that they have not seen: part k
     those of fold k. `each(f, range)` computes f of some numbers, in parallel."""
-    errors = rows.y[:, 0] - unseen(parts, rows.X, fold)
+    errors = rows.y[:, 0] - told_by_others(parts, rows.X, fold)
     own = replace(rows, y=log_squares(errors)[:, None])
     return tuple(each(lambda k: grow(own.take(fold != k), k), range(len(parts))))

@@ -23,7 +23,7 @@ from ..answers.predictors import LocalPredictor
 from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
 from ..rows.rows import Prediction
-from .errors import blurred, nats_for_tails
+from .checks.errors import blurred, nats_for_tails
 from .layers import Fast
 from .model import CommitteeModel
 from .tuning import TUNING

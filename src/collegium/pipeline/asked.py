@@ -27,7 +27,7 @@ from ..interface.options import CG, Chunks, Inductive, Select, Transductive, Tra
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
 from ..learning.trend import Lines
-from ..members.boosting import grow
+from ..members.boosting import grow_trees
 from ..members.own import GivenMember, check_member, is_fitted, train
 from ..members.tuning import TUNING as MEMBERS
 from ..transforms.targets import KINDS
@@ -346,7 +346,7 @@ class MembersAsked:
         """Make the function (rows of one output, seed, hopeless) -> member, or None."""
         if self.own is None:
             levels = job.settings.prior.levels
-            return lambda rows, seed, *hopeless: grow(rows, levels, seed, *hopeless)
+            return lambda rows, seed, *hopeless: grow_trees(rows, levels, seed, *hopeless)
         if self.fixed:
             found = GivenMember(self.own, model.scaling, model.warping, output)
             return lambda rows, seed, *hopeless: found

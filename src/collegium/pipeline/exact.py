@@ -19,7 +19,7 @@ from ..learning.tuning import TUNING as LEARNING
 from ..messages.committee import Committee
 from ..rows.metric import Metric
 from ..rows.scaling import for_learning
-from .checking import (
+from .checks.bars import (
     HeldOut,
     check_bars,
     check_query_size,
@@ -27,7 +27,7 @@ from .checking import (
     hold_out,
     hold_out_of_few,
 )
-from .errors import exact_model, refined_held_out, with_errors
+from .checks.errors import exact_model, refined_held_out, with_errors
 from .fitting import Draft, anchors_for, hyperparameters, scaled_draft
 from .job import Job
 from .kept.disk import Stored

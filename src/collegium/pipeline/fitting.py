@@ -19,7 +19,7 @@ from ..likelihoods.targets.units import Units
 from ..rows.partition import evenly_spaced
 from ..rows.rows import Rows
 from ..rows.scaling import choose_scaling
-from .checking import HeldOut, check_joint
+from .checks.bars import HeldOut, check_joint
 from .job import Choose, Job, standing_for
 from .planning.plan import Plan
 

@@ -20,8 +20,8 @@ from ..likelihoods.targets.units import Units
 from ..messages.committee import Committee
 from ..numerics.records import record
 from ..pipeline.asked import AnswersAsked
-from ..pipeline.checking import HeldOut
-from ..pipeline.errors import inputs_held_out, learnt
+from ..pipeline.checks.bars import HeldOut
+from ..pipeline.checks.errors import inputs_held_out, learnt
 from ..pipeline.fitting import (
     Draft,
     anchors_for,

@@ -15,8 +15,8 @@ from ...errors.features import ScaleInputs
 from ...rows.metric import Metric
 from ...rows.partition import evenly_spaced
 from ...rows.rows import Rows
-from ..checking import hold_out
-from ..errors import with_errors
+from ..checks.bars import hold_out
+from ..checks.errors import with_errors
 from ..job import Job
 from ..model import CommitteeModel
 from ..tuning import TUNING

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...likelihoods.base import Scalar
-from ...members.boosting import Grown, grow
+from ...members.boosting import Grown, grow_trees
 from ...members.latent import LatentOpinions, judge_latent, rates
 from ...members.members import Members, OutputMember
 from ...members.tuning import TUNING as MEMBERS
 from ...rows.rows import Rows
-from ..beside import bagged, has_time
+from ..checks.beside import bagged, has_time
 from ..job import Job
 from .kept import HeldOutSites
 from .model import SweptModel
@@ -37,7 +37,7 @@ def rates_beside(job: Job, model: SweptModel, held: HeldOutSites) -> SweptModel:
     likelihood: Any = model.likelihoods[0]
     if not isinstance(likelihood, Scalar) or not likelihood.tree_loss:
         return model
-    rows = rates(seen(model, job.rows))
+    rows = rates(as_seen(model, job.rows))
     if not has_time(job, rows, forests=MEMBERS.folds.exact):
         return model
     (found,), (sites,), y = held.latents, held.sites, held.y[0]
@@ -54,9 +54,12 @@ def rates_beside(job: Job, model: SweptModel, held: HeldOutSites) -> SweptModel:
         return at.squared_error(at.other) > MEMBERS.weighing.hopeless**2 * at.squared_error(at.mean)
 
     levels, loss = job.settings.prior.levels, likelihood.tree_loss
+
+    def grow(own: Rows, seed: int, *stop: Any) -> Grown | None:
+        return grow_trees(own, levels, seed, *stop, loss=loss)
+
     both = bagged(
-        job, rows, sites.X, lambda own, seed, *stop: grow(own, levels, seed, *stop, loss=loss),
-        give_up, lambda t: judge_latent(opinions(t), sites.X),
+        job, rows, sites.X, grow, give_up, lambda t: judge_latent(opinions(t), sites.X)
     )  # fmt: skip
     if both is None:
         return model
@@ -65,6 +68,6 @@ def rates_beside(job: Job, model: SweptModel, held: HeldOutSites) -> SweptModel:
     return replace(model, members=Members((member,)))
 
 
-def seen(model: SweptModel, rows: Rows) -> Rows:
+def as_seen(model: SweptModel, rows: Rows) -> Rows:
     """Rows with targets as the likelihood sees them."""
     return replace(rows, y=model.units.forward(rows.y))

@@ -9,28 +9,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..answers.leave_one_out import leave_one_out
-from ..answers.predictors import LocalPredictor
-from ..averaging.averaged import average_rows
-from ..averaging.predictor import AveragedPredictor
-from ..engines.local import Serial
-from ..errors.checked import Checked
-from ..errors.errors import Errors, inputs_at
-from ..errors.features import ScaleInputs
-from ..errors.tuning import TUNING as ERRORS
-from ..errors.values import Values
-from ..members.tuning import TUNING as MEMBERS
-from ..rows.metric import Metric
-from ..rows.partition import evenly_spaced
-from ..rows.rows import Prediction, Rows
-from ..rows.scaling import for_learning, merged
+from ...answers.leave_one_out import leave_one_out
+from ...answers.predictors import LocalPredictor
+from ...averaging.averaged import average_rows
+from ...averaging.predictor import AveragedPredictor
+from ...engines.local import Serial
+from ...errors.checked import Checked
+from ...errors.errors import Errors, inputs_at
+from ...errors.features import ScaleInputs
+from ...errors.tuning import TUNING as ERRORS
+from ...errors.values import Values
+from ...members.tuning import TUNING as MEMBERS
+from ...rows.metric import Metric
+from ...rows.partition import evenly_spaced
+from ...rows.rows import Prediction, Rows
+from ...rows.scaling import for_learning, merged
+from ..fitting import Draft
+from ..job import Job
+from ..kept.memory import InMemory
+from ..model import CommitteeModel
+from ..tuning import TUNING
+from .bars import HeldOut
 from .beside import Answered, scale_members, with_members, with_members_of_all
-from .checking import HeldOut
-from .fitting import Draft
-from .job import Job
-from .kept.memory import InMemory
-from .model import CommitteeModel
-from .tuning import TUNING
 
 Array = np.ndarray
 #: A model with `sum` and `errors`.
@@ -212,7 +212,7 @@ def learnt(
     came = job.came if job.warping is not None else job.rows
     exact = came.y if came is not None and came.y.shape == own.y.shape else None
     errors = Errors.learn(
-        at, rows.take(held), metric, values_of(model, own.y, exact), before,
+        at, rows.take(held), metric, values_taken(model, own.y, exact), before,
         always=job.settings.prior.varying, say=job.say, of=own.y[held],
         nats=nats_for_tails(model, grouped=rows.group is not None), trees=trees,
     )  # fmt: skip
@@ -221,7 +221,7 @@ def learnt(
     return replace(model, errors=errors)
 
 
-def values_of(model: Any, y: Array, exact: Array | None = None) -> list[Values | None]:
+def values_taken(model: Any, y: Array, exact: Array | None = None) -> list[Values | None]:
     """Find the values that y (n, p), as the model sees it, takes in the units of the user.
 
     `exact`: y in these units, where it is at hand; else it is taken back, to 12 digits.

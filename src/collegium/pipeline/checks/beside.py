@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.local import here
-from ..errors.errors import Errors
-from ..errors.features import ScaleInputs
-from ..members.folds import folds_by, hashes
-from ..members.members import Members, OutputMember
-from ..members.scale import ScaleMembers, grow_scale
-from ..members.tuning import TUNING as MEMBERS
-from ..members.weighing import Opinions, Verdict, hopeless, judge
-from ..rows.rows import Prediction, Rows
-from .checking import HeldOut
-from .job import Job
+from ...engines.local import here
+from ...errors.errors import Errors
+from ...errors.features import ScaleInputs
+from ...members.folds import folds_by, hashes
+from ...members.members import Members, OutputMember
+from ...members.scale import ScaleMembers, grow_scale
+from ...members.tuning import TUNING as MEMBERS
+from ...members.weighing import Opinions, Verdict, hopeless, judge
+from ...rows.rows import Prediction, Rows
+from ..job import Job
+from .bars import HeldOut
 
 Array = np.ndarray
 
@@ -161,14 +161,14 @@ def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Hea
     verdict = answered.verdict(j, first(X))
     k = MEMBERS.folds.others
     if asked.fixed or not verdict.promising or not has_time(job, rows, k):
-        report(job, verdict, _which(rows, j))
+        say_verdict(job, verdict, _which(rows, j))
         one = OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
         return Heard(one if verdict.taken else None)
     fold = folds_by(rows.X, rows.group, k)
     more = tuple(_grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k))))
     found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
     again = answered.verdict(j, found(X))
-    report(job, again, _which(rows, j))
+    say_verdict(job, again, _which(rows, j))
     if again.taken or verdict.taken:
         return Heard(found.weighed(again) or found, more)
     return Heard(None, more, undecided=again.promising)
@@ -184,19 +184,19 @@ def _out_of_fold(
         return hopeless(answered.opinions(j, part(X[some]), some))
 
     grow, group = asked.grower(job, model, j), answered.rows.group
-    found = cross_fitted(job, own, X, grow, give_up, group, once=asked.fixed)
+    found = parts_out_of_fold(job, own, X, grow, give_up, group, once=asked.fixed)
     if found is None:
         job.say(f"{asked.words} err much more than the model{_which(rows, j)}: not used")
         return Heard(None, None)
     parts, t = found
     verdict = answered.verdict(j, t)
-    report(job, verdict, _which(rows, j))
+    say_verdict(job, verdict, _which(rows, j))
     folds = 0 if asked.fixed else len(parts)
     one = OutputMember(parts, folds, verdict.weight, verdict.gain, verdict.ratio)
     return Heard(one if verdict.taken else None, parts)
 
 
-def cross_fitted(
+def parts_out_of_fold(
     job: Job, rows: Rows, X: Array, grow: Callable[..., Any],
     give_up: Callable[[Any, Array], bool], group: Array | None = None, *, once: bool = False,
 ) -> tuple[tuple[Any, ...], Array] | None:  # fmt: skip
@@ -237,7 +237,7 @@ def bagged(
     t, folds = MEMBERS.folds, MEMBERS.folds.exact
     held = np.isin(hashes(rows.X), hashes(X))
     if held.mean() > t.most_held:
-        found = cross_fitted(job, rows, X, grow, give_up)
+        found = parts_out_of_fold(job, rows, X, grow, give_up)
         return None if found is None else _told(job, found[0], judged(found[1]))
     again, every = held.mean() > t.few_held, np.arange(X.shape[0])
     parts: tuple[Any, ...] = ()
@@ -261,7 +261,7 @@ def bagged(
 def _told(
     job: Job, parts: tuple[Any, ...], verdict: Verdict
 ) -> tuple[tuple[Any, ...], Verdict] | None:
-    report(job, verdict)
+    say_verdict(job, verdict)
     return (parts, verdict) if verdict.taken else None
 
 
@@ -310,7 +310,7 @@ def _which(rows: Rows, j: int) -> str:
     return "" if rows.y.shape[1] == 1 else f" (output {j})"
 
 
-def report(job: Job, verdict: Verdict, which: str = "") -> None:
+def say_verdict(job: Job, verdict: Verdict, which: str = "") -> None:
     """Say what held-out rows gain by a member."""
     gain, words = verdict.gain, job.settings.members.words
     job.say(

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ..answers.transductive import Joint
-from ..kernels import Kernel
-from ..learning.calibration import Correction, Look, Misses, calibrate
-from ..learning.dof import degrees_of_freedom
-from ..learning.regions import Regions
-from ..messages.committee import Committee
-from ..rows.groups import tenths_of_groups
-from ..rows.metric import Metric, column_scales
-from ..rows.partition import chunk_groups, evenly_spaced, lowest
-from ..rows.rows import Rows
-from .kept.kept import Kept
-from .kept.memory import InMemory
-from .settings import Settings
-from .tuning import TUNING
+from ...answers.transductive import Joint
+from ...kernels import Kernel
+from ...learning.calibration import Correction, Look, Misses, calibrate
+from ...learning.dof import degrees_of_freedom
+from ...learning.regions import Regions
+from ...messages.committee import Committee
+from ...rows.groups import tenths_of_groups
+from ...rows.metric import Metric, column_scales
+from ...rows.partition import chunk_groups, evenly_spaced, lowest
+from ...rows.rows import Rows
+from ..kept.kept import Kept
+from ..kept.memory import InMemory
+from ..settings import Settings
+from ..tuning import TUNING
 
 Array = np.ndarray
 

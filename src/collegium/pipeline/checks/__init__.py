@@ -1,0 +1,1 @@
+"""Held-out rows: they check error bars, teach the scale of errors and weigh members."""
