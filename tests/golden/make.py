@@ -49,11 +49,11 @@ def uneven():
 
 
 def stepped():
-    """600 rows of a function of steps, whose errors have steps too."""
+    """300 rows of a function of steps, whose errors have steps too."""
     rng = np.random.default_rng(1)
-    X = rng.uniform(-2.0, 2.0, (600, 2))
-    height = rng.normal(size=12)[np.floor(3.0 * (X[:, 0] + 2.0)).astype(int)]
-    return X, 2.0 * height + np.where(X[:, 1] > 0.7, 0.8, 0.1) * rng.normal(size=600)
+    X = rng.uniform(-2.0, 2.0, (300, 2))
+    height = rng.normal(size=24)[np.floor(6.0 * (X[:, 0] + 2.0)).astype(int)]
+    return X, 2.0 * height + np.where(X[:, 1] > 0.7, 0.6, 0.05) * rng.normal(size=300)
 
 
 def models() -> dict:
@@ -90,8 +90,8 @@ def models() -> dict:
             **{**given, "kernel": both + kernels.White(0.1), "noise": "varying"}, **chunks
         ).fit(*uneven()),
         "prices": CommitteeRegressor(**given, transforms="log").fit(X, np.exp(y)),
-        "trees": CommitteeRegressor(members="trees", random_state=0).fit(*stepped()),
-        "odds": CommitteeClassifier(members="trees", random_state=0).fit(
+        "trees": CommitteeRegressor(kernels.Linear(), members="trees", random_state=0).fit(*stepped()),
+        "odds": CommitteeClassifier(kernels.Linear(), members="trees", random_state=0).fit(
             stepped()[0], stepped()[1] > 0.5),
         "rvc": RVCRegressor(width=0.7, max_experts=4, random_state=0).fit(X, y),
     }  # fmt: skip
