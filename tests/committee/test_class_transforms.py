@@ -195,8 +195,8 @@ def chosen(X, y, kind="auto"):
 def test_skewed_columns_are_scored_where_held_out_rows_gain():
     X, y = skewed_table(600)
     Xs, ys = skewed_table(500, seed=1)
-    model = CommitteeClassifier(random_state=0).fit(X, y)
-    plain = CommitteeClassifier(random_state=0, transforms=None).fit(X, y)
+    model = CommitteeClassifier(random_state=0, members=None).fit(X, y)
+    plain = CommitteeClassifier(random_state=0, members=None, transforms=None).fit(X, y)
     assert model.input_transform_ == ("rank", "rank")
     assert plain.input_transform_ is None
     loss = [-one.predict_log_proba(Xs)[np.arange(500), ys].mean() for one in (model, plain)]

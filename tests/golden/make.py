@@ -90,7 +90,8 @@ def models() -> dict:
             **{**given, "kernel": both + kernels.White(0.1), "noise": "varying"}, **chunks
         ).fit(*uneven()),
         "prices": CommitteeRegressor(**given, transforms="log").fit(X, np.exp(y)),
-        "trees": CommitteeRegressor(kernels.Linear(), members="trees", random_state=0).fit(*stepped()),
+        "trees": CommitteeRegressor(kernels.Linear(), members="trees", random_state=0).fit(
+            *stepped()),
         "odds": CommitteeClassifier(kernels.Linear(), members="trees", random_state=0).fit(
             stepped()[0], stepped()[1] > 0.5),
         "rvc": RVCRegressor(width=0.7, max_experts=4, random_state=0).fit(X, y),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import CG, CommitteeRegressor, kernels
-from collegium.pipeline import errors as errors_fitting
+from collegium.pipeline.checks import errors as errors_fitting
 
 COMMITTEE = {"chunks": 60, "anchors": 12, "n_local": 20, "random_state": 0}
 

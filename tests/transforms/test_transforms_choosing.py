@@ -87,6 +87,10 @@ def test_log_density_and_errors_of_fresh_rows_are_like_those_of_rows_left_out():
 # --- the rule -------------------------------------------------------------------------------------
 
 
+Y = np.exp(np.linspace(0.0, 3.0, 200))
+LOG, RANK = (TargetTransform.of(kind, Y, np.ones(200)) for kind in ("log", "rank"))
+
+
 def tried(log_density, squared_error=None, target=None):
     density = np.asarray(log_density, dtype=float)
     error = np.ones(density.size) if squared_error is None else np.asarray(squared_error)
@@ -151,18 +155,22 @@ def test_transformed_inputs_need_a_clear_gain_and_better_means(level, spread, er
      (0.03, 0.05, 1.01, 0.2, True), (0.03, 0.05, 1.01, 0.05, False),
      (0.03, 0.05, 1.03, 0.9, False), (-0.5, 0.1, 0.5, 0.0, False)],
 )  # fmt: skip
-def test_a_transform_of_y_needs_a_clear_gain_and_means_not_worse_beyond_noise(
+def test_the_logarithm_of_y_needs_a_clear_gain_and_means_not_worse_beyond_noise(
     level, spread, errors, noise, expected
 ):
-    """Squared errors may be larger by a standard error of the difference, and by 2 %."""
-    sign = np.tile([-1.0, 1.0], 50)
-    new, old = tried(level + spread * sign, errors + noise * sign), tried(np.zeros(100))
-    assert better_target(new, old, np.ones(100)) == expected
+    """Squared errors may be larger by a standard error of the difference, and by 2 %; those of
+    other transforms have to be smaller."""
+    sign, w = np.tile([-1.0, 1.0], 50), np.ones(100)
+    density, squares, old = level + spread * sign, errors + noise * sign, tried(np.zeros(100))
+    assert better_target(tried(density, squares, LOG), old, w) == expected
+    for other in (RANK, None):
+        new = tried(density, squares, other)
+        assert better_target(new, old, w) == better(new, old, w)
 
 
 def test_less_is_asked_of_the_logarithm_where_y_suggests_it():
     sign, w = np.tile([-1.0, 1.0], 50), np.ones(100)
-    new, old = tried(0.01 + 0.07 * sign, 0.98 + 0.15 * sign), tried(np.zeros(100))
+    new, old = tried(0.01 + 0.07 * sign, 0.98 + 0.15 * sign, LOG), tried(np.zeros(100))
     assert not better_target(new, old, w) and better_target(new, old, w, natural=True)
     loses = tried(-0.001 + 0.07 * sign, 0.9 + 0.15 * sign)
     assert not better_target(loses, old, w, natural=True)

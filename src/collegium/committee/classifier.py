@@ -357,7 +357,10 @@ class CommitteeClassifier(Classifier):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _latents(self, X) -> tuple[Array, list[Prediction]]:
+    def _latents(self, X) -> list[Prediction]:
+        return self._answered(X)[1]
+
+    def _answered(self, X) -> tuple[Array, list[Prediction]]:
         """Queries as the predictor sees them, and latent functions there."""
         check_is_fitted(self)
         X = check_queries(self, X)
@@ -389,7 +392,8 @@ class CommitteeClassifier(Classifier):
         -------
         log_probability : array of shape (n, n_classes)
         """
-        return log_probabilities_of(self.model_, *self._latents(X))
+        places, found = self._answered(X)
+        return log_probabilities_of(self.model_, places, found)
 
     @of_one_state
     def decision_function(self, X: ArrayLike) -> Array:
@@ -417,7 +421,7 @@ class CommitteeClassifier(Classifier):
         mean : array of shape (n,) with two classes (softmax: (n, 2)), else (n, n_classes)
         std : array of the same shape
         """
-        _, found = self._latents(X)
+        found = self._latents(X)
         mean = np.column_stack([one.mean[:, 0] for one in found])
         std = np.sqrt(np.column_stack([one.variance for one in found]))
         if mean.shape[1] == 1:

@@ -230,16 +230,19 @@ class _Learner:
         return [*first, smooth, *middle, last]
 
     def _sums(self, best: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit sums of two that start from the best single kernel, the second of them shorter: a
-        Matern52 and a Matern12, and two of its family."""
+        """Fit sums of two that start from the best single kernel: a Matern52 and a shorter
+        Matern12, and two of its family, the second of them shorter or longer, by evidence."""
         k: Any = best.kernel
 
         def term(family: type, size: float, stretch: float) -> Kernel:
             return family(size * k.variance, stretch * k.length_scale, categories=k.categories)
 
-        pairs = [(Matern52, Matern12), (type(k), type(k))]
-        starts = [term(one, 0.7, 1.0) + term(two, 0.3, 0.3) for one, two in pairs]
-        return [self._fit(start, best.noise, chunks, max_iter=25) for start in starts]
+        def fitted(one: type, two: type, stretch: float) -> Learnt:
+            start = term(one, 0.7, 1.0) + term(two, 0.3, stretch)
+            return self._fit(start, best.noise, chunks, max_iter=25)
+
+        same = [fitted(type(k), type(k), stretch) for stretch in (0.3, 3.0)]
+        return [fitted(Matern52, Matern12, 0.3), max(same, key=_value)]
 
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf

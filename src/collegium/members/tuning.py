@@ -19,6 +19,7 @@ class GrowingTuning:
     validation: float = 0.1  # share of the rows that shows it
     first_trees: int = 60  # trees after which hopeless forests are given up
     most_rows: int = 1_000_000  # rows that trees are grown from, at most
+    scale_rows: int = 10_000  # rows for the size of errors, at most, where means have no member
     seconds: float = 6e-6  # that a forest takes per row and column, on an idle machine
     most_levels: int = 255  # levels that a split can tell apart; columns of more enter by means
     fewest_of_class: int = 10  # rows of a class, at least, for which trees are grown
@@ -46,6 +47,7 @@ class WeighingTuning:
     slope: float = 0.5  # penalty of b²
     scale: float = 0.5  # penalty of l², in nats in total
     hopeless: float = 1.6  # ratio of root mean squared errors from which a member is given up
+    behind: float = 1.2  # ratio from which it is, if held-out rows do not gain either
     fades: float = 0.5  # log sd beyond that of held-out rows over which its weight fades to zero
     folds: int = 5  # of cross-fitting
 

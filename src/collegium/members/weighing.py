@@ -177,5 +177,13 @@ def judge(at: Opinions, X: Array, group: Array | None = None) -> Verdict:
 
 def hopeless(at: Opinions) -> bool:
     """Whether a member errs so much more than the committee that it cannot help."""
-    both = at.squared_error(at.other), at.squared_error(at.mean)
-    return both[0] > TUNING.weighing.hopeless**2 * both[1]
+    return _errs_more(at, TUNING.weighing.hopeless)
+
+
+def behind(at: Opinions) -> bool:
+    """Whether a member errs clearly more than the committee: it helps seldom."""
+    return _errs_more(at, TUNING.weighing.behind)
+
+
+def _errs_more(at: Opinions, times: float) -> bool:
+    return at.squared_error(at.other) > times**2 * at.squared_error(at.mean)

@@ -48,11 +48,14 @@ def better(new: TriedTransform, old: TriedTransform, w: Array) -> bool:
 def better_target(
     new: TriedTransform, old: TriedTransform, w: Array, *, natural: bool = False
 ) -> bool:
-    """Whether log densities gain enough, and means are not worse beyond noise.
+    """Whether a transform of y is used: by the rule of `better`, which asks for better means; means
+    of the logarithm only have to be no worse beyond noise.
 
-    `natural`: the transform is what y itself suggests (`lognormal`); then a gain counts together
-    with that in squared error, and less is asked of both.
+    `natural`: y itself suggests the logarithm (`lognormal`); then a gain counts together with that
+    in squared error, and less is asked of both.
     """
+    if new.target is None or new.target.kind != "log":
+        return better(new, old, w)
     mean, error = density_gain(new, old, w)
     loss, noise = squared_loss(new, old, w)
     if loss > min(noise, TUNING.worse):
@@ -67,11 +70,10 @@ def best(
     old: TriedTransform, others: Sequence[TriedTransform], w: Array, *, natural: bool = False
 ) -> TriedTransform:
     """First candidate that beats the old one, unless a later one has clearly higher density; else
-    the old one. Give the plainest first; `natural`: the logarithm is (`better_target`)."""
+    the old one. Give the plainest first; `natural`: see `better_target`."""
     found = None
     for one in others:
-        log = one.target is not None and one.target.kind == "log"
-        if not better_target(one, old, w, natural=natural and log):
+        if not better_target(one, old, w, natural=natural):
             continue
         mean, error = (np.inf, 0.0) if found is None else density_gain(one, found, w)
         found = one if mean > TUNING.errors * error else found

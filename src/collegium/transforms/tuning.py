@@ -21,12 +21,12 @@ class TransformTuning:
     # the mean gain has to exceed both
     least: float = 0.02
     errors: float = 2.0  # standard errors
-    # of transformed inputs, the mean squared error has to be below this share of that without:
-    # with all rows it can be a tenth larger than on a sample
+    # the mean squared error has to be below this share of that without the transform: with all rows
+    # it can be a tenth larger than on a sample
     smaller: float = 0.95
     clear: float = 0.12  # from this mean gain on, the error only has to be no larger
-    # a transform of y may have a larger mean squared error by one standard error of the difference,
-    # and by no more than this share
+    # the logarithm of y may have a larger mean squared error by one standard error of
+    # the difference, and by no more than this share
     worse: float = 0.02
     # where the logarithm of y is less skewed than y by this factor, and has at least this standard
     # deviation, the gains in log density and squared error together have to exceed so many standard

@@ -10,7 +10,9 @@ from collegium.datasets import make_robot_arm
 from collegium.messages.committee import Committee
 from collegium.metrics import coverage
 from collegium.numerics.clock import Clock
-from collegium.pipeline import checking, errors, exact
+from collegium.pipeline import exact
+from collegium.pipeline.checks import bars as checking
+from collegium.pipeline.checks import errors
 from collegium.pipeline.kept.memory import InMemory, runs
 from collegium.pipeline.planning.cost import Speed, look
 from collegium.pipeline.planning.plan import FEWEST, Plan

@@ -15,7 +15,7 @@ from collegium.learning.pool import Effort
 from collegium.likelihoods.labels.logit import Logit
 from collegium.likelihoods.labels.softmax import Softmax
 from collegium.numerics.clock import Clock
-from collegium.pipeline import checking
+from collegium.pipeline.checks import bars as checking
 from collegium.pipeline.planning.cost import Speed
 from collegium.pipeline.planning.plan import (
     CAREFUL,

@@ -15,7 +15,8 @@ from ...members.folds import folds_by, hashes
 from ...members.members import Members, OutputMember
 from ...members.scale import ScaleMembers, grow_scale
 from ...members.tuning import TUNING as MEMBERS
-from ...members.weighing import Opinions, Verdict, hopeless, judge
+from ...members.weighing import Opinions, Verdict, behind, hopeless, judge
+from ...rows.partition import evenly_spaced
 from ...rows.rows import Prediction, Rows
 from ..job import Job
 from .bars import HeldOut
@@ -119,7 +120,9 @@ def scale_members(job: Job, asked: Asked, rows: Rows) -> ScaleMembers | None:
     job.say.task = "growing trees for the size of errors"
     grow, each = job.settings.members.grower(job, asked.model, 0), here(job.settings.engine).map
     outputs = []
+    some = rows.take(evenly_spaced(rows.w.size, MEMBERS.growing.scale_rows))
     for j, parts in enumerate(asked.parts):
+        rows = some if parts == () else rows
         own = _of_output(rows, j)
         if parts == ():
             fold = folds_by(rows.X, rows.group, folds.deciding)
@@ -151,7 +154,9 @@ def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Hea
     grow = asked.grower(job, model, j)
 
     def give_up(part: Callable[[Array], Array]) -> bool:
-        return hopeless(answered.opinions(j, part(X)))
+        t = part(X)
+        at = answered.opinions(j, t)
+        return hopeless(at) or (behind(at) and answered.verdict(j, t).gain.mean <= 0.0)
 
     with _timed(job, rows):
         first = grow(own, 0, give_up)
