@@ -218,6 +218,38 @@ def test_a_line_beside_a_smooth_function_changes_nothing():
 # -- arguments -----------------------------------------------------------------------------------
 
 
+def test_few_distinct_rows_have_no_members():
+    rng = np.random.default_rng(0)
+    for values in ([1.0], [0.0, 2.0], [0.0, 1.0]):
+        X = rng.choice(values, (700, 1))
+        model = CommitteeRegressor(random_state=0, members="trees").fit(X, rng.normal(size=700))
+        assert np.isfinite(model.predict(X[:3], return_std=True)).all()
+
+
+def test_weights_that_a_regressor_does_not_take_are_refused_at_once():
+    X, y = steps(60)
+    with pytest.raises(ValueError, match="members=KNeighborsRegressor.*sample_weight"):
+        CommitteeRegressor(members=KNeighborsRegressor()).fit(X, y, np.arange(1.0, 61.0))
+
+
+def test_a_limit_that_leaves_time_for_one_forest_takes_none(monkeypatch):
+    """One forest has seen all rows but those held out: nothing could be learnt from others."""
+    from collegium.pipeline.checks import beside
+
+    monkeypatch.setattr(beside, "has_time", lambda job, rows, forests: forests == 1)
+    model = CommitteeRegressor(random_state=0, members="trees").fit(*steps(2600))
+    assert model.model_.members is None
+
+
+def test_workers_that_begin_from_one_blank_model_merge(fitted):
+    """Their members are the same, though each has weighed them by its own rows."""
+    one, two = fitted.blank(), fitted.blank()
+    one.partial_fit(*steps(600, seed=40), chunk_id="a")
+    two.partial_fit(*steps(2600, seed=41), chunk_id="b")
+    both = one.merge(two)
+    assert sorted((both or one).chunk_ids_) == ["a", "b"]
+
+
 @pytest.mark.parametrize("bad", ["forest", 3, DecisionTreeRegressor, object()])
 def test_what_is_no_member_is_refused(bad):
     with pytest.raises(ValueError, match="members"):
@@ -251,6 +283,9 @@ def test_trees_stay_in_a_stream_and_are_weighed_again(fitted):
     (after,) = model.model_.members.outputs
     assert after.parts is before.parts
     assert after.weight.a != before.weight.a
+    Q, t = steps(1500, seed=22)
+    lower, upper = model.predict_interval(Q)
+    assert 0.93 < np.mean((t >= lower) & (t <= upper)) < 0.975  # weighed by parts that know less
     assert model.relearn().model_.members.outputs[0].parts is not before.parts
 
 

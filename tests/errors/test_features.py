@@ -106,3 +106,12 @@ def test_inputs_share_a_variance_or_have_one_an_output():
     assert_allclose(own.lines(1, own.kinds), np.tile([np.log(2.0), 0.0, 5.0], (4, 1)))
     unknown = np.array([7.0, 8.0, 9.0])
     assert_allclose(shared.lines(1, (0, 1, 3), unknown), np.tile([np.log(3.0), 0.0, 9.0], (4, 1)))
+
+
+def test_the_line_of_trees_stays_in_the_units_it_was_grown_in():
+    """Targets ratio·y + shift: log sd, m and q move, the answers of trees do not."""
+    rng = np.random.default_rng(0)
+    lines, w, kinds = rng.normal(size=(40, 4)), np.ones(40), (0, 1, 2, 3)
+    own = Standard.of(lines, w, kinds)
+    moved = lines * [1.0, 3.0, 1.0, 1.0] + [np.log(3.0), -0.4, 2.0 * np.log(3.0), 0.0]
+    assert_allclose(own.moved(3.0, -0.4).forward(moved), own.forward(lines), atol=1e-12)

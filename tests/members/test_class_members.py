@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from collegium.errors.decision import Gain
 from collegium.members.classes import (
+    ClassMembers,
     ClassOpinions,
     GrownClasses,
     _forests,
@@ -19,7 +21,7 @@ from collegium.members.classes import (
 from collegium.members.columns import TreeColumns
 from collegium.members.tuning import TUNING
 from collegium.members.weighing import Weight
-from collegium.rows.rows import Rows
+from collegium.rows.rows import Prediction, Rows
 
 
 def labelled(n=900, K=3, seed=0):
@@ -84,6 +86,18 @@ def test_mixtures_are_probabilities_between_the_two():
     assert_allclose(whole, at.other, atol=1e-12)
     half = mixed(at.own, at.other, np.full(50, 0.5), 1.3)
     assert_allclose(np.exp(half).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_far_away_probabilities_are_the_committees():
+    """Where latent functions are less certain than at any held-out row, weight and sharpness
+    fade."""
+    weight = Weight(1.0, 0.5, 0.0, 1.0, -2.0, 0.5)
+    own, other = np.log(_softmax(np.random.default_rng(0).normal(size=(5, 3)))), -np.ones(3)
+    members = ClassMembers((lambda X: np.tile(other, (5, 1)),), 0, weight, 1.6, Gain(), 0.9)
+    for log_sd, same in ((0.5 + TUNING.weighing.fades, True), (0.5, False)):
+        latents = [Prediction(np.zeros((5, 1)), np.full(5, np.exp(2.0 * log_sd)))]
+        found = members.beside(own, np.zeros((5, 1)), latents)
+        assert np.allclose(found, own, atol=1e-9) == same
 
 
 def test_a_good_member_is_taken_and_a_guess_is_not():

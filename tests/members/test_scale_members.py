@@ -55,4 +55,4 @@ def test_steps_in_the_size_of_errors_are_found():
     lower, upper = model.predict_interval(Q)
     for own in (big, ~big):
         assert 0.92 < np.mean((t >= lower)[own] & (t <= upper)[own]) < 0.99
-    assert np.median((upper - lower)[big]) > 2.5 * np.median((upper - lower)[~big])
+    assert np.median((upper - lower)[big]) > 2.0 * np.median((upper - lower)[~big])

@@ -6,9 +6,20 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import approx_fprime
 
+from collegium.errors.decision import Gain
 from collegium.members import weighing
 from collegium.members.tuning import TUNING
-from collegium.members.weighing import Opinions, Weight, hopeless, judge, learn_weight
+from collegium.members.weighing import (
+    Opinions,
+    Verdict,
+    Weight,
+    behind,
+    hopeless,
+    judge,
+    learn_weight,
+)
+
+WEIGHT = Weight(0.0, 0.0, 0.0, 1.0, -1.0, 1.0)
 
 
 def opinions(n=1200, better=0.5, nu=5.0, seed=0, trend=0.0):
@@ -125,3 +136,10 @@ def test_a_better_scale_is_no_merit_of_the_member():
 def test_hopeless_members_are_given_up():
     good, bad = opinions(better=0.5), opinions(better=9.0)
     assert hopeless(bad) and not hopeless(good)
+    assert behind(bad) and not behind(good)
+
+
+def test_means_must_not_get_worse():
+    good = Gain(0.2, 0.01, 900.0)
+    assert Verdict(WEIGHT, good, 0.99).taken and not Verdict(WEIGHT, good, 1.01).taken
+    assert not Verdict(WEIGHT, Gain(0.2, 0.15, 900.0), 0.9).taken

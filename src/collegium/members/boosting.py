@@ -47,11 +47,13 @@ def grow_trees(
     from sklearn.ensemble import HistGradientBoostingRegressor  # slow to import
 
     t, y = TUNING.growing, rows.y[:, 0]
-    n = y.size
+    n, share = y.size, rows.w / rows.w.mean()
+    if not admissible(loss, y, share):
+        return None
     columns = TreeColumns.of(rows.X, y, rows.w, levels)
     X = columns.for_growing(rows.X, y, rows.w, folds_of(rows.X, TUNING.folds.exact))
     model = boosted(HistGradientBoostingRegressor, n, len(columns.levels), seed, loss=loss)
-    weight = None if np.ptp(rows.w) == 0.0 else rows.w
+    weight = None if np.ptp(share) == 0.0 else share
     with single_threaded():
         model.fit(X, y, sample_weight=weight)
         found = Grown(columns, forest_of(model))
@@ -61,6 +63,13 @@ def grow_trees(
             return found
         model.set_params(max_iter=t.most_trees).fit(X, y, sample_weight=weight)
     return Grown(columns, forest_of(model))
+
+
+def admissible(loss: str, y: Array, w: Array) -> bool:
+    """Whether a loss is defined for these y: rates and amounts have a logarithm."""
+    if loss == "poisson":
+        return bool((y >= 0.0).all() and w @ y > 0.0)
+    return loss != "gamma" or bool((y > 0.0).all())
 
 
 def boosted(kind: Any, n: int, levels: int, seed: int, **others: Any) -> Any:

@@ -62,7 +62,7 @@ def grow_classes(
     y = codes.astype(float)
     columns = TreeColumns.of(rows.X, y, rows.w, levels)
     X = columns.for_growing(rows.X, y, rows.w, folds_of(rows.X, TUNING.folds.exact))
-    weight = None if np.ptp(rows.w) == 0.0 else rows.w
+    weight = None if np.ptp(rows.w) == 0.0 else rows.w / rows.w.mean()
     with single_threaded():
         model = boosted(HistGradientBoostingClassifier, y.size, len(columns.levels), seed)
         model.set_params(max_leaf_nodes=t.few_leaves).fit(X, codes, sample_weight=weight)
@@ -198,6 +198,10 @@ class ClassMembers:
         log_sd = log_sd_of(latents)
         omega, known = self.weight(log_sd), self.weight.known(log_sd)
         return mixed(own, self(X), omega, 1.0 + known * (self.sharpness - 1.0))
+
+    def identity(self) -> tuple[Any, ...]:
+        """Name what two models have to share if their sums are to be added: parts, not weights."""
+        return self.kind, self.parts, self.folds
 
     def words(self) -> list[str]:
         sure, unsure = self.weight.range()

@@ -18,8 +18,8 @@ from .folds import folds_by
 from .weighing import Verdict, Weight
 
 Array = np.ndarray
-#: Queries that a member answers at a time.
-BATCH = 1024
+#: Queries that a member answers at a time; a of a member that does not count.
+BATCH, MUTED = 1024, -40.0
 
 
 @record("members.member/1")
@@ -58,6 +58,10 @@ class OutputMember:
             return None
         return replace(self, weight=verdict.weight, gain=verdict.gain, error=verdict.ratio)
 
+    def muted(self) -> OutputMember:
+        """Count next to nothing, until rows gain by it again."""
+        return replace(self, weight=replace(self.weight, a=MUTED, b=0.0))
+
     def moved(self, ratio: float, shift: float) -> OutputMember:
         """Adapt to targets ratio·y + shift."""
         return replace(
@@ -77,6 +81,13 @@ class Members:
     @property
     def any(self) -> bool:
         return any(one is not None for one in self.outputs)
+
+    def identity(self) -> tuple[Any, ...]:
+        """Name what two models have to share if their sums are to be added: parts, not weights."""
+        each = (
+            one and (one.parts, one.folds, one.ratio, one.shift) for one in self.outputs
+        )  # fmt: skip
+        return self.kind, tuple(each)
 
     def words(self) -> list[str]:
         """Say what members contribute, output by output."""

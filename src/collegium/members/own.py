@@ -34,27 +34,27 @@ class Trained:
 @dataclass(frozen=True, eq=False)
 class GivenMember:
     """A regressor that was fitted before, in the units of y; its answers are transformed and
-    scaled."""
+    scaled. Where y is transformed, they are raised to the smallest y, so that T(y) exists."""
 
     estimator: Any
     scaling: Scaling
     warping: Warping | None
     output: int
+    least: float  # y of the rows, in the units of the user
 
     def __call__(self, X: Array) -> Array:
-        found = np.asarray(self.estimator.predict(X), dtype=float)
-        p, j = self.scaling.scale.size, self.output
-        y = np.zeros((X.shape[0], p))
-        y[:, j] = found[:, j] if found.ndim == 2 and found.shape[1] > 1 else _numbers(found, len(y))
-        t = self.scaling.forward(y if self.warping is None else self.warping.forward(y))
-        return _finite(t[:, j])
+        found, j = np.asarray(self.estimator.predict(X), dtype=float), self.output
+        y = found[:, j] if found.ndim == 2 and found.shape[1] > 1 else found
+        y, own = _numbers(y, X.shape[0]), None if self.warping is None else self.warping.targets[j]
+        t = y if own is None else own.forward(np.maximum(y, self.least))
+        return _finite((t - self.scaling.centre[j]) / self.scaling.scale[j])
 
 
 def train(
     estimator: Any, rows: Rows, hopeless: Callable[[Any], bool] = lambda part: False
 ) -> Trained | None:
     """Fit a copy of a regressor to rows of one output; None where it is hopeless."""
-    weights = {} if np.ptp(rows.w) == 0.0 else {"sample_weight": rows.w}
+    weights = {} if np.ptp(rows.w) == 0.0 else {"sample_weight": rows.w / rows.w.mean()}
     found = Trained(clone(estimator).fit(rows.X, rows.y[:, 0], **weights))
     return None if hopeless(found) else found
 
@@ -77,8 +77,14 @@ def check_member(estimator: Any, name: str = "members") -> Any:
     return estimator
 
 
-def takes_weights(estimator: Any) -> bool:
-    return has_fit_parameter(estimator, "sample_weight")
+def check_member_weights(estimator: Any, w: Array) -> None:
+    """Refuse weights that a regressor of the user would not take."""
+    own = estimator is not None and not isinstance(estimator, str) and hasattr(estimator, "fit")
+    if own and np.ptp(w) > 0.0 and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"members={estimator!r} takes no sample_weight: leave out one of them, or give another "
+            "regressor"
+        )
 
 
 def _numbers(found: Any, n: int) -> Array:

@@ -35,6 +35,7 @@ class FoldTuning:
     # the others; above the second forests are grown again from all rows
     most_held: float = 0.5
     few_held: float = 0.1
+    largest: float = 0.7  # share of the rows in one fold, at most
     deciding: int = 2  # forests that decide whether that is worth it
     others: int = 4  # forests beside the first, each without one such share of the rows
 

@@ -135,7 +135,7 @@ def with_errors_held_out(
     kept = model.kept
     rows, noise = kept.take(own), model.sum.noise
     if model.members is not None:
-        found = model.members.beside(found, rows.X, noise, left_out=True)
+        found = model.members.beside(found, rows.X, noise, left_out=True, group=rows.group)
     if model.errors is None:
         known = found.variance + noise + rows.known()
         return model, _normal_density(rows.y - found.mean, known).mean()
@@ -150,10 +150,10 @@ def with_errors_held_out(
     at = inputs_at(metric, near, rows.X, found, noise, None if near is None else own)
     errors = model.errors if rows.group is not None else Errors.learn(
         at, rows, metric, values, always=False, say=say, nats=nats_for_tails(model), of=y,
-        trees=None if expects is None else (expects, expects.left_out(rows.X)),
+        trees=None if expects is None else (expects, expects.left_out(rows.X, rows.group)),
     )  # fmt: skip
     if errors is not None and errors.trees is not None:
-        at = replace(at, trees=errors.trees.left_out(rows.X))
+        at = replace(at, trees=errors.trees.left_out(rows.X, rows.group))
     if errors is None:
         score = _normal_density(rows.y - found.mean, found.variance + noise + rows.known()).mean()
     else:

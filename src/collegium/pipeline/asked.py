@@ -348,6 +348,8 @@ class MembersAsked:
             levels = job.settings.prior.levels
             return lambda rows, seed, *hopeless: grow_trees(rows, levels, seed, *hopeless)
         if self.fixed:
-            found = GivenMember(self.own, model.scaling, model.warping, output)
+            came = job.rows if job.came is None else job.came
+            least = float(came.y[:, output].min())
+            found = GivenMember(self.own, model.scaling, model.warping, output, least)
             return lambda rows, seed, *hopeless: found
         return lambda rows, seed, *hopeless: train(self.own, rows, *hopeless)

@@ -54,7 +54,7 @@ class Layered(Additive, Model):  # type: ignore[override]
 
     def _prior(self) -> dict[str, Any]:
         own = super()._prior()
-        return own if self.members is None else {**own, "members": self.members}
+        return own if self.members is None else {**own, "members": self.members.identity()}
 
     @property
     def all_rows(self) -> bool:

@@ -24,6 +24,7 @@ from ..likelihoods.conformance import check_methods
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.targets.support import SIGNS
 from ..likelihoods.targets.units import exposed
+from ..members.own import check_member_weights
 from ..numerics.fingerprint import fingerprint
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
@@ -101,6 +102,7 @@ class ExactFit(SystemBase):
         """Validate rows; and count the dimensions that y came with."""
         check_exposure(exposure, 0, Gaussian())
         rows, y_ndim = check_rows(estimator, X, y, sample_weight, reset=reset)
+        check_member_weights(getattr(estimator, "members", None), rows.w)
         return check_noise_variance(noise_variance, rows), y_ndim
 
     def grouped(self, rows: Rows, groups: Any, settings: Settings) -> Rows:

@@ -122,13 +122,15 @@ def scale_members(job: Job, asked: Asked, rows: Rows) -> ScaleMembers | None:
     outputs = []
     some = rows.take(evenly_spaced(rows.w.size, MEMBERS.growing.scale_rows))
     for j, parts in enumerate(asked.parts):
-        rows = some if parts == () else rows
-        own = _of_output(rows, j)
-        if parts == ():
-            fold = folds_by(rows.X, rows.group, folds.deciding)
+        own = _of_output(some if parts == () else rows, j)
+        if parts == () and (fold := folds_apart(own, folds.deciding)) is not None:
             parts = tuple(_grown(job, grow, ((own.take(fold != i), i) for i in (0, 1))))
-        fold = folds_by(rows.X, rows.group, len(parts)) if parts else np.zeros(0, dtype=int)
-        outputs.append(grow_scale(parts, own, fold, grow, each) if parts else ())
+        fold = folds_apart(own, len(parts)) if parts else None
+        outputs.append(
+            () if not parts or fold is None else grow_scale(parts, own, fold, grow, each)
+        )
+    if not any(outputs):
+        return None
     return ScaleMembers(tuple(outputs))
 
 
@@ -136,9 +138,20 @@ def reweighed(job: Job, model: Any, answered: Answered) -> Asked:
     """Weigh the members that are there by the errors of rows that they may have seen."""
     X, heard = answered.rows.X, list[Heard]()
     for j, one in enumerate(model.members.outputs):
-        own = one and one.weighed(answered.verdict(j, one.left_out(X, answered.rows.group)))
+        own = one
+        if one is not None:
+            told = answered.verdict(j, one.left_out(X, answered.rows.group))
+            own = one.weighed(told) or one.muted()
         heard.append(Heard(own, None))
     return _kept(job, replace(model, members=None), heard, answered, left_out=True)
+
+
+def folds_apart(rows: Rows, k: int) -> Array | None:
+    """Deal rows to k folds; None where one of them has most of the rows, as with few distinct
+    inputs: too few would be left to learn from."""
+    fold = folds_by(rows.X, rows.group, k)
+    most = np.bincount(fold, minlength=k).max(initial=0)
+    return fold if most <= MEMBERS.folds.largest * rows.w.size else None
 
 
 def has_time(job: Job, rows: Rows, forests: int) -> bool:
@@ -165,18 +178,19 @@ def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Hea
         return Heard(None, None)
     verdict = answered.verdict(j, first(X))
     k = MEMBERS.folds.others
-    if asked.fixed or not verdict.promising or not has_time(job, rows, k):
+    if asked.fixed or not verdict.promising:
         say_verdict(job, verdict, _which(rows, j))
         one = OutputMember((first,), 0, verdict.weight, verdict.gain, verdict.ratio)
-        return Heard(one if verdict.taken else None)
-    fold = folds_by(rows.X, rows.group, k)
+        return Heard(one if asked.fixed and verdict.taken else None)
+    fold = folds_apart(rows, k)
+    if fold is None or not has_time(job, rows, k):
+        job.say(f"{asked.words}: not used, there is no time or there are too few distinct rows")
+        return Heard(None, None)
     more = tuple(_grown(job, grow, ((own.take(fold != i), 1 + i) for i in range(k))))
     found = OutputMember((first, *more), k, verdict.weight, verdict.gain, verdict.ratio)
-    again = answered.verdict(j, found(X))
-    say_verdict(job, again, _which(rows, j))
-    if again.taken or verdict.taken:
-        return Heard(found.weighed(again) or found, more)
-    return Heard(None, more, undecided=again.promising)
+    verdict = answered.verdict(j, found(X))
+    say_verdict(job, verdict, _which(rows, j))
+    return Heard(found.weighed(verdict), more, undecided=verdict.promising and not verdict.taken)
 
 
 def _out_of_fold(
@@ -274,7 +288,9 @@ def _parts(
     job: Job, rows: Rows, some: range, grow: Callable[..., Any], *stop: Callable[[Any], bool]
 ) -> tuple[Any, ...] | None:
     """Grow some of the parts that each lack one fold; None where one of them cannot be grown."""
-    fold = folds_by(rows.X, rows.group, MEMBERS.folds.exact)
+    fold = folds_apart(rows, MEMBERS.folds.exact)
+    if fold is None:
+        return None
     own = [(rows.take(fold != i), i) for i in some]
     first = grow(*own[0], *stop)
     if first is None:
