@@ -54,7 +54,8 @@ def better_target(
     `natural`: y itself suggests the logarithm (`lognormal`); then a gain counts together with that
     in squared error, and less is asked of both.
     """
-    if new.target is None or new.target.kind != "log":
+    kind = None if new.target is None else new.target.kind
+    if not (kind == "log" or (natural and kind == "yeo-johnson")):  # near it, in a stream
         return better(new, old, w)
     mean, error = density_gain(new, old, w)
     loss, noise = squared_loss(new, old, w)
@@ -63,7 +64,7 @@ def better_target(
     if mean > max(TUNING.least, TUNING.errors * error):
         return True
     both = mean / max(error, 1e-300) - loss / max(noise, 1e-300)
-    return natural and mean > 0.0 and both > TUNING.together * np.sqrt(2.0)
+    return natural and kind == "log" and mean > 0.0 and both > TUNING.together * np.sqrt(2.0)
 
 
 def best(
