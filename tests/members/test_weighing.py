@@ -143,3 +143,8 @@ def test_means_must_not_get_worse():
     good = Gain(0.2, 0.01, 900.0)
     assert Verdict(WEIGHT, good, 0.99).taken and not Verdict(WEIGHT, good, 1.01).taken
     assert not Verdict(WEIGHT, Gain(0.2, 0.15, 900.0), 0.9).taken
+    little = Gain(0.006, 0.004, 900.0)
+    for error, taken in ((0.002, True), (0.004, False)):
+        squares = Gain(0.005, error, 900.0)
+        assert Verdict(WEIGHT, little, 0.95, 0.0, squares).taken == taken
+    assert not Verdict(WEIGHT, Gain(0.003, 0.004, 900.0), 0.95, 0.0, Gain(0.1, 0.01, 900.0)).taken

@@ -100,11 +100,11 @@ class ClassOpinions:
         """Log probabilities of the classes that came  (n,)."""
         return table[np.arange(self.codes.size), self.codes]
 
-    def brier(self, table: Array) -> float:
-        """Mean squared error of the probabilities."""
+    def brier(self, table: Array) -> Array:
+        """Squared error of the probabilities of each row  (n,)."""
         p = np.exp(table)
         p[np.arange(self.codes.size), self.codes] -= 1.0
-        return float(np.average((p**2).sum(axis=1), weights=self.weight))
+        return (p**2).sum(axis=1)
 
 
 def log_sd_of(latents: list[Prediction]) -> Array:
@@ -162,9 +162,10 @@ def judge_classes(at: ClassOpinions, X: Array) -> Verdict:
     new = at.told(table)
     both = (Gain.of(new, at.told(one), at.weight) for one in (at.own, rescaled))
     gain = min(both, key=lambda one: one.mean)
-    ratio = at.brier(table) / max(at.brier(at.own), 1e-300)
+    before, after = at.brier(at.own), at.brier(table)
+    ratio = float(at.weight @ after) / max(float(at.weight @ before), 1e-300)
     weight, l = learn_class_weight(at)
-    return Verdict(weight, gain, ratio, l)
+    return Verdict(weight, gain, ratio, l, Gain.of(-after, -before, at.weight))
 
 
 def hopeless_classes(at: ClassOpinions) -> bool:

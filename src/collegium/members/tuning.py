@@ -48,6 +48,7 @@ class WeighingTuning:
     slope: float = 0.5  # penalty of b²
     scale: float = 0.5  # penalty of l², in nats in total
     hopeless: float = 1.6  # ratio of root mean squared errors from which a member is given up
+    together: float = 3.0  # standard errors of gains in density and in squared error, added
     behind: float = 1.2  # ratio from which it is, if held-out rows do not gain either
     fades: float = 0.5  # log sd beyond that of held-out rows over which its weight fades to zero
     folds: int = 5  # of cross-fitting

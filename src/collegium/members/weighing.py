@@ -107,11 +107,20 @@ class Verdict:
     gain: Gain  # in log density
     ratio: float  # of squared errors with the member and without
     l: float = 0.0  # log of the sharpness of probabilities
+    squares: Gain = Gain()  # in squared error, where that counts by itself
 
     @property
     def taken(self) -> bool:
-        """Whether rows gain enough in density, and squared errors do not rise."""
-        return self.gain.enough and self.ratio < 1.0
+        """Whether rows gain enough in density, and squared errors do not rise; where squared errors
+        count by themselves, also by standard errors of both together, one of each at least."""
+        times = [one.mean / max(one.error, 1e-300) for one in (self.gain, self.squares)]
+        both = min(times) > 1.0 and sum(times) > TUNING.weighing.together
+        return (self.gain.enough or both) and self.ratio < 1.0
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether rows gain at all, so that more parts, which know more together, may decide."""
+        return self.gain.mean > 0.0 and self.ratio < 1.0
 
     @property
     def promising(self) -> bool:

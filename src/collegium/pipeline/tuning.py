@@ -63,7 +63,7 @@ class SweepsTuning:
     """Likelihoods that are not Gaussian."""
 
     most: int = 50  # sweeps, at most, where they go on until no message moves
-    checked: int = 1_000  # held-out rows to check probabilities on, at most
+    checked: int = 2_000  # held-out rows to check probabilities on, at most
     fewest: int = 100  # rows, at least, to hold some out of
     near: int = 100  # nearest rows that transductive models use there
     apart: int = 1_000  # rows from which those that check a model are kept from its kernel

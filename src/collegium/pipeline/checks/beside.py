@@ -269,7 +269,7 @@ def bagged(
             return None
         parts += more
         verdict = judged(sum((part(X) for part in parts[1:]), parts[0](X)) / len(parts))
-        if verdict.taken or not verdict.promising:
+        if verdict.taken or not verdict.hopeful:
             break
     assert verdict is not None
     if again and verdict.taken:
