@@ -14,7 +14,7 @@ from ..numerics.records import record
 from ..rows.partition import blocks
 from ..rows.rows import Prediction
 from ..rows.scaling import Scaling
-from .folds import folds_by
+from .folds import folds_by, told_by_others
 from .weighing import Verdict, Weight
 
 Array = np.ndarray
@@ -46,10 +46,7 @@ class OutputMember:
         """t(x) by a part that has not seen rows with these inputs, or of these groups  (n,)."""
         if not self.folds:
             return self(X)
-        fold, found = folds_by(X, group, self.folds), np.empty(X.shape[0])
-        for k, part in enumerate(self.parts[-self.folds :]):
-            own = fold == k
-            found[own] = part(X[own])
+        found = told_by_others(self.parts[-self.folds :], X, folds_by(X, group, self.folds))
         return self.ratio * found + self.shift
 
     def weighed(self, verdict: Verdict) -> OutputMember | None:

@@ -3,7 +3,7 @@ seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..numerics.records import record
 from ..rows.rows import Rows
-from .folds import folds_by
+from .folds import folds_by, told_by_others
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -36,14 +36,6 @@ class ScaleMembers:
     def _each(self, X: Array, ask: Callable[[tuple[Any, ...]], Array]) -> Array:
         none = np.zeros(X.shape[0])
         return np.stack([ask(parts) if parts else none for parts in self.outputs], axis=1)
-
-
-def told_by_others(parts: Sequence[Any], X: Array, fold: Array) -> Array:
-    """Ask for each row the part that has not seen its fold  (n,)."""
-    found = np.empty(X.shape[0])
-    for k, part in enumerate(parts):
-        found[fold == k] = part(X[fold == k])
-    return found
 
 
 def log_squares(errors: Array) -> Array:
