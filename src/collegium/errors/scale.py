@@ -61,8 +61,8 @@ class OutputScale:
         Also returns the log density of each error, by a scale learnt from other rows  (n,).
         """
         log_sd = inputs.log_sd[:, output]
-        bound, z = _least(log_sd, 0.0), errors * np.exp(-log_sd)
-        seen, blurred = _seen(z, log_sd, errors, values, y, bound)
+        bound, z = least_log_scale(log_sd, 0.0), errors * np.exp(-log_sd)
+        seen, blurred = seen_errors(errors, log_sd, values, y, bound)
         basis = ScaleBasis.of(inputs, output, weight)
         learnt = learn_scale(basis, blurred, weight)
         cross = cross_fit(learnt, blurred, weight, bound, group)
@@ -114,9 +114,9 @@ class OutputScale:
         if self.normal:
             return np.zeros(log_sd.size)
         if self.function is None:
-            return np.maximum(self.level * self.known(log_sd), _least(log_sd, self.least))
+            return np.maximum(self.level * self.known(log_sd), least_log_scale(log_sd, self.least))
         g = self.function(inputs, output) * self.known(log_sd)
-        return np.maximum(g, _least(log_sd, self.least))
+        return np.maximum(g, least_log_scale(log_sd, self.least))
 
     def known(self, log_sd: Array) -> Array:
         """1 up to the largest log sd of held-out rows, then falling to 0: errors near rows do not
@@ -230,7 +230,7 @@ class ErrorScale:
         around the mean  (n, p)."""
         kappa, rho = np.array([(one.kappa, one.rho) for one in self.outputs]).T
         least = [
-            np.maximum(_least(s, one.least), _coarse(s, one.values, m))
+            np.maximum(least_log_scale(s, one.least), _coarse(s, one.values, m))
             for s, m, one in zip(inputs.log_sd.T, inputs.mean.T, self.outputs)
         ]
         known = [one.known(log_sd) for log_sd, one in zip(inputs.log_sd.T, self.outputs)]
@@ -260,11 +260,12 @@ def _skewed(
     return other if enough or weight @ (new - old) > TUNING.decision.nats else cross
 
 
-def _seen(
-    z: Array, log_sd: Array, errors: Array, values: Values | None, y: Array | None, bound: Array
+def seen_errors(
+    errors: Array, log_sd: Array, values: Values | None, y: Array | None, bound: Array
 ) -> tuple[Seen, Seen]:
     """Standardised errors as densities see them, and as the scale is learnt from them."""
     if values is None or y is None:
+        z = errors * np.exp(-log_sd)
         return Points(z), Points(np.hypot(z, np.exp(0.5 * bound)))
     low, high = values.cell(y)
     tiny, none = 1e-6 * values.width(y), np.isnan(low)  # y that is no value is a point
@@ -281,7 +282,7 @@ def _coarse(log_sd: Array, values: Values | None, y: Array | None) -> Array | fl
     return 2.0 * (np.log(values.width(y) / np.sqrt(12.0)) - log_sd)
 
 
-def _least(log_sd: Array, least: float) -> Array:
+def least_log_scale(log_sd: Array, least: float) -> Array:
     """g at the smallest scale of y: `least`, or 10⁻⁴ standard deviations  (n,)."""
     with np.errstate(divide="ignore"):
         return 2.0 * np.maximum(np.log(least) - log_sd, np.log(TUNING.floor.finest))

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..answers.local import Shared, correct
+from ..errors.comparing import Comparison
 from ..errors.features import ScaleInputs
-from ..errors.scale import ErrorScale
 from ..errors.tuning import TUNING as ERRORS
-from ..errors.values import Values
 from ..kernels import Kernel
 from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
@@ -76,8 +75,9 @@ def near_check(
 
 
 def near_losses(
-    kernel: Kernel, noise: float, rows: Rows, held_out: Array, neighbours: Array, engine: Any
-) -> Losses:
+    kernel: Kernel, noise: float, rows: Rows, held_out: Array, neighbours: Array,
+    compared: Comparison, engine: Any,
+) -> Losses:  # fmt: skip
     """Predict held-out rows, each from the rows nearest to it, nearest first, and learn the scale
     of these errors: their negative log densities with it, cross-fitted, and squares."""
     parts = np.array_split(np.arange(held_out.size), max(1, held_out.size // 50))
@@ -94,9 +94,7 @@ def near_losses(
     place = Metric.of(kernel, rows.X).forward(own.X)
     variance = found.variance + _noise_of(rows, noise, held_out)
     at = ScaleInputs.of(found.mean, variance, place, q)
-    values = [Values.of(column) for column in rows.y.T]
-    _, density = ErrorScale.scored(at, own.y, own.w, values, group=own.group, always=True)
-    return Losses(-density.sum(axis=1), (own.y - found.mean) ** 2)
+    return Losses(-compared.log_density(at).sum(axis=1), (own.y - found.mean) ** 2)
 
 
 def roughest_good(scores: Array, margin: float) -> int:

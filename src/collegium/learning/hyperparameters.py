@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..errors.comparing import Comparison
+from ..errors.values import Values
 from ..kernels import Kernel
 from ..kernels.stationary.matern import Matern12, Matern52
 from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
-from ..messages.evidence import anchored, factorised
+from ..messages.evidence import anchored
 from ..messages.experts.base import Expert
 from ..messages.experts.block import Block
 from ..numerics.clock import Clock
@@ -34,7 +36,7 @@ from .families import FAMILIES, gap_density, near_losses
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
-from .optimise import Learnt, Scales, maximise
+from .optimise import Learnt, Scales, maximise, maximise_chunks
 from .pool import Effort, Pool
 from .tuning import TUNING
 
@@ -237,12 +239,12 @@ class _Learner:
         def term(family: type, size: float, stretch: float) -> Kernel:
             return family(size * k.variance, stretch * k.length_scale, categories=k.categories)
 
-        def fitted(one: type, two: type, stretch: float) -> Learnt:
-            start = term(one, 0.7, 1.0) + term(two, 0.3, stretch)
-            return self._fit(start, best.noise, chunks, max_iter=25)
+        def start(one: type, two: type, stretch: float) -> tuple[Kernel, float]:
+            return term(one, 0.7, 1.0) + term(two, 0.3, stretch), best.noise
 
-        same = [fitted(type(k), type(k), stretch) for stretch in (0.3, 3.0)]
-        return [fitted(Matern52, Matern12, 0.3), max(same, key=_value)]
+        own = type(k)
+        same = [start(own, own, stretch) for stretch in (0.3, 3.0)]
+        return [self._race([start(Matern52, Matern12, 0.3)], chunks), self._race(same, chunks)]
 
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
@@ -253,8 +255,17 @@ class _Learner:
         found = self._fit(start, rough.noise, chunks)
         if found.value >= least:
             return found
-        again = self._fit(self.scales.kernel(family), None, chunks)  # too smooth, or a bad start?
-        return max(found, again, key=_value)
+        other = self.scales.kernel(family), self._noise(0.1)  # too smooth, or a bad start?
+        return self._race([other, (found.kernel, found.noise)], chunks)
+
+    def _race(self, starts: list[tuple[Kernel, float]], chunks: list[Chunk]) -> Learnt:
+        """Make a few steps from each start, and go on from the best."""
+        t = TUNING.newton
+        first = [self._fit(*start, chunks, max_iter=t.first) for start in starts]
+        best = max(first, key=_value)
+        if best.converged:
+            return best
+        return self._fit(best.kernel, best.noise, chunks, max_iter=t.sums)
 
     def _best(self, tried: list[Learnt]) -> Learnt:
         """Choose by `judge` if there is one, else the first that is about as good as the best."""
@@ -292,7 +303,7 @@ class _Learner:
         )
         whole = self.whole(learnt.kernel)
         rows, noise = self.pool.rows, learnt.noise
-        found = near_losses(whole, noise, rows, self.held_out, near, self.engine)
+        found = near_losses(whole, noise, rows, self.held_out, near, self.comparison, self.engine)
         if self.gaps:
             lost = -gap_density(whole, noise, rows, self.gaps, self.engine)
             found = replace(found, gaps=lost)
@@ -333,22 +344,26 @@ class _Learner:
         number = min(self.n, self.effort.near_rows, self.pool.most_held)
         return np.sort(self.rng.choice(self.n, number, replace=False))
 
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Held-out rows as densities are compared on them."""
+        own = self.pool.sample.take(self.held_out)
+        values = [Values.of(column) for column in self.pool.rows.y.T]
+        return Comparison(own.y, own.w, values, own.group)
+
     def _fit(
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
         max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
-        """Run L-BFGS, and again from the centre of the prior if that finds only noise."""
+        """Maximise the evidence, and again from the centre of the prior if that finds only noise."""
         prior = self.scales.prior(kernel)
-        weight = float(sum(chunk.w.sum() for chunk in chunks))
         start_noise = self._noise(noise or self.noise_start or 0.1)
 
-        def objective(k: Kernel, s: float) -> tuple[float, Array]:
-            return factorised(self.whole(k), s, chunks, self.engine)
-
         def run(start: Kernel, s: float) -> Learnt:
-            return maximise(
-                objective, start, s, prior, weight, noise_fixed=self.noise is not None,
-                max_iter=max_iter or (100 if final else 40), stop=self.clock.out,
+            return maximise_chunks(
+                chunks, self.engine, start, s, prior, whole=self.whole,
+                noise_fixed=self.noise is not None, max_iter=max_iter or (100 if final else 40),
+                stop=self.clock.out,
             )  # fmt: skip
 
         found = [run(kernel, start_noise)]

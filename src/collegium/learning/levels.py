@@ -24,11 +24,10 @@ import numpy as np
 from ..answers.local import Shared
 from ..kernels import Kernel
 from ..kernels.wrapped.scored import LevelScores, Scored
-from ..messages.evidence import factorised
 from ..rows.chunk import cut_rows
 from ..rows.rows import Rows
 from .families import near_check, no_anchors
-from .optimise import Learnt, Scales, maximise
+from .optimise import Learnt, Scales, maximise_chunks
 from .pool import Pool
 from .tuning import TUNING
 
@@ -92,12 +91,9 @@ class Trials:
         chunks = cut_rows(self.pool.rows, self.groups)
         kernel, noise = scales.kernel("Matern32"), self.noise
 
-        def objective(k: Kernel, s: float) -> tuple[float, Array]:
-            return factorised(with_scores(k, scores), s, chunks, self.engine)
-
-        found = maximise(
-            objective, kernel, 0.1 if noise is None else noise, scales.prior(kernel),
-            float(sum(chunk.w.sum() for chunk in chunks)), noise_fixed=noise is not None,
+        found = maximise_chunks(
+            chunks, self.engine, kernel, 0.1 if noise is None else noise, scales.prior(kernel),
+            whole=lambda k: with_scores(k, scores), noise_fixed=noise is not None,
             max_iter=TUNING.trials.iterations,
         )  # fmt: skip
         whole = Learnt(with_scores(found.kernel, scores), found.noise, found.value)

@@ -1,10 +1,11 @@
-"""Find maximum a posteriori hyperparameters: weak priors, bounds from the data, L-BFGS."""
+"""Find maximum a posteriori hyperparameters: weak priors, bounds from the data, the search."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,11 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import kernels
 from ..kernels import Kernel
+from ..messages.evidence import factorised
+from ..messages.evidence import information as chunk_information
 from ..numerics.records import record
+from ..rows.chunk import Chunk
 from ..rows.metric import column_scales
+from . import newton
+from .tuning import TUNING
 
 Array = np.ndarray
 Objective = Callable[[Kernel, float], tuple[float, Array]]
+Information = Callable[[Kernel, float], Array]
 
 
 @record("learning.scales/1")
@@ -118,10 +125,12 @@ class Learnt:
 def maximise(
     objective: Objective, kernel: Kernel, noise: float, prior: Prior, n_rows: float,
     *, noise_fixed: bool = False, max_iter: int = 60, stop: Callable[[], bool] = lambda: False,
+    information: Information | None = None,
 ) -> Learnt:  # fmt: skip
-    """Maximise (log evidence + log prior)/n by L-BFGS, with the objective's own gradient.
+    """Maximise (log evidence + log prior)/n, with the objective's own gradient.
 
-    Once `stop()` is true, return the best point so far.
+    `information` estimates the negative Hessian of the log evidence in (θ, log σ²), for Newton-like
+    steps; without it, L-BFGS. Once `stop()` is true, return the best point so far.
     """
     start = np.append(prior.theta(kernel), np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)
@@ -148,6 +157,17 @@ def maximise(
             raise StopIteration
 
     low, high = prior.low[free], prior.high[free]
+    if information is not None:
+        known = np.diag(1.0 / prior.spread[free] ** 2)
+
+        def curvature(theta_free: Array) -> Array:
+            return (information(*at(theta_free)[:2])[np.ix_(free, free)] + known) / n_rows
+
+        found, converged = newton.minimise(
+            negative, curvature, start[free], low, high, max_iter=max_iter, stop=stop
+        )
+        k, s, _ = at(found.x)
+        return Learnt(k, s, -found.value, converged)
     result = minimize(
         negative, np.clip(start[free], low, high), jac=True, method="L-BFGS-B",
         bounds=list(zip(low, high)), callback=interrupt,
@@ -155,3 +175,19 @@ def maximise(
     )  # fmt: skip
     k, s, _ = at(result.x)
     return Learnt(k, s, -float(result.fun), converged=result.status != 1)
+
+
+def maximise_chunks(
+    chunks: Sequence[Chunk], engine: Any, kernel: Kernel, noise: float, prior: Prior,
+    *, whole: Callable[[Kernel], Kernel] = lambda kernel: kernel, **how: Any,
+) -> Learnt:  # fmt: skip
+    """Maximise the evidence of independent chunks; `whole` adds to a kernel what is not learnt."""
+
+    def objective(k: Kernel, s: float) -> tuple[float, Array]:
+        return factorised(whole(k), s, chunks, engine)
+
+    def information(k: Kernel, s: float) -> Array:
+        return chunk_information(whole(k), s, chunks, engine, TUNING.newton.chunks)
+
+    weight = float(sum(chunk.w.sum() for chunk in chunks))
+    return maximise(objective, kernel, noise, prior, weight, information=information, **how)

@@ -23,6 +23,20 @@ class AnchorTuning:
 
 
 @dataclass(frozen=True)
+class NewtonTuning:
+    """Tuning of steps by curvature (`newton`)."""
+
+    refreshed: int = 3  # steps after which the curvature is estimated again
+    gain: float = 1e-4  # of a step, in nats per row, below which there is no further one
+    longest: float = 2.0  # largest change of a coordinate in one step, in logs
+    halvings: int = 8  # times that a step is shortened, at most
+    enough: float = 1e-4  # share of the expected gain that a step has to reach
+    chunks: int = 3  # chunks that the curvature is estimated from, at most
+    first: int = 6  # steps from each of several starts, before the best goes on
+    sums: int = 18  # steps from the best of them
+
+
+@dataclass(frozen=True)
 class FamilyTuning:
     """Tuning of the kernel family, one kernel or a sum of two, and `calibration`."""
 
@@ -154,6 +168,7 @@ class LearningTuning:
     """All of them, by topic."""
 
     anchors: AnchorTuning = AnchorTuning()
+    newton: NewtonTuning = NewtonTuning()
     families: FamilyTuning = FamilyTuning()
     choice: ChoiceTuning = ChoiceTuning()
     calibration: SizesTuning = SizesTuning()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from ..errors.features import ScaleInputs
 from ..errors.scale import ErrorScale
 from ..errors.values import Values
 from ..kernels import Kernel
-from ..learning.optimise import Learnt, Scales, maximise
-from ..messages.evidence import factorised
+from ..learning.optimise import Learnt, Scales, maximise_chunks
 from ..rows.chunk import cut
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import balanced
@@ -88,11 +86,10 @@ def learn_quickly(
     groups = balanced(rows.X / column_scales(rows.X), TUNING.chunk, np.random.default_rng(0))
     chunks = cut(*own.fields(), groups)
     kernel: Kernel = scales.kernel("Matern32") if start is None else start.kernel
-    return maximise(
-        partial(factorised, chunks=chunks, engine=engine), kernel,
-        0.1 if start is None else start.noise, scales.prior(kernel), float(own.w.sum()),
-        max_iter=TUNING.iterations,
-    )  # fmt: skip
+    noise = 0.1 if start is None else start.noise
+    return maximise_chunks(
+        chunks, engine, kernel, noise, scales.prior(kernel), max_iter=TUNING.iterations
+    )
 
 
 def leave_one_out_inputs(learnt: Learnt, rows: Rows) -> ScaleInputs:

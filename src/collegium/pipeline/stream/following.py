@@ -10,7 +10,7 @@ import numpy as np
 from ...engines import engine_for
 from ...kernels import Kernel
 from ...kernels.trend import split_trend
-from ...learning.optimise import Scales, maximise
+from ...learning.optimise import Scales, maximise_chunks
 from ...messages.basis import Anchors
 from ...messages.evidence import factorised
 from ...messages.growing import badly_seen
@@ -135,21 +135,15 @@ def gain(kernel: Kernel, noise: float, rows: Rows, *, noise_fixed: bool) -> floa
         points, TUNING.following.cluster, TUNING.following.clusters, np.random.default_rng(0)
     )
     chunks = cut_rows(rows, groups)
-    weight, prior = float(sum(chunk.w.sum() for chunk in chunks)), Scales.of(rows.X).prior(kernel)
-
-    def objective(k: Kernel, s: float) -> tuple[float, Array]:
-        return factorised(k, s, chunks, engine)
-
-    better = maximise(
-        objective,
-        kernel,
-        noise,
-        prior,
-        weight,
-        noise_fixed=noise_fixed,
-        max_iter=TUNING.following.steps,
+    better = maximise_chunks(
+        chunks, engine, kernel, noise, Scales.of(rows.X).prior(kernel),
+        noise_fixed=noise_fixed, max_iter=TUNING.following.steps,
+    )  # fmt: skip
+    new, old = (
+        factorised(k, s, chunks, engine)[0]
+        for k, s in ((better.kernel, better.noise), (kernel, noise))
     )
-    return (objective(better.kernel, better.noise)[0] - objective(kernel, noise)[0]) / weight
+    return (new - old) / float(sum(chunk.w.sum() for chunk in chunks))
 
 
 def variance_of(basis: Anchors, X: Array) -> float:
