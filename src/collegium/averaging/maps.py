@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
+from ..learning.newton import minimise
 from ..learning.optimise import Prior
 from .model import LENGTH, NOISE, SHARED, SmallTable, weak_prior
 from .tuning import TUNING
@@ -56,23 +56,26 @@ def work(n: int, d: int) -> float:
 
 
 def climb(table: SmallTable, weak: Prior, starts: Sequence[Array]) -> Mode:
-    """Return the highest mode that L-BFGS finds from the starts, in units of the prior's sd."""
+    """Return the highest mode that is found from the starts, in units of the prior's sd."""
 
     def negative(z: Array) -> tuple[float, Array]:
         value, gradient = table.log_posterior(weak.centre + weak.spread * z, weak)
         return -value / table.y.size, -weak.spread * gradient / table.y.size
 
+    def curvature(z: Array) -> Array:
+        own = table.information(weak.centre + weak.spread * z)
+        return (weak.spread[:, None] * own * weak.spread + np.eye(z.size)) / table.y.size
+
     low, high = (weak.low - weak.centre) / weak.spread, (weak.high - weak.centre) / weak.spread
     found = [
-        minimize(
-            negative, np.clip((theta - weak.centre) / weak.spread, low, high), jac=True,
-            method="L-BFGS-B", bounds=list(zip(low, high)),
-            options={"maxiter": TUNING.iterations, "maxcor": 20, "ftol": TUNING.gain},
-        )
+        minimise(
+            negative, curvature, (theta - weak.centre) / weak.spread, low, high,
+            max_iter=TUNING.iterations, gain=TUNING.gain,
+        )[0]
         for theta in starts
     ]  # fmt: skip
-    best = min(found, key=lambda result: float(result.fun))
-    return Mode(weak, weak.centre + weak.spread * best.x, -float(best.fun) * table.y.size)
+    best = min(found, key=lambda point: point.value)
+    return Mode(weak, weak.centre + weak.spread * best.x, -best.value * table.y.size)
 
 
 def deltas(table: SmallTable) -> Array:

@@ -6,7 +6,7 @@ columns. X and y are standardised; columns of codes of levels (`levels`) are not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..numerics.linalg import (
     cholesky,
     inverse_posdef,
     log_det,
+    solve_lower,
     solve_posdef,
 )
 from .tuning import TUNING
@@ -150,3 +151,22 @@ class SmallTable:
         value, gradient = self.log_evidence(theta)
         log_prior, prior_gradient = prior.log_density(theta)
         return value + log_prior, gradient + prior_gradient
+
+    def information(self, theta: Array) -> Array:
+        """½ VᵀA⁻¹V, V = [∂A/∂θᵢ α]: the average of the observed and the expected information
+        (Gilmour, Thompson & Cullis 1995); length scales by differences  (q, q)."""
+        found, own = self.factor(theta), smooth(theta, self.levels)
+        alpha, d, step = found.alpha, self.X.shape[1], 2.0**-13
+        signal = own.value(self.X) @ alpha
+        more = 1.0 + step * np.eye(d) if theta.size > SHARED else [1.0 + step]
+        stretched = [replace(own, length_scale=own.length_scale * one) for one in more]
+        each = [(one.value(self.X) @ alpha - signal) / np.log1p(step) for one in stretched]
+        V = np.empty((alpha.size, theta.size))
+        V[:, LENGTH] = np.sum(each, axis=0)
+        V[:, SIGNAL] = 2.0 * signal
+        V[:, NOISE] = 2.0 * noise_variance(theta) / self.w * alpha
+        V[:, SLOPE] = 2.0 * np.exp(2.0 * theta[SLOPE]) * (self.gram @ alpha)
+        if theta.size > SHARED:
+            V[:, SHARED:] = np.stack(each, axis=1)
+        white = solve_lower(found.L, V)
+        return 0.5 * white.T @ white

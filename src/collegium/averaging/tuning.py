@@ -17,8 +17,8 @@ class AveragingTuning:
     farthest: float = 1e100  # standardised inputs are clipped here; kernel values are zero before
     clip: float = 2.5  # standard deviations beyond which the linear term is constant
     bins: int = 8  # bins of a column, in which means of y are compared
-    iterations: int = 80  # of L-BFGS
-    gain: float = 1e-5  # L-BFGS stops where a step gains less, in nats per row
+    iterations: int = 80  # steps to a mode
+    gain: float = 1e-5  # of a step, in nats per row, below which there is no further one
     # multiplications, of some 10⁻¹⁰ CPU seconds each, beyond which only τ = 0 is used
     most_work: float = 3e11
     step: float = 0.01  # of the differences of gradients, in prior standard deviations

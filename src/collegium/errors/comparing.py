@@ -1,4 +1,4 @@
-"""Log densities of held-out rows under errors with a scale, to compare candidates that predict them.
+"""Log densities of held-out rows under errors with a scale, to compare candidates.
 
 Hyperparameters of the scale are learnt for the first candidate and kept for the others: all are
 judged by the same prior, and each takes a fraction of the time. Weights, level and degrees of

@@ -355,7 +355,7 @@ class _Learner:
         self, kernel: Kernel, noise: float | None, chunks: list[Chunk], *,
         max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
-        """Maximise the evidence, and again from the centre of the prior if that finds only noise."""
+        """Maximise the evidence; again from the centre of the prior if that finds only noise."""
         prior = self.scales.prior(kernel)
         start_noise = self._noise(noise or self.noise_start or 0.1)
 

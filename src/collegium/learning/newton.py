@@ -29,28 +29,32 @@ class Point:
 
 def minimise(
     f: Callable[[Array], tuple[float, Array]], curvature: Callable[[Array], Array], start: Array,
-    low: Array, high: Array, *, max_iter: int, stop: Callable[[], bool] = lambda: False,
+    low: Array, high: Array, *, max_iter: int, gain: float = TUNING.newton.gain,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Point, bool]:  # fmt: skip
-    """Return the best point found, and whether the last step gained as little as it may.
+    """Return the best point found, and whether no step gains more than `gain`.
 
     `f` gives value and gradient, `curvature` a positive definite estimate of the Hessian. Once
     `stop()` is true, no further step is made.
     """
-    t, B = TUNING.newton, np.empty(0)
+    t, B, age = TUNING.newton, np.empty(0), 0
     x = np.clip(start, low, high)
     at = Point(x, *f(x))
-    for i in range(max_iter):
+    for _ in range(max_iter):
         if stop():
             return at, False
-        if i % t.refreshed == 0:
+        if age == 0:
             B = curvature(at.x)
         new = _line_search(f, at, _step(at, B, low, high), low, high)
-        if new is None:
+        gained = 0.0 if new is None else at.value - new.value
+        if new is not None:
+            B, at = _updated(B, new.x - at.x, new.gradient - at.gradient), new
+        if gained > gain:
+            age = (age + 1) % t.refreshed
+        elif age == 0:
             return at, True
-        gain, B = at.value - new.value, _updated(B, new.x - at.x, new.gradient - at.gradient)
-        at = new
-        if gain <= t.gain:
-            return at, True
+        else:  # an old curvature may be to blame
+            age = 0
     return at, False
 
 

@@ -28,10 +28,10 @@ class NewtonTuning:
 
     refreshed: int = 3  # steps after which the curvature is estimated again
     gain: float = 1e-4  # of a step, in nats per row, below which there is no further one
-    longest: float = 2.0  # largest change of a coordinate in one step, in logs
+    longest: float = 1.0  # largest change of a coordinate in one step, in logs
     halvings: int = 8  # times that a step is shortened, at most
     enough: float = 1e-4  # share of the expected gain that a step has to reach
-    chunks: int = 3  # chunks that the curvature is estimated from, at most
+    chunks: int = 2  # chunks that the curvature is estimated from, at most
     first: int = 6  # steps from each of several starts, before the best goes on
     sums: int = 18  # steps from the best of them
 
@@ -51,7 +51,7 @@ class ChoiceTuning:
     most: float = 4.0  # a row's loss counts as the median of all candidates ± this, at most
     # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
     # standard errors
-    least: float = 0.002
+    least: float = 0.005
     errors: float = 1.0
     few: float = 300.0
     more_errors: float = 2.0

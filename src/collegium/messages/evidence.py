@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.composite import Sum
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from ..rows.chunk import Chunk, rows_of
@@ -69,8 +70,7 @@ def information(
     some = chunks[:: -(-len(chunks) // most)]
     share = sum(chunk.n for chunk in chunks) / sum(chunk.n for chunk in some)
     q = kernel.theta.size
-    moved = [kernel.times(np.where(np.arange(q) == i, 1.0 + STEP, 1.0)) for i in range(q)]
-    work = partial(_chunk_information, kernel, moved, noise)
+    work = partial(_chunk_information, kernel, noise)
     return share * engine.sum(work, some, np.zeros((q + 1, q + 1)))
 
 
@@ -121,16 +121,23 @@ def _chunk_evidence(kernel: Kernel, noise: float, chunk: Chunk) -> Evidence:
     return Evidence(value, np.append(kernel.vjp(rows.X, None, R_bar), own))
 
 
-def _chunk_information(
-    kernel: Kernel, moved: Sequence[Kernel], noise: float, chunk: Chunk
-) -> Array:
+def _chunk_information(kernel: Kernel, noise: float, chunk: Chunk) -> Array:
     """½ VᵀR⁻¹V summed over outputs, V = [Rᵢα]."""
     given = _Solved.of(kernel, noise, chunk)
     rows, alpha = given.rows, given.alpha
-    before = kernel.value(rows.X) @ alpha
-    V = np.empty((*alpha.shape, len(moved) + 1))  # (n, p, q + 1)
-    for i, other in enumerate(moved):
-        V[:, :, i] = (other.value(rows.X) @ alpha - before) / np.log1p(STEP)
-    V[:, :, -1] = noise / rows.w[:, None] * alpha
-    white = linalg.solve_lower(given.L, V.reshape(rows.w.size, -1)).reshape(V.shape)
-    return 0.5 * np.einsum("npi,npj->ij", white, white)
+    V = [*_products(kernel, rows.X, alpha), noise / rows.w[:, None] * alpha]
+    white = linalg.solve_lower(given.L, np.concatenate(V, axis=1))  # (n, (q + 1)p)
+    each = white.reshape(rows.w.size, len(V), -1)
+    return 0.5 * np.einsum("nip,njp->ij", each, each)
+
+
+def _products(kernel: Kernel, X: Array, alpha: Array) -> list[Array]:
+    """∂K(X, X)/∂θᵢ α for each i, by differences; of a sum, part by part  (q of shape (n, p))."""
+    if isinstance(kernel, Sum):
+        return [one for part in kernel.parts for one in _products(part, X, alpha)]
+    q, size = kernel.theta.size, np.log1p(STEP)
+    if q == 0:
+        return []
+    before = kernel.value(X) @ alpha
+    moved = (kernel.times(np.where(np.arange(q) == i, 1.0 + STEP, 1.0)) for i in range(q))
+    return [(other.value(X) @ alpha - before) / size for other in moved]
