@@ -71,12 +71,12 @@ class Effort:
     rough_rows: int = 500  # random rows of the first fit
     close_rows: int = 10_000  # rows of the neighbour metric
     family_chunks: int = 6
-    family_size: int = 300
+    family_size: int = 220
     first_chunks: int = 10
     final_chunks: int = 40
     final_size: int = 400
-    near_rows: int = 1_200  # held-out rows, each predicted from its nearest neighbours
-    near_neighbours: int = 120
+    near_rows: int = 1_000  # held-out rows, each predicted from its nearest neighbours
+    near_neighbours: int = 100
 
     def steps(self) -> float:
         """Estimate the cost, in evaluations of the evidence and gradient of a chunk of 400 rows."""
