@@ -32,7 +32,8 @@ class Stationary(Leaf, listed=False):
 
     A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
     `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`;
-    `constants` are numbers that both take after the shapes. If they do not work on D (`of_distance` is false), the kernel takes no categories.
+    `constants` are numbers that both take after the shapes. If they do not work on D (`of_distance`
+    is false), the kernel takes no categories.
     """
 
     kinds = {"variance": "variance", "length_scale": "length"}
