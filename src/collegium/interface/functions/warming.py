@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Leaf
+from ...kernels.stationary.matern import RBF, Matern32
 from ...numerics.records import estimator_of
 from ..checks.arguments import one_of
 from ..frames.encoded import KnownColumns
@@ -71,15 +72,15 @@ def default_models() -> Iterator[Any]:
     """Fit models that compile what default ones need, on fewer rows."""
     X, y, counts = _rows()
     committee, classifier = _estimator("CommitteeRegressor"), _estimator("CommitteeClassifier")
-    kernels = {kind.__name__: kind for kind in Leaf.registry}
     chunks = {"chunks": 20, "anchors": 8, "random_state": 0}
     yield committee(random_state=0).fit(X, y)
     yield committee(**chunks, members="trees").fit(X, y)
     yield classifier(**chunks).fit(X, y > 0.0)
     yield classifier(**chunks).fit(X, np.digitize(y, [-0.5, 0.5]))
     X, y, counts = _rows(700)
-    two = kernels["Matern32"]() + kernels["RBF"](0.5, 2.0)
-    given = {"kernel": two, "noise": 0.5, "learn": False, "chunks": 100, "random_state": 0}
+    two = Matern32() + RBF(0.5, 2.0)
+    given: dict[str, Any] = {"kernel": two, "noise": 0.5, "learn": False, "random_state": 0}
+    given["chunks"] = 100
     yield committee(**given, n_local=400).fit(X, y)  # in single precision
     yield committee(**given, n_local=AnswerTime(0.1)).fit(X, y)
     yield committee(**given, inference="cg").fit(X, y)
@@ -103,7 +104,7 @@ def small_models() -> Iterator[Any]:
     for kernel in (kind() for name, kind in kernels.items() if name not in ("Constant", "White")):
         given = {"kernel": kernel, "noise": 0.1, "learn": False, "random_state": 0, **chunks}
         yield committee(**given).fit(X, y)
-    given = {"kernel": kernels["Matern32"](), "learn": False, "random_state": 0}
+    given = {"kernel": Matern32(), "learn": False, "random_state": 0}
     noise = {**given, "noise": 0.1}
     online, local = _estimator("OnlineGPRegressor"), _estimator("RVCRegressor")
     yield committee(**given, **chunks, likelihood="poisson").fit(X, counts)
