@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from collegium import CommitteeClassifier, CommitteeRegressor, RegressionFilter, SparseGPRegressor
 from collegium.kernels import Matern32
+from collegium.tables.encoding import NewGapsWarning
 
 GIVEN = {"kernel": Matern32(0.8, 0.7), "noise": 0.05, "learn": False, "random_state": 3}
 
@@ -130,3 +131,32 @@ def test_more_rows_and_labels(frame, y):
     one.partial_fit(rows[40:], y[40:])
     two.partial_fit(frame[40:], y[40:])
     assert_array_equal(one.predict(frame), two.predict(frame))
+
+
+def test_numbers_in_any_container_have_the_same_answers(y):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    model = CommitteeRegressor(**GIVEN).fit(X, y)
+    expected = model.predict(X.astype(np.float64))
+    for same in (
+        X,
+        X.tolist(),
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=0)[::2],
+        X.astype(object),
+    ):
+        assert_array_equal(model.predict(same), expected)
+    whole = rng.integers(-3, 3, (5, 3))
+    for same in (whole, whole.astype(np.int32), whole.tolist(), whole.astype(np.int8)):
+        assert_array_equal(model.predict(same), model.predict(whole.astype(float)))
+    for wrong in (
+        [[1.0, 2.0]],
+        [[1.0, 2.0, 3.0], [1.0]],
+        [1.0, 2.0, 3.0],
+        [[1.0, 2.0, np.inf]],
+        [[]],
+    ):
+        with pytest.raises(ValueError):
+            model.predict(wrong)
+    with pytest.warns(NewGapsWarning):
+        model.predict([[1.0, 2.0, np.nan]])

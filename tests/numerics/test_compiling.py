@@ -10,7 +10,7 @@ import numba
 import pytest
 
 import collegium
-from collegium.numerics.compiling import ANNOUNCEMENT, _Announcer
+from collegium.numerics.compiling import ANNOUNCEMENT, _Announcer, inner
 
 #: Another user, who may still read everything: the interpreter can lie in a closed folder.
 ANOTHER_USER = """
@@ -87,6 +87,19 @@ def test_compiling_is_announced_once_per_process_and_reading_the_cache_is_not(tm
         for _ in range(2)
     ]
     assert said == [ANNOUNCEMENT + "\n", ""]
+
+
+def test_inner_functions_are_python_functions_for_python():
+    @inner()
+    def double(x):
+        return 2 * x
+
+    @numba.njit
+    def four_times(x):
+        return double(double(x))
+
+    assert double(1.5) == 3.0 and double("ab") == "abab"
+    assert four_times(1.5) == 6.0
 
 
 def test_compiling_of_others_is_not_announced(caplog, monkeypatch):

@@ -43,7 +43,7 @@ def read_columns(table: Any) -> list[Found]:
     if library == "polars":
         return [_polars(series) for series in table.get_columns()]
     if library == "pandas":
-        return [_pandas(str(name), table.iloc[:, k]) for k, name in enumerate(table.columns)]
+        return [_pandas(str(name), series) for name, series in table.items()]
     if is_arrow(table):
         return [_arrow(name, table.column(k)) for k, name in enumerate(table.schema.names)]
     values = np.asarray(table)

@@ -105,8 +105,9 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     if not reset:
         if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
-        _check_feature_names(estimator, X, reset=False)
-        _check_n_features(estimator, X, reset=False)
+        if not _named_alike(estimator, X):
+            _check_feature_names(estimator, X, reset=False)
+            _check_n_features(estimator, X, reset=False)
         return estimator.encoding_.forward(X)
     vars(estimator).pop("encoding_", None)
     asked = getattr(estimator, "categorical_features", "from_dtype")
@@ -119,6 +120,13 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     _check_n_features(estimator, X, reset=True)
     estimator.encoding_ = encoding
     return encoding.forward(X)
+
+
+def _named_alike(estimator: Any, X: Any) -> bool:
+    """Whether a frame has the columns of the model in their order: scikit-learn's checks, which
+    take longer than an answer, would find nothing."""
+    names, own = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
+    return names is not None and own is not None and list(own) == list(names)
 
 
 def encoded_dicts(estimator: Any, rows: Sequence[Row], *, reset: bool) -> Array:
