@@ -80,10 +80,10 @@ def modules_after() -> dict[str, set[str]]:
 
 
 def test_importing_brings_in_nothing_slow(modules_after):
-    """scikit-learn's base class alone imports scipy.stats and, where it is there, pandas."""
+    """Names are imported when they are asked for, and the libraries that they need with them."""
     modules = modules_after["package"]
-    assert "collegium.messages.message" in modules
-    assert not modules & {"sklearn", "scipy.stats", "scipy.optimize", "pandas", "matplotlib"}
+    assert "collegium.numerics.version" in modules
+    assert not modules & {"numpy", "scipy", "numba", "sklearn", "pandas", "matplotlib"}
 
 
 def test_estimators_bring_in_no_other_estimator(modules_after):

@@ -6,6 +6,7 @@ are all arithmetic on messages.
 """
 
 import ast
+import gc
 from functools import partial
 from importlib import import_module
 from pkgutil import get_data
@@ -13,8 +14,6 @@ from typing import Any
 
 from .numerics import records
 
-#: Rooms that are imported at once; other names when they are first asked for.
-EAGER = ("kernels", "messages", "numerics", "rows")
 #: The module of every public name, as written in `__init__.pyi`; of modules an empty one.
 HOMES = {
     name.name: line.module or ""
@@ -27,12 +26,25 @@ __all__ = sorted(set(HOMES) - {"filter", "open", "__version__"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for by name."""
+    """Import what is asked for by name, when it is first asked for."""
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if not HOMES[name]:
-        return import_module(f".{name}", __name__)
-    return getattr(import_module(f".{HOMES[name]}", __name__), name)
+        return _imported(name)
+    found = globals()[name] = getattr(_imported(HOMES[name]), name)
+    return found
+
+
+def _imported(module: str) -> Any:
+    """Import a module, with the garbage collector paused: it would look through everything that
+    scikit-learn makes, several times, which is a fifth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(f".{module}", __name__)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def __dir__() -> list[str]:
@@ -40,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 for _name, _home in HOMES.items():
-    if (_home or _name).split(".")[0] in EAGER:
+    if _name == "__version__":
         globals()[_name] = __getattr__(_name)
-    elif _name[0].isupper():
+    elif _home and _name[0].isupper():
         records.expect_estimator(f"estimator.{_name.lower()}/1", partial(__getattr__, _name))

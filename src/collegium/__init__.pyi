@@ -1,6 +1,6 @@
 # What users meet, each name once. Type checkers read this file, and so does `__init__.py`, which
-# imports most names when they are first asked for: scikit-learn takes longer to import than
-# everything else.
+# imports names when they are first asked for: scikit-learn takes longer to import than everything
+# else.
 from . import combining as combining
 from . import datasets as datasets
 from . import engines as engines

@@ -1,5 +1,6 @@
 """The library imports and works where it may write neither to its own folder nor to a home."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import numba
 import pytest
 
 import collegium
-from collegium.numerics.compiling import announce_compiling
+from collegium.numerics.compiling import ANNOUNCEMENT, _Announcer, inner
 
 #: Another user, who may still read everything: the interpreter can lie in a closed folder.
 ANOTHER_USER = """
@@ -75,13 +76,33 @@ def test_without_any_folder_every_process_compiles(package, tmp_path):
     assert said.count("every process compiles them again") == 1
 
 
-def test_the_first_call_of_a_compiled_function_is_announced():
-    @numba.njit
+def test_compiling_is_announced_once_per_process_and_reading_the_cache_is_not(tmp_path):
+    work = "import numpy as np; from collegium.numerics import linalg, exact; "
+    work += "linalg.mirror(np.eye(2)); exact.ExactSum.zero(3).include(np.ones(3))"
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", work], env=env, capture_output=True, text=True, check=True
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said == [ANNOUNCEMENT + "\n", ""]
+
+
+def test_inner_functions_are_python_functions_for_python():
+    @inner()
     def double(x):
         return 2 * x
 
-    said = []
-    announce_compiling(double, said.append)
-    double(1)
-    announce_compiling(double, said.append)
-    assert len(said) == 1 and "compiling" in said[0]
+    @numba.njit
+    def four_times(x):
+        return double(double(x))
+
+    assert double(1.5) == 3.0 and double("ab") == "abab"
+    assert four_times(1.5) == 6.0
+
+
+def test_compiling_of_others_is_not_announced(caplog, monkeypatch):
+    monkeypatch.setattr(_Announcer, "said", False)
+    numba.njit(lambda x: 2 * x)(1)
+    assert not caplog.records

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..answers.leave_one_out import LeftOut, left_out
+from ..kernels.base import To
 from ..numerics.linalg import (
     JITTERS,
     add_diagonal,
@@ -24,7 +25,18 @@ from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged
 from .maps import modes, normal_at
 from .mixture import Mixture
-from .model import SHARED, Factor, SmallTable, noise_variance, prior_covariance, prior_variances
+from .model import (
+    SHARED,
+    Factor,
+    SmallTable,
+    linear,
+    linear_squares,
+    noise_variance,
+    prior_covariance,
+    prior_variances,
+    smooth,
+    with_linear,
+)
 from .stacking import log_scores, model_weights
 from .tuning import TUNING
 
@@ -70,12 +82,19 @@ class Averaged:
         table = SmallTable(self.rows.X, self.rows.y[:, 0], self.rows.w, self.levels)
         return [table.factor(theta) for theta in self.theta]
 
+    @cached_property
+    def kernels(self) -> list[To]:
+        """Kernels to the rows, under each θₖ."""
+        return [smooth(theta, self.levels).to(self.rows.X) for theta in self.theta]
+
     def predict(self, X: Array, *, noise: bool = True) -> Mixture:
         """Predict new observations, or the function without noise, in the units of y."""
         Xs, unit = self._standardised(X), float(self.targets.scale[0])
 
         def answer(tile: Array) -> tuple[Array, Array]:
-            found = [self._at(k, tile) for k in range(len(self.shares))]
+            line = linear(tile, self.rows.X, self.levels)
+            squares = linear_squares(tile, self.levels)
+            found = [self._at(k, tile, line, squares) for k in range(len(self.shares))]
             return np.stack([m for m, _ in found], axis=1), np.stack([v for _, v in found], axis=1)
 
         m, v = by_tiles(answer, Xs)
@@ -83,12 +102,13 @@ class Averaged:
             v = v + np.array([noise_variance(theta) for theta in self.theta])
         return Mixture(self.targets.centre[0] + unit * m, unit**2 * v, self.shares)
 
-    def _at(self, k: int, Xs: Array) -> tuple[Array, Array]:
-        """Mean and variance of f under θₖ, standardised."""
+    def _at(self, k: int, Xs: Array, line: Array, squares: Array) -> tuple[Array, Array]:
+        """Mean and variance of f under θₖ, standardised; `line` and `squares`: the linear term of
+        queries and rows, and of each query with itself, which all θₖ share."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = prior_covariance(theta, Xs, self.rows.X, self.levels)
+        Ksf = with_linear(theta, self.kernels[k](Xs), line)
         V = solve_lower(factor.L, Ksf.T)
-        prior = prior_variances(theta, Xs, self.levels)
+        prior = prior_variances(theta, squares)
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)
         return (Ksf @ factor.alpha[:, None])[:, 0], left
 
@@ -123,7 +143,8 @@ class Averaged:
         draws = np.empty((Xs.shape[0], count))
         for k in np.unique(part):
             mean, cov = self._joint(k, Xs)
-            scale = float(prior_variances(self.theta[k], Xs, self.levels).max(initial=1.0))
+            squares = linear_squares(Xs, self.levels)
+            scale = float(prior_variances(self.theta[k], squares).max(initial=1.0))
             if noise:
                 add_diagonal(cov, noise_variance(self.theta[k]))
             L, _ = cholesky(cov, scale, nugget=JITTERS[0], overwrite=True)

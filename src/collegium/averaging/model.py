@@ -71,17 +71,26 @@ def linear(X: Array, Z: Array, levels: Levels = ()) -> Array:
     return found / X.shape[1]
 
 
-def prior_covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
-    """k(x, z) = s_f² Matérn 5/2 + s_l² linear(x, z) + 1, without noise  (n, m)."""
-    K = smooth(theta, levels).value(X, Z)
-    K += np.exp(2.0 * theta[SLOPE]) * linear(X, X if Z is None else Z, levels)
+def with_linear(theta: Array, K: Array, line: Array) -> Array:
+    """K + s_l² line + 1, in place; line = linear(x, z)."""
+    K += np.exp(2.0 * theta[SLOPE]) * line
     K += 1.0
     return K
 
 
-def prior_variances(theta: Array, X: Array, levels: Levels = ()) -> Array:
-    """k(x, x)  (n,)."""
-    squares = (clipped(X, levels) ** 2).mean(axis=1) + len(levels) / X.shape[1]
+def prior_covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
+    """k(x, z) = s_f² Matérn 5/2 + s_l² linear(x, z) + 1, without noise  (n, m)."""
+    line = linear(X, X if Z is None else Z, levels)
+    return with_linear(theta, smooth(theta, levels).value(X, Z), line)
+
+
+def linear_squares(X: Array, levels: Levels = ()) -> Array:
+    """linear(x, x)  (n,)."""
+    return (clipped(X, levels) ** 2).mean(axis=1) + len(levels) / X.shape[1]
+
+
+def prior_variances(theta: Array, squares: Array) -> Array:
+    """k(x, x), with squares = linear(x, x)  (n,)."""
     return np.exp(2.0 * theta[SIGNAL]) + np.exp(2.0 * theta[SLOPE]) * squares + 1.0
 
 
@@ -114,9 +123,7 @@ class SmallTable:
         return linear(self.X, self.X, self.levels)
 
     def factor(self, theta: Array) -> Factor:
-        K = smooth(theta, self.levels).value(self.X)
-        K += np.exp(2.0 * theta[SLOPE]) * self.gram
-        K += 1.0
+        K = with_linear(theta, smooth(theta, self.levels).value(self.X), self.gram)
         scale = float(K.diagonal().max())
         add_diagonal(K, noise_variance(theta) / self.w)
         L, _ = cholesky(K, scale, overwrite=True)

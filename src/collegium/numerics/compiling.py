@@ -16,26 +16,77 @@ from functools import cache
 from typing import Any
 
 import numba
+from numba.core import event
+from numba.core.registry import CPUDispatcher
 
 LOGGER = logging.getLogger("collegium")
+PACKAGE = __name__.partition(".")[0]
+#: Written to the standard error, unless logging is set up otherwise.
+ANNOUNCEMENT = (
+    "collegium compiles functions for this processor, once: a first fit takes about five seconds "
+    "more. collegium.warm_up() does so ahead; NUMBA_CACHE_DIR says where they are kept"
+)
+#: Without ways in from Python and C, which take as long to compile as a short function.
+INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(**options: Any) -> Callable[[Callable], Any]:
     """Decorate with `numba.njit(nogil=True, **options)`, cached on disk where possible."""
 
+    own = {"nogil": True, "no_cfunc_wrapper": True, **options}
+
     def decorate(function: Callable) -> Any:
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            return numba.njit(**own, cache=True)(function)
         except RuntimeError:  # "no locator available": numba cannot write anywhere
-            return numba.njit(nogil=True, cache=_keep_elsewhere(), **options)(function)
+            return numba.njit(**own, cache=_keep_elsewhere())(function)
 
     return decorate
 
 
-def announce_compiling(function: Any, say: Callable[[str], None]) -> None:
-    """Say that the first call of a compiled function takes some time."""
-    if not function.signatures:
-        say("compiling for this processor: some seconds, unless an earlier run has kept the result")
+class _Inner(CPUDispatcher):
+    """Compiled inside of compiled functions alone: called from Python it is a Python function."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def inner(**options: Any) -> Callable[[Callable], Any]:
+    """Decorate a function that compiled ones call, and that their code contains.
+
+    It is not cached, and has no machine code for calls from Python: both would take longer than
+    to compile it.
+    """
+
+    def decorate(function: Callable) -> Any:
+        found = numba.njit(nogil=True, **INNER, **options)(function)
+        if isinstance(found, CPUDispatcher):  # not with NUMBA_DISABLE_JIT
+            found.__class__ = _Inner
+        return found
+
+    return decorate
+
+
+class _Announcer(event.Listener):
+    """Say once per process that functions of this package are compiled: numba is silent.
+
+    Functions that are found in the cache are no event.
+    """
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if self.said or function.__module__.partition(".")[0] != PACKAGE:
+            return
+        self.said = True
+        LOGGER.warning(ANNOUNCEMENT)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcer())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import linalg
-from .compiling import compiled
+from .compiling import compiled, inner
 from .records import record
 
 Array = np.ndarray
@@ -60,9 +60,10 @@ class ExactSum:
 
     def include(self, values: Array) -> None:
         """Add values (n,), or the lower triangle of a matrix (m, m) row by row, in place."""
-        add = _add_triangle if values.ndim == 2 else _add_values
-        self._check(values.size if values.ndim == 1 else triangle_size(*values.shape))
-        if not add(self.lo, self.hi, self.top, values):
+        lower = values.ndim == 2
+        self._check(triangle_size(*values.shape) if lower else values.size)
+        table = values if lower else values[None]
+        if not _add_values(self.lo, self.hi, self.top, np.ascontiguousarray(table), lower):
             raise TooLarge(REFUSAL)
 
     def __add__(self, other: ExactSum) -> ExactSum:
@@ -113,7 +114,7 @@ def triangle_size(m: int, n: int) -> int:
     return m * (m + 1) // 2
 
 
-@compiled(error_model="numpy", inline="always")
+@inner(error_model="numpy")
 def _words(x):
     """⌊x·2⁶⁴⌋ as three words: −v is ~v + 1, and ~v where v was rounded down.
 
@@ -132,7 +133,7 @@ def _words(x):
     return lo, hi, (np.int64(above) ^ -negative) + np.int64(hi < carry)
 
 
-@compiled(error_model="numpy", inline="always")
+@inner(error_model="numpy")
 def _add_at(lo, hi, top, k, more_lo, more_hi, more_top):
     """Add three words to those at k, with carries; False if the sum overflows."""
     low = lo[k] + more_lo
@@ -146,24 +147,13 @@ def _add_at(lo, hi, top, k, more_lo, more_hi, more_top):
 
 
 @compiled(error_model="numpy")
-def _add_values(lo, hi, top, values):
-    """Add values (n,); False if one is too large or not a number, and the sums are lost."""
-    good = True
-    for k in range(values.size):
-        x = values[k]
-        good &= abs(x) < LIMIT
-        more_lo, more_hi, more_top = _words(x)
-        good &= _add_at(lo, hi, top, k, more_lo, more_hi, more_top)
-    return good
-
-
-@compiled(error_model="numpy")
-def _add_triangle(lo, hi, top, matrix):
-    """Add the lower triangle of a matrix (m, m), row by row."""
+def _add_values(lo, hi, top, values, lower):
+    """Add values row by row, or the lower triangle of a matrix; False if one is too large or not
+    a number, and the sums are lost."""
     good, k = True, 0
-    for i in range(matrix.shape[0]):
-        for j in range(i + 1):
-            x = matrix[i, j]
+    for i in range(values.shape[0]):
+        for j in range(i + 1 if lower else values.shape[1]):
+            x = values[i, j]
             good &= abs(x) < LIMIT
             more_lo, more_hi, more_top = _words(x)
             good &= _add_at(lo, hi, top, k, more_lo, more_hi, more_top)
@@ -212,17 +202,14 @@ def _value(lo, hi, top, found):
     return good
 
 
-@compiled(error_model="numpy")
-def _unpack(values, matrix):
+def _unpack(values: Array, matrix: Array) -> None:
     """Write the lower triangle of a matrix (m, m), row by row."""
-    k = 0
     for i in range(matrix.shape[0]):
-        for j in range(i + 1):
-            matrix[i, j] = values[k]
-            k += 1
+        start = i * (i + 1) // 2
+        matrix[i, : i + 1] = values[start : start + i + 1]
 
 
-@compiled(error_model="numpy", inline="always")
+@inner(error_model="numpy")
 def _leading_zeros(word):
     """Count the zero bits before the first one of a nonzero word."""
     count = ZERO

@@ -109,12 +109,10 @@ def _clear_upper(L):
             L[i, j] = 0.0
 
 
-@compiled()
-def _copy_upper(L):
+def _copy_upper(L: Array) -> None:
     """Undo a failed factorisation: LAPACK leaves the strict upper triangle alone."""
     for i in range(L.shape[0]):
-        for j in range(i):
-            L[i, j] = L[j, i]
+        L[i, :i] = L[:i, i]
 
 
 @compiled()

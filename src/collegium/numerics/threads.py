@@ -12,12 +12,30 @@ from .compiling import interrupts
 
 
 @cache
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[list[Any], list[Any]]:
     """List libraries with one limit per process, and those with one per thread (OpenMP)."""
     every = threadpoolctl.ThreadpoolController()
     own = every.select(user_api="openmp", threading_layer="openmp")  # either of the two
-    shared = [one["filepath"] for one in every.info() if one not in own.info()]
-    return every.select(filepath=shared), own
+    names = {one["filepath"] for one in own.info()}
+    shared = [one for one in every.lib_controllers if one.filepath not in names]
+    return shared, own.lib_controllers
+
+
+def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """Limit libraries to one thread; return those that had more, with their number.
+
+    Asking takes a microsecond, and most answers take less time than threadpoolctl's own limits.
+    """
+    before = [(one, one.get_num_threads()) for one in libraries]
+    changed = [(one, n) for one, n in before if n is not None and n != 1]
+    for one, _ in changed:
+        one.set_num_threads(1)
+    return changed
+
+
+def _restore(changed: list[tuple[Any, int]]) -> None:
+    for one, n in changed:
+        one.set_num_threads(n)
 
 
 class _SharedLimit:
@@ -25,21 +43,21 @@ class _SharedLimit:
 
     def __init__(self) -> None:
         self.lock, self.users = Lock(), 0
-        self.limit: Any = None  # knows the limits from before the first user
+        self.changed: list[tuple[Any, int]] = []  # limits from before the first user
 
     def enter(self) -> None:
         with self.lock:
             if self.users == 0:
                 _let_any_thread_set_limits()
-                self.limit = _libraries()[0].limit(limits=1)
+                self.changed = _limit(_libraries()[0])
             self.users += 1
 
     def leave(self) -> None:
         with self.lock:
             self.users -= 1
-            if self.users == 0:
+            if self.users == 0 and self.changed:
                 _let_any_thread_set_limits()
-                self.limit.restore_original_limits()
+                _restore(self.changed)
                 _let_any_thread_set_limits()
 
 
@@ -61,7 +79,11 @@ def single_threaded() -> Iterator[None]:
     """
     _shared.enter()
     try:
-        with _libraries()[1].limit(limits=1), interrupts():
-            yield
+        own = _limit(_libraries()[1])
+        try:
+            with interrupts():
+                yield
+        finally:
+            _restore(own)
     finally:
         _shared.leave()

@@ -21,7 +21,10 @@ TINY = 1e-290
 
 def balanced(X: Array, size: int, rng: np.random.Generator) -> list[Array]:
     """Clusters of equal size (to one row) by repeated bisection along the widest direction."""
-    X, n_chunks = without_constants(X), n_parts(X.shape[0], size)
+    n_chunks = n_parts(X.shape[0], size)
+    if n_chunks == 1:
+        return [np.arange(X.shape[0])]
+    X = without_constants(X)
     done: list[Array] = []
     waiting = [(np.arange(X.shape[0]), n_chunks)]
     width = float(np.abs(X - X.mean(axis=0)).max(initial=TINY))

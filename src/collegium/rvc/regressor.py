@@ -22,11 +22,9 @@ from ..interface.regressor import Regressor
 from ..interface.streams.waiting import arriving_rows, lengthened
 from ..interface.streams.watching import Progressive
 from ..interface.turns import of_one_state
-from ..numerics.compiling import announce_compiling
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES, merged
-from .absorbing import absorb_rows
 from .answers import RVCAnswers
 from .stream import RVCOptions, RVCStream, fitted_stream, merged_streams, started
 
@@ -162,10 +160,8 @@ class RVCRegressor(Regressor):
         rows, _ = merged(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
-        say = self._say()
-        announce_compiling(absorb_rows, say)
         with single_threaded():
-            self._keep(replace(fitted_stream(rows, options, say), n_seen=n))
+            self._keep(replace(fitted_stream(rows, options, self._say()), n_seen=n))
         return self
 
     @all_or_nothing
@@ -241,7 +237,6 @@ class RVCRegressor(Regressor):
         """Learn from rows of a stream, all of positive weight."""
         options = RVCOptions.of(self)
         check = self._check_of(rows.w.size, self._arrived(rows))
-        announce_compiling(absorb_rows, self._say())
 
         def begin(rows: Rows) -> RVCStream:
             return started(rows.take(slice(options.learn_rows)), options).with_rows(rows)

@@ -43,7 +43,7 @@ def read_columns(table: Any) -> list[Found]:
     if library == "polars":
         return [_polars(series) for series in table.get_columns()]
     if library == "pandas":
-        return [_pandas(str(name), table.iloc[:, k]) for k, name in enumerate(table.columns)]
+        return [_pandas(str(name), series) for name, series in table.items()]
     if is_arrow(table):
         return [_arrow(name, table.column(k)) for k, name in enumerate(table.schema.names)]
     values = np.asarray(table)
@@ -79,7 +79,7 @@ def _pandas(name: str, series: Any) -> Found:
         return Found(name, DATE if kind == "M" else NUMBER, seconds(series.to_numpy()))
     if text.startswith("str"):
         return _levels(name, *series.factorize())
-    return _objects(name, np.asarray(series.astype(object)))
+    return objects_column(name, np.asarray(series.astype(object)))
 
 
 def _polars(series: Any) -> Found:
@@ -103,7 +103,7 @@ def _polars(series: Any) -> Found:
         known = words.drop_nulls().unique()
         codes = words.cast(polars.Enum(known)).to_physical().cast(polars.Int64)
         return _levels(name, codes.fill_null(-1).to_numpy(), known.to_list())
-    return _objects(name, np.fromiter(series.to_list(), object, len(series)))
+    return objects_column(name, np.fromiter(series.to_list(), object, len(series)))
 
 
 def _arrow(name: str, column: Any) -> Found:
@@ -121,7 +121,7 @@ def array_column(name: str, column: Array) -> Found:
         return _numbers(name, column.astype(np.float64), kind, lambda: column.astype(object))
     if kind in "mM":
         return Found(name, DATE if kind == "M" else NUMBER, seconds(column))
-    return _objects(name, column.astype(object))
+    return objects_column(name, column.astype(object))
 
 
 def _numbers(name: str, values: Array, kind: str, whole: Callable[[], Array]) -> Found:
@@ -135,7 +135,7 @@ def _levels(name: str, codes: Array, values: Any) -> Found:
     return Found(name, LEVELS, codes, tuple(keys))
 
 
-def _objects(name: str, values: Array) -> Found:
+def objects_column(name: str, values: Array) -> Found:
     """Read Python objects: dates, numbers, spans of time, or levels of any kind."""
     gone = _gaps(values)
     there = values[~gone]

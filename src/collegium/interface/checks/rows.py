@@ -21,6 +21,8 @@ from ..frames.writing import queries
 Array = np.ndarray
 #: Weights beyond, which with Gaussian noise are inverse variances, leave the range of floats.
 LARGEST_WEIGHT = 1e250
+#: Types of queries that become double precision without further checks.
+NUMBERS = tuple(np.dtype(name) for name in ("f8", "f4", "i8", "i4"))
 
 
 def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, int]:
@@ -206,18 +208,27 @@ def check_queries(estimator, X) -> Array:
         return queries(estimator, X)
     if isinstance(X, KnownColumns):
         return X.view(np.ndarray)
-    if _as_fitted(estimator, X):
-        return X
+    plain = _plain(estimator, X)
+    if plain is not None:
+        return plain
     refuse_collections(X)
     return validated(estimator, X, reset=False, dtype=np.float64, order="C")
 
 
-def _as_fitted(estimator, X) -> bool:
-    """Whether X is an array that the model takes as it is: nothing is left to convert or name."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.float64:
-        return False
+def _plain(estimator, X) -> Array | None:
+    """Convert an array or list of finite numbers with the columns of the model; None: anything
+    else, which takes longer to read or to refuse."""
     encoding = getattr(estimator, "encoding_", None)
-    plain = encoding is None or encoding.plain
-    fits = plain and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
-    named = hasattr(estimator, "feature_names_in_")
-    return fits and not named and X.flags.c_contiguous and bool(np.isfinite(X).all())
+    if hasattr(estimator, "feature_names_in_") or not (encoding is None or encoding.plain):
+        return None
+    if type(X) is list:
+        try:
+            X = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            return None
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in NUMBERS:
+        return None
+    fits = X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
+    if not fits or not np.isfinite(X).all():
+        return None
+    return np.ascontiguousarray(X, dtype=np.float64)

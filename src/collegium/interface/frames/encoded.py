@@ -20,7 +20,8 @@ from ...kernels import Kernel
 from ...sources.frames import library_of
 from ...tables.arrow import is_arrow
 from ...tables.encoding import Encoding
-from ...tables.reading import LEVELS
+from ...tables.reading import LEVELS, NUMBER
+from .dicts import Row, as_dicts, known_columns, learn_columns
 
 Array = np.ndarray
 
@@ -59,8 +60,13 @@ def columns_of(estimator: Any) -> Columns:
 
 def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> Any:
     """X, or X and y, as scikit-learn's `validate_data` gives them; tables as numbers."""
-    known = isinstance(X, KnownColumns)
-    numbers = X.view(np.ndarray) if known else encoded(estimator, X, reset=reset)
+    numbers: Array | None
+    if isinstance(X, KnownColumns):
+        numbers = X.view(np.ndarray)
+    elif (rows := as_dicts(X)) is not None and (isinstance(X, (Mapping, list, tuple)) or not reset):
+        numbers = encoded_dicts(estimator, rows, reset=reset)
+    else:
+        numbers = encoded(estimator, X, reset=reset)
     if numbers is None:
         try:
             found = validate_data(estimator, X, *y, reset=reset, **checks)
@@ -99,8 +105,9 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     if not reset:
         if not hasattr(estimator, "encoding_") or _numeric(X, estimator.encoding_):
             return None
-        _check_feature_names(estimator, X, reset=False)
-        _check_n_features(estimator, X, reset=False)
+        if not _named_alike(estimator, X):
+            _check_feature_names(estimator, X, reset=False)
+            _check_n_features(estimator, X, reset=False)
         return estimator.encoding_.forward(X)
     vars(estimator).pop("encoding_", None)
     asked = getattr(estimator, "categorical_features", "from_dtype")
@@ -113,6 +120,31 @@ def encoded(estimator: Any, X: Any, *, reset: bool) -> Array | None:
     _check_n_features(estimator, X, reset=True)
     estimator.encoding_ = encoding
     return encoding.forward(X)
+
+
+def _named_alike(estimator: Any, X: Any) -> bool:
+    """Whether a frame has the columns of the model in their order: scikit-learn's checks, which
+    take longer than an answer, would find nothing."""
+    names, own = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
+    return names is not None and own is not None and list(own) == list(names)
+
+
+def encoded_dicts(estimator: Any, rows: Sequence[Row], *, reset: bool) -> Array:
+    """Rows that came as dicts, as columns of numbers; a new estimator learns how."""
+    tables = takes_tables(estimator)
+    if reset:
+        vars(estimator).pop("encoding_", None)
+        found = learn_columns(estimator, rows, tables=tables)
+        if tables and getattr(estimator, "categorical_features", "from_dtype") is None:
+            refuse_levels(estimator.encoding_, "categorical_features=None takes none")
+    else:
+        found = known_columns(estimator, rows)
+    if hasattr(estimator, "encoding_"):
+        return estimator.encoding_.encoded(found)
+    words = [one.name for one in found if one.kind != NUMBER]
+    if words:
+        refuse_words(estimator, ValueError(f"columns {words}"))
+    return np.stack([one.values for one in found], axis=1)
 
 
 def refuse_levels(encoding: Encoding, why: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from ...tables.encoding import Encoding
 from ..checks.groups import apart_from_groups
 from ..checks.limits import limits_allowed
 from ..checks.rows import LARGEST_WEIGHT, check_range, refuse_noise_variance
+from .dicts import as_dicts, names_in
 from .encoded import KnownColumns, refuse_levels, refuse_words, takes_tables
 
 Array = np.ndarray
@@ -45,8 +47,22 @@ def as_source(X: Any, y: Any, sample_weight: Any = None) -> Source | None:
     if not named:
         return None
     if isinstance(sample_weight, str) or sample_weight is None:
-        return open_source(X, target=y, weight=sample_weight)
+        return open_source(_frame(X), target=y, weight=sample_weight)
     raise ValueError("with the name of a column for y, give the name of one for sample_weight too")
+
+
+def _frame(X: Any) -> Any:
+    """X, as a frame of pandas where its rows are dicts."""
+    rows = as_dicts(X)
+    if rows is None:
+        return X
+    names_in(rows)  # refuses rows of different keys
+    try:
+        return import_module("pandas").DataFrame(rows)
+    except ImportError as error:
+        raise ImportError(
+            "rows as dicts, and the name of a column for y: that needs pandas; give y as a list"
+        ) from error
 
 
 def reads_sources(fit: Fit) -> Fit:

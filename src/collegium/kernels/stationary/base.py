@@ -31,14 +31,16 @@ class Stationary(Leaf, listed=False):
            [0.14, 1.  ]])
 
     A subclass gives two fused leaves, `value_leaf(X, ZT, variance, *shapes, lower, out)` and
-    `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`.
-    If they do not work on D (`of_distance` is false), the kernel takes no categories.
+    `vjp_leaf(X, ZT, variance, *shapes, lower, K_bar, length_bar) -> variance_bar, *shape_bars`;
+    `constants` are numbers that both take after the shapes. If they do not work on D (`of_distance`
+    is false), the kernel takes no categories.
     """
 
     kinds = {"variance": "variance", "length_scale": "length"}
     value_leaf: ClassVar[Callable]
     vjp_leaf: ClassVar[Callable]
     shapes: ClassVar[tuple[str, ...]] = ()
+    constants: ClassVar[tuple[float, ...]] = ()
     of_distance: ClassVar[bool] = True
 
     variance: float = 1.0
@@ -127,7 +129,7 @@ class Stationary(Leaf, listed=False):
         return np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))]), Zs
 
     def _shapes(self) -> list[float]:
-        return [getattr(self, name) for name in self.shapes]
+        return [*(getattr(self, name) for name in self.shapes), *self.constants]
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         K = np.empty((X.shape[0], X.shape[0] if Z is None else Z.shape[0]))

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
-from ...numerics.compiling import compiled
+from ...numerics.compiling import INNER, compiled, inner
 
 # "numpy": a test before each division would prevent vectorised loops.
 _options: Any = {"error_model": "numpy"}
@@ -27,9 +27,9 @@ leaf: Any = compiled(**_options, fastmath=_IN_ORDER)
 # For sums over rows, whose order is free (but always the same).
 _ANY_ORDER = {*_IN_ORDER, "reassoc"}
 summing_leaf: Any = compiled(**_options, fastmath=_ANY_ORDER)
-# For functions of numbers in the closure of a leaf; numba caches closures over plain functions.
-inlined: Any = register_jitable(**_options, fastmath=_IN_ORDER)
-summing_inlined: Any = register_jitable(**_options, fastmath=_ANY_ORDER)
+# For functions that only leaves call.
+part: Any = inner(**_options, fastmath=_IN_ORDER)
+summing_part: Any = inner(**_options, fastmath=_ANY_ORDER)
 
 ZERO, HALF, ONE, THREE, FIVE = (np.float32(value) for value in (0.0, 0.5, 1.0, 3.0, 5.0))
 _MILLION = np.float32(1e6)
@@ -45,7 +45,7 @@ def exp_negative(x):
     return exp_double(x)
 
 
-@overload(exp_negative, jit_options={"fastmath": _IN_ORDER})
+@overload(exp_negative, jit_options={**INNER, "fastmath": _IN_ORDER})
 def _exp_negative(x):
     if x == types.float32:
         return lambda x: exp_single(x)
@@ -57,13 +57,13 @@ def one_third(x):
     return 1.0 / 3.0
 
 
-@overload(one_third)
+@overload(one_third, jit_options=INNER)
 def _one_third(x):
     third = np.float32(1.0 / 3.0) if x == types.float32 else 1.0 / 3.0
     return lambda x: third
 
 
-@leaf
+@part
 def exp_double(x):
     """eˣ to 2 ulp; 1e-307 below −707."""
     x = max(x, -707.0)
@@ -95,7 +95,7 @@ _LEAST_SINGLE = np.float32(-87.0)
 _C7, _C6, _C5, _C4, _C3 = (np.float32(1.0 / math.factorial(k)) for k in (7, 6, 5, 4, 3))
 
 
-@leaf
+@part
 def exp_single(x):
     """eˣ in single precision; 1e-38 below −87."""
     x = max(x, _LEAST_SINGLE)
@@ -114,7 +114,7 @@ def exp_single(x):
     return np.int32(bits).view(np.float32)
 
 
-@leaf
+@part
 def log_above_one(y):
     """log y for y ≥ 1, branch-free; absolute error 2e-16."""
     bits = np.float64(y).view(np.uint64)
@@ -138,19 +138,19 @@ def log_above_one(y):
     return exponent * 0.6931471805599453 + 2.0 * t * p
 
 
-@leaf
+@part
 def log1p_positive(s):
     """log(1 + s) for s ≥ 0, corrected for the rounding of 1 + s."""
     u = 1.0 + s
     return log_above_one(u) + (s - (u - 1.0)) / u
 
 
-@leaf
+@part
 def row_length(i, m, lower):
     return i + 1 if lower else m
 
 
-@leaf
+@part
 def squared_distances(X, i, ZT, m, D):
     """D[j] = ‖xᵢ − zⱼ‖² for j < m, plus 1/ℓ² per mismatch of codes; ZT is (d, ·)."""
     for j in range(m):
@@ -179,13 +179,13 @@ def squared_distances(X, i, ZT, m, D):
         D[j] = min(D[j], largest)
 
 
-@leaf
+@part
 def capped_root(D):
     """√D, at most 1000: beyond it e⁻ʳ and its products with polynomials are zero."""
     return math.sqrt(min(D, _MILLION))
 
 
-@leaf
+@part
 def load_row(K_bar, i, m, lower, B):
     """B[j] = K̄ᵢⱼ; in the symmetric case off-diagonal entries count twice."""
     row = K_bar[i]
@@ -198,7 +198,7 @@ def load_row(K_bar, i, m, lower, B):
             B[j] = row[j]
 
 
-@summing_leaf
+@summing_part
 def add_length_terms(X, i, ZT, m, W, length_bar):
     """length_bar[k] += −2 Σⱼ Wⱼ (xᵢₖ − zⱼₖ)², W = K̄ ∘ ∂K/∂D: ∂D/∂log ℓₖ = −2(Δₖ/ℓₖ)²."""
     codes = X.shape[1] - ZT.shape[0]

@@ -1,10 +1,11 @@
 """The Matérn family: rough (1/2) to smooth (5/2), and its limit, the squared exponential.
 
 Each is given by two functions of one squared scaled distance D, which are compiled into the loops
-over rows.
+over rows: k = value(variance, D), and terms(K̄ · variance, D), which are K̄ ∂K/∂ log variance and
+K̄ ∂K/∂D. The leaves are told by the smoothness ν which of them is meant.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,120 +19,140 @@ from .leaves import (
     add_length_terms,
     capped_root,
     exp_negative,
-    inlined,
     leaf,
     load_row,
     one_third,
+    part,
     row_length,
     squared_distances,
-    summing_inlined,
     summing_leaf,
+    summing_part,
 )
 
 
-def _leaves(value: Callable, terms: Callable) -> tuple[staticmethod, staticmethod]:
-    """Compile `value_leaf` and `vjp_leaf` of k = value(variance, D); terms(K̄ · variance, D) gives
-    K̄ ∂K/∂ log variance and K̄ ∂K/∂D."""
-
-    def fill(X, ZT, variance, lower, out):
-        D = np.empty(ZT.shape[1], ZT.dtype)
-        for i in range(X.shape[0]):
-            m = row_length(i, ZT.shape[1], lower)
-            squared_distances(X, i, ZT, m, D)
-            row = out[i]
-            for j in range(m):
-                row[j] = value(variance, D[j])
-
-    def vjp(X, ZT, variance, lower, K_bar, length_bar):
-        D, B = np.empty(ZT.shape[1]), np.empty(ZT.shape[1])
-        variance_bar = 0.0
-        for i in range(X.shape[0]):
-            m = row_length(i, ZT.shape[1], lower)
-            squared_distances(X, i, ZT, m, D)
-            load_row(K_bar, i, m, lower, B)
-            for j in range(m):
-                k, B[j] = terms(B[j] * variance, D[j])
-                variance_bar += k
-            add_length_terms(X, i, ZT, m, B, length_bar)
-        return variance_bar
-
-    # numba caches compiled code in files by the qualified name of a function
-    fill.__qualname__ += value.__name__
-    vjp.__qualname__ += terms.__name__
-    return staticmethod(leaf(fill)), staticmethod(summing_leaf(vjp))
-
-
-@inlined
+@part
 def _value12(variance, D):
     return variance * exp_negative(-capped_root(D))
 
 
-@summing_inlined
+@summing_part
 def _terms12(scale, D):
     r = capped_root(D)
     e = scale * exp_negative(-r)
     return e, -0.5 * e / max(r, 1e-150)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Matern12(Stationary):
-    """variance · exp(−r), r = √D: continuous, nowhere smooth functions."""
-
-    value_leaf, vjp_leaf = _leaves(_value12, _terms12)
-    sklearn_twins = {"Matern(nu=0.5)": {"length_scale": "length_scale"}}
-
-
-@inlined
+@part
 def _value32(variance, D):
     r = capped_root(THREE * D)
     return variance * (ONE + r) * exp_negative(-r)
 
 
-@summing_inlined
+@summing_part
 def _terms32(scale, D):
     r = capped_root(3.0 * D)
     e = scale * exp_negative(-r)
     return e * (1.0 + r), -1.5 * e
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Matern32(Stationary):
-    """variance · (1 + r) exp(−r), r = √(3D): once differentiable functions."""
-
-    value_leaf, vjp_leaf = _leaves(_value32, _terms32)
-    sklearn_twins = {"Matern(nu=1.5)": {"length_scale": "length_scale"}}
-
-
-@inlined
+@part
 def _value52(variance, D):
     r = capped_root(FIVE * D)  # a division by 3 would take longer than all distances
     return variance * (ONE + r + r * r * one_third(r)) * exp_negative(-r)
 
 
-@summing_inlined
+@summing_part
 def _terms52(scale, D):
     r = capped_root(5.0 * D)
     e = scale * exp_negative(-r)
     return e * (1.0 + r + r * r * (1.0 / 3.0)), (-5.0 / 6.0) * e * (1.0 + r)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Matern52(Stationary):
-    """variance · (1 + r + r²/3) exp(−r), r = √(5D): twice differentiable functions."""
-
-    value_leaf, vjp_leaf = _leaves(_value52, _terms52)
-    sklearn_twins = {"Matern(nu=2.5)": {"length_scale": "length_scale"}}
-
-
-@inlined
+@part
 def _value_smooth(variance, D):
     return variance * exp_negative(-HALF * D)
 
 
-@summing_inlined
+@summing_part
 def _terms_smooth(scale, D):
     k = scale * exp_negative(-0.5 * D)
     return k, -0.5 * k
+
+
+@leaf
+def _fill(X, ZT, variance, nu, lower, out):
+    """out = k(X, Z). One function for the family: it is compiled once, and the loop over D is
+    chosen once per row."""
+    D = np.empty(ZT.shape[1], ZT.dtype)
+    for i in range(X.shape[0]):
+        m = row_length(i, ZT.shape[1], lower)
+        squared_distances(X, i, ZT, m, D)
+        row = out[i]
+        if nu == 0.5:
+            for j in range(m):
+                row[j] = _value12(variance, D[j])
+        elif nu == 1.5:
+            for j in range(m):
+                row[j] = _value32(variance, D[j])
+        elif nu == 2.5:
+            for j in range(m):
+                row[j] = _value52(variance, D[j])
+        else:
+            for j in range(m):
+                row[j] = _value_smooth(variance, D[j])
+
+
+@summing_leaf
+def _vjp(X, ZT, variance, nu, lower, K_bar, length_bar):
+    """Add K̄ ∂K/∂ log ℓ to length_bar, and return K̄ ∂K/∂ log variance."""
+    D, B = np.empty(ZT.shape[1]), np.empty(ZT.shape[1])
+    variance_bar = 0.0
+    for i in range(X.shape[0]):
+        m = row_length(i, ZT.shape[1], lower)
+        squared_distances(X, i, ZT, m, D)
+        load_row(K_bar, i, m, lower, B)
+        if nu == 0.5:
+            for j in range(m):
+                k, B[j] = _terms12(B[j] * variance, D[j])
+                variance_bar += k
+        elif nu == 1.5:
+            for j in range(m):
+                k, B[j] = _terms32(B[j] * variance, D[j])
+                variance_bar += k
+        elif nu == 2.5:
+            for j in range(m):
+                k, B[j] = _terms52(B[j] * variance, D[j])
+                variance_bar += k
+        else:
+            for j in range(m):
+                k, B[j] = _terms_smooth(B[j] * variance, D[j])
+                variance_bar += k
+        add_length_terms(X, i, ZT, m, B, length_bar)
+    return variance_bar
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matern12(Stationary):
+    """variance · exp(−r), r = √D: continuous, nowhere smooth functions."""
+
+    value_leaf, vjp_leaf, constants = staticmethod(_fill), staticmethod(_vjp), (0.5,)
+    sklearn_twins = {"Matern(nu=0.5)": {"length_scale": "length_scale"}}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matern32(Stationary):
+    """variance · (1 + r) exp(−r), r = √(3D): once differentiable functions."""
+
+    value_leaf, vjp_leaf, constants = staticmethod(_fill), staticmethod(_vjp), (1.5,)
+    sklearn_twins = {"Matern(nu=1.5)": {"length_scale": "length_scale"}}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matern52(Stationary):
+    """variance · (1 + r + r²/3) exp(−r), r = √(5D): twice differentiable functions."""
+
+    value_leaf, vjp_leaf, constants = staticmethod(_fill), staticmethod(_vjp), (2.5,)
+    sklearn_twins = {"Matern(nu=2.5)": {"length_scale": "length_scale"}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +166,7 @@ class RBF(Stationary):
     RBF(variance=1, length_scale=[1, 2]) + White(variance=0.1)
     """
 
-    value_leaf, vjp_leaf = _leaves(_value_smooth, _terms_smooth)
+    value_leaf, vjp_leaf, constants = staticmethod(_fill), staticmethod(_vjp), (math.inf,)
     sklearn_twins = {
         "RBF": {"length_scale": "length_scale"},
         "Matern(nu=inf)": {"length_scale": "length_scale"},
