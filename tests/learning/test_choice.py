@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium.engines.local import Serial
+from collegium.errors.comparing import Comparison
 from collegium.kernels import RBF, Matern12, Matern52, Sum
 from collegium.learning import hyperparameters as learning
 from collegium.learning.choice import Compared, Losses, lost_across
@@ -150,19 +151,24 @@ def drawn(kernel, noise, n, seed, *, low=-2.0, high=2.0, d=2):
     return Rows(X, (y - y.mean()) / y.std(), np.ones(n))
 
 
+def losses_of(kernel, noise, rows, held, near):
+    compared = Comparison(rows.y[held], rows.w[held], [None])
+    return near_losses(kernel, noise, rows, held, near, compared, Serial())
+
+
 def test_squares_are_those_of_the_gp_of_near_rows_and_densities_know_the_noise():
     kernel, noise = Matern52(1.1, [0.6, 2.0]), 0.2
     rows = drawn(kernel, noise, 400, 4)
     held_out = np.arange(300)
     near = nearest_others(rows.X, held_out, 15)
-    found = near_losses(kernel, noise, rows, held_out, near, Serial())
+    found = losses_of(kernel, noise, rows, held_out, near)
     for i in (0, 17, 211):
         X, y = rows.X[near[i]], rows.y[near[i]]
         k = kernel.value(rows.X[[i]], X)
         mean = k @ np.linalg.solve(kernel.value(X) + noise * np.eye(15), y)
         assert_allclose(found.squares[i], (rows.y[i] - mean[0]) ** 2, rtol=1e-8)
     # a noise that is wrong by a factor makes little difference: errors have a scale of their own
-    wrong = near_losses(kernel.scaled(9.0), 9.0 * noise, rows, held_out, near, Serial())
+    wrong = losses_of(kernel.scaled(9.0), 9.0 * noise, rows, held_out, near)
     assert_allclose(wrong.squares, found.squares, rtol=1e-6)
     assert abs(wrong.density.mean() - found.density.mean()) < 0.05
 
@@ -181,7 +187,7 @@ def ratio_of_squares(found, rows, size=400):
     """Mean squared error of held-out rows, predicted from rows near them, over that of zero."""
     held = np.arange(0, rows.w.size, max(1, rows.w.size // size))
     near = nearest_others(rows.X, held, 60)
-    lost = near_losses(found.kernel, found.noise, rows, held, near, Serial())
+    lost = losses_of(found.kernel, found.noise, rows, held, near)
     return float(lost.squares.mean() / (rows.y[held] ** 2).mean())
 
 
@@ -205,7 +211,7 @@ def test_heavy_tails_do_not_buy_a_rough_kernel():
     truth = (np.sin(X[:, :1]) + 0.5 * X[:, 1:] - y.mean()) / y.std()
     held = np.arange(0, 1_200, 4)
     near = nearest_others(X, held, 60)
-    lost = near_losses(found.kernel, found.noise, replaced(rows, held, truth), held, near, Serial())
+    lost = losses_of(found.kernel, found.noise, replaced(rows, held, truth), held, near)
     assert lost.squares.mean() < 0.03
 
 

@@ -1,5 +1,7 @@
 """The evidence is the sum's normaliser; its gradient is a second sum."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,7 +21,7 @@ from collegium.kernels import (
     White,
 )
 from collegium.messages.basis import Anchors, Features
-from collegium.messages.evidence import anchored, evidence, factorised
+from collegium.messages.evidence import anchored, evidence, factorised, information
 from collegium.messages.experts import Block, Diagonal, Expert, Projected, Variational
 from collegium.rows.chunk import Chunk
 
@@ -134,6 +136,36 @@ def test_gradient_with_anchors_is_the_derivative(kernel, expert, problem):
 @every_kernel
 def test_factorised_gradient_is_the_derivative(kernel, problem):
     assert_gradient(lambda k, s: factorised(k, s, problem.chunks, Serial()), kernel, problem.noise)
+
+
+def covariances(kernel, noise, chunk, theta):
+    """R at (θ, log σ²)."""
+    own = kernel.with_theta(theta[:-1])
+    return reference.covariance(own, chunk.X) + np.diag(np.exp(theta[-1]) / chunk.w)
+
+
+@every_kernel
+def test_information_is_the_average_of_observed_and_expected(kernel, problem):
+    """½ αᵀRᵢR⁻¹Rⱼα, with derivatives of R by central differences of plain formulas."""
+    theta = np.append(kernel.theta, np.log(problem.noise))
+    steps, slow = 1e-5 * np.eye(theta.size), 0.0
+    for chunk in problem.chunks:
+        at = partial(covariances, kernel, problem.noise, chunk)
+        R = at(theta)
+        D = [(at(theta + s) - at(theta - s)) / 2e-5 for s in steps]
+        for y in chunk.y.T:
+            V = np.stack([d @ np.linalg.solve(R, y) for d in D], axis=1)
+            slow = slow + 0.5 * V.T @ np.linalg.solve(R, V)
+    found = information(kernel, problem.noise, problem.chunks, Serial(), 99)
+    assert_allclose(found, slow, rtol=2e-3, atol=2e-3 * np.abs(slow).max())
+
+
+def test_information_of_some_chunks_stands_for_all(problem):
+    some = information(problem.kernel, problem.noise, problem.chunks, Serial(), 1)
+    first = problem.chunks[:1]
+    alone = information(problem.kernel, problem.noise, first, Serial(), 1)
+    total = sum(chunk.n for chunk in problem.chunks)
+    assert_allclose(some, alone * total / first[0].n, rtol=1e-12)
 
 
 @every_expert

@@ -73,6 +73,11 @@ class Points:
         """∂/∂g."""
         return slope(squared(self.z, g), nu)
 
+    def with_slope(self, g: Array, nu: float) -> tuple[Array, Array]:
+        """Compute the log density and ∂/∂g together."""
+        zeta = squared(self.z, g)
+        return log_t_density(zeta, g, nu), slope(zeta, nu)
+
     def bend(self, g: Array | float, nu: float) -> Array:
         """−∂²/∂g²."""
         return bend(squared(self.z, g), nu)
@@ -99,13 +104,18 @@ class Intervals:
 
     def slope(self, g: Array | float, nu: float) -> Array:
         """∂/∂g = −½(x₂t(x₂) − x₁t(x₁))/P with the ends x in scales."""
+        return self.with_slope(g, nu)[1]
+
+    def with_slope(self, g: Array | float, nu: float) -> tuple[Array, Array]:
+        """Compute the log density and ∂/∂g together."""
         s = np.exp(-0.5 * np.asarray(g))
         near, far = _upward(s * self.low, s * self.high)
         log_p = log_between(near, far, nu)
+        value = log_p - np.log(self.high - self.low)
         found = 0.5 * (_share(near, log_p, nu) - _share(far, log_p, nu))
         narrow, rare = _narrow(near, far), log_p < np.log(LEAST)
         at = squared(np.where(narrow, 0.5 * (near + far), near), 0.0)
-        return np.where(narrow | rare, slope(at, nu), found)
+        return value, np.where(narrow | rare, slope(at, nu), found)
 
     def bend(self, g: Array | float, nu: float) -> Array:
         """−∂²/∂g² by differences; zero where it is negative."""

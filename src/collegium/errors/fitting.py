@@ -75,25 +75,26 @@ def find_mode(
     t, seen = TUNING.search, as_seen(z)
     L = expected = precision_factor(B, weight * curvature(nu))
 
-    def joint(w: Array) -> tuple[float, Array]:
+    def joint(w: Array) -> tuple[float, Array, Array]:
         g = B @ w
-        return float(weight @ seen.log_density(g, nu)) - 0.5 * float(w @ w), g
+        each, slope = seen.with_slope(g, nu)
+        return float(weight @ each) - 0.5 * float(w @ w), g, slope
 
     w = np.zeros(B.shape[1]) if start is None else start
-    value, g = joint(w)
+    value, g, slope = joint(w)
     for i in range(t.steps):
         if i and i % t.each == 0:
             L = precision_factor(B, weight * seen.bend(g, nu))
-        gradient = B.T @ (weight * seen.slope(g, nu)) - w
+        gradient = B.T @ (weight * slope) - w
         step = linalg.solve_posdef(L, gradient)
         for _ in range(t.halvings):
-            new_value, new_g = joint(w + step)
+            new_value, new_g, new_slope = joint(w + step)
             if new_value >= value - 1e-13 * abs(value):
                 break
             step *= 0.5
         else:
             break
-        w, value, g = w + step, new_value, new_g
+        w, value, g, slope = w + step, new_value, new_g, new_slope
         if step @ step <= t.small * (1.0 + w @ w):
             break
     return ScaleMode(w, g, value, expected)

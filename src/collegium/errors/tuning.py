@@ -43,7 +43,7 @@ class SearchTuning:
     steps: int = 150  # of scoring
     each: int = 25  # steps with one matrix
     halvings: int = 30  # of a step
-    small: float = 1e-18  # squared length of a step at the mode
+    small: float = 1e-14  # squared length of a step at the mode
     iterations: int = 20  # of L-BFGS
     folds: int = 5
     least_degrees: float = 1.05  # smallest ν, so that the mean exists

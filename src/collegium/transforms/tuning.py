@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class TransformTuning:
     """Sizes and thresholds of choosing and making transforms."""
 
-    sample: int = 1_600  # rows that candidates are tried on, at most
+    sample: int = 1_200  # rows that candidates are tried on, at most
     fewest: int = 100  # rows from which candidates are tried
     skewed_target: float = 0.5  # |skewness| of y from which transforms are tried
     lopsided: float = 0.1  # (q₉₅ + q₀₅ − 2q₅₀)/(q₉₅ − q₀₅) of y from which they are tried

@@ -1,0 +1,89 @@
+"""Newton-like steps within bounds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from collegium.learning.newton import minimise
+
+WIDE = np.full(3, 50.0)
+
+
+def quadratic(A, b):
+    return lambda x: (0.5 * float(x @ A @ x) - float(b @ x), A @ x - b)
+
+
+def positive_definite(rng, q=3):
+    B = rng.normal(size=(q, q))
+    return B @ B.T + 0.3 * np.eye(q)
+
+
+def test_a_quadratic_is_solved_in_one_step_of_its_own_curvature():
+    rng = np.random.default_rng(0)
+    A = positive_definite(rng)
+    truth = np.array([0.3, -0.5, 0.7])  # no farther than the longest step
+    seen = []
+
+    def f(x):
+        seen.append(x)
+        return quadratic(A, A @ truth)(x)
+
+    found, converged = minimise(f, lambda x: A, np.zeros(3), -WIDE, WIDE, max_iter=5, gain=1e-12)
+    assert converged and len(seen) <= 3
+    assert_allclose(found.x, truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_minimum_within_bounds_is_found_with_a_wrong_curvature(seed):
+    """The curvature of another matrix, and bounds that hold some coordinates."""
+    rng = np.random.default_rng(seed)
+    A, wrong = positive_definite(rng), positive_definite(rng)
+    b = 3.0 * rng.normal(size=3)
+    low, high = np.full(3, -0.4), np.full(3, 0.6)
+    f = quadratic(A, b)
+    found, _ = minimise(f, lambda x: wrong, np.zeros(3), low, high, max_iter=200, gain=1e-14)
+    slow = minimize(f, np.zeros(3), jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
+    assert (found.x >= low).all() and (found.x <= high).all()
+    assert_allclose(found.value, slow.fun, atol=1e-7)
+
+
+def test_a_curved_valley_is_followed_to_its_end():
+    """Rosenbrock's function, from the usual start, with the curvature at each point made positive
+    definite."""
+
+    def f(x):
+        a, b = 1.0 - x[0], x[1] - x[0] ** 2
+        return a**2 + 100.0 * b**2, np.array([-2.0 * a - 400.0 * x[0] * b, 200.0 * b])
+
+    def curvature(x):
+        J = np.array([[-1.0, 0.0], [-20.0 * x[0], 10.0]])  # Gauss and Newton's
+        return 2.0 * J.T @ J
+
+    wide = np.full(2, 9.0)
+    found, converged = minimise(
+        f, curvature, np.array([-1.2, 1.0]), -wide, wide, max_iter=200, gain=1e-12
+    )
+    assert converged
+    assert_allclose(found.x, [1.0, 1.0], atol=1e-4)
+
+
+def test_values_that_are_not_finite_are_stepped_back_from():
+    def f(x):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(x[0] - np.log(x[0])), 1.0 - 1.0 / x
+
+    found, _ = minimise(
+        f, lambda x: np.array([[0.05]]), np.array([3.0]), -WIDE[:1], WIDE[:1], max_iter=100,
+        gain=1e-13,
+    )  # fmt: skip
+    assert_allclose(found.x, 1.0, atol=1e-4)
+
+
+def test_stop_returns_the_best_so_far():
+    A = np.eye(3)
+    found, converged = minimise(
+        quadratic(A, np.ones(3)), lambda x: A, np.zeros(3), -WIDE, WIDE, max_iter=9,
+        stop=lambda: True,
+    )  # fmt: skip
+    assert not converged and (found.x == 0.0).all()
