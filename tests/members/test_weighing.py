@@ -148,3 +148,17 @@ def test_means_must_not_get_worse():
         squares = Gain(0.005, error, 900.0)
         assert Verdict(WEIGHT, little, 0.95, 0.0, squares).taken == taken
     assert not Verdict(WEIGHT, Gain(0.003, 0.004, 900.0), 0.95, 0.0, Gain(0.1, 0.01, 900.0)).taken
+
+
+def test_gains_in_squared_error_are_those_of_cross_fitted_means(monkeypatch):
+    """½(e_c² − e²)/mean e_c², averaged, with weights learnt from other rows."""
+    at = opinions(n=500, better=0.9)
+    X = np.random.default_rng(4).normal(size=(500, 2))
+    fixed = Weight.start(at.log_sd, at.weight)  # ω = ½
+    monkeypatch.setattr(weighing, "learn_weight", lambda some: (fixed, 0.0))
+    verdict, mean = judge(at, X), at.mean + 0.5 * fixed.known(at.log_sd) * (at.other - at.mean)
+    w = at.weight / at.weight.sum()
+    before = w @ (at.y - at.mean) ** 2
+    each = 0.5 * ((at.y - at.mean) ** 2 - (at.y - mean) ** 2) / before
+    assert_allclose(verdict.squares.mean, w @ np.minimum(each, 2.0), rtol=1e-10)
+    assert_allclose(verdict.ratio, w @ (at.y - mean) ** 2 / before, rtol=1e-10)

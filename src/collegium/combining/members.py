@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
+from ..members.estimators import is_estimator, is_kind, last_step, weight_argument
 from ..transforms.warping import Warping
 from . import pointwise
 from .jacobians import linearised
@@ -49,19 +50,12 @@ def member(estimator, X: Array, weight: float = np.inf) -> list[Member]:
 
 def check_kind(estimator) -> None:
     """Raise for an estimator, fitted or not, that is of no known kind."""
-    while _is(estimator, "Pipeline"):
-        estimator = estimator.steps[-1][1]
-    known = _is(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
+    _, estimator = last_step(estimator)
+    known = is_kind(estimator, "GaussianProcessRegressor", "BayesianRidge", "ARDRegression")
     if known or _ours(estimator) or hasattr(estimator, "jacobian"):
         return
     if not callable(getattr(estimator, "prior", None)):
         raise ValueError(_refusal(estimator))
-
-
-def _is(estimator, *names: str) -> bool:
-    """Whether an estimator is of these scikit-learn classes, without importing them."""
-    kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")]
-    return any(kind.__name__ in names for kind in kinds)
 
 
 def _ours(estimator) -> bool:
@@ -82,7 +76,7 @@ def check_members(pairs) -> list[tuple]:
     if not members:
         raise ValueError("estimators has no members: give at least one that is not 'drop'")
     for name, each in members:
-        if isinstance(each, type) or not hasattr(each, "fit") or not hasattr(each, "predict"):
+        if not is_estimator(each):
             raise ValueError(
                 f"estimators: member {name!r} is {each!r}; give an estimator, or 'drop'"
             )
@@ -93,18 +87,14 @@ def check_members(pairs) -> list[tuple]:
     return members
 
 
-def weight_name(name: str, estimator, weight: Array | None) -> str:
-    """Name the argument of a member's `fit` that takes weights; a pipeline's is its last step's."""
-    prefix, last = "", estimator
-    while _is(last, "Pipeline"):
-        step, last = last.steps[-1]
-        prefix += f"{step}__"
-    if weight is not None and not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
-            f"sample_weight is given, but member {name!r} does not take it: leave it out, or "
-            "choose other members"
-        )
-    return f"{prefix}sample_weight"
+def check_weights(members: Sequence[tuple], weight: Array | None) -> None:
+    """Refuse weights that some member would not take."""
+    for name, each in members:
+        if weight is not None and weight_argument(each) is None:
+            raise ValueError(
+                f"sample_weight is given, but member {name!r} does not take it: leave it out, or "
+                "choose other members"
+            )
 
 
 def _refusal(estimator) -> str:
@@ -152,7 +142,7 @@ def average_prior(priors: Sequence[JointGaussian]) -> JointGaussian:
 
 def pipeline(estimator, X: Array, weight: float) -> list[Member] | None:
     """Ask the last step at the transformed queries."""
-    if not _is(estimator, "Pipeline"):
+    if not is_kind(estimator, "Pipeline"):
         return None
     for _, step in estimator.steps[:-1]:
         if step is not None and step != "passthrough":
@@ -165,7 +155,7 @@ def gaussian_process(estimator, X: Array, weight: float) -> list[Member] | None:
 
     K(X, X') of two sets of rows has none of it. `alpha` is noise of the training rows alone.
     """
-    if not _is(estimator, "GaussianProcessRegressor"):
+    if not is_kind(estimator, "GaussianProcessRegressor"):
         return None
     check_is_fitted(estimator, "X_train_")
     mean, covariance = estimator.predict(X, return_cov=True)
@@ -221,12 +211,12 @@ def bayesian_linear(estimator, X: Array, weight: float) -> list[Member] | None:
     stands for the flat one. Columns that ARDRegression has dropped have no weight, before and
     after.
     """
-    if not _is(estimator, "BayesianRidge", "ARDRegression"):
+    if not is_kind(estimator, "BayesianRidge", "ARDRegression"):
         return None
     check_is_fitted(estimator, "sigma_")
     precision = np.broadcast_to(estimator.lambda_, estimator.coef_.shape)
     kept = np.ones(precision.size, dtype=bool)
-    if _is(estimator, "ARDRegression"):
+    if is_kind(estimator, "ARDRegression"):
         kept = precision < estimator.threshold_lambda
     J = (np.asarray(X, dtype=float) - estimator.X_offset_)[:, kept]
     level = float(estimator.intercept_ + estimator.coef_ @ np.ravel(estimator.X_offset_))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import column_or_1d
@@ -21,12 +21,13 @@ from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
 from ..interface.turns import of_one_state
 from ..learning import anchors as selection
+from ..members.estimators import fitted_copy
 from ..numerics.threads import single_threaded
 from ..rows import partition
 from ..rows.metric import Metric, column_scales
 from ..rows.partition import first_of_equals
 from ..rows.rows import Rows
-from .members import JOINT, POINTWISE, average_prior, check_members, weight_name
+from .members import JOINT, POINTWISE, average_prior, check_members, check_weights
 from .model import MembersModel, MembersPredictor
 
 Array = np.ndarray
@@ -153,7 +154,7 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
             column_or_1d(y, warn=True)  # some member takes one output only
             self.y_ndim_ = 1
         weight = None if sample_weight is None else rows.w
-        takes = [weight_name(name, each, weight) for name, each in asked.members]
+        check_weights(asked.members, weight)
         framed = hasattr(X, "iloc") and hasattr(self, "feature_names_in_")
         with single_threaded():
             distinct, _ = partition.distinct(rows.X[rows.w > 0])
@@ -170,8 +171,10 @@ class CommitteeOf(MetaEstimatorMixin, Regressor, _BaseComposition):
 
         def trained(i: int):
             own = chunks[i]
-            extra = {} if weight is None else {takes[i]: weight[own]}
-            return clone(asked.members[i][1]).fit(model.framed(rows.X[own]), targets[own], **extra)
+            weights = None if weight is None else weight[own]
+            return fitted_copy(
+                asked.members[i][1], model.framed(rows.X[own]), targets[own], weights
+            )  # fmt: skip
 
         self.estimators_ = asked.engine.map(trained, range(len(asked.members)))
         fitted = dict(zip([name for name, _ in asked.members], self.estimators_))

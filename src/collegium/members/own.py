@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.records import record
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling
 from ..transforms.warping import Warping
+from .estimators import fitted_copy, is_estimator, weight_argument
 
 Array = np.ndarray
 
@@ -54,8 +54,8 @@ def train(
     estimator: Any, rows: Rows, hopeless: Callable[[Any], bool] = lambda part: False
 ) -> Trained | None:
     """Fit a copy of a regressor to rows of one output; None where it is hopeless."""
-    weights = {} if np.ptp(rows.w) == 0.0 else {"sample_weight": rows.w / rows.w.mean()}
-    found = Trained(clone(estimator).fit(rows.X, rows.y[:, 0], **weights))
+    weight = None if np.ptp(rows.w) == 0.0 else rows.w / rows.w.mean()
+    found = Trained(fitted_copy(estimator, rows.X, rows.y[:, 0], weight))
     return None if hopeless(found) else found
 
 
@@ -69,8 +69,7 @@ def is_fitted(estimator: Any) -> bool:
 
 def check_member(estimator: Any, name: str = "members") -> Any:
     """Refuse what is no regressor with `fit` and `predict`."""
-    methods = hasattr(estimator, "fit") and hasattr(estimator, "predict")
-    if isinstance(estimator, type) or not methods:
+    if not is_estimator(estimator):
         raise ValueError(
             f"{name}={estimator!r}: give 'auto', 'trees', None, or a regressor with fit and predict"
         )
@@ -79,8 +78,7 @@ def check_member(estimator: Any, name: str = "members") -> Any:
 
 def check_member_weights(estimator: Any, w: Array) -> None:
     """Refuse weights that a regressor of the user would not take."""
-    own = estimator is not None and not isinstance(estimator, str) and hasattr(estimator, "fit")
-    if own and np.ptp(w) > 0.0 and not has_fit_parameter(estimator, "sample_weight"):
+    if is_estimator(estimator) and np.ptp(w) > 0.0 and weight_argument(estimator) is None:
         raise ValueError(
             f"members={estimator!r} takes no sample_weight: leave out one of them, or give another "
             "regressor"

@@ -107,12 +107,12 @@ class Verdict:
     gain: Gain  # in log density
     ratio: float  # of squared errors with the member and without
     l: float = 0.0  # log of the sharpness of probabilities
-    squares: Gain = Gain()  # in squared error, where that counts by itself
+    squares: Gain = Gain()  # in squared error, per unit of twice its mean; of classes as it is
 
     @property
     def taken(self) -> bool:
-        """Whether rows gain enough in density, and squared errors do not rise; where squared errors
-        count by themselves, also by standard errors of both together, one of each at least."""
+        """Whether rows gain enough in density, or by standard errors of density and squared error
+        together, one of each at least; and squared errors do not rise."""
         times = [one.mean / max(one.error, 1e-300) for one in (self.gain, self.squares)]
         both = min(times) > 1.0 and sum(times) > TUNING.weighing.together
         return (self.gain.enough or both) and self.ratio < 1.0
@@ -181,7 +181,10 @@ def judge(at: Opinions, X: Array, group: Array | None = None) -> Verdict:
     both = (Gain.of(new, one, at.weight, group) for one in (old, rescaled))
     gain = min(both, key=lambda one: one.mean)
     before = max(at.squared_error(at.mean), 1e-300)
-    return Verdict(learn_weight(at)[0], gain, at.squared_error(mean) / before)
+    halves = [-0.5 * (at.y - one) ** 2 / before for one in (mean, at.mean)]
+    squares = Gain.of(halves[0], halves[1], at.weight, group)
+    ratio = at.squared_error(mean) / before
+    return Verdict(learn_weight(at)[0], gain, ratio, squares=squares)
 
 
 def hopeless(at: Opinions) -> bool:
