@@ -5,7 +5,7 @@ error in units of the least mean square. So the mean loss changes by that of the
 by half the log of the mean square, both in nats: density alone may prefer a mean that is worse
 where it says so, squared errors alone do not see error bars.
 
-Held-out rows lie among others. Chunks that are held out as a whole show how a kernel interpolates
+Held-out rows lie among others. Regions that are held out as a whole show how a kernel interpolates
 across gaps; few as they are, they count only as far as a candidate clearly loses there.
 """
 
@@ -28,7 +28,7 @@ class Losses:
 
     density: Array  # negative log density, summed over outputs  (n,)
     squares: Array  # (y − m)²  (n, p)
-    gaps: Array | None = None  # mean negative log density of each held-out chunk  (g,)
+    gaps: Array | None = None  # mean negative log density of each held-out region  (g,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
-"""Kernel families, and what held-out rows and chunks say about a kernel.
+"""Kernel families, and what held-out rows and regions say about a kernel.
 
 The evidence of a few chunks alone prefers kernels that are too smooth for all rows together,
 which are denser, or explains noise by a rough one. Held-out rows, each predicted from the rows
 nearest to it and judged with errors that have a scale, show what the kernel will be used for;
-held-out chunks, predicted from the rows around them, show how well it interpolates across gaps.
+held-out regions, predicted from the rows around them, show how well it interpolates across gaps.
 `choice` puts them together.
 """
 
@@ -26,6 +26,7 @@ from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from .calibration import Correction, Look, Misses, calibrate
 from .choice import Losses
+from .regions import Region
 
 Array = np.ndarray
 
@@ -33,22 +34,17 @@ Array = np.ndarray
 FAMILIES = ("Matern12", "Matern32", "Matern52", "RBF")
 
 
-def gap_density(
-    kernel: Kernel, noise: float, rows: Rows, groups: Sequence[tuple[Array, Array]], engine: Any
-) -> Array:
-    """Mean log predictive density of each held-out chunk, given the rows around it.
+def gap_density(kernel: Kernel, noise: float, regions: Sequence[Region], engine: Any) -> Array:
+    """Mean log predictive density of the rows of each held-out region, given the rows around it."""
 
-    `groups` are pairs (held-out rows, given rows).
-    """
-    basis, belief = no_anchors(kernel, rows)
+    def density(region: Region) -> float:
+        own = region.inner
+        basis, belief = no_anchors(kernel, own)
+        found = Shared.of(basis, noise, region.around).predict(basis, belief, own.X)
+        rest = noise if own.extra is None else noise + own.extra
+        return _log_density(found, rest, own.y)
 
-    def density(group: tuple[Array, Array]) -> float:
-        held_out, given = group
-        shared = Shared.of(basis, noise, rows.take(given))
-        found = shared.predict(basis, belief, rows.X[held_out])
-        return _log_density(found, _noise_of(rows, noise, held_out), rows.y[held_out])
-
-    return np.array(engine.map(density, groups))
+    return np.array(engine.map(density, regions))
 
 
 def near_check(

@@ -38,6 +38,7 @@ from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise, maximise_chunks
 from .pool import Effort, Pool
+from .regions import Region, cut
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -131,7 +132,7 @@ class _Learner:
         self.scales = Scales.of(self.pool.sample.X, self.levels).with_scores(len(self.scores))
         self.n, self.d = self.pool.sample.X.shape
         self.known: list[tuple[Learnt, Losses]] = []  # candidates at held-out rows
-        self.gaps: list[tuple[Array, Array]] = []  # held-out chunks and rows around them
+        self.gaps: list[Region] = []  # held out as a whole
 
     def placed(self, kernel: Kernel) -> Kernel:
         """Let the kernel also see the scores of levels, if there are any; θ stays the same."""
@@ -211,8 +212,7 @@ class _Learner:
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
-        others = self._clusters(rough.kernel, e.family_size, e.family_chunks)
-        self.gaps = self.pool.around(self.placed(rough.kernel), others)
+        self.gaps = cut(self.placed(rough.kernel), self.pool.sample)[::2]  # not those at edges
         tried = self._tried(rough, chunks)
         best = self._best(tried)
         if not e.second or self.clock.out():
@@ -232,19 +232,21 @@ class _Learner:
         return [*first, smooth, *middle, last]
 
     def _sums(self, best: Learnt, chunks: list[Chunk]) -> list[Learnt]:
-        """Fit sums of two that start from the best single kernel: a Matern52 and a shorter
-        Matern12, and two of its family, the second of them shorter or longer, by evidence."""
+        """Fit sums of two that start from the best single kernel: a Matern52 and a Matern12, one
+        of them with its length scales and the other shorter or longer, and two of its family;
+        of several starts the best by evidence."""
         k: Any = best.kernel
 
         def term(family: type, size: float, stretch: float) -> Kernel:
             return family(size * k.variance, stretch * k.length_scale, categories=k.categories)
 
-        def start(one: type, two: type, stretch: float) -> tuple[Kernel, float]:
-            return term(one, 0.7, 1.0) + term(two, 0.3, stretch), best.noise
+        def start(one: type, a: float, two: type, b: float) -> tuple[Kernel, float]:
+            return term(one, 0.7, a) + term(two, 0.3, b), best.noise
 
         own = type(k)
-        same = [start(own, own, stretch) for stretch in (0.3, 3.0)]
-        return [self._race([start(Matern52, Matern12, 0.3)], chunks), self._race(same, chunks)]
+        mixed = [start(Matern52, a, Matern12, b) for a, b in ((1.0, 0.3), (5.0, 1.0), (0.2, 1.0))]
+        same = [start(own, 1.0, own, b) for b in (0.3, 3.0)]
+        return [self._race(mixed, chunks), self._race(same, chunks)]
 
     def _family(
         self, family: str, rough: Learnt, chunks: list[Chunk], least: float = -np.inf
@@ -305,7 +307,7 @@ class _Learner:
         rows, noise = self.pool.rows, learnt.noise
         found = near_losses(whole, noise, rows, self.held_out, near, self.comparison, self.engine)
         if self.gaps:
-            lost = -gap_density(whole, noise, rows, self.gaps, self.engine)
+            lost = -gap_density(whole, noise, self.gaps, self.engine)
             found = replace(found, gaps=lost)
         self.known.append((learnt, found))
         return found

@@ -11,7 +11,6 @@ from ..rows import partition
 from ..rows.metric import Metric
 from ..rows.nearest import nearest_others
 from ..rows.rows import Rows
-from .tuning import TUNING
 
 Array = np.ndarray
 
@@ -37,17 +36,6 @@ class Pool:
     ) -> list[Array]:
         """Make at most `count` clusters of about `size` rows, as dense as all rows are."""
         return partition.some_clusters(self._places(kernel), size, count, rng)
-
-    def around(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
-        """Pair each group with the other rows nearest to its centre."""
-        X = self._places(kernel)
-        found = []
-        for group in groups:
-            distance = ((X - X[group].mean(axis=0)) ** 2).sum(axis=1)
-            distance[group] = np.inf
-            count = min(TUNING.families.around, self.n - group.size)
-            found.append((group, np.flatnonzero(partition.lowest(distance, count))))
-        return found
 
     #: Rows that may be held out at a time, at most.
     most_held: int = 10**9

@@ -40,7 +40,6 @@ class NewtonTuning:
 class FamilyTuning:
     """Tuning of the kernel family, one kernel or a sum of two, and `calibration`."""
 
-    around: int = 600  # rows around a held-out cluster that it is predicted from, at most
     least_gain: float = 0.003  # of log density per row, for which calibration raises the noise
 
 

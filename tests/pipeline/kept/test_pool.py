@@ -4,7 +4,6 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from collegium.kernels import Matern32
-from collegium.learning.tuning import TUNING
 from collegium.pipeline.kept.disk import OnDisk, ScaledTargets
 from collegium.pipeline.kept.pool import StoredPool
 from collegium.rows.metric import Metric
@@ -44,14 +43,8 @@ def test_clusters_are_the_nearest_of_all_rows(tmp_path):
         assert_array_equal(rows.y, y[where])
 
 
-def test_rows_around_and_near_leave_out_those_asked_for(tmp_path):
+def test_near_rows_leave_out_those_asked_for(tmp_path):
     pool, X, _ = pool_of(tmp_path)
-    groups = pool.clusters(KERNEL, 40, 3, np.random.default_rng(2))
-    for group, around in pool.around(KERNEL, groups):
-        assert around.size == TUNING.families.around and not np.isin(group, around).any()
-        places = np.sort(away(X, pool.rows.X[group].mean(axis=0)))
-        far = away(pool.rows.X[around], pool.rows.X[group].mean(axis=0)).max()
-        assert far <= places[TUNING.families.around + 40 - 1] + 1e-12
     held = np.array([0, 7, 150])
     near = pool.near(KERNEL, held, 25)
     for own, others in zip(held, near):

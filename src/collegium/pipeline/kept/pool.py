@@ -10,7 +10,6 @@ import numpy as np
 
 from ...kernels import Kernel
 from ...learning.pool import Pool
-from ...learning.tuning import TUNING
 from ...rows.metric import Metric
 from ...rows.rows import Rows
 from ...rows.scaling import Balance
@@ -52,19 +51,6 @@ class StoredPool(Pool):
         seeds = rng.choice(n, min(count, max(1, self.n // size), n), replace=False)
         found = self._near(kernel).nearest(first.X[seeds], min(size, self.n))
         return [np.sort(group) for group in self._numbers(found)]
-
-    def around(self, kernel: Kernel, groups: list[Array]) -> list[tuple[Array, Array]]:
-        near = self._near(kernel)
-        found = []
-        for group in groups:
-            places = near.metric.forward(self.rows.X[group])
-            centre = near.metric.backward(places.mean(axis=0))[None]
-            number = self._numbers(
-                near.nearest(centre, min(TUNING.families.around + group.size, self.n))
-            )[0]
-            others = number[~np.isin(number, group)][: TUNING.families.around]
-            found.append((group, np.sort(others)))
-        return found
 
     def near(self, kernel: Kernel, held_out: Array, k: int) -> Array:
         k = min(k, self.n - 1)
