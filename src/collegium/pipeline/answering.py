@@ -20,6 +20,7 @@ from ..answers.cells.cells import Cells, scaled_variance
 from ..answers.cells.predictor import CellPredictor, HeldOutAnswers
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import LocalPredictor
+from ..answers.tuning import TUNING as ANSWERS
 from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
 from ..rows.rows import Prediction
@@ -60,7 +61,14 @@ def answers_by(model: CommitteeModel, fast: Fast) -> CommitteeModel:
 
 def with_nearest(model: Any, k: int) -> Any:
     """Answer from k nearest rows, with the errors as they are."""
-    return replace(model, sizes=replace(model.sizes, n_local=k))
+    return replace(from_rows(model), sizes=replace(model.sizes, n_local=k))
+
+
+def from_rows(model: Any) -> Any:
+    """Answer from nearest rows where cells answer by default."""
+    if getattr(model, "answering", None) is None or model.answering.cells is None:
+        return model
+    return with_cells(model, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +105,7 @@ def way_is_due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
 def with_n_local(model: Any, k: int, say: Say) -> Any:
     """Answer from k nearest rows, with the scale of errors that such answers have."""
     other = with_nearest(model, k)
-    if getattr(model, "errors", None) is None or model.alone or k > model.sizes.n_local:
+    if getattr(model, "errors", None) is None or model.alone or k >= model.sizes.n_local:
         return other  # errors of more rows are not larger, and would take long to learn
     return with_errors_held_out(other, *nearest_held_out(other), say)[0]
 
@@ -175,7 +183,7 @@ def chosen(
 ) -> tuple[Fast, Any]:  # fmt: skip
     """Choose the way of answering with the highest held-out log density, of those quick enough;
     and make its predictor. Once `stop()` is true, no further ways are tried."""
-    tried, best = list[Way](), None
+    tried, best, model = list[Way](), None, from_rows(model)
     for way in ways(model, asked, memory, say):
         tried.append(replace(way, model=model, answers=None))
         best = way if best is None or way.better(best, asked) else best  # the other's cells go
@@ -259,7 +267,9 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
     for near in VARIANCE_ROWS:
         if near > max(k, model.alone * VARIANCE_ROWS[0]) or near > len(kept) // LEAST_ROWS:
             continue
-        cells = Cells.of(model.kernel, kept.rows.X, k, near, memory)
+        cells = Cells.of(
+            model.kernel, kept.rows.X, k, near, memory, shared=ANSWERS.cells.shared
+        )  # fmt: skip
         if not cells.centres.size and k > MOST_TIMES * near:
             continue
         other = with_cells(model, cells)
@@ -271,8 +281,8 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
     return None
 
 
-def with_cells(model: CommitteeModel, cells: Cells) -> CommitteeModel:
-    """Answer by cells."""
+def with_cells(model: CommitteeModel, cells: Cells | None) -> CommitteeModel:
+    """Answer by cells; None: from nearest rows."""
     return replace(model, answering=replace(model.answering, cells=cells))
 
 

@@ -181,11 +181,13 @@ class CommitteeModel(Layered):
     def _as_summed(self) -> CommitteeModel:
         """Errors of refined and of averaged means are not those of the committee's own."""
         own = None if self.averaged or self.refined is not None else self.errors
-        answering = replace(self.answering, fast=None)
+        answering = replace(self.answering, cells=None, fast=None)
         return replace(self, refined=None, averaged=(), errors=own, answering=answering)
 
     def _way_words(self) -> str:
-        fast = self.answering.fast
+        fast, cells = self.answering.fast, self.answering.cells
+        if fast is None and cells is not None:
+            return f" (by cells of {cells.k} rows, where that is as good)"
         return "" if fast is None else f" (within {fast.asked:g} ms per row: {fast.words})"
 
     @property
