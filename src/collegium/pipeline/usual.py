@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..answers.cells.cells import Cells, scaled_variance
-from ..answers.cells.predictor import CellAnswers, CellPredictor
+from ..answers.cells.predictor import CellPredictor
 from ..answers.predictors import LocalPredictor, nearest_apart
 from ..answers.tuning import TUNING as ANSWERS
 from ..rows.rows import Prediction
@@ -95,7 +95,7 @@ class Trial:
     by_cells: Prediction
     given: Array  # variances of f given so many rows  (·, h)
     by_rows: Prediction
-    lacks: Array  # whether the cell lacks one of the nearest rows of the query  (h,)
+    lacks: dict[int, Array]  # whether the cell lacks one of so many nearest rows  (h,)
 
     @classmethod
     def of(cls, own: CellPredictor, names: list) -> Trial | None:
@@ -110,20 +110,24 @@ class Trial:
         rows = own.rows.take(at)
         by_rows = own.accurate.left_out(at, rows.X, label)
         near = nearest_apart(own.near, rows.X, t.own, at, label, label)
-        lacks = [_lacks(one, near[label == i]) for i, one in enumerate(found)]
+        there = np.concatenate(
+            [np.isin(near[label == i], one.rows) for i, one in enumerate(found)]
+        )
+        levels = bool(own.near.metric.level_columns())  # then centres have few of them
+        lacks = {k: ~there[:, :k].all(axis=1) for k in (int(levels), t.own)}
         return cls(
             cells, nears, rows.y, own.committee.noise + rows.known(),
             Prediction(*(np.concatenate([getattr(one, part) for one in found])
                          for part in ("mean", "variance"))),
-            np.concatenate([one.given for one in found], axis=1), by_rows, np.concatenate(lacks),
+            np.concatenate([one.given for one in found], axis=1), by_rows, lacks,
         )  # fmt: skip
 
     def best(self) -> Cells | None:
         """The first way that loses little; None: none does."""
         t, cells = TUNING.usual, self.cells
         most = t.nats_around if cells.shared else t.nats
-        for own in (0, t.own) if cells.shared else (0,):
-            there = ~self.lacks if own else np.ones(self.lacks.shape, dtype=bool)
+        for own, lacks in self.lacks.items() if cells.shared else [(0, self.lacks[0])]:
+            there = ~lacks
             if there.mean() < t.most_there:
                 continue
             for near, given in zip(self.nears, self.given):
@@ -152,10 +156,6 @@ class Trial:
         each = np.where(there, more.mean(axis=1), 0.0)
         error = each.std() / np.sqrt(each.size)
         return bool(each.mean() - TUNING.usual.clearly * error > TUNING.usual.nats)
-
-
-def _lacks(found: CellAnswers, near: Array) -> Array:
-    return ~np.isin(near, found.rows).all(axis=1)
 
 
 def matching_power(given: Array, prior: float, noise: Array, target: Array) -> float:
