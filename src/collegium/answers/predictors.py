@@ -114,6 +114,10 @@ class GlobalPredictor(Predictor):
     def expansion(self) -> Expansion:
         return self.committee.basis.expansion(self.committee.belief.mean)
 
+    @cached_property
+    def design(self) -> Callable[[Array], Array]:
+        return self.committee.basis.designer()
+
     def mean(self, Xs: Array, engine: Any) -> Array:
         return self.expansion.mean(Xs, engine)
 
@@ -122,7 +126,7 @@ class GlobalPredictor(Predictor):
         ask = local.predict_degenerate if self.degenerate else local.predict_global
 
         def answer(X: Array) -> Prediction:
-            found = Prediction.by_tiles(partial(ask, c.basis, c.belief), X)
+            found = Prediction.by_tiles(partial(ask, c.basis, c.belief, design=self.design), X)
             return Prediction(expansion.at(X), found.variance)
 
         return predict_in_batches(Xs, answer, engine)

@@ -110,9 +110,7 @@ class Trial:
         rows = own.rows.take(at)
         by_rows = own.accurate.left_out(at, rows.X, label)
         near = nearest_apart(own.near, rows.X, t.own, at, label, label)
-        there = np.concatenate(
-            [np.isin(near[label == i], one.rows) for i, one in enumerate(found)]
-        )
+        there = np.concatenate([np.isin(near[label == i], one.rows) for i, one in enumerate(found)])
         levels = bool(own.near.metric.level_columns())  # then centres have few of them
         lacks = {k: ~there[:, :k].all(axis=1) for k in (int(levels), t.own)}
         return cls(

@@ -20,9 +20,10 @@ def nearest_by_scan(S: Array, s: Array, k: int) -> Array:
     """
     D = np.empty(S.shape[0])
     squares_from(S, s, D)
-    first = np.argpartition(D, k - 1)[:k] if k < D.size else np.arange(D.size)
-    first.sort()
-    return first[np.argsort(D[first], kind="stable")]
+    if k >= D.size:
+        return np.argsort(D, kind="stable")
+    first = np.flatnonzero(D <= np.partition(D, k - 1)[k - 1])
+    return first[np.argsort(D[first], kind="stable")[:k]]
 
 
 @summing_leaf
