@@ -112,7 +112,7 @@ class Trial:
         near = nearest_apart(own.near, rows.X, t.own, at, label, label)
         there = np.concatenate([np.isin(near[label == i], one.rows) for i, one in enumerate(found)])
         levels = bool(own.near.metric.level_columns())  # then centres have few of them
-        lacks = {k: ~there[:, :k].all(axis=1) for k in (int(levels), t.own)}
+        lacks = {k: np.asarray(~there[:, :k].all(axis=1)) for k in (int(levels), t.own)}
         return cls(
             cells, nears, rows.y, own.committee.noise + rows.known(),
             Prediction(*(np.concatenate([getattr(one, part) for one in found])

@@ -47,7 +47,8 @@ def test_rows_near_those_in_a_cell_come_first_then_those_near_its_centre():
     C = answers.near.metric.forward(answers.cells.centres)
     P = answers.near.metric.forward(X)
     owner = ((P[:, None] - C) ** 2).sum(axis=2).argmin(axis=1)
-    for name in [(0,), (4,)]:
+    sizes = np.bincount(owner)
+    for name in [(int(i),) for i in np.flatnonzero(sizes <= 40)[:3]]:  # more would not all count
         members = np.flatnonzero(owner == name[0])
         first = {i for r in members for i in np.argsort(((P - P[r]) ** 2).sum(axis=1))[:3]}
         at = answers._around(name)

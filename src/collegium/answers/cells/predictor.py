@@ -327,7 +327,7 @@ class CellPredictor(Predictor):
         else:
             at = self._around(name)
         at = at[self.places.inside(name, self.rows.X[at])]
-        return np.sort(at[~self.places.strange(self.rows.X[at])])
+        return np.sort(at if self.cells.own else at[~self.places.strange(self.rows.X[at])])
 
 
 def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:
