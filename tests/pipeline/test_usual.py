@@ -92,13 +92,17 @@ def test_answers_do_not_depend_on_the_batch_the_threads_or_the_file(model, queri
 def test_rows_that_come_or_go_are_answered_for_from_nearest_rows(queries):
     X, y = table(2700)
     model = CommitteeRegressor(**GIVEN).fit(X[:2600], y[:2600])
-    model.partial_fit(X[2600:], y[2600:])
+    before = model.predict(queries, True)
+    model.partial_fit(X[2600:], y[2600:], chunk_id="later")
     assert isinstance(of_function(model), LocalPredictor)
     assert_array_equal(model.predict(queries), model.predict(queries, n_local="nearest"))
+    model.forget("later")
+    assert isinstance(of_function(model), CellPredictor)
+    assert_array_equal(model.predict(queries, True), before)
+    model.forget(model.chunk_ids_[0])
+    assert isinstance(of_function(model), LocalPredictor)
     model.relearn()
     assert isinstance(of_function(model), CellPredictor)
-    model.forget(model.chunk_ids_[:1])
-    assert isinstance(of_function(model), LocalPredictor)
 
 
 def test_nearest_rows_answer_where_cells_would_lose(model, monkeypatch):

@@ -57,7 +57,7 @@ def answers_by(model: CommitteeModel, fast: Fast) -> CommitteeModel:
     if cells is not None and len(model.kept) != fast.rows:
         cells = cells.rebuilt(model.kernel, model.committee.rows().X)
     model = with_nearest(model, fast.n_local)
-    answering = replace(model.answering, cells=cells)
+    answering = replace(model.answering, cells=cells, rows=0)
     return replace(model, answering=answering, errors=fast.errors, averaged=averaged)
 
 
@@ -295,7 +295,7 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
 
 def with_cells(model: CommitteeModel, cells: Cells | None) -> CommitteeModel:
     """Answer by cells; None: from nearest rows."""
-    return replace(model, answering=replace(model.answering, cells=cells))
+    return replace(model, answering=replace(model.answering, cells=cells, rows=0))
 
 
 def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> Way:

@@ -181,7 +181,7 @@ class CommitteeModel(Layered):
     def _as_summed(self) -> CommitteeModel:
         """Errors of refined and of averaged means are not those of the committee's own."""
         own = None if self.averaged or self.refined is not None else self.errors
-        answering = replace(self.answering, cells=None, fast=None)
+        answering = replace(self.answering, fast=None)
         return replace(self, refined=None, averaged=(), errors=own, answering=answering)
 
     def _way_words(self) -> str:
@@ -257,10 +257,13 @@ class CommitteeModel(Layered):
             if rule == "npae":
                 return NestedKriging.of(self.committee)
             return ExpertsPredictor.of(self.committee, rule)
-        own, cells = self.committee_predictor(), self.answering.cells
+        own = self.committee_predictor()
         if self.refined is not None:
             refined = Refined(own, self.kernel, self.committee.rows().X, self.refined.weights)
-        if cells is not None and isinstance(own, (ExactPredictor, LocalPredictor)):
+        if self.answering.cells is None or not isinstance(own, (ExactPredictor, LocalPredictor)):
+            return refined or own
+        cells = self.answering.cells_for(self.committee.rows().X)
+        if cells is not None:
             rest = self.committee if self.refined is None else self.refined.rest
             return CellPredictor.of(
                 rest, cells, own, None if refined is None else refined.expansion

@@ -24,6 +24,8 @@ from ..answers.cells.predictor import CellPredictor
 from ..answers.predictors import LocalPredictor, nearest_apart
 from ..answers.tuning import TUNING as ANSWERS
 from ..rows.rows import Prediction
+from .answering import with_cells
+from .layers import inputs_checksum
 from .model import CommitteeModel
 from .tuning import TUNING
 
@@ -36,7 +38,8 @@ def with_usual_cells(model: CommitteeModel, say: Callable[[str], None]) -> Commi
     say(f"answers by {'nearest rows' if found is None else f'cells of {found.k} rows'}")
     if found is None:
         return model
-    return replace(model, answering=replace(model.answering, cells=found))
+    rows = inputs_checksum(model.committee.rows().X)
+    return replace(model, answering=replace(model.answering, cells=found, rows=rows))
 
 
 def usual_cells(model: CommitteeModel) -> Cells | None:
@@ -48,7 +51,7 @@ def usual_cells(model: CommitteeModel) -> Cells | None:
     ):  # fmt: skip
         return None
     for cells in _candidates(model):
-        own = replace(model, answering=replace(model.answering, cells=cells)).summed_predictor()
+        own = with_cells(model, cells).summed_predictor()
         if not isinstance(own, CellPredictor) or not isinstance(own.accurate, LocalPredictor):
             return None
         some = kept.take(kept.sample(t.cells)).X
@@ -58,7 +61,7 @@ def usual_cells(model: CommitteeModel) -> Cells | None:
         found = None if trial is None else trial.best()
         if found is None or found.near == cells.near:
             return found
-        more = replace(model, answering=replace(model.answering, cells=found)).summed_predictor()
+        more = with_cells(model, found).summed_predictor()
         assert isinstance(more, CellPredictor)
         if more.all_bytes(some) <= cells.memory:
             return found
