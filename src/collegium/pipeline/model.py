@@ -226,7 +226,9 @@ class CommitteeModel(Layered):
 
     def for_means(self) -> CommitteeModel:
         few = min(self.sizes.n_local, TUNING.near_for_means)
-        return replace(self, sizes=replace(self.sizes, n_local=few), errors=None)
+        rows = replace(self.answering, cells=None)
+        sizes = replace(self.sizes, n_local=few)
+        return replace(self, sizes=sizes, errors=None, answering=rows)
 
     # -- predictors, from the sum up ----------------------------------------------------------
 

@@ -12,7 +12,6 @@ import numpy as np
 from ...kernels import Leaf
 from ...numerics.records import estimator_of
 from ..frames.encoded import KnownColumns
-from ..options import AnswerTime
 
 
 def warm_up(*models: Any) -> None:
@@ -21,8 +20,8 @@ def warm_up(*models: Any) -> None:
     Parameters
     ----------
     *models : fitted estimators
-        Each makes a few predictions, so that its next ones come without delay; with
-        `n_local=AnswerTime(…)` all of its cells are made. Without models, small ones of every kind
+        Each makes a few predictions, so that its next ones come without delay, and where it answers
+        by cells, all of these. Without models, small ones of every kind
         are fitted and queried, with each kernel of this library; in a new environment that takes a
         minute or two, and fills the cache for all later processes (the environment variable
         NUMBA_CACHE_DIR says where it is).
@@ -52,8 +51,8 @@ def _query(model: Any) -> None:
         return
     model.predict(X)
     model.predict_interval(X)
-    if isinstance(getattr(model, "n_local", None), AnswerTime):
-        model._predictor().prepare(model._engine())
+    if hasattr(own := model._predictor(), "prepare"):
+        own.prepare(model._engine())
     with suppress(ValueError):  # some combinations give no covariance
         model.predict(X, return_cov=True)
 
