@@ -125,8 +125,8 @@ def prepare(estimator: Any, clock: Clock, *, streaming: bool = False) -> None:
     if limit is None and not streaming and isinstance(model, CommitteeModel):
         if estimator.n_local == USUAL and not clock.out():
             with single_threaded():
-                estimator.model_ = with_usual_cells(model, estimator._say())
-                estimator._made.value = None
+                estimator.model_, own = with_usual_cells(model, estimator._say())
+                estimator._made.value = own
     if limit is None or (streaming and not way_is_due(model, limit)):
         return
     say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)

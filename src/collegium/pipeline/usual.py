@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -23,6 +24,7 @@ from ..answers.cells.cells import Cells, scaled_variance
 from ..answers.cells.predictor import CellPredictor
 from ..answers.predictors import LocalPredictor, nearest_apart
 from ..answers.tuning import TUNING as ANSWERS
+from ..numerics.cache import Cache
 from ..rows.rows import Prediction
 from .answering import with_cells
 from .layers import inputs_checksum
@@ -32,40 +34,45 @@ from .tuning import TUNING
 Array = np.ndarray
 
 
-def with_usual_cells(model: CommitteeModel, say: Callable[[str], None]) -> CommitteeModel:
-    """Answer by cells, where that is about as good as from nearest rows."""
-    found = usual_cells(model)
+def with_usual_cells(
+    model: CommitteeModel, say: Callable[[str], None]
+) -> tuple[CommitteeModel, Any]:
+    """Answer by cells, where that is about as good as from nearest rows; and the predictor, where
+    it is made already."""
+    found, own = usual_cells(model)
     say(f"answers by {'nearest rows' if found is None else f'cells of {found.k} rows'}")
-    if found is None:
-        return model
+    if found is None or own is None:
+        return model, None
     rows = inputs_checksum(model.committee.rows().X)
-    return replace(model, answering=replace(model.answering, cells=found, rows=rows))
+    model = replace(model, answering=replace(model.answering, cells=found, rows=rows))
+    return model, model.predictor(replace(own, cells=found, cache=Cache(found.memory)))
 
 
-def usual_cells(model: CommitteeModel) -> Cells | None:
-    """Choose cells; None: queries are answered from their own nearest rows."""
+def usual_cells(model: CommitteeModel) -> tuple[Cells | None, CellPredictor | None]:
+    """Choose cells, and make a predictor by such; None: queries are answered from their own
+    nearest rows."""
     t, sizes, kept = TUNING.usual, model.sizes, model.kept
     if (
         not kept.in_memory or model.all_rows or model.averaged or sizes.query_size
         or sizes.n_local < t.fewest_local or len(kept) < t.fewest_rows
     ):  # fmt: skip
-        return None
+        return None, None
+    some, first = kept.take(kept.sample(t.cells)).X, None
     for cells in _candidates(model):
         own = with_cells(model, cells).summed_predictor()
         if not isinstance(own, CellPredictor) or not isinstance(own.accurate, LocalPredictor):
-            return None
-        some = kept.take(kept.sample(t.cells)).X
-        if own.all_bytes(some) > cells.memory:
+            return None, None
+        first = own if first is None else replace(own, accurate=first.accurate)  # with its design
+        if first.all_bytes(some) > cells.memory:
             continue
-        trial = Trial.of(own, own.places.names(some)[0][: t.cells])
+        trial = Trial.of(first, first.places.names(some)[0][: t.cells])
         found = None if trial is None else trial.best()
         if found is None or found.near == cells.near:
-            return found
-        more = with_cells(model, found).summed_predictor()
-        assert isinstance(more, CellPredictor)
-        if more.all_bytes(some) <= cells.memory:
-            return found
-    return None
+            return found, first
+        larger = replace(first, cells=found, cache=Cache(found.memory))
+        if larger.all_bytes(some) <= cells.memory:
+            return found, larger
+    return None, None
 
 
 def _candidates(model: CommitteeModel) -> Iterator[Cells]:
