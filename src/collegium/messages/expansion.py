@@ -19,8 +19,6 @@ from ..rows.partition import blocks
 Array = np.ndarray
 #: Points per block of kernel values, which stays in a core's cache with a tile of queries.
 POINTS = 2_048
-#: Queries whose kernel values are computed together: whole tiles.
-QUERIES = 64
 #: Kernel values per batch, the work of one worker at a time, and minimum number of its queries.
 BATCH, LEAST = 2_000_000, 256
 
@@ -47,8 +45,14 @@ class Expansion:
         return np.concatenate(parts)
 
     def at(self, Xs: Array) -> Array:
-        """K(X*, P)W  (q, p), in this thread, each row by itself."""
-        return self._prepared.at(Xs)
+        """K(X*, P)W  (q, p), in this thread."""
+        return by_tiles(lambda tile: (self._tile(tile),), Xs)[0]
+
+    def _tile(self, Xs: Array) -> Array:
+        total = np.zeros((Xs.shape[0], self.weights.shape[1]))
+        for here, values in zip(blocks(self.points.shape[0], POINTS), self._prepared.parts):
+            total += values(Xs) @ self.weights[here]
+        return total if self.line is None else total + self.trend(Xs)
 
     def trend(self, Xs: Array) -> Array:
         """Evaluate the line  (q, p)."""
@@ -75,17 +79,15 @@ class RowByRow:
     def mean(self, Xs: Array, engine: Any) -> Array:
         size = int(np.clip(BATCH // max(1, self.own.points.shape[0]), 1, LEAST))
         size = share(engine, Xs.shape[0], size)
-        parts = engine.map(lambda part: self.at(Xs[part]), blocks(Xs.shape[0], size))
+        parts = engine.map(lambda part: self._at(Xs[part]), blocks(Xs.shape[0], size))
         return np.concatenate([np.zeros((0, self.own.weights.shape[1])), *parts])
 
-    def at(self, X: Array) -> Array:
-        """K(X, P)W  (q, p), in this thread, some queries at a time: values stay in the cache."""
+    def _at(self, X: Array) -> Array:
         total, weights = np.zeros((X.shape[0], self.own.weights.shape[1])), self.own.weights
-        for some in blocks(X.shape[0], QUERIES):
-            part = np.empty_like(total[some])
-            for k, values in enumerate(self.parts):
-                weighed(values(X[some]), weights[k * POINTS : (k + 1) * POINTS], part)
-                total[some] += part
+        part = np.empty_like(total)
+        for k, values in enumerate(self.parts):
+            weighed(values(X), weights[k * POINTS : (k + 1) * POINTS], part)
+            total += part
         if self.own.line is None:
             return total
         return total + by_tiles(lambda tile: (self.own.trend(tile),), X)[0]
