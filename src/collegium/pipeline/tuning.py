@@ -92,8 +92,8 @@ class UsualTuning:
     larger: tuple[float, ...] = (1.0, 2.0, 4.0)  # rows around a centre, over the usual number
     own: int = 8  # nearest rows that the cell of a query must have, where it is asked for
     most_there: float = 0.85  # share of queries whose cell has them, at least
-    cells: int = 24  # cells that show what they are worth, and rows of each that are asked
-    rows: int = 4
+    cells: int = 32  # cells that show what they are worth, and rows of each that are asked
+    rows: int = 3
     fewest_asked: int = 24
     # loss in log density, at most, and in RMSE as a share of it. Around rows half of the loss: rows
     # that were held out are a little nearer to the others than new ones are

@@ -156,15 +156,22 @@ def filled(kernel: Kernel, X: Array) -> Array:
     return K[0]
 
 
+def single_factor(basis: Anchors, noise: float, rows: Rows, VT: Array) -> Array | None:
+    """L, LLᵀ = K(X, X) − VᵀV + Ψ, in single precision, the upper triangle arbitrary; None where it
+    needs jitter. Values near the last row are the most accurate. VT: design of the rows  (k, m)."""
+    C = filled(basis.kernel, rows.X)
+    linalg.subtract_gram(C, VT.astype(np.float32, order="C"))
+    return C if linalg.factorise(linalg.add_diagonal(C, rows.psi(noise))) else None
+
+
 def weights_of(basis: Anchors, belief: Belief, noise: float, rows: Rows, VT: Array) -> Array | None:
     """Weights of the mean, as of `Shared.expansion`, by a factor in single precision; None where
-    it needs jitter.  VT: design of the rows (k, m)."""
-    C = filled(basis.kernel, rows.X[::-1])  # values near the last row are the most accurate
-    linalg.subtract_gram(C, VT[::-1].astype(np.float32, order="C"))
-    if not linalg.factorise(linalg.add_diagonal(C, rows.psi(noise)[::-1])):
+    it needs jitter."""
+    L = single_factor(basis, noise, rows.take(slice(None, None, -1)), VT[::-1])
+    if L is None:
         return None
     rest = (rows.y - VT @ belief.mean)[::-1]
-    beta = np.stack([linalg.solve_factorised(C, one) for one in rest.T], axis=1)[::-1]
+    beta = np.stack([linalg.solve_factorised(L, one) for one in rest.T], axis=1)[::-1]
     own = basis.expansion(belief.mean - VT.T @ beta)
     return np.concatenate([own.weights, beta])
 

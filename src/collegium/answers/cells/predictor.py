@@ -27,7 +27,7 @@ from ...rows.rows import Prediction, Rows
 from ..local import Shared, expansion_around
 from ..predictors import ExactPredictor, Informed, LocalPredictor, Predictor
 from ..tuning import TUNING
-from .cell import Cell, factor_of, weights_of
+from .cell import Cell, factor_of, single_factor, weights_of
 from .cells import Cells
 from .places import AroundRows, Boxes, Name
 
@@ -240,9 +240,12 @@ class CellPredictor(Predictor):
         c = self.committee
         if not self.cells.single:
             return None
+        return weights_of(c.basis, c.belief, c.noise, self.rows.take(at), self._design(at))
+
+    def _design(self, at: Array) -> Array:
+        """Vᵀ of some rows  (k, m)."""
         design = getattr(self.accurate, "design", None)
-        VT = c.basis.design(self.rows.X[at]).T if design is None else design[at]
-        return weights_of(c.basis, c.belief, c.noise, self.rows.take(at), VT)
+        return self.committee.basis.design(self.rows.X[at]).T if design is None else design[at]
 
     def _cell(self, at: Array, means: Expansion | None, near: int | None = None) -> Cell:
         c, first = self.committee, at[: self.cells.near if near is None else near]
@@ -254,6 +257,13 @@ class CellPredictor(Predictor):
         design = getattr(self.accurate, "design", None)
         V = None if design is None else design[at].T
         return Shared.of(self.committee.basis, self.committee.noise, self.rows.take(at), V)
+
+    def _quickly_shared(self, at: Array) -> Shared:
+        """`_shared`, factorised in single precision where cells are."""
+        c, back = self.committee, at[::-1]
+        rows, VT = self.rows.take(back), self._design(back)
+        L = single_factor(c.basis, c.noise, rows, VT) if self.cells.single else None
+        return self._shared(at) if L is None else Shared(rows, VT.T, np.tril(L).astype(float))
 
     def all_bytes(self, X: Array) -> float:
         """Estimate the bytes of all cells that hold rows; X: random rows."""
@@ -315,7 +325,7 @@ class CellPredictor(Predictor):
         own = own[evenly_spaced(own.size, number)]
         at = self._around(name, own)
         at, X = at[~np.isin(at, own)], self.rows.X[own]
-        found = self._shared(at).predict(c.basis, c.belief, X)
+        found = self._quickly_shared(at).predict(c.basis, c.belief, X)
         given = [self._cell(at, None, near).predict(X)[1] for near in nears]
         return CellAnswers(own, found.mean, found.variance, np.stack(given), at)
 
