@@ -161,7 +161,8 @@ class Stationary(Leaf, listed=False):
             scalars = [out.dtype.type(value) for value in values]
         for own, K in zip(X.astype(float, copy=False), out):
             if out.dtype == np.float32:
-                Xs, Zs = self._near_mixed(own, own[-1]), self._near(own, own[-1])
+                Zs = self._near(own, own[-1])
+                Xs = self._with_coarse_mismatches(Zs, own.shape[1])
             else:
                 Xs, Zs = self._mixed(own, None)
             type(self).value_leaf(Xs, np.ascontiguousarray(Zs.T), *scalars, True, K)
@@ -172,7 +173,8 @@ class Stationary(Leaf, listed=False):
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         X = X.astype(float, copy=False)
         origin = nearest_to_zero(X)
-        Xs, values = self._near_mixed(X, origin), [self.variance, *self._shapes()]
+        Xs = self._with_coarse_mismatches(self._near(X, origin), X.shape[1])
+        values = [self.variance, *self._shapes()]
         with np.errstate(over="ignore"):  # a variance beyond single precision is useless here
             scalars = [np.float32(value) for value in values]
         room = np.empty(X.shape[0] * max((len(Z) for Z in parts), default=0), dtype=np.float32)
@@ -184,22 +186,25 @@ class Stationary(Leaf, listed=False):
 
     def _near(self, X: Array, origin: Array) -> Array:
         """(X − origin)/length in single precision, clipped so that squares are finite."""
+        if not self.categories:
+            with np.errstate(over="ignore", under="ignore"):
+                return np.clip((X - origin) / self.length_scale, -1e15, 1e15).astype(np.float32)
+        numbers, codes = self._order(X.shape[1])
+        length, S = np.broadcast_to(self.length_scale, (X.shape[1],)), np.empty(X.shape, np.float32)
         with np.errstate(over="ignore", under="ignore"):
-            S = np.clip((X - origin) / self.length_scale, -1e15, 1e15)
-        if self.categories:
-            numbers, codes = self._order(X.shape[1])
-            own = np.nan_to_num(X[:, codes], nan=-1.0)
-            S = np.hstack([S[:, numbers], np.fmod(own, 2.0**24)])  # whole numbers stay whole
-        return S.astype(np.float32)
+            own = (X[:, numbers] - origin[numbers]) / length[numbers]
+        S[:, : len(numbers)] = np.clip(own, -1e15, 1e15)
+        given = np.fmod(X[:, codes], 2.0**24)  # whole numbers stay whole
+        S[:, len(numbers) :] = np.where(np.isnan(given), -1.0, given)
+        return S
 
-    def _near_mixed(self, X: Array, origin: Array) -> Array:
-        """`_near`, and what a mismatch of each code adds to D."""
-        Xs = self._near(X, origin)
+    def _with_coarse_mismatches(self, Xs: Array, d: int) -> Array:
+        """Append what a mismatch of each code adds to D, in single precision."""
         if not self.categories:
             return Xs
-        length = np.broadcast_to(self.length_scale, (X.shape[1],))[list(self.categories)]
+        length = np.broadcast_to(self.length_scale, (d,))[list(self.categories)]
         more = np.minimum(np.maximum(length, 1e-15) ** -2.0, 1e30).astype(np.float32)
-        return np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))])
+        return np.hstack([Xs, np.broadcast_to(more, (Xs.shape[0], more.size))])
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         length_bar = np.zeros(X.shape[1])
