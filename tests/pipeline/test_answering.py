@@ -19,6 +19,7 @@ from collegium import (
 )
 from collegium.answers.cells.predictor import CellPredictor
 from collegium.answers.predictors import LocalPredictor
+from collegium.engines import Serial
 from collegium.errors.errors import ErrorPredictor
 from collegium.kernels import Matern32, Matern52
 from collegium.pipeline import answering
@@ -561,3 +562,27 @@ def test_a_stream_looks_for_a_way_when_it_has_grown(monkeypatch):
     later = [n for n in asked if n > 100]
     assert len(later) <= 5 and later == sorted(set(later))
     assert model.model_.answering.fast.rows >= 500
+
+
+def test_where_nothing_is_quick_enough_the_quickest_way_of_all_is_taken(plain, monkeypatch):
+    """With its errors and density, even if it was too slow to be looked at before."""
+    times = iter([0.5, 0.2, 0.9, 0.8, 0.7, 0.6, 0.55, 0.95])
+    monkeypatch.setattr(answering, "milliseconds_a_row", lambda answers, X: next(times))
+    with pytest.warns(AnswerTimeWarning, match="25 nearest rows, takes about 0.2 ms"):
+        fast, _ = answering.chosen(plain.model_, NONE, 1e8, lambda text: None)
+    assert fast.words == "25 nearest rows" and fast.n_local == 25
+    density = {words: value for words, _, value in fast.tried}
+    assert np.isfinite(density["25 nearest rows"])
+
+
+def test_words_do_not_keep_queries_from_their_cells():
+    """The cell of a query has its nearest row, whatever the levels of its centre are."""
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.uniform(-2, 2, (900, 4)), rng.integers(0, 6, (900, 2))])
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 4] + 0.1 * rng.normal(size=900)
+    kernel = Matern52(1.1, [0.9, 1.3, 1.1, 1.6, 1.5, 1.2], categories=(4, 5))
+    model = CommitteeRegressor(**{**GIVEN, "kernel": kernel}, n_local=40).fit(X, y)
+    cells = answering._cells_within(model.model_, 200, 1e8).summed_predictor()
+    assert cells.cells.own == 1 and cells.places.strange(X).mean() > 0.5
+    lacks = cells._each(lambda cell, X: (cell.mean(X),), X[::5], Serial())[-1]
+    assert lacks.mean() < 0.2

@@ -19,7 +19,7 @@ factor is L⁻¹c, so one factorisation solves for the query too. Arrays are reu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,17 +53,23 @@ def _observed_scale(scale: float, rows: AnyRows) -> float:
     return scale if isinstance(rows, Rows) else 1.0 + scale * float(rows.W.max(initial=0.0))
 
 
-def predict_global(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+#: X ↦ V, where it is prepared (`Anchors.designer`).
+Design = Callable[[Array], Array] | None
+
+
+def predict_global(basis: Anchors, belief: Belief, Xs: Array, design: Design = None) -> Prediction:
     """var f* = k(x*, x*) − V*ᵀV* + V*ᵀΛ⁻¹V*: from the anchors alone (Tresp 2000, eq. 17)."""
-    Vs = basis.design(Xs)
+    Vs = basis.design(Xs) if design is None else design(Xs)
     T = belief.spread(Vs)
     variance = basis.residual_diag(Xs, Vs) + np.einsum("mn,mn->n", T, T)
     return Prediction(Vs.T @ belief.mean, variance)
 
 
-def predict_degenerate(basis: Anchors, belief: Belief, Xs: Array) -> Prediction:
+def predict_degenerate(
+    basis: Anchors, belief: Belief, Xs: Array, design: Design = None
+) -> Prediction:
     """var f* = V*ᵀΛ⁻¹V*: subset of regressors, whose variance vanishes far from the anchors."""
-    Vs = basis.design(Xs)
+    Vs = basis.design(Xs) if design is None else design(Xs)
     T = belief.spread(Vs)
     return Prediction(Vs.T @ belief.mean, np.einsum("mn,mn->n", T, T))
 

@@ -114,6 +114,10 @@ class GlobalPredictor(Predictor):
     def expansion(self) -> Expansion:
         return self.committee.basis.expansion(self.committee.belief.mean)
 
+    @cached_property
+    def design(self) -> Callable[[Array], Array]:
+        return self.committee.basis.designer()
+
     def mean(self, Xs: Array, engine: Any) -> Array:
         return self.expansion.mean(Xs, engine)
 
@@ -122,7 +126,7 @@ class GlobalPredictor(Predictor):
         ask = local.predict_degenerate if self.degenerate else local.predict_global
 
         def answer(X: Array) -> Prediction:
-            found = Prediction.by_tiles(partial(ask, c.basis, c.belief), X)
+            found = Prediction.by_tiles(partial(ask, c.basis, c.belief, design=self.design), X)
             return Prediction(expansion.at(X), found.variance)
 
         return predict_in_batches(Xs, answer, engine)
@@ -234,17 +238,21 @@ class LocalPredictor(Predictor):
     def predict(self, Xs: Array, engine: Any) -> Prediction:
         return predict_each([self], Xs, engine)[0]
 
-    def left_out(self, own: Array, X: Array) -> Prediction:
-        """Predict rows of these numbers, each from the k nearest of the others.
+    def left_out(self, own: Array, X: Array, label: Array | None = None) -> Prediction:
+        """Predict rows of these numbers, each from the k nearest of the others; without those of
+        them that have the same label (h,), where labels are given.
 
         The belief about the anchors has seen the row, as one among all.
         """
         c, parts = self.committee, []
         for part in partition.blocks(own.size, TUNING.predictors.held_out):
-            near = self.near.nearest(X[part], min(self.k + 1, len(self.near)))
-            others = near != own[part, None]
-            others[others.all(axis=1), -1] = False  # more than k equal rows
-            near = near[others].reshape(others.shape[0], -1)
+            if label is None:
+                near = self.near.nearest(X[part], min(self.k + 1, len(self.near)))
+                others = near != own[part, None]
+                others[others.all(axis=1), -1] = False  # more than k equal rows
+                near = near[others].reshape(others.shape[0], -1)
+            else:
+                near = nearest_apart(self.near, X[part], self.k, own, label, label[part])
             found = local.correct(
                 c.basis, c.noise, self.rows, X[part], near, self.design, single=self.single
             )
@@ -258,6 +266,18 @@ class LocalPredictor(Predictor):
             c.basis, c.noise, self.rows, Xs, neighbours, self.design, single=self.single
         )
         return found.predict(c.basis, c.belief, Xs), found.covariance(c.basis, c.belief, Xs)
+
+
+def nearest_apart(near: Any, X: Array, k: int, own: Array, label: Array, labels: Array) -> Array:
+    """The k rows nearest to each query, nearest first, but for rows `own` whose label (h,) is that
+    of the query: `labels` (q,)  (q, k)."""
+    most = int(np.unique(label, return_counts=True)[1].max(initial=0))
+    found = near.nearest(X, min(k + most, len(near)))
+    of_row = np.full(len(near), -1)
+    of_row[own] = label
+    gone = of_row[found] == labels[:, None]
+    first = np.argsort(gone, axis=1, kind="stable")[:, : min(k, found.shape[1])]
+    return np.take_along_axis(found, first, axis=1)
 
 
 def predict_each(answers: Sequence[LocalPredictor], Xs: Array, engine: Any) -> list[Prediction]:

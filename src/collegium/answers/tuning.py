@@ -39,6 +39,15 @@ class CellTuning:
     held_out: int = 4  # held-out rows of one cell
     around: int = 1000  # nearest rows to a centre among which they are searched
     size: int = 40  # rows around one centre
+    # rows nearest to each row in the cell that come before those nearest to its centre; rows in
+    # the cell that count; candidates per row of a cell; nearest centres that a cell may border on
+    shared: int = 16
+    members: int = 64
+    candidates: int = 2
+    borders: int = 64
+    scanned: int = 64  # up to as many rows in all, per row searched for, all are looked at
+    # single precision where the noise is at least this share of the prior variance
+    enough_noise: float = 1e-5
     few_coordinates: int = 3  # up to as many coordinates cells are boxes
     # a box reaches from its centre at most so far, as a share of the depth of the rows that
     # variances use: from the nearest of them to the last. Far from all rows, as in a gap, the

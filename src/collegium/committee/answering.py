@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 from ..interface.checks.arguments import (
+    NEAREST,
+    USUAL,
     check_is_fitted,
     check_square,
     choose_engine,
@@ -21,8 +23,10 @@ from ..numerics.threads import single_threaded
 from ..pipeline.answering import answers_by, chosen, way_is_due, with_n_local
 from ..pipeline.asked import nearest_rows
 from ..pipeline.layers import Fast
+from ..pipeline.model import CommitteeModel
 from ..pipeline.settings import Settings
 from ..pipeline.systems import check_fitted_answer_time
+from ..pipeline.usual import with_usual_cells
 
 #: Names of predictors that are not the model's own.
 OTHER_WAYS = ("n_local=", "within=")
@@ -43,6 +47,8 @@ def predictor_of(estimator: Any, n_local: Any, own: Callable[[], Any]) -> Any:
         return _kept(estimator, f"within={limit}", partial(_within, estimator, limit))
     asked = _other_rows(estimator, n_local)
     if asked is None:
+        asked = _nearest_rows(estimator, n_local)
+    if asked is None:
         return own()
     return _kept(estimator, f"n_local={asked}", partial(_with_rows, estimator, asked))
 
@@ -62,6 +68,8 @@ def _other_rows(estimator: Any, n_local: Any) -> int | None:
     if n_local is None:
         n_local = rows_asked(estimator.n_local)
         n_local = nearest_rows(model.anchors.shape[1]) if n_local is None else n_local
+    elif isinstance(n_local, str) and n_local == NEAREST:
+        n_local = model.sizes.n_local
     else:
         n_local = whole_number(n_local, "n_local", least=0)
     fitted = model.sizes.n_local
@@ -75,6 +83,15 @@ def _other_rows(estimator: Any, n_local: Any) -> int | None:
     n_local = min(n_local, len(model.kept))
     check_square(n_local, "n_local")
     return n_local
+
+
+def _nearest_rows(estimator: Any, n_local: Any) -> int | None:
+    """Nearest rows of the model, where cells answer by default and rows are asked for."""
+    layer = getattr(estimator.model_, "answering", None)
+    asked = estimator.n_local if n_local is None else n_local
+    if layer is None or layer.cells is None or (isinstance(asked, str) and asked == USUAL):
+        return None
+    return estimator.model_.sizes.n_local
 
 
 def _with_rows(estimator: Any, n_local: int) -> Any:
@@ -105,6 +122,11 @@ def prepare(estimator: Any, clock: Clock, *, streaming: bool = False) -> None:
     """Choose how to answer in time, and make what that needs while the clock runs; in a stream,
     where it has grown much since then, and without making anything."""
     limit, model = answer_time_allowed(estimator.n_local), estimator.model_
+    if limit is None and not streaming and isinstance(model, CommitteeModel):
+        if estimator.n_local == USUAL and not clock.out():
+            with single_threaded():
+                estimator.model_, own = with_usual_cells(model, estimator._say())
+                estimator._made.value = own
     if limit is None or (streaming and not way_is_due(model, limit)):
         return
     say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)

@@ -93,9 +93,11 @@ class CommitteeRegressor(Regressor):
         it raises their density. A number is the noise variance in the units of y squared,
         and kept (one number is that of every output); outputs j share the kernel in proportion:
         f_j ~ GP(0, kernel · noise[j]/noise[0]).
-    n_local : int, "auto" or AnswerTime, default="auto"
+    n_local : int, "auto", "nearest" or AnswerTime, default="auto"
         Nearest rows that correct a prediction. 0: anchors only; no rows are kept but 2,000 to
-        learn from (and 1,000 of a stream). "auto": 100 + 50 per input column, at most 400.
+        learn from (and 1,000 of a stream). "nearest": 100 + 50 per input column, at most 400.
+        "auto": queries near each other share rows, factorised once (cells), where held-out rows
+        lose less than .005 in log density and .5 % in RMSE by that; otherwise as "nearest".
         `collegium.AnswerTime(milliseconds, memory)`: CPU time that mean and standard deviation of
         a row may take; of the methods that are fast enough `fit` chooses the one with the highest
         held-out log density, and prepares it. Set after `fit`, it acts on the next answers. See

@@ -61,7 +61,12 @@ class ScaledAnswers(Answers):
     def _through(self, found: Prediction, level: str) -> tuple[Array, Array]:
         if level != OBSERVATION:
             return super()._through(found, level)
-        return found.mean, self.predictor.scale.variance(self._inputs(found))
+        scale, inputs = self.predictor.scale, self._inputs(found)
+        parts = blocks(self.X.shape[0], BATCH)
+        if len(parts) < 2 or self.engine is None:
+            return found.mean, scale.variance(inputs)
+        each = here(self.engine).map(lambda part: scale.variance(inputs.take(part)), parts)
+        return found.mean, np.concatenate(each)
 
     def _quantile(self, found: Prediction, q: float, level: str) -> Array:
         if level != OBSERVATION:

@@ -68,7 +68,7 @@ class ScaleInputs:
     def _lines(self) -> tuple[Array | None, ...]:
         return self.log_sd, self.mean, self.near, self.trees
 
-    def take(self, index: Array) -> ScaleInputs:
+    def take(self, index: Array | slice) -> ScaleInputs:
         near, trees = (None if one is None else one[index] for one in (self.near, self.trees))
         return ScaleInputs(self.log_sd[index], self.mean[index], self.place[index], near, trees)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .base import Kernel, as_columns, find_columns
+from .base import Kernel, To, as_columns, find_columns
 from .embedding import Embedding
 
 Array = np.ndarray
@@ -63,6 +63,20 @@ class Wrapped(Kernel):
         return self.kernel.diag_vjp(self.seen(X), d_bar)
 
 
+@dataclass(frozen=True, eq=False)
+class SeenTo(To):
+    """x ↦ K(g(x), g(Z)), for features that one row has whatever the others are, to the last bit."""
+
+    own: To
+
+    @property
+    def nbytes(self) -> int:
+        return self.own.nbytes
+
+    def __call__(self, X: Array) -> Array:
+        return self.own(self.kernel.seen(X))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class On(Wrapped):
     """k of some columns of X alone: `Matern32(columns=…)` is `On(Matern32(), columns=…)`.
@@ -102,6 +116,9 @@ class On(Wrapped):
     def fill(self, X: Array, out: Array, room: Array) -> None:
         seen = self.seen(X.reshape(-1, X.shape[2]))
         self.kernel.fill(seen.reshape(*X.shape[:2], -1), out, room)
+
+    def to(self, Z: Array) -> To:
+        return SeenTo(self, Z[:0], self.kernel.to(self.seen(Z)))
 
     def _name(self) -> str:
         return type(self.kernel).__name__

@@ -113,8 +113,15 @@ class Anchors:
         """Design of queries, each independent of the others  (m, q)."""
         if not self.m:
             return self._nothing(Xs)
+        design = self.designer()
+        return by_tiles(lambda tile: (design(tile).T,), Xs)[0].T
+
+    def designer(self) -> Callable[[Array], Array]:
+        """Prepare X ↦ V for many calls with few rows each."""
+        if not self.m:
+            return self._nothing
         values = self._parts()[0].to(self.Z)
-        return by_tiles(lambda tile: (self._design(tile, values(tile)).T,), Xs)[0].T
+        return lambda X: self._design(X, values(X))
 
     def expansion(self, v: Array) -> Expansion:
         """E[f(x) | v] = K(x, Z)L⁻ᵀv, v (m, p): one solve with L serves any number of x."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ class Expansion:
 
     def _tile(self, Xs: Array) -> Array:
         total = np.zeros((Xs.shape[0], self.weights.shape[1]))
-        for here in blocks(self.points.shape[0], POINTS):
-            total += self.kernel.value(Xs, self.points[here]) @ self.weights[here]
+        for here, values in zip(blocks(self.points.shape[0], POINTS), self._prepared.parts):
+            total += values(Xs) @ self.weights[here]
         return total if self.line is None else total + self.trend(Xs)
 
     def trend(self, Xs: Array) -> Array:
@@ -60,6 +61,10 @@ class Expansion:
 
     def row_by_row(self) -> RowByRow:
         """Prepare the expansion for many calls with few queries."""
+        return self._prepared
+
+    @cached_property
+    def _prepared(self) -> RowByRow:
         parts = blocks(self.points.shape[0], POINTS)
         return RowByRow(self, tuple(self.kernel.to(self.points[here]) for here in parts))
 

@@ -84,6 +84,14 @@ def solve_first_upper(L: Array, b: Array) -> Array:
     return b
 
 
+def solve_factorised(L: Array, b: Array) -> Array:
+    """(LLᵀ)⁻¹b in the precision of L, b (n,); the upper triangle of L is not read."""
+    b = b.astype(L.dtype)
+    lapack.trsv(L, b.size, b, False)
+    lapack.trsv(L, b.size, b, True)
+    return b.astype(float, copy=False)
+
+
 @compiled()
 def add_lower(A, B):
     """A + B on the lower triangles of A  (b, n, n), in place."""

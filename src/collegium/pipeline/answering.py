@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from ..answers.cells.cells import Cells, scaled_variance
 from ..answers.cells.predictor import CellPredictor, HeldOutAnswers
 from ..answers.leave_one_out import leave_one_out
 from ..answers.predictors import LocalPredictor
+from ..answers.tuning import TUNING as ANSWERS
 from ..engines.local import Serial
 from ..errors.errors import ErrorPredictor, Errors, inputs_at
+from ..rows.metric import Metric
 from ..rows.rows import Prediction
 from .checks.errors import blurred, nats_for_tails
 from .layers import Fast
@@ -54,13 +57,20 @@ def answers_by(model: CommitteeModel, fast: Fast) -> CommitteeModel:
     if cells is not None and len(model.kept) != fast.rows:
         cells = cells.rebuilt(model.kernel, model.committee.rows().X)
     model = with_nearest(model, fast.n_local)
-    answering = replace(model.answering, cells=cells)
+    answering = replace(model.answering, cells=cells, rows=0)
     return replace(model, answering=answering, errors=fast.errors, averaged=averaged)
 
 
 def with_nearest(model: Any, k: int) -> Any:
     """Answer from k nearest rows, with the errors as they are."""
-    return replace(model, sizes=replace(model.sizes, n_local=k))
+    return replace(from_rows(model), sizes=replace(model.sizes, n_local=k))
+
+
+def from_rows(model: Any) -> Any:
+    """Answer from nearest rows where cells answer by default."""
+    if getattr(model, "answering", None) is None or model.answering.cells is None:
+        return model
+    return with_cells(model, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +82,16 @@ class Way:
     milliseconds: float  # of CPU time, a row
     log_density: float  # of held-out rows, on average; −inf: too slow to be looked at; inf: best
     answers: Any = None  # who answers for f, with the cells that were made
+    look: Callable[[], Way] | None = None  # finds its density, where that is not known yet
 
     def better(self, other: Way, asked: float) -> bool:
-        """Quick enough, then by density; else one that was looked at, then the quicker."""
+        """Quick enough, then by density; else the quicker."""
         quick, others = self.milliseconds <= asked, other.milliseconds <= asked
         if quick and others:
             return self.log_density > other.log_density
         if quick or others:
             return quick
-        seen, seen_other = self.log_density > -np.inf, other.log_density > -np.inf
-        return (seen, -self.milliseconds) > (seen_other, -other.milliseconds)
+        return self.milliseconds < other.milliseconds
 
     def predictor(self) -> Any:
         own = self.answers
@@ -97,7 +107,7 @@ def way_is_due(model: CommitteeModel, limit: tuple[float, float]) -> bool:
 def with_n_local(model: Any, k: int, say: Say) -> Any:
     """Answer from k nearest rows, with the scale of errors that such answers have."""
     other = with_nearest(model, k)
-    if getattr(model, "errors", None) is None or model.alone or k > model.sizes.n_local:
+    if getattr(model, "errors", None) is None or model.alone or k >= model.sizes.n_local:
         return other  # errors of more rows are not larger, and would take long to learn
     return with_errors_held_out(other, *nearest_held_out(other), say)[0]
 
@@ -175,14 +185,19 @@ def chosen(
 ) -> tuple[Fast, Any]:  # fmt: skip
     """Choose the way of answering with the highest held-out log density, of those quick enough;
     and make its predictor. Once `stop()` is true, no further ways are tried."""
-    tried, best = list[Way](), None
+    tried, best, model = list[Way](), None, from_rows(model)
     for way in ways(model, asked, memory, say):
-        tried.append(replace(way, model=model, answers=None))
+        tried.append(replace(way, model=model, answers=None, look=None))
         best = way if best is None or way.better(best, asked) else best  # the other's cells go
         if stop():
             say("time is up: no other way of answering is tried")
             break
     assert best is not None
+    if best.look is not None:  # nothing is quick enough, and this is the quickest
+        quickest = best.words
+        best = best.look()
+        known = replace(best, model=model, answers=None)
+        tried = [known if one.words == quickest else one for one in tried]
     if best.milliseconds > asked:
         warnings.warn(
             f"n_local=AnswerTime({asked:g}): the quickest way found, {best.words}, takes about "
@@ -235,11 +250,16 @@ def _by_nearest(model: CommitteeModel, asked: float, say: Say) -> Iterator[Way]:
     for k in sizes:
         other = with_nearest(model, k)
         words, spent = f"{k} nearest rows", milliseconds_a_row(other.predictor(), X)
+        look = partial(_nearest_way, other, words, spent, say)
         if spent > asked and k != sizes[-1]:
-            yield Way(words, other, spent, -np.inf)
-            continue
-        other, score = with_errors_held_out(other, *nearest_held_out(other), say)
-        yield Way(words, other, spent, score)
+            yield Way(words, other, spent, -np.inf, look=look)
+        else:
+            yield look()
+
+
+def _nearest_way(model: CommitteeModel, words: str, spent: float, say: Say) -> Way:
+    model, score = with_errors_held_out(model, *nearest_held_out(model), say)
+    return Way(words, model, spent, score)
 
 
 def _by_cells(model: CommitteeModel, asked: float, memory: float, say: Say) -> Iterator[Way]:
@@ -259,7 +279,9 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
     for near in VARIANCE_ROWS:
         if near > max(k, model.alone * VARIANCE_ROWS[0]) or near > len(kept) // LEAST_ROWS:
             continue
-        cells = Cells.of(model.kernel, kept.rows.X, k, near, memory)
+        cells = Cells.of(model.kernel, kept.rows.X, k, near, memory, shared=ANSWERS.cells.shared)
+        levels = Metric.of(model.kernel, kept.rows.X).level_columns()
+        cells = replace(cells, own=int(bool(levels and cells.centres.size)))
         if not cells.centres.size and k > MOST_TIMES * near:
             continue
         other = with_cells(model, cells)
@@ -271,9 +293,9 @@ def _cells_within(model: CommitteeModel, k: int, memory: float) -> CommitteeMode
     return None
 
 
-def with_cells(model: CommitteeModel, cells: Cells) -> CommitteeModel:
-    """Answer by cells."""
-    return replace(model, answering=replace(model.answering, cells=cells))
+def with_cells(model: CommitteeModel, cells: Cells | None) -> CommitteeModel:
+    """Answer by cells; None: from nearest rows."""
+    return replace(model, answering=replace(model.answering, cells=cells, rows=0))
 
 
 def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> Way:
@@ -290,12 +312,16 @@ def _cells_way(model: CommitteeModel, asked: float, say: Say, *, last: bool) -> 
     first = answers.left_out(names[:FEW], only)
     queries = kept.take(first.own).X
     spent = milliseconds_a_row(model.predictor(answers), queries)
+
+    def look() -> Way:
+        left = first + answers.left_out(names[FEW:], only)
+        known, found = _calibrated(model, answers.rows.y, left)
+        known, score = with_errors_held_out(known, left.own, found, say)
+        return Way(words, known, spent, score, answers)
+
     if spent > asked and not last:
-        return Way(words, model, spent, -np.inf, answers)
-    left = first + answers.left_out(names[FEW:], only)
-    model, found = _calibrated(model, answers.rows.y, left)
-    model, score = with_errors_held_out(model, left.own, found, say)
-    return Way(words, model, spent, score, answers)
+        return Way(words, model, spent, -np.inf, answers, look)
+    return look()
 
 
 def _calibrated(

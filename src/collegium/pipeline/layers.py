@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -81,6 +82,18 @@ class Answering:
 
     cells: Cells | None = None  # None: queries are answered from their own nearest rows
     fast: Fast | None = None  # how to answer within `AnswerTime`
+    rows: int = 0  # checksum of the inputs that cells are for; 0: of any
+
+    def cells_for(self, X: Array) -> Cells | None:
+        """The cells, if rows are those that they were chosen for."""
+        if self.cells is None or self.rows in (0, inputs_checksum(X)):
+            return self.cells
+        return None
+
+
+def inputs_checksum(X: Array) -> int:
+    """A positive number that tells inputs of rows apart."""
+    return 1 + crc32(np.ascontiguousarray(X, dtype=float).data)
 
 
 @record("pipeline.stream/1")

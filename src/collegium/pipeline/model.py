@@ -185,7 +185,9 @@ class CommitteeModel(Layered):
         return replace(self, refined=None, averaged=(), errors=own, answering=answering)
 
     def _way_words(self) -> str:
-        fast = self.answering.fast
+        fast, cells = self.answering.fast, self.answering.cells
+        if fast is None and cells is not None:
+            return f" (by cells of {cells.k} rows, where that is as good)"
         return "" if fast is None else f" (within {fast.asked:g} ms per row: {fast.words})"
 
     @property
@@ -224,7 +226,9 @@ class CommitteeModel(Layered):
 
     def for_means(self) -> CommitteeModel:
         few = min(self.sizes.n_local, TUNING.near_for_means)
-        return replace(self, sizes=replace(self.sizes, n_local=few), errors=None)
+        rows = replace(self.answering, cells=None)
+        sizes = replace(self.sizes, n_local=few)
+        return replace(self, sizes=sizes, errors=None, answering=rows)
 
     # -- predictors, from the sum up ----------------------------------------------------------
 
@@ -255,10 +259,13 @@ class CommitteeModel(Layered):
             if rule == "npae":
                 return NestedKriging.of(self.committee)
             return ExpertsPredictor.of(self.committee, rule)
-        own, cells = self.committee_predictor(), self.answering.cells
+        own = self.committee_predictor()
         if self.refined is not None:
             refined = Refined(own, self.kernel, self.committee.rows().X, self.refined.weights)
-        if cells is not None and isinstance(own, (ExactPredictor, LocalPredictor)):
+        if self.answering.cells is None or not isinstance(own, (ExactPredictor, LocalPredictor)):
+            return refined or own
+        cells = self.answering.cells_for(self.committee.rows().X)
+        if cells is not None:
             rest = self.committee if self.refined is None else self.refined.rest
             return CellPredictor.of(
                 rest, cells, own, None if refined is None else refined.expansion

@@ -79,6 +79,32 @@ class SweepsTuning:
 
 
 @dataclass(frozen=True)
+class UsualTuning:
+    """Cells by default (`usual`)."""
+
+    memory: float = 512e6  # bytes of cells that are kept
+    fewest_local: int = 100  # nearest rows from which cells can save time
+    fewest_rows: int = 2_000
+    times: float = 2.5  # rows of a cell, per nearest row
+    share: int = 4  # of all rows, one in so many at most
+    near: tuple[int, ...] = (200, 400)  # rows that variances use, of these the first that will do
+    near_in_box: int = 50
+    larger: tuple[float, ...] = (1.0, 2.0, 4.0)  # rows around a centre, over the usual number
+    own: int = 8  # nearest rows that the cell of a query must have, where it is asked for
+    most_there: float = 0.85  # share of queries whose cell has them, at least
+    cells: int = 32  # cells that show what they are worth, and rows of each that are asked
+    rows: int = 3
+    fewest_asked: int = 24
+    # loss in log density, at most, and in RMSE as a share of it. Around rows half of the loss: rows
+    # that were held out are a little nearer to the others than new ones are
+    nats: float = 0.005
+    nats_around: float = 0.0025
+    rmse: float = 0.005
+    clearly: float = 2.0  # standard errors
+    powers: tuple[float, float] = (0.5, 2.0)  # bounds of the power of variances
+
+
+@dataclass(frozen=True)
 class PipelineTuning:
     """All of them, by subject."""
 
@@ -87,6 +113,7 @@ class PipelineTuning:
     stream: ArrivingTuning = field(default_factory=ArrivingTuning)
     following: FollowingTuning = field(default_factory=FollowingTuning)
     sweeps: SweepsTuning = field(default_factory=SweepsTuning)
+    usual: UsualTuning = field(default_factory=UsualTuning)
     some_rows: int = 2_000  # rows of a store that importances look at
     near_for_means: int = 100  # nearest rows that means take there, at most
 

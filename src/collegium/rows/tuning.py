@@ -18,6 +18,9 @@ class RowsTuning:
     # nearest
     candidates: int = 2  # candidates from each tree, per row asked for
     batch: int = 64  # queries ranked together
+    # up to as many rows in all, and more for each row asked for, all of them are compared
+    scanned: int = 25_000
+    scanned_more: int = 300
     # scaling
     by_content: int = 2_000  # rows up to which columns are sorted by what they hold
     most_share: float = 0.1  # largest share of one row in all weights, for scaling and learning

@@ -9,6 +9,7 @@ import numpy as np
 from ...kernels import Kernel, Sum
 from ...numerics.records import record
 from ...rows.metric import Metric
+from ..tuning import TUNING
 from . import places
 
 Array = np.ndarray
@@ -27,19 +28,27 @@ class Cells:
     anchored: bool = False  # whether there are other terms, which anchors know from all rows
     power: float = 1.0  # of variances relative to `prior`: see `scaled_variance`
     weights: Array | None = None  # of means, per cell (c, m + k, p); None: solved for when needed
+    shared: int = 0  # rows near each row in the cell that come first; 0: by the centre alone
+    single: bool = False  # whether factors are in single precision
+    own: int = 0  # nearest rows of a query that its cell must have: see `CellPredictor`
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Array, k: int, near: int, memory: float) -> Cells:
-        """Place cells among the rows X."""
+    def of(
+        cls, kernel: Kernel, X: Array, k: int, near: int, memory: float, *, shared: int = 0,
+        single: bool = False, size: int = TUNING.cells.size,
+    ) -> Cells:  # fmt: skip
+        """Place cells among the rows X, around one row of `size` where they are no boxes."""
         metric, prior = Metric.of(kernel, X), local_variance(kernel, X)
-        own = X[:0] if places.few_coordinates(metric) else places.random_centres(metric, X)
+        own = X[:0] if places.few_coordinates(metric) else places.random_centres(metric, X, size)
         others = float(kernel.diag(X).max(initial=0.0)) > prior * (1.0 + 1e-9)
-        return cls(k, near, own, memory, prior, others)
+        return cls(k, near, own, memory, prior, others, shared=shared, single=single)
 
     def rebuilt(self, kernel: Kernel, X: Array) -> Cells:
         """Rebuild the cells for other rows."""
-        found = Cells.of(kernel, X, self.k, self.near, self.memory)
-        return replace(found, power=self.power)
+        found = Cells.of(
+            kernel, X, self.k, self.near, self.memory, shared=self.shared, single=self.single
+        )
+        return replace(found, power=self.power, own=self.own)
 
     def variance(self, given: Array) -> Array:
         """Variance of a mean of k rows, from that given `near` rows; the power is learnt."""

@@ -18,6 +18,7 @@ from ...rows import partition
 from ...rows.metric import Metric
 from ...rows.nearest import Nearby, nearest
 from ..tuning import TUNING
+from .around import best_ranks, in_cell, nearest_by_scan
 
 Array = np.ndarray
 Name = tuple[int, ...]
@@ -42,11 +43,32 @@ class AroundRows:
 
     def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
         """Find the k rows nearest to the centre, nearest first."""
-        return rows.nearest(self.X[name[0] : name[0] + 1], k)[0]
+        n, own = len(rows), self.X[name[0] : name[0] + 1]
+        if rows.among is not None or n > TUNING.cells.scanned * k:
+            return rows.nearest(own, k)[0]
+        return nearest_by_scan(rows.tree.data, rows.metric.forward(own)[0], min(k, n))
+
+    def shared(self, rows: Nearby, name: Name, k: int, most: int, without: Array) -> Array:
+        """Find k rows: first the `most` nearest to each row in the cell, these in turn, then those
+        nearest to the centre. Rows `without` do not count as rows in the cell."""
+        tuning = TUNING.cells
+        found = self.nearest(rows, name, min(tuning.candidates * k, len(rows)))
+        S, rank = rows.tree.data[found], np.empty(found.size, dtype=np.int64)
+        inside = self._inside(name, S) & ~np.isin(found, without)
+        best_ranks(S, np.flatnonzero(inside)[: tuning.members], most, rank)
+        return found[np.argsort(rank, kind="stable")[:k]]
 
     def inside(self, name: Name, X: Array) -> Array:
-        """Whether queries are in a cell  (q,)."""
-        return self.near.nearest(X, 1)[:, 0] == name[0]
+        """Whether queries are in a cell, by the distance to the centres around it  (q,)."""
+        return self._inside(name, self.near.metric.forward(X))
+
+    def _inside(self, name: Name, S: Array) -> Array:
+        centres, inside = self.near.tree.data, np.empty(S.shape[0], dtype=bool)
+        number = min(TUNING.cells.borders, len(self.near))
+        around = nearest_by_scan(centres, centres[name[0]], number)
+        around = np.concatenate([[name[0]], around[around != name[0]]])  # itself first
+        in_cell(S, centres[around], inside)
+        return inside
 
     def strange(self, X: Array) -> Array:
         """Whether queries have a level that the centre of their cell lacks, and its rows may lack
@@ -58,14 +80,14 @@ class AroundRows:
         return (own[:, columns] != X[:, columns]).any(axis=1)
 
 
-def random_centres(metric: Metric, X: Array) -> Array:
-    """Draw rows, and one row of every level that none of them has  (c, d).
+def random_centres(metric: Metric, X: Array, size: int) -> Array:
+    """Draw one row of `size`, and one row of every level that none of them has  (c, d).
 
     Rows in the middle of clusters would be slightly better, but nearer to the other rows than to
     new ones: the errors of held-out rows would be too small.
     """
     n, rng = X.shape[0], np.random.default_rng(0)
-    chosen = rng.choice(n, partition.n_parts(n, TUNING.cells.size), replace=False)
+    chosen = rng.choice(n, partition.n_parts(n, size), replace=False)
     order = rng.permutation(n)
     for column in metric.level_columns():
         levels, first = np.unique(X[order, column], return_index=True)
@@ -114,6 +136,9 @@ class Boxes:
 
     def nearest(self, rows: Nearby, name: Name, k: int) -> Array:
         return nearest(self.tree, self._centres([name]), k)[0]
+
+    def shared(self, rows: Nearby, name: Name, k: int, most: int, without: Array) -> Array:
+        return self.nearest(rows, name, k)  # a box is small
 
     def inside(self, name: Name, X: Array) -> Array:
         return (_place(self._forward(X), name[0]) == np.array(name[1:])).all(axis=1)

@@ -1,7 +1,9 @@
 """Predicts by cells: queries near each other share the rows around the centre of their cell.
 
 The cell of a query depends on the query and the rows alone, so its answer does not depend on what
-else is asked. Cells are made when first needed and kept in a cache of bounded size.
+else is asked. Cells are made when first needed and kept in a cache of bounded size. Queries whose
+nearest rows are not in their cell are answered from their own nearest rows, where cells ask for
+that (`Cells.own`).
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from ...rows.rows import Prediction, Rows
 from ..local import Shared, expansion_around
 from ..predictors import ExactPredictor, Informed, LocalPredictor, Predictor
 from ..tuning import TUNING
-from .cell import Cell, factor_of
+from .cell import Cell, factor_of, single_factor, weights_of
 from .cells import Cells
 from .places import AroundRows, Boxes, Name
 
 Array = np.ndarray
+NOTHING = np.empty(0, dtype=int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,17 @@ class HeldOutAnswers:
     def __add__(self, other: HeldOutAnswers) -> HeldOutAnswers:
         each = zip(astuple(self), astuple(other))
         return HeldOutAnswers(*(np.concatenate(pair) for pair in each))
+
+
+@dataclass(frozen=True, eq=False)
+class CellAnswers:
+    """Answers at rows of a cell as it would be without them."""
+
+    own: Array  # numbers of the rows  (h,)
+    mean: Array  # (h, p)
+    variance: Array  # of f, given all rows of the cell and the anchors  (h,)
+    given: Array  # of f, given some numbers of rows of the cell  (·, h)
+    rows: Array  # numbers of the rows of the cell  (k,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +101,21 @@ class CellPredictor(Predictor):
         def answer(cell: Cell, X: Array) -> tuple[Any]:
             return (cell.mean(X),)
 
-        found = base + self._each(answer, Xs, engine)[0]
-        own = self._others(Xs, found)
+        mean, own = self._each(answer, Xs, engine)
+        found = base + mean
+        own = own | self._others(Xs, found)
         if own.any():
             found[own] = self._by_rows(Xs[own], engine).mean
         return found
 
     def predict(self, Xs: Array, engine: Any) -> Prediction:
-        mean, given = self._each(Cell.predict, Xs, engine)
+        mean, given, own = self._each(Cell.predict, Xs, engine)
         mean, variance = self._everywhere(Xs, engine) + mean, self.cells.variance(given)
-        return self._with_others(Xs, Prediction(mean, variance), engine)
+        own = own | self._others(Xs, mean, variance)
+        if own.any():
+            right = self._by_rows(Xs[own], engine)
+            mean[own], variance[own] = right.mean, right.variance
+        return Prediction(mean, variance)
 
     def joint(self, Xs: Array, engine: Any) -> tuple[Prediction, Array]:
         """Predict from the nearest rows of each query: cells have no covariance in common."""
@@ -116,14 +135,8 @@ class CellPredictor(Predictor):
         """Whether queries need their own nearest rows: no centre near them has their levels, or
         they are so far out that sums overflow  (q,)."""
         finite = [np.isfinite(part).all(axis=tuple(range(1, part.ndim))) for part in found]
-        return self.places.strange(Xs) | ~np.logical_and.reduce(finite)
-
-    def _with_others(self, Xs: Array, found: Prediction, engine: Any) -> Prediction:
-        own = self._others(Xs, found.mean, found.variance)
-        if own.any():
-            right = self._by_rows(Xs[own], engine)
-            found.mean[own], found.variance[own] = right.mean, right.variance
-        return found
+        far = ~np.logical_and.reduce(finite)
+        return far if self.cells.own else self.places.strange(Xs) | far
 
     def _everywhere(self, Xs: Array, engine: Any) -> Array:
         """Sum over all rows  (q, p)."""
@@ -132,20 +145,30 @@ class CellPredictor(Predictor):
         return self.everywhere.mean(Xs, engine)
 
     def _each(self, answer: Any, Xs: Array, engine: Any) -> list[Array]:
-        """Arrays with one row per query, computed cell by cell."""
+        """Arrays with one row per query, computed cell by cell, and at last whether the cell lacks
+        its nearest rows."""
         names, number = self._names(Xs, engine)
         order = np.argsort(number, kind="stable")
         ends = np.cumsum(np.bincount(number, minlength=len(names)))
         parts = list(zip(names, np.split(order, ends[:-1])))
 
         def work(some: Sequence[tuple[Name, Array]]) -> list[tuple[Array, ...]]:
-            return [answer(self.cell(name), Xs[at]) for name, at in some]
+            found = []
+            for name, at in some:
+                cell, X = self.cell(name), Xs[at]
+                found.append((*answer(cell, X), self._lacks(cell, X)))
+            return found
 
         found = [one for some in here(engine).map(work, list(_batches(parts))) for one in some]
         if not found:
-            return [np.zeros((0, self.rows.y.shape[1])), np.zeros(0)]
+            return [np.zeros((0, self.rows.y.shape[1])), np.zeros(0), np.zeros(0, dtype=bool)]
         back = np.argsort(order)
         return [self._in_order(each, order, back) for each in zip(*found)]
+
+    def _lacks(self, cell: Cell, X: Array) -> Array:
+        """Whether a cell lacks one of the nearest rows of each query  (q,)."""
+        own = min(self.cells.own, self.rows.w.size)
+        return ~cell.has(self.near.nearest(X, own)) if own else np.zeros(X.shape[0], dtype=bool)
 
     def _names(self, Xs: Array, engine: Any) -> tuple[list[Name], Array]:
         """Find the cells of queries, some queries at a time; see `AroundRows.names`."""
@@ -191,32 +214,56 @@ class CellPredictor(Predictor):
     def cell(self, name: Name) -> Cell:
         return self.cache.get(name, lambda: self._made(name))
 
-    def _around(self, name: Name) -> Array:
+    def _around(self, name: Name, without: Array = NOTHING) -> Array:
+        """Numbers of the rows of a cell, as if rows `without` were not in it."""
         k = min(max(self.cells.k, self.cells.near), self.rows.w.size)
-        return self.places.nearest(self.near, name, k)
+        if not self.cells.shared:
+            return self.places.nearest(self.near, name, k)
+        return self.places.shared(self.near, name, k, self.cells.shared, without)
 
     def _made(self, name: Name) -> Cell:
         at = self._around(name)
-        return self._cell(at, self._means(name, at))
+        made = self._cell(at, self._means(name, at))
+        return replace(made, rows=np.sort(at).astype(np.int32)) if self.cells.own else made
 
     def _means(self, name: Name, at: Array) -> Expansion | None:
         c, known = self.committee, self.cells.weights
         if not self.cells.k:
             return None
-        if known is None:
+        weights = self._weights(at) if known is None else known[name[0]]
+        if weights is None:
             return self._shared(at).expansion(c.basis, c.belief)
-        return expansion_around(c.basis, c.belief, self.rows.X[at], known[name[0]])
+        return expansion_around(c.basis, c.belief, self.rows.X[at], weights)
 
-    def _cell(self, at: Array, means: Expansion | None) -> Cell:
-        c, near = self.committee, at[: self.cells.near]
+    def _weights(self, at: Array) -> Array | None:
+        """Weights of means in single precision; None where that is not enough."""
+        c = self.committee
+        if not self.cells.single:
+            return None
+        return weights_of(c.basis, c.belief, c.noise, self.rows.take(at), self._design(at))
+
+    def _design(self, at: Array) -> Array:
+        """Vᵀ of some rows  (k, m)."""
+        design = getattr(self.accurate, "design", None)
+        return self.committee.basis.design(self.rows.X[at]).T if design is None else design[at]
+
+    def _cell(self, at: Array, means: Expansion | None, near: int | None = None) -> Cell:
+        c, first = self.committee, at[: self.cells.near if near is None else near]
         if self.cells.anchored and c.basis.m:
-            return Cell.given_anchors(c.basis, c.belief, self._shared(near), means)
-        return Cell.of(c.basis, c.noise, self.rows.take(near), means)
+            return Cell.given_anchors(c.basis, c.belief, self._shared(first), means)
+        return Cell.of(c.basis, c.noise, self.rows.take(first), means, single=self.cells.single)
 
     def _shared(self, at: Array) -> Shared:
         design = getattr(self.accurate, "design", None)
         V = None if design is None else design[at].T
         return Shared.of(self.committee.basis, self.committee.noise, self.rows.take(at), V)
+
+    def _quickly_shared(self, at: Array) -> Shared:
+        """`_shared`, factorised in single precision where cells are."""
+        c, back = self.committee, at[::-1]
+        rows, VT = self.rows.take(back), self._design(back)
+        L = single_factor(c.basis, c.noise, rows, VT) if self.cells.single else None
+        return self._shared(at) if L is None else Shared(rows, VT.T, np.tril(L).astype(float))
 
     def all_bytes(self, X: Array) -> float:
         """Estimate the bytes of all cells that hold rows; X: random rows."""
@@ -239,14 +286,15 @@ class CellPredictor(Predictor):
         return reduce(add, found, nothing)
 
     def _left_out(self, name: Name, only: Array | None) -> HeldOutAnswers:
-        c, at, near = self.committee, self._around(name), self.cells.near
+        c, near = self.committee, self.cells.near
         own = self._in_cell(name)
         own = own if only is None else np.intersect1d(own, only)
         own = own[evenly_spaced(own.size, TUNING.cells.held_out)]
+        at = self._around(name, own)
         rows, queries = self.rows.take(at), self.rows.take(own)
         shared = self._shared(at) if self.cells.k else None
         means = None if shared is None else shared.expansion(c.basis, c.belief)
-        mean, variance = self.cache.get(name, lambda: self._cell(at, means)).predict(queries.X)
+        mean, variance = self._cell(at, means).predict(queries.X)
         place = np.argmax(at == own[:, None], axis=1)  # among the rows of the cell
         inside = at[place] == own
         error = queries.y - mean
@@ -265,6 +313,22 @@ class CellPredictor(Predictor):
         variance[inside] = np.maximum(alone, 0.0)
         return HeldOutAnswers(own, error, variance)
 
+    def without_rows(
+        self, names: Sequence[Name], number: int, nears: Sequence[int]
+    ) -> list[CellAnswers]:
+        """Predict up to `number` rows of each cell as it would be without them; variances of a cell
+        for several numbers of its first rows."""
+        return [self._without_rows(name, number, nears) for name in names]
+
+    def _without_rows(self, name: Name, number: int, nears: Sequence[int]) -> CellAnswers:
+        c, own = self.committee, self._in_cell(name)
+        own = own[evenly_spaced(own.size, number)]
+        at = self._around(name, own)
+        at, X = at[~np.isin(at, own)], self.rows.X[own]
+        found = self._quickly_shared(at).predict(c.basis, c.belief, X)
+        given = [self._cell(at, None, near).predict(X)[1] for near in nears]
+        return CellAnswers(own, found.mean, found.variance, np.stack(given), at)
+
     def _in_cell(self, name: Name) -> Array:
         """Numbers of the rows in a cell, ascending, excluding the centre."""
         if self.cells.centres.size:
@@ -272,8 +336,8 @@ class CellPredictor(Predictor):
             at = self.places.nearest(self.near, name, most)[1:]
         else:
             at = self._around(name)
-        X = self.rows.X[at]
-        return np.sort(at[self.places.inside(name, X) & ~self.places.strange(X)])
+        at = at[self.places.inside(name, self.rows.X[at])]
+        return np.sort(at if self.cells.own else at[~self.places.strange(self.rows.X[at])])
 
 
 def _left_out(L: Array, y: Array, i: Array) -> tuple[Array, Array]:

@@ -116,10 +116,16 @@ def learning_asked(learn) -> tuple[Any, Any]:
     return (learn.how, learn.n_starts) if isinstance(learn, Learn) else (learn, 1)
 
 
+#: Values of `n_local` that are no numbers: cells where they are as good, and nearest rows always.
+USUAL, NEAREST = "auto", "nearest"
+
+
 def rows_asked(n_local) -> int | None:
-    """Nearest rows that a model is fitted with; None for "auto"."""
+    """Nearest rows that a model is fitted with; None for "auto" and "nearest"."""
     if isinstance(n_local, AnswerTime):
         return number_or_auto(n_local.n_local, "n_local of n_local=AnswerTime(…)", least=0)
+    if isinstance(n_local, str) and n_local == NEAREST:
+        return None
     return number_or_auto(n_local, "n_local", least=0)
 
 

@@ -26,9 +26,9 @@ def warm_up(*models: Any, kinds: str = "every") -> None:
     Parameters
     ----------
     *models : fitted estimators
-        Each makes a few predictions, so that its next ones come without delay; with
-        `n_local=AnswerTime(…)` all of its cells are made. Without models, small ones are fitted and
-        queried, which fills the cache for all later processes (the environment variable
+        Each makes a few predictions, so that its next ones come without delay, and where it answers
+        by cells, all of these. Without models, small ones are fitted and queried, which fills the
+        cache for all later processes (the environment variable
         NUMBA_CACHE_DIR says where it is).
     kinds : {"every", "default"}
         Without models: "every" has all estimators of this library, with each of its kernels; in a
@@ -62,8 +62,8 @@ def _query(model: Any) -> None:
         return
     model.predict(X)
     model.predict_interval(X)
-    if isinstance(getattr(model, "n_local", None), AnswerTime):
-        model._predictor().prepare(model._engine())
+    if hasattr(own := model._predictor(), "prepare"):
+        own.prepare(model._engine())
     with suppress(ValueError):  # some combinations give no covariance
         model.predict(X, return_cov=True)
 

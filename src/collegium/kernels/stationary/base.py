@@ -114,19 +114,24 @@ class Stationary(Leaf, listed=False):
 
     def _mixed(self, X: Array, Z: Array | None) -> tuple[Array, Array]:
         """Put scaled numbers, codes and (for X) the cost of a mismatch in the order of leaves."""
+        origin = nearest_to_zero((X if Z is None else Z)[:, self._order(X.shape[1])[0]])
+        Xs = self._table(X, origin)
+        Zs = Xs if Z is None else self._table(Z, origin)
+        return self._with_mismatches(Xs, X.shape[1]), Zs
+
+    def _table(self, X: Array, origin: Array) -> Array:
+        """Scaled numbers, then codes; `origin`: of the numbers."""
         length = np.broadcast_to(self.length_scale, (X.shape[1],))
         numbers, codes = self._order(X.shape[1])
-        origin = nearest_to_zero((X if Z is None else Z)[:, numbers])
+        own = scaled_columns(X[:, numbers] - origin, length[numbers])
+        return np.hstack([own, np.nan_to_num(X[:, codes], nan=-1.0)]) if codes else own
+
+    def _with_mismatches(self, Xs: Array, d: int) -> Array:
+        """Append what a mismatch of each code adds to D."""
+        length = np.broadcast_to(self.length_scale, (d,))[list(self._order(d)[1])]
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            more = np.minimum(length[codes] ** -2.0, 1e300)
-
-        def table(rows: Array) -> Array:
-            own = scaled_columns(rows[:, numbers] - origin, length[numbers])
-            return np.hstack([own, np.nan_to_num(rows[:, codes], nan=-1.0)])
-
-        Xs = table(X)
-        Zs = Xs if Z is None else table(Z)
-        return np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))]), Zs
+            more = np.minimum(length**-2.0, 1e300)
+        return np.hstack([Xs, np.broadcast_to(more, (Xs.shape[0], more.size))])
 
     def _shapes(self) -> list[float]:
         return [*(getattr(self, name) for name in self.shapes), *self.constants]
@@ -138,7 +143,7 @@ class Stationary(Leaf, listed=False):
 
     def fill(self, X: Array, out: Array, room: Array) -> None:
         if self.categories:
-            return super().fill(X, out, room)
+            return self._fill_mixed(X, out)
         if out.dtype == np.float32:  # only differences from the last row matter
             S = scaled_columns(X - X[:, -1:], self.length_scale)
             S = np.clip(S, -1e15, 1e15).astype(np.float32)  # so that squares are finite
@@ -151,17 +156,27 @@ class Stationary(Leaf, listed=False):
         for own, ownT, K in zip(S, ST, out):
             type(self).value_leaf(own, ownT, *scalars, True, K)
 
+    def _fill_mixed(self, X: Array, out: Array) -> None:
+        """Fill with kernels of numbers and codes."""
+        values = [self.variance, *self._shapes()]
+        with np.errstate(over="ignore"):  # a variance beyond single precision is useless here
+            scalars = [out.dtype.type(value) for value in values]
+        for own, K in zip(X.astype(float, copy=False), out):
+            if out.dtype == np.float32:
+                Zs = self._near(own, own[-1])
+                Xs = self._with_coarse_mismatches(Zs, own.shape[1])
+            else:
+                Xs, Zs = self._mixed(own, None)
+            type(self).value_leaf(Xs, np.ascontiguousarray(Zs.T), *scalars, True, K)
+
     def to(self, Z: Array) -> To:
-        return super().to(Z) if self.categories else Scaled.of(self, Z)
+        return Scaled.of(self, Z)
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         X = X.astype(float, copy=False)
         origin = nearest_to_zero(X)
-        Xs, values = self._near(X, origin), [self.variance, *self._shapes()]
-        if self.categories:
-            length = np.broadcast_to(self.length_scale, (X.shape[1],))[list(self.categories)]
-            more = np.minimum(np.maximum(length, 1e-15) ** -2.0, 1e30).astype(np.float32)
-            Xs = np.hstack([Xs, np.broadcast_to(more, (X.shape[0], more.size))])
+        Xs = self._with_coarse_mismatches(self._near(X, origin), X.shape[1])
+        values = [self.variance, *self._shapes()]
         with np.errstate(over="ignore"):  # a variance beyond single precision is useless here
             scalars = [np.float32(value) for value in values]
         room = np.empty(X.shape[0] * max((len(Z) for Z in parts), default=0), dtype=np.float32)
@@ -173,13 +188,25 @@ class Stationary(Leaf, listed=False):
 
     def _near(self, X: Array, origin: Array) -> Array:
         """(X − origin)/length in single precision, clipped so that squares are finite."""
+        if not self.categories:
+            with np.errstate(over="ignore", under="ignore"):
+                return np.clip((X - origin) / self.length_scale, -1e15, 1e15).astype(np.float32)
+        numbers, codes = self._order(X.shape[1])
+        length, S = np.broadcast_to(self.length_scale, (X.shape[1],)), np.empty(X.shape, np.float32)
         with np.errstate(over="ignore", under="ignore"):
-            S = np.clip((X - origin) / self.length_scale, -1e15, 1e15)
-        if self.categories:
-            numbers, codes = self._order(X.shape[1])
-            own = np.nan_to_num(X[:, codes], nan=-1.0)
-            S = np.hstack([S[:, numbers], np.fmod(own, 2.0**24)])  # whole numbers stay whole
-        return S.astype(np.float32)
+            own = (X[:, numbers] - origin[numbers]) / length[numbers]
+        S[:, : len(numbers)] = np.clip(own, -1e15, 1e15)
+        given = np.fmod(X[:, codes], 2.0**24)  # whole numbers stay whole
+        S[:, len(numbers) :] = np.where(np.isnan(given), -1.0, given)
+        return S
+
+    def _with_coarse_mismatches(self, Xs: Array, d: int) -> Array:
+        """Append what a mismatch of each code adds to D, in single precision."""
+        if not self.categories:
+            return Xs
+        length = np.broadcast_to(self.length_scale, (d,))[list(self.categories)]
+        more = np.minimum(np.maximum(length, 1e-15) ** -2.0, 1e30).astype(np.float32)
+        return np.hstack([Xs, np.broadcast_to(more, (Xs.shape[0], more.size))])
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
         length_bar = np.zeros(X.shape[1])
@@ -215,15 +242,14 @@ class Stationary(Leaf, listed=False):
 class Scaled(To):
     """x ↦ K(x, Z) row by row, with Z divided by length scales; Z itself is not kept."""
 
-    origin: Array  # (d,)
+    origin: Array  # of the columns of numbers
     ZT: Array  # (d, n)
 
     @classmethod
     def of(cls, kernel: Stationary, Z: Array) -> Scaled:
         Z = Z.astype(float, copy=False)
-        origin = nearest_to_zero(Z)
-        ZT = np.ascontiguousarray(scaled_columns(Z - origin, kernel.length_scale).T)
-        return cls(kernel, Z[:0], origin, ZT)
+        origin = nearest_to_zero(Z[:, kernel._order(Z.shape[1])[0]])
+        return cls(kernel, Z[:0], origin, np.ascontiguousarray(kernel._table(Z, origin).T))
 
     @property
     def nbytes(self) -> int:
@@ -231,6 +257,9 @@ class Scaled(To):
 
     def __call__(self, X: Array) -> Array:
         own, K = self.kernel, np.empty((X.shape[0], self.ZT.shape[1]))
-        Xs = scaled_columns(X - self.origin, own.length_scale)
+        if own.categories:
+            Xs = own._with_mismatches(own._table(X, self.origin), X.shape[1])
+        else:
+            Xs = scaled_columns(X - self.origin, own.length_scale)
         type(own).value_leaf(Xs, self.ZT, own.variance, *own._shapes(), False, K)
         return K

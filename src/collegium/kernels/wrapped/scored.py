@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from ...numerics.records import record
-from ..base import Kernel
-from ..columns import Wrapped
+from ..base import Kernel, To
+from ..columns import SeenTo, Wrapped
 from ..composite import Composite
 from ..embedding import Embedding, points
 from ..stationary import Stationary
@@ -119,6 +119,13 @@ class Scored(Wrapped):
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
         return self._whole(X).value(self.seen(X), None if Z is None else self.seen(Z))
+
+    def fill(self, X: Array, out: Array, room: Array) -> None:
+        seen = self.seen(X.reshape(-1, X.shape[2]))
+        self._whole(X[0]).fill(seen.reshape(*X.shape[:2], -1), out, room)
+
+    def to(self, Z: Array) -> To:
+        return SeenTo(self, Z[:0], self._whole(Z).to(self.seen(Z)))
 
     def coarse_parts(self, X: Array, parts: Sequence[Array]) -> Iterator[Array]:
         return self._whole(X).coarse_parts(self.seen(X), [self.seen(Z) for Z in parts])
