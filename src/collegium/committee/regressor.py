@@ -211,7 +211,7 @@ class CommitteeRegressor(Regressor):
     kernel: Any = None
     _: KW_ONLY
     likelihood: Any = "gaussian"
-    inference: Any = "inductive"
+    inference: Any = "auto"
     chunks: Any = "auto"
     anchors: Any = "auto"
     noise: Any = "auto"
