@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -18,6 +19,15 @@ def _libraries() -> tuple[Any, Any]:
     own = every.select(user_api="openmp", threading_layer="openmp")  # either of the two
     shared = [one["filepath"] for one in every.info() if one not in own.info()]
     return every.select(filepath=shared), own
+
+
+@cache
+def late_import(module: str, name: str) -> Any:
+    """Import something that is slow to load, with libraries of threads of its own perhaps: list
+    these again, so that `single_threaded` limits them too."""
+    found = getattr(import_module(module), name)
+    _libraries.cache_clear()
+    return found
 
 
 class _SharedLimit:

@@ -84,7 +84,7 @@ def with_errors(
     if (
         model.refined is None
         and model.kept.in_memory
-        and left.held.size < TUNING.checking.error_rows
+        and 2 * left.held.size <= TUNING.checking.error_rows
     ):
         more = partial(answers_of_others, model, metric)
     asked, X = with_members(job, model, left, answered, more), answered.rows.X
