@@ -252,11 +252,11 @@ def nearest_rows(d: int) -> int:
 def _inference(value: Any) -> tuple[Transductive | None, CG | None, bool]:
     """The joint committee over queries and conjugate gradients, None where not asked for; and
     whether the latter are left to us."""
-    named = {"auto": None, "inductive": Inductive(), "transductive": Transductive(), "cg": CG()}
+    named = {"inductive": Inductive(), "transductive": Transductive(), "cg": CG()}
+    if isinstance(value, str) and value == "auto":
+        return None, None, True
     if isinstance(value, str) and value in named:
         value = named[value]
-    if value is None:
-        return None, None, True
     if isinstance(value, Transductive):
         number_or_auto(value.query_size, "query_size of inference=Transductive(…)")
         tolerance(value.screening, "screening of inference=Transductive(…)")
@@ -267,7 +267,7 @@ def _inference(value: Any) -> tuple[Transductive | None, CG | None, bool]:
         return None, value, False
     if not isinstance(value, Inductive):
         raise ValueError(
-            f"inference={value!r}: give one of {tuple(named)}, or collegium.Inductive(sweeps), "
+            f"inference={value!r}: give one of {('auto', *named)}, or collegium.Inductive(sweeps), "
             "Transductive(query_size, screening, sweeps) or CG(tol, max_iter)"
         )
     return None, None, False
