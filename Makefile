@@ -50,7 +50,7 @@ help:
 	@echo "make bench-filters   rows per second of a regression filter, and of river's"
 	@echo "make bench-answers   milliseconds per row against error, ours and peers' (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
-	@echo "make bench-scaling   cost against rows up to 1.5 million, predictions a second (DATA=folder)"
+	@echo "make bench-scaling   cost of a fit, 300 to a million rows, with shares of its phases; predictions a second (DATA=folder)"
 	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors, and where rows are thin (ARGS=--quick, THIN=\"--draws 5\", DATA=folder)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"

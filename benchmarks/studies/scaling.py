@@ -1,6 +1,7 @@
-"""Cost against rows, and predictions per second: canopy heights (chm_simes), 10⁴ to 1.5·10⁶ rows.
+"""Cost against rows, with the shares of the phases of a fit, and predictions per second: canopy
+heights (chm_simes), 300 to 10⁶ rows.
 
-python -m benchmarks.studies.scaling ../shared/data [--rows 10000 100000 1500000]
+python -m benchmarks.studies.scaling ../shared/data [--rows 300 10000 1000000]
 """
 
 import time
@@ -10,30 +11,39 @@ import numpy as np
 
 from benchmarks.harness.arguments import data_parser
 from benchmarks.harness.meter import Meter, least, peak_gigabytes
+from benchmarks.harness.phases import ORDER, phases
 from benchmarks.harness.tables import table
 from benchmarks.tasks.regression import sets
-from benchmarks.tasks.regression.plan import CONSTANT
 from collegium import CommitteeRegressor, kernels
 
-SIZES = (10_000, 100_000, 1_500_000)
+SIZES = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+#: Rows from which the exponent is fitted: fewer are one chunk, or nearly.
+MANY = 10_000
 
 
 def scaling(folder, sizes: list[int]) -> str:
-    """CPU seconds of `fit` with one kernel, so that what grows with the rows is all there is."""
+    """CPU seconds of a default `fit`, one thread, and the share of each phase in percent."""
     split = sets.split(folder, "chm_simes")
-    first = CommitteeRegressor(random_state=0, **CONSTANT)
-    first.fit(split.X[:20_000], split.y[:20_000])
+    CommitteeRegressor(random_state=0).fit(split.X[:3000], split.y[:3000])  # compiles
     rows = []
     for n in sizes:
-        model = CommitteeRegressor(first.kernel_, noise=first.noise_, learn=False, random_state=0)
-        with Meter() as fit:
-            model.fit(split.X[:n], split.y[:n])
+        with phases() as seconds:
+            model = CommitteeRegressor(random_state=0).fit(split.X[:n], split.y[:n])
+        total = sum(seconds.values())
         with Meter() as predict:
             model.predict(split.X_test[:1000], return_std=True)
-        rows.append({"rows": n, "fit CPU s": fit.cpu, "1000 predictions CPU s": predict.cpu})
-        rows[-1]["peak GB"] = peak_gigabytes()
-    logs = np.log([[row["rows"], row["fit CPU s"]] for row in rows])
-    return f"{table(rows)}\nexponent of fit: {np.polyfit(*logs.T, 1)[0]:.3f}"
+        shares = {f"{name} %": round(100.0 * seconds[name] / total) for name in ORDER}
+        rows.append({"rows": n, "fit CPU s": total, **shares})
+        rows[-1] |= {"ms per answer": predict.cpu, "peak GB": peak_gigabytes()}
+    return f"{table(rows)}\n{exponent(rows)}"
+
+
+def exponent(rows: list[dict[str, float]]) -> str:
+    """Slope of log seconds in log rows, from MANY rows on."""
+    logs = np.log([[row["rows"], row["fit CPU s"]] for row in rows if row["rows"] >= MANY])
+    if len(logs) < 2:
+        return "exponent of fit: too few sizes"
+    return f"exponent of fit from {MANY:,} rows on: {np.polyfit(*logs.T, 1)[0]:.2f}"
 
 
 def throughput() -> str:

@@ -1,5 +1,8 @@
 """The limit on threads of BLAS is one for the process; fits that overlap share it."""
 
+import os
+import subprocess
+import sys
 from threading import Event, Thread
 
 import pytest
@@ -63,3 +66,19 @@ def test_fits_that_overlap_share_one_limit_and_the_last_restores_it(fails):
         for worker in (a, b):  # OpenMP's limit is each thread's own
             assert worker.seen["inside"] <= {1}
             assert worker.seen["outside"] <= {2}
+
+
+def test_libraries_that_are_loaded_late_are_limited_too():
+    """OpenMP that comes with an import, after the first limit was set."""
+    code = """
+from threadpoolctl import threadpool_info
+from collegium.numerics.threads import late_import, single_threaded
+with single_threaded():
+    pass
+late_import("sklearn.cluster", "MiniBatchKMeans")
+with single_threaded():
+    found = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"]
+assert found and set(found) == {1}, found
+"""
+    own = {**os.environ, "OMP_NUM_THREADS": "3"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=own)

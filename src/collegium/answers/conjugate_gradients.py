@@ -31,7 +31,7 @@ from ..messages.expansion import Expansion, RowByRow
 from ..numerics import linalg
 from ..numerics.threads import single_threaded
 from ..rows.chunk import Chunk, rows_of
-from ..rows.partition import blocks
+from ..rows.partition import blocks, evenly_spaced
 from ..rows.rows import Prediction
 from .preconditioner import Preconditioner, group_size, grouped
 from .predictors import Predictor
@@ -52,6 +52,9 @@ class LinearSystem:
     def of(cls, kernel: Kernel, noise: float, chunks: Sequence[Chunk]) -> LinearSystem:
         X = np.concatenate([chunk.X for chunk in chunks])
         return cls(kernel, X, np.concatenate([rows_of(chunk).psi(noise) for chunk in chunks]))
+
+    def take(self, rows: Array) -> LinearSystem:
+        return LinearSystem(self.kernel, self.X[rows], self.psi[rows])
 
     def product(self, w: Array, engine: Any, *, coarse: bool = False) -> Array:
         """(K + Ψ)w  (n, p); every kernel value is computed once and used twice."""
@@ -125,11 +128,13 @@ def solve_system(
     system: LinearSystem, y: Array, conditioner: Any, engine: Any, *, tolerance: float,
     max_iter: int, enough: Callable[[], bool] = lambda: False, coarse: bool = True,
     say: Callable[[str], None] = lambda text: None, decide: int | None = None,
+    renewed: bool = True,
 ) -> Solution:  # fmt: skip
     """Solve (K + Ψ)w = y by preconditioned conjugate gradients, each output on its own.
 
     It starts from w = 0, and stops early once `enough()`, called before each step, is true. It is
-    done when the residuals of the first `decide` outputs (by default of all) are small.
+    done when the residuals of the first `decide` outputs (by default of all) are small. `renewed`:
+    whether the last residual is computed again in double precision.
     Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
     residuals of changing precision (Golub & Ye 1999).
     """
@@ -169,35 +174,42 @@ def solve_system(
         z = conditioner.solve(r, engine)
         beta = _ratio(np.maximum(_dot(z, r - before), 0.0), zr)
         direction = z if undone else z + beta * direction
-    if rounded:
+    if rounded and renewed:
         known = known.or_at(w, y, system, engine)
         w, r, residuals[-1] = known.w, known.r, size(known.r)
     return Solution(w, r, np.array(residuals))
 
 
-def preconditioner(committee: Committee, engine: Any) -> Preconditioner:
-    """Build the preconditioner from the committee's anchors and rows, in groups of its own."""
-    c = committee
-    system, size = LinearSystem.of(c.basis.kernel, c.noise, c.chunks()), group_size(sum(c.sizes))
-    groups = grouped(system.kernel, system.X, size, TUNING.refining.given * size, engine)
-    return Preconditioner.of(c.basis, system.X, system.psi, groups, engine)
+def preconditioner(
+    committee: Committee, system: LinearSystem, engine: Any, sizes: tuple[int, int] | None = None
+) -> Preconditioner:
+    """Build the preconditioner of a system from the committee's anchors, in groups of its own.
+
+    `sizes`: rows of a group, and of those that it is given; None: as many as pay where the system
+    is solved to the end.
+    """
+    if sizes is None:
+        size = group_size(system.psi.size)
+        sizes = size, TUNING.refining.given * size
+    groups = grouped(system.kernel, system.X, *sizes, engine)
+    return Preconditioner.of(committee.basis, system.X, system.psi, groups, engine)
 
 
 def refined(
     committee: Committee, engine: Any, *, tolerance: float, max_iter: int,
     enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
-    held: Array | None = None,
+    held: Array | None = None, sizes: tuple[int, int] | None = None,
 ) -> Solution:  # fmt: skip
     """Solve for the exact GP's weights of the rows that a committee has kept.
 
     `held`: numbers of rows to hold out, predicted by the exact GP of all others: see
-    `held_out_errors`.
+    `held_out_errors`. `sizes`: of the preconditioner.
     """
     system = LinearSystem.of(committee.basis.kernel, committee.noise, committee.chunks())
     y = committee.rows().y
     asked: dict[str, Any] = {"tolerance": tolerance, "max_iter": max_iter, "enough": enough}
     with single_threaded():
-        conditioner = preconditioner(committee, engine)
+        conditioner = preconditioner(committee, system, engine, sizes)
         say(f"preconditioner of {len(conditioner.parts)} groups")
         if held is None:
             return solve_system(system, y, conditioner, engine, **asked, say=say)
@@ -212,6 +224,40 @@ def refined(
         x, r = both.weights[:, p:], both.rest[:, p:]
         trace = float(_dot(x, v + r)[0])  # vᵀA⁻¹v ≥ 2xᵀv − xᵀAx for any x, A = K + Ψ
         return replace(found, left_out=held_out_errors(L, found.weights[held], trace))
+
+
+def refined_without(
+    committee: Committee, engine: Any, held: Array, *, steps: int, sizes: tuple[int, int],
+    enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
+) -> Solution:  # fmt: skip
+    """Take some steps towards the exact GP of all rows but those held out (their numbers).
+
+    The mean k(x*, X)w + s(x*)ᵀr holds for any w. With w = 0 at held-out rows, k(x, X)w there is a
+    prediction from the others, so that errors are known without a further solve.
+
+    Residuals are those that steps in single precision have left. At some rows they are computed
+    again; where the two differ by more than a small share of the noise, at all.
+    """
+    whole = LinearSystem.of(committee.basis.kernel, committee.noise, committee.chunks())
+    y, t = committee.rows().y, TUNING.refining
+    others = np.delete(np.arange(len(y)), held)
+    system, own = whole.take(others), y[others]
+    with single_threaded():
+        conditioner = preconditioner(committee, system, engine, sizes)
+        found = solve_system(
+            system, own, conditioner, engine, tolerance=t.close, max_iter=steps, enough=enough,
+            say=say, renewed=False,
+        )  # fmt: skip
+        w, some = found.weights, evenly_spaced(others.size, t.looked_at)
+        expansion = Expansion(system.kernel, system.X, w)
+        exact = expansion.mean(system.X[some], engine) + system.psi[some, None] * w[some]
+        off, rest = found.rest[some] - (own[some] - exact), found.rest
+        if not (np.sqrt((off**2).mean(axis=0)) <= t.rounded * np.sqrt(committee.noise)).all():
+            rest = own - system.product(w, engine)
+        weights, left = np.zeros_like(y), np.empty_like(y)
+        weights[others], left[others] = w, rest
+        left[held] = y[held] - expansion.mean(whole.X[held], engine)
+        return Solution(weights, left, found.residuals, np.zeros_like(y[held]))
 
 
 def block_factor(conditioner: Preconditioner, held: Array, engine: Any) -> Array:

@@ -216,6 +216,13 @@ class LocalPredictor(Predictor):
         vars(other)["design"] = self.design
         return other
 
+    def with_noise(self, committee: Informed, share: float) -> LocalPredictor:
+        """Answer for a committee of the same kernel and anchors with the noise divided by `share`:
+        in `predict_each`, beside this one, each row weighs `share` times as much."""
+        if share == 1.0:
+            return replace(self, committee=committee)
+        return replace(self, committee=committee, rows=replace(self.rows, w=share * self.rows.w))
+
     @cached_property
     def single(self) -> bool:
         """Whether single precision is enough; never for rows on disk."""

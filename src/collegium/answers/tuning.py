@@ -73,6 +73,11 @@ class RefiningTuning:
     given: int = 3  # rows N that a group is conditioned on, per row of the group
     group: float = 2.5  # rows of a group, over the root of the number of rows
     largest: int = 2**30  # bytes for T and L of all groups, at most
+    # error of residuals by rounding, in standard deviations of the noise, that is let be, and the
+    # number of rows that show it; relative size of residuals after which no step is worth taking
+    rounded: float = 0.05
+    looked_at: int = 256
+    close: float = 1e-3
     width: int = 2048  # rows whose distances from a group are computed at a time
 
 

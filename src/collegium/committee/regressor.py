@@ -66,8 +66,11 @@ class CommitteeRegressor(Regressor):
         `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
         it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
-    inference : {"inductive", "transductive", "cg"}, Inductive, Transductive or CG
-        "inductive", the default: shared anchors with local correction. "transductive": the joint
+    inference : {"auto", "inductive", "transductive", "cg"}, Inductive, Transductive or CG
+        "inductive": shared anchors with local correction. "auto", the default: the same, and in
+        `fit` some steps of conjugate gradients refine the means, where rows beyond the nearest ones
+        matter, held-out rows gain, and it takes no more than about half of a fit's work (up to some
+        25,000 rows), or `limits` leave the time. "transductive": the joint
         Bayesian committee machine over the queries of each call (better with many queries, and
         dependent on them); `collegium.Transductive(query_size, screening)` says of how many, and
         how exactly. "cg": as "inductive", and conjugate gradients go on to the means of the exact
@@ -136,7 +139,7 @@ class CommitteeRegressor(Regressor):
         A number: about how many seconds of wall time a call of `fit` may take (with other
         likelihoods than "gaussian": learning, and no more than that), by estimate and with an eye
         on the clock. Little time: fewer rows to learn from and to check the error bars with, fewer
-        anchors. Time to spare: means refined as by `inference="cg"`, as far as it goes (not in a
+        anchors. Time to spare: means refined with `inference="auto"`, as far as it goes (not in a
         stream). What passes over all rows once is always done. The result depends on the machine.
         A text such as "2GB": bytes that a fit may take beyond the rows as given, by default what
         the machine has. Fewer anchors are chosen to keep it; what cannot is refused at the start.
@@ -164,7 +167,7 @@ class CommitteeRegressor(Regressor):
         that pad small sets of queries, and that the evidence is of.
     log_evidence_ : float, log p(y | X) under the committee, summed over outputs.
     n_chunks_, chunk_size_, n_local_, query_size_ : the number of chunks, and the sizes used.
-    residuals_ : array, with inference="cg": relative residuals before each iteration and at last.
+    residuals_ : array, of refined means: relative residuals before each iteration and at last.
     answer_ways_ : ways of answering that `AnswerTime` was chosen from, with what they are worth.
     stream_ : how well rows of a stream were predicted before they were learnt from.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times relearnt.
@@ -213,7 +216,7 @@ class CommitteeRegressor(Regressor):
     kernel: Any = None
     _: KW_ONLY
     likelihood: Any = "gaussian"
-    inference: Any = "inductive"
+    inference: Any = "auto"
     chunks: Any = "auto"
     anchors: Any = "auto"
     noise: Any = "auto"

@@ -27,6 +27,8 @@ from ..rows.groups import error_of_mean
 from .tuning import TUNING
 
 Array = np.ndarray
+#: Steps of the search for the noise ratio.
+STEP = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +41,22 @@ class Misses:
     slope: Array | float = 0.0  # ∂ log v/∂ log noise  (n,)
     turn: Array | float = 0.0  # ∂ errors/∂ log noise  (n, p)
     group: Array | None = None  # code of the group whose errors may be alike  (n,)
+    sloped: bool = False  # whether slope and turn are known
 
     def with_slope(self, lower: Misses, higher: Misses, step: float) -> Misses:
         """Know what changes with the noise, from answers with noises that differ by `step`."""
         v, more = (np.maximum(one.function, 1e-300) for one in (lower, higher))
         slope = np.clip(np.log(more / v) / np.log(step), 0.0, 1.0)
-        return replace(self, slope=slope, turn=(higher.errors - lower.errors) / np.log(step))
+        turn = (higher.errors - lower.errors) / np.log(step)
+        return replace(self, slope=slope, turn=turn, sloped=True)
+
+    def moved(self, a: float, b: float) -> Misses | None:
+        """Errors and variances with kernel × a and noise × b; None where slopes are unknown."""
+        if not self.sloped and a != b:
+            return None
+        v = a * self.function * (b / a) ** self.slope
+        errors = self.errors + self.turn * np.log(b / a)
+        return Misses(errors, v, b * self.noise, group=self.group)
 
     @property
     def squares(self) -> Array:
@@ -91,6 +103,7 @@ class Correction:
     before: float  # mean negative log predictive density, uncorrected
     each: Array  # corrected, per row and output  (n, p)
     regions: float = 0.0  # mean negative log density along directions in regions, corrected
+    misses: Misses | None = None  # at held-out rows, corrected; None: not known
 
     @property
     def after(self) -> float:
@@ -118,15 +131,16 @@ class Look:
         before = float(rows.losses(1.0, 1.0).mean())
         if not self.regions:
             s = float(np.clip(shrunken(rows.squares, rows.error(rows.squares)), 0.1, 10.0))
-            return Correction(self.ratio, s, before, rows.losses(s, s))
+            return Correction(self.ratio, s, before, rows.losses(s, s), 0.0, rows.moved(s, s))
         a, b = sizes(rows, self.regions)
         far = [one.losses(a, b) for one in self.regions]
         loss = float(np.mean(np.concatenate(far))) if any(map(np.size, far)) else 0.0
-        return Correction(self.ratio * b / a, a, before, rows.losses(a, b), loss)
+        each, moved = rows.losses(a, b), rows.moved(a, b)
+        return Correction(self.ratio * b / a, a, before, each, loss, moved)
 
 
 def calibrate(
-    look: Callable[[float], Look], step: float = 3.0, more: Callable[[], bool] = lambda: True
+    look: Callable[[float], Look], step: float = STEP, more: Callable[[], bool] = lambda: True
 ) -> Correction:
     """Search the noise ratio, from `look(1.0)` on; further while `more()`: there is time."""
     least, at = TUNING.families.least_gain, look(1.0)

@@ -17,7 +17,7 @@ from scipy.special import expit, logsumexp
 
 from ..errors.decision import Gain
 from ..numerics.records import record
-from ..numerics.threads import single_threaded
+from ..numerics.threads import late_import, single_threaded
 from ..rows.rows import Prediction, Rows
 from .boosting import boosted, forest_of
 from .columns import TreeColumns
@@ -54,8 +54,7 @@ def grow_classes(
 ) -> GrownClasses | None:  # fmt: skip
     """Grow trees on rows whose y are codes of classes; None where the first are hopeless, or a
     class has too few rows."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
-
+    kind = late_import("sklearn.ensemble", "HistGradientBoostingClassifier")
     t, codes = TUNING.growing, rows.y[:, 0].astype(int)
     if np.bincount(codes, minlength=classes).min() < t.fewest_of_class:
         return None
@@ -64,7 +63,7 @@ def grow_classes(
     X = columns.for_growing(rows.X, y, rows.w, folds_of(rows.X, TUNING.folds.exact))
     weight = None if np.ptp(rows.w) == 0.0 else rows.w / rows.w.mean()
     with single_threaded():
-        model = boosted(HistGradientBoostingClassifier, y.size, len(columns.levels), seed)
+        model = boosted(kind, y.size, len(columns.levels), seed)
         model.set_params(max_leaf_nodes=t.few_leaves).fit(X, codes, sample_weight=weight)
         found = GrownClasses(columns, _forests(model))
         if hopeless(found):

@@ -20,6 +20,7 @@ class GrowingTuning:
     first_trees: int = 60  # trees after which hopeless forests are given up
     most_rows: int = 1_000_000  # rows that trees are grown from, at most
     scale_rows: int = 10_000  # rows for the size of errors, at most, where means have no member
+    longer: float = 1.5  # times as many rows, at most, where weights are spelled out as copies
     seconds: float = 6e-6  # that a forest takes per row and column, on an idle machine
     most_levels: int = 255  # levels that a split can tell apart; columns of more enter by means
     fewest_of_class: int = 10  # rows of a class, at least, for which trees are grown

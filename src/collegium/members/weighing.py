@@ -123,6 +123,11 @@ class Verdict:
         return self.gain.mean > 0.0 and self.ratio < 1.0
 
     @property
+    def unlikely(self) -> bool:
+        """Whether even a standard error more would be no gain worth having."""
+        return self.gain.mean + self.gain.error <= ERRORS.decision.least
+
+    @property
     def promising(self) -> bool:
         """Whether a gain is likely, though rows may be too few to be sure."""
         return self.gain.mean > max(ERRORS.decision.least, self.gain.error) and self.ratio < 1.0

@@ -102,8 +102,7 @@ class Committee:
 
     def blank(self) -> Committee:
         """Return to the prior, on the same basis."""
-        empty = replace(self, kept=Tree(), arrived=())
-        return empty._on(self.basis, Total.zero(self.basis.m, self.messages.p))
+        return self.without_rows()._on(self.basis, Total.zero(self.basis.m, self.messages.p))
 
     def known(self, m: int) -> Committee:
         """Return to the prior of the first m coordinates, the basis of earlier chunks."""
@@ -180,6 +179,10 @@ class Committee:
             return self
         last = last.take(slice(-n, None))
         return replace(self, kept=Tree().push(last), arrived=((0, last.w.size),))
+
+    def without_rows(self) -> Committee:
+        """Keep messages alone."""
+        return replace(self, kept=Tree(), arrived=())
 
     def ids(self) -> list[Any]:
         """List the ids of the kept chunks, in order."""

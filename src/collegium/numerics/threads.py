@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -36,6 +37,15 @@ def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
 def _restore(changed: list[tuple[Any, int]]) -> None:
     for one, n in changed:
         one.set_num_threads(n)
+
+
+@cache
+def late_import(module: str, name: str) -> Any:
+    """Import something that is slow to load, with libraries of threads of its own perhaps: list
+    these again, so that `single_threaded` limits them too."""
+    found = getattr(import_module(module), name)
+    _libraries.cache_clear()
+    return found
 
 
 class _SharedLimit:

@@ -185,18 +185,19 @@ class AnswersAsked:
     n_local: int | None
     joint: Transductive | None = None  # None: inductive
     refine: CG | None = None  # means by conjugate gradients, to those of the exact GP
+    auto: bool = False  # whether means may be refined where held-out rows gain by it
     combination: str | None = None  # a rule for whole experts; None: messages add up
     communication: int | None = None  # rows that all experts of a GRBCM share
 
     @classmethod
     def of(cls, a: dict[str, Any]) -> AnswersAsked:
         """Read `inference`, `n_local`, `combination` and `communication`."""
-        joint, refine = _inference(a["inference"])
+        joint, refine, auto = _inference(a["inference"])
         n_local = rows_asked(a["n_local"])
         if joint is not None and n_local is not None:
             raise ValueError("n_local means nothing with inference='transductive': leave it out")
         shared = number_or_auto(a["communication"], "communication")
-        return cls(n_local, joint, refine, a["combination"], shared)
+        return cls(n_local, joint, refine, auto, a["combination"], shared)
 
     @property
     def transductive(self) -> bool:
@@ -248,25 +249,28 @@ def nearest_rows(d: int) -> int:
     return min(400, 100 + 50 * d)
 
 
-def _inference(value: Any) -> tuple[Transductive | None, CG | None]:
-    """The joint committee over queries, and conjugate gradients; None where not asked for."""
+def _inference(value: Any) -> tuple[Transductive | None, CG | None, bool]:
+    """The joint committee over queries and conjugate gradients, None where not asked for; and
+    whether the latter are left to us."""
     named = {"inductive": Inductive(), "transductive": Transductive(), "cg": CG()}
+    if isinstance(value, str) and value == "auto":
+        return None, None, True
     if isinstance(value, str) and value in named:
         value = named[value]
     if isinstance(value, Transductive):
         number_or_auto(value.query_size, "query_size of inference=Transductive(…)")
         tolerance(value.screening, "screening of inference=Transductive(…)")
-        return value, None
+        return value, None, False
     if isinstance(value, CG):
         tolerance(value.tol, "tol of inference=CG(…)")
         whole_number(value.max_iter, "max_iter of inference=CG(…)")
-        return None, value
+        return None, value, False
     if not isinstance(value, Inductive):
         raise ValueError(
-            f"inference={value!r}: give one of {tuple(named)}, or collegium.Inductive(sweeps), "
+            f"inference={value!r}: give one of {('auto', *named)}, or collegium.Inductive(sweeps), "
             "Transductive(query_size, screening, sweeps) or CG(tol, max_iter)"
         )
-    return None, None
+    return None, None, False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from .checks.bars import (
     held_out_rows,
     hold_out,
     hold_out_of_few,
+    with_answers,
 )
 from .checks.errors import exact_model, refined_held_out, with_errors
 from .fitting import Draft, anchors_for, hyperparameters, scaled_draft
@@ -35,11 +36,13 @@ from .kept.memory import InMemory
 from .layers import RefinedErrors, Sizes, Stream
 from .model import CommitteeModel
 from .planning.plan import FEWEST, Plan
-from .refining import with_weights
+from .refining import refined_where_it_pays, with_weights
 from .stream.following import Following
 from .sums import ChunkBook, GaussianSum
 
 Array = np.ndarray
+#: Share of the chunks from which answers of a check are those of the whole model.
+MOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,11 @@ class ExactSteps:
         if draft.plan is not None:
             draft = replace(draft, plan=draft.plan.revised())
         draft = choose_basis(job, draft)
-        return replace(draft, left=rows_to_check(job, draft))
+        return check_error_bars(job, replace(draft, left=rows_to_check(job, draft)))
 
     def add_up(self, job: Job, draft: Draft) -> CommitteeModel:
-        """Add all messages, after the error bars were checked without some of the rows."""
         s, kept, chunks = job.settings, draft.kept, draft.kept.cells()
         model = blank_model(job, draft, len(chunks))
-        if draft.left is not None:
-            model = check_error_bars(job, draft, model, draft.left)
         keep = kept.in_memory and (draft.alone or s.answers.experts or s.answers.keeps_rows)
         if not keep:
             ids = model.chunks.ids.with_receipts(chunks, model.sum.basis.m)
@@ -110,9 +110,13 @@ class ExactSteps:
             return model
         plan = draft.plan.with_kernel(model.kernel)
         left = draft.left if job.settings.scale_wanted else None
-        if not plan.refines(job.settings, job.say):
-            left = None if left is None else rows_for_errors(job, plan, draft.kept, left)
+        if job.settings.answers.refine is None and left is not None:
+            left = rows_for_errors(job, plan, draft.kept, left)
+            if left is not None and job.settings.answers.auto and left.others.in_memory:
+                model, left = refined_where_it_pays(job, draft, model, plan, left)
             return with_errors(job, model, draft.rows if left is None else left.rows, left)
+        if not plan.refines(job.settings, job.say):
+            return with_errors(job, model, draft.rows, None)
         order = np.concatenate(draft.kept.groups)  # of the rows in the committee
         held = None if left is None else np.argsort(order)[left.held]
         model, found = with_weights(job, model, plan, held)
@@ -219,7 +223,7 @@ def rows_to_check(job: Job, draft: Draft) -> HeldOut | None:
 
 def rows_for_errors(job: Job, plan: Plan, kept: Any, left: HeldOut) -> HeldOut | None:
     """Rows to learn the scale of errors from: those held out, fewer of few chunks, or none."""
-    if plan.learns_errors(left.held.size, left.others.n_chunks):
+    if left.answered is not None or plan.learns_errors(left.held.size, left.others.n_chunks):
         return left
     number, chunks = plan.late_errors()
     if number:
@@ -242,26 +246,26 @@ def checks_bars(job: Job, draft: Draft) -> bool:
     return free and free_scale(draft.kernel)
 
 
-def check_error_bars(
-    job: Job, draft: Draft, model: CommitteeModel, left: HeldOut
-) -> CommitteeModel:
+def check_error_bars(job: Job, draft: Draft) -> Draft:
     """Take noise and scale as held-out rows ask for, where both may be learnt."""
-    if not checks_bars(job, draft):
-        return model
+    left = draft.left
+    if left is None or not checks_bars(job, draft):
+        return draft
     assert draft.plan is not None and draft.kernel is not None and draft.noise is not None
     job.say.task = "checking error bars"
     regions = Regions.of(draft.kernel, draft.noise, draft.rows, job.settings.engine)
     more = draft.plan.rounds(left.held.size, left.others.n_chunks)
+    model = blank_model(job, draft, draft.kept.n_chunks)
     bars = check_bars(model, left, regions, more)
     job.say(
         f"held-out rows: NLPD {bars.before:.3f} -> {bars.after:.3f} with the noise ratio "
         f"x {bars.ratio:.3g} and the kernel x {bars.scale:.3g}; "
         f"{len(regions)} regions: {bars.regions:.3f}"
     )
-    job.say.task = "adding messages"
     kernel, noise = draft.kernel.scaled(bars.scale), draft.noise * bars.scale * bars.ratio
-    committee = Committee.start(kernel, noise, draft.Z, draft.rows.y.shape[1])
-    return replace(model, sum=replace(model.sum, committee=committee))
+    if left.others.n_chunks > MOST * draft.kept.n_chunks:
+        left = with_answers(model, left, bars)
+    return replace(draft, kernel=kernel, noise=noise, left=left)
 
 
 def free_scale(kernel: Any) -> bool:

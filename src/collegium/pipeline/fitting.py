@@ -66,7 +66,7 @@ class Steps(Protocol):
         """Learn hyperparameters."""
 
     def choose(self, job: Job, draft: Draft) -> Draft:
-        """Choose chunks and anchors."""
+        """Choose chunks and anchors, and check the error bars on held-out rows."""
 
     def add_up(self, job: Job, draft: Draft) -> Any:
         """Add the messages of all chunks."""

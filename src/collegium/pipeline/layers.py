@@ -50,6 +50,7 @@ class Refinement:
     rest: Committee  # of the residual r
     residuals: Array  # relative size of r, before each iteration and after the last
     errors: RefinedErrors | None = None
+    plain: Any = None  # errors of y around means that are not refined: a stream goes on with these
 
 
 @record("pipeline.fast/1")

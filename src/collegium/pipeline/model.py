@@ -180,7 +180,8 @@ class CommitteeModel(Layered):
 
     def _as_summed(self) -> CommitteeModel:
         """Errors of refined and of averaged means are not those of the committee's own."""
-        own = None if self.averaged or self.refined is not None else self.errors
+        own = self.errors if self.refined is None else self.refined.plain
+        own = None if self.averaged else own
         answering = replace(self.answering, fast=None)
         return replace(self, refined=None, averaged=(), errors=own, answering=answering)
 

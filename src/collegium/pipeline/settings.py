@@ -206,6 +206,11 @@ class Settings:
         """Whether means may go on to those of the exact GP."""
         return self.answers.corrected and not self.answers.experts and self.store is None
 
+    @property
+    def may_refine(self) -> bool:
+        """Whether they do where that was asked for, or there is time."""
+        return self.can_refine and (self.answers.auto or self.answers.refine is not None)
+
     def chunk_rows(self, n: int, *, streaming: bool = False) -> int:
         """Rows in a chunk; a stream does not know how many will come."""
         if self.chunks.size is not None:

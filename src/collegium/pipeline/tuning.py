@@ -12,7 +12,7 @@ class CheckingTuning:
     chunks: int = 40  # chunks around one place that a joint committee is checked with
     places: int = 5  # places whose chunks check a model that has little time
     error_rows: int = 1000  # rows that a scale of errors is learnt from, at most
-    cells: int = 400  # cells whose messages check a model that also asks near rows, at most
+    cells: int = 100  # cells whose messages check a model that also asks near rows, at most
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,31 @@ class UsualTuning:
 
 
 @dataclass(frozen=True)
+class MeansTuning:
+    """Means that are refined by default, where held-out rows gain by it."""
+
+    # share of the nearest rows, and held-out rows, that show whether farther rows may matter: log
+    # of the variance of y with these alone over that with all nearest rows, at least
+    fewer: float = 0.25
+    looked_at: int = 200
+    least_loss: float = 0.1
+    least_gain: float = 0.01  # of log density per row, at least
+    tails: float = 4.0  # degrees of freedom of errors there
+    sizes: float = 4.0  # logs of their squared size, at most, either way
+    # steps: the first of them leave means that err more at most rows
+    fewest_steps: int = 6
+    most_steps: int = 14
+    group: int = 150  # rows of a group of the preconditioner
+    given: int = 2  # rows that it is given, per row of the group
+    # operations of a fit's half, and of a kernel value: by itself, for each column, and for one
+    # operation of a dense factorisation
+    operations: float = 3.5e9
+    value: float = 0.4
+    column: float = 0.02
+    dense: float = 0.03
+
+
+@dataclass(frozen=True)
 class PipelineTuning:
     """All of them, by subject."""
 
@@ -114,6 +139,7 @@ class PipelineTuning:
     following: FollowingTuning = field(default_factory=FollowingTuning)
     sweeps: SweepsTuning = field(default_factory=SweepsTuning)
     usual: UsualTuning = field(default_factory=UsualTuning)
+    refining: MeansTuning = field(default_factory=MeansTuning)
     some_rows: int = 2_000  # rows of a store that importances look at
     near_for_means: int = 100  # nearest rows that means take there, at most
 

@@ -187,7 +187,7 @@ class SparseSteps:
             return model
         metric, each = Metric.of(model.kernel, rows.X), []
         for left in parts:
-            answers = model.answerer(left.committee(model.committee))
+            answers = model.answerer(left.whole_committee(model.committee))
             found = answers.predict(rows.X[left.held], s.engine)
             each.append(inputs_held_out(model, left, metric, found))
         held, at = np.concatenate([left.held for left in parts]), ScaleInputs.joined(each)

@@ -108,6 +108,7 @@ def test_rows_held_out_of_few_chunks_leave_the_committee_of_all_others(store, n_
         patch.setattr(Plan, "refines", lambda *_: False)
         patch.setattr(Plan, "learns_errors", lambda *_: False)
         patch.setattr(Plan, "late_errors", lambda _: (100, 8))
+        patch.setattr(exact, "with_answers", lambda model, left, bars: left)
         patch.setattr(exact, "with_errors", partial(errors.with_errors, ask=spy))
         CommitteeRegressor(limits=600.0, n_local=n_local, **given).fit(X, y)
     ((model, left),) = swapped
@@ -141,6 +142,7 @@ def test_intervals_that_could_not_be_checked_are_said_to_be_so(monkeypatch):
     monkeypatch.setattr(Plan, "refines", lambda *_: False)
     monkeypatch.setattr(Plan, "learns_errors", lambda *_: False)
     monkeypatch.setattr(Plan, "late_errors", lambda _: (0, 0))
+    monkeypatch.setattr(exact, "with_answers", lambda model, left, bars: left)
     X, y = rows(n=3000)
     with pytest.warns(UserWarning, match="no time to check the intervals of the whole model"):
         CommitteeRegressor(kernels.RBF(), limits=600.0, anchors=20, chunks=300).fit(X, y)

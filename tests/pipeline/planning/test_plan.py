@@ -181,7 +181,7 @@ def test_a_check_takes_the_rows_that_were_foreseen(data, monkeypatch):
 
     def spy_check(self, *arguments):
         found = errors(self, *arguments)
-        taken.append(len(found.errors))
+        taken.extend(len(one.errors) for one in found)
         return found
 
     monkeypatch.setattr(Plan, "of", spy_plan)

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ...answers.predictors import LocalPredictor, predict_each
 from ...answers.transductive import Joint
 from ...kernels import Kernel
-from ...learning.calibration import Correction, Look, Misses, calibrate
+from ...learning.calibration import STEP, Correction, Look, Misses, calibrate
 from ...learning.dof import degrees_of_freedom
 from ...learning.regions import Regions
 from ...messages.committee import Committee
 from ...rows.groups import tenths_of_groups
 from ...rows.metric import Metric, column_scales
 from ...rows.partition import chunk_groups, evenly_spaced, lowest
-from ...rows.rows import Rows
+from ...rows.rows import Prediction, Rows
 from ..kept.kept import Kept
 from ..kept.memory import InMemory
 from ..settings import Settings
@@ -52,15 +53,36 @@ def check_query_size(
 def check_bars(
     model: Any, left: HeldOut, regions: Regions, more: Callable[[], bool] = lambda: True
 ) -> Correction:
-    """Choose noise and kernel by the density of held-out rows and regions; see `calibrate`."""
-    n_local = min(model.sizes.n_local, TUNING.checking.near)
+    """Choose noise and kernel by the density of held-out rows and regions; see `calibrate`.
+
+    The first two ratios are answered together: they share neighbours and covariances.
+    """
+    n_local = near_rows(model, left)
     ask = partial(model.answerer, n_local=n_local, kept=left.others)
+    seen = dict[float, Misses]()
 
     def look(ratio: float) -> Look:
-        rows = left.errors(model.prior_to_check(), ask, ratio)
-        return Look(ratio, rows, regions.look(ratio))
+        if ratio not in seen:
+            both = not seen and not left.settings.clock.limited
+            some = (ratio, STEP * ratio) if both else (ratio,)
+            seen.update(zip(some, left.errors(model.prior_to_check(), ask, some)))
+        return Look(ratio, seen[ratio], regions.look(ratio))
 
     return calibrate(look, more=more)
+
+
+def near_rows(model: Any, left: HeldOut) -> int:
+    """Nearest rows that a check asks: as many as queries do, or fewer where many are held out."""
+    n_local, t = model.sizes.n_local, TUNING.checking
+    return n_local if left.held.size <= t.error_rows else min(n_local, t.near)
+
+
+def with_answers(model: Any, left: HeldOut, bars: Correction) -> HeldOut:
+    """Keep what a check has found, where it asked as queries do: errors are learnt from it."""
+    if bars.misses is None or near_rows(model, left) < model.sizes.n_local:
+        return left
+    y = left.rows.y[left.held]
+    return replace(left, answered=Prediction(y - bars.misses.errors, bars.misses.function))
 
 
 def hold_out(
@@ -85,7 +107,9 @@ def hold_out_of_few(
     found = kept.held_out_of_few(number, chunks, rng)
     if found is None:
         return None
-    return Swapped(found.rows, found.held, found.others, settings, found.chunks, found.rest)
+    return Swapped(
+        found.rows, found.held, found.others, settings, chunks=found.chunks, rest=found.rest
+    )
 
 
 def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) -> Correction:
@@ -101,7 +125,7 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     rows, held, others = kept.held_out(held_out_rows(scaled.y), rng)
     left = HeldOut(rows, held, others, settings)
     prior = Committee.start(kernel, noise, np.empty((0, d)), scaled.y.shape[1])
-    return Look(1.0, left.errors(prior, ask, 1.0)).best()
+    return Look(1.0, left.errors(prior, ask, (1.0,))[0]).best()
 
 
 def around_one_place(kept: InMemory, rng: np.random.Generator) -> InMemory:
@@ -141,6 +165,7 @@ class HeldOut:
     held: Array  # numbers of the held-out ones among `rows`
     others: Kept
     settings: Settings
+    answered: Prediction | None = None  # f at the held-out rows, by the others, if known already
 
     @classmethod
     def tenths(
@@ -160,33 +185,63 @@ class HeldOut:
         return [cls(kept.rows, held, kept.but(held), settings) for held in each]
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
-        """Add up the other rows, under a prior whose noise is `ratio` times that given."""
-        basis, near = prior.basis, self.settings.answers.keeps_rows
-        start = Committee.start(
-            basis.kernel, prior.noise * ratio, basis.Z, self.rows.y.shape[1], type(prior.expert)
-        )
-        chunks = self.others.some_cells(near=near)
-        return start.add(chunks, self.settings.engine, keep=near and self.others.in_memory)
+        """Add up messages of the other rows, under a prior whose noise is `ratio` times that given.
 
-    def errors(self, prior: Committee, ask: Callable[[Committee], Any], ratio: float) -> Misses:
-        """Errors and variances at the held-out rows; `ask` makes the predictor of a committee."""
-        committee, rows = self.committee(prior, ratio), self.rows.take(self.held)
-        found = ask(committee).predict(rows.X, self.settings.engine)
-        noise = committee.noise + (0.0 if rows.extra is None else rows.extra)
-        return Misses(rows.y - found.mean, found.variance, noise, group=rows.group)
+        Where rows near a query correct it, some of the chunks tell enough about the anchors, and
+        the near rows are those of all chunks: the committee keeps none.
+        """
+        answers = self.settings.answers
+        if not answers.corrected:
+            return self.whole_committee(prior, ratio)
+        chunks = self.others.some_cells(near=True)
+        return self._blank(prior, ratio).add(chunks, self.settings.engine, keep=False)
+
+    def whole_committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
+        """Add up the messages of all other rows, and keep these if answers need them."""
+        near, engine = self.settings.answers.keeps_rows, self.settings.engine
+        keep = near and self.others.in_memory
+        return self._blank(prior, ratio).add(self.others.some_cells(near=False), engine, keep=keep)
+
+    def _blank(self, prior: Committee, ratio: float) -> Committee:
+        basis, p = prior.basis, self.rows.y.shape[1]
+        noise = prior.noise * ratio
+        return Committee.start(basis.kernel, noise, basis.Z, p, type(prior.expert))
+
+    def errors(
+        self, prior: Committee, ask: Callable[[Committee], Any], ratios: Sequence[float]
+    ) -> list[Misses]:
+        """Errors and variances at the held-out rows, with the noise times each of the ratios.
+
+        `ask` makes the predictor of a committee. Nearest rows, and their covariances without the
+        noise, are computed once.
+        """
+        rows, engine = self.rows.take(self.held), self.settings.engine
+        committees = [self.committee(prior, ratio) for ratio in ratios]
+        first = ask(committees[0])
+        if isinstance(first, LocalPredictor) and isinstance(first.rows, Rows):
+            others = [first.with_noise(one, ratios[0] / r) for one, r in zip(committees, ratios)]
+            found = predict_each(others, rows.X, engine)
+        else:
+            found = [ask(committee).predict(rows.X, engine) for committee in committees]
+        known = 0.0 if rows.extra is None else rows.extra
+        return [
+            Misses(rows.y - one.mean, one.variance, committee.noise + known, group=rows.group)
+            for committee, one in zip(committees, found)
+        ]
 
     def some(self, number: int) -> HeldOut:
         """Look at no more than so many of the held-out rows; the others stay held out too."""
         k = evenly_spaced(self.held.size, number)
-        return replace(self, held=self.held[k])
+        answered = None if self.answered is None else self.answered.take(k)
+        return replace(self, held=self.held[k], answered=answered)
 
 
 @dataclass(frozen=True, eq=False)
 class Swapped(HeldOut):
     """Held-out rows of a few chunks: in a committee of all, only the messages of these change."""
 
-    chunks: Sequence[Any]  # as they were
-    rest: Sequence[Any]  # without the held-out rows
+    chunks: Sequence[Any] = ()  # as they were
+    rest: Sequence[Any] = ()  # without the held-out rows
 
     def committee(self, prior: Committee, ratio: float = 1.0) -> Committee:
         """Take the held-out rows out of `prior`, which has all messages."""

@@ -164,15 +164,23 @@ def _beside(job: Job, model: Any, rows: Rows, answered: Answered, j: int) -> Hea
     """Grow a first part, then, if it promises something, others, each without a share of the rows;
     their mean decides."""
     own, X, asked = _of_output(rows, j), answered.rows.X, job.settings.members
-    grow = asked.grower(job, model, j)
+    grow, unlikely = asked.grower(job, model, j), list[Verdict]()
 
     def give_up(part: Callable[[Array], Array]) -> bool:
         t = part(X)
         at = answered.opinions(j, t)
-        return hopeless(at) or (behind(at) and answered.verdict(j, t).gain.mean <= 0.0)
+        if hopeless(at):
+            return True
+        told = answered.verdict(j, t)
+        if told.unlikely and not (behind(at) and told.gain.mean <= 0.0):
+            unlikely.append(told)
+        return told.unlikely or (behind(at) and told.gain.mean <= 0.0)
 
     with _timed(job, rows):
         first = grow(own, 0, give_up)
+    if first is None and unlikely:
+        say_verdict(job, unlikely[0], _which(rows, j))
+        return Heard(None)
     if first is None:
         job.say(f"{asked.words} err much more than the committee{_which(rows, j)}: not used")
         return Heard(None, None)

@@ -39,6 +39,8 @@ Fitted = TypeVar("Fitted", bound=Any)
 
 def answers_held_out(model: Any, left: HeldOut) -> Prediction:
     """Answer at held-out rows as queries would be answered, by a committee of the others."""
+    if left.answered is not None:
+        return left.answered
     committee = left.committee(model.prior_to_check())
     predictor = model.answerer(committee, model.sizes.n_local, left.others)
     return predictor.predict(left.rows.X[left.held], left.settings.engine)
@@ -52,7 +54,7 @@ def refined_held_out(model: Any, left: HeldOut, rest: Array, wrong: Array) -> Pr
     """
     assert isinstance(left.others, InMemory)
     others = replace(left.others, rows=replace(left.rows, y=rest))
-    own = answers_held_out(model, replace(left, rows=others.rows, others=others))
+    own = answers_held_out(model, replace(left, rows=others.rows, others=others, answered=None))
     return Prediction((left.rows.y - rest - wrong)[left.held] + own.mean, own.variance)
 
 
@@ -82,7 +84,7 @@ def with_errors(
     if (
         model.refined is None
         and model.kept.in_memory
-        and left.held.size < TUNING.checking.error_rows
+        and 2 * left.held.size <= TUNING.checking.error_rows
     ):
         more = partial(answers_of_others, model, metric)
     asked, X = with_members(job, model, left, answered, more), answered.rows.X
@@ -92,6 +94,7 @@ def with_errors(
         learnt_from = left.others.rows_in_chunks(MEMBERS.growing.most_rows)
         if (grown := scale_members(job, asked, learnt_from)) is not None:
             trees = grown, grown(X)
+    job.say.task = "learning the scale of errors"
     if model.members is not None or trees is not None:
         at = inputs_held_out(model, left, metric, asked.found)
         model = learnt(job, model, rows, left.held, at, metric, trees=trees)
@@ -178,6 +181,7 @@ def exact_with_errors(job: Job, model: CommitteeModel, rows: Rows) -> CommitteeM
     expects = scale_members(job, asked, rows) if expects is None else expects
     group = answered.rows.group
     trees = None if expects is None else (expects, expects.left_out(rows.X[held], group))
+    job.say.task = "learning the scale of errors"
     if asked.model.members is None and trees is None:
         return model
     return learn(asked.model, asked.found, None, trees)[0]

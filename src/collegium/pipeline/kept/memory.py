@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...answers.predictors import Predictor, predictor
+from ...answers.predictors import LocalPredictor, Predictor, predictor
 from ...errors.errors import neighbours
 from ...learning.pool import Pool
 from ...messages.committee import Committee
@@ -134,10 +134,17 @@ class InMemory:
         return self.rows.take(own[evenly_spaced(own.size, most)])
 
     def some_cells(self, *, near: bool) -> Sequence[Chunk]:
-        return self.cells()
+        if not near:
+            return self.cells()
+        some = evenly_spaced(len(self.groups), TUNING.checking.cells)
+        return cut_rows(self.rows, [self.groups[i] for i in some], [self.ids[i] for i in some])
 
     def local(self, committee: Committee, k: int) -> Predictor:
-        return predictor(committee, k)
+        if committee.arrived or not (k and self.groups):
+            return predictor(committee, k)
+        rows = self.some()  # of a committee that keeps none
+        near = Nearby.of(Metric.of(committee.basis.kernel, rows.X), rows.X)
+        return LocalPredictor(committee, rows, near, min(k, rows.w.size))
 
     def neighbours(self, metric: Metric) -> Any:
         return neighbours(metric, self.some()) if self.groups else None

@@ -82,7 +82,7 @@ class Plan:
         within = LEARNING * left / clock.needs(1.0)
         at = max(i for i, t in enumerate(learning) if i == 0 or t <= within)
         m = _fewer_anchors(work, speed, m, clock, MESSAGES * left)
-        allowed = settings.can_refine and not (work.exact or streaming)
+        allowed = settings.may_refine and not (work.exact or streaming)
         allowed = allowed and work.bytes(m, True) <= settings.memory_limit
         costs = work.costs(speed, m, held, refine=allowed)
         seconds = costs.messages

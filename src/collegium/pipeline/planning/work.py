@@ -51,14 +51,20 @@ class Costs:
 
     def with_kernel(self, kernel: Kernel) -> Costs:
         """Now that it is known: a product takes as much longer as the kernel has more terms."""
-        more = (_terms(kernel) - 1) * self.product
+        more = (terms(kernel) - 1) * self.product
         refining = self.refining + (ITERATIONS * STEP + 1.0) * more
         return replace(self, refining=refining, last=self.last + more)
 
 
-def _terms(kernel: Kernel) -> int:
-    """Kernels that it is made of."""
-    return sum(map(_terms, kernel.parts)) if isinstance(kernel, Composite) else 1
+def group_rows(n: int) -> tuple[int, int]:
+    """Rows of a group of the preconditioner, and those it is given: for a few steps, few."""
+    size = max(1, min(TUNING.refining.group, n // 8))
+    return size, TUNING.refining.given * size
+
+
+def terms(kernel: Kernel) -> int:
+    """Count the kernels that one is made of."""
+    return sum(map(terms, kernel.parts)) if isinstance(kernel, Composite) else 1
 
 
 @dataclass(frozen=True)
@@ -137,8 +143,8 @@ class Work:
         return 0.0 if self.exact else speed.messages(self.n, self.chunk, m) / self.jobs
 
     def _rows_checked(self) -> int:
-        """Rows whose messages a check adds up: of a store that is asked for near rows only some."""
-        some = self.settings.store is not None and self.settings.answers.keeps_rows
+        """Rows whose messages a check adds up: only some, where near rows are asked too."""
+        some = self.settings.answers.corrected
         return min(self.n, TUNING.checking.cells * self.chunk) if some else self.n
 
     def _passing(self, speed: Speed, m: int, n: int) -> float:
@@ -160,10 +166,14 @@ class Work:
         return self.p * evaluations * speed.evidence(self.n)
 
     def _refining(self, speed: Speed, m: int) -> tuple[float, float]:
-        """Seconds for some steps, and those after the last of them."""
+        """Seconds for some steps, and those after the last of them; where refining was asked for,
+        the residual is computed again."""
+        asked = self.settings.answers.refine is not None
         product = speed.product(self.n) / self.jobs
-        last = product + self.messages(speed, m)
-        group = group_size(self.n)
-        given = ANSWERS.refining.given * group
+        last = asked * product + self.messages(speed, m)
+        group, given = group_rows(self.n)
+        if asked:
+            group = group_size(self.n)
+            given = ANSWERS.refining.given * group
         first = speed.conditioning(self.n, group, given, m) / self.jobs
         return first + ITERATIONS * STEP * product + last, last
