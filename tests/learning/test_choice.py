@@ -5,11 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from collegium.engines.local import Serial
-from collegium.errors.comparing import Comparison
 from collegium.kernels import RBF, Matern12, Matern52, Sum
 from collegium.learning import hyperparameters as learning
 from collegium.learning.choice import Compared, Losses, lost_across
-from collegium.learning.families import near_losses
+from collegium.learning.families import Comparison, near_losses
 from collegium.learning.hyperparameters import _Learner, learn
 from collegium.learning.optimise import Learnt
 from collegium.learning.pool import Effort, Pool

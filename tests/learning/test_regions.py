@@ -11,7 +11,7 @@ from scipy.cluster.vq import kmeans2
 import reference
 from collegium.engines import Serial
 from collegium.kernels import Matern32
-from collegium.learning.regions import Contrasts, Region, Regions, cut
+from collegium.learning.regions import Contrasts, Region, Regions, cut_regions
 from collegium.learning.tuning import TUNING
 from collegium.rows.rows import Rows
 
@@ -81,7 +81,7 @@ def test_regions_are_looked_at_with_any_ratio_of_the_noise():
 
 def test_regions_have_several_sizes_and_half_lie_at_an_edge():
     rows = draw(900)
-    found = cut(KERNEL, rows)
+    found = cut_regions(KERNEL, rows)
     assert len(found) == TUNING.regions.number
     variance = [Region.errors(one, KERNEL, NOISE)[1].diagonal().mean() for one in found]
     inside, edge = np.array(variance[::2]), np.array(variance[1::2])
@@ -101,14 +101,14 @@ def test_rows_around_a_region_are_of_other_groups(spread):
     _, places = kmeans2(rows.X, 30, seed=1)
     group = np.random.default_rng(3).integers(30, size=900) if spread else places
     rows = replace(rows, group=group)
-    for one in cut(KERNEL, rows):
+    for one in cut_regions(KERNEL, rows):
         assert not np.isin(one.inner.group, one.around.group).any()
         assert one.inner.w.size >= 8 and one.around.w.size > 100
     for kind in Regions.of(KERNEL, NOISE, rows, Serial()).look(1.0):
         sizes = np.bincount(kind.group)  # errors of a region may be alike
         assert sizes.sum() == len(kind.errors) and sizes.max() <= TUNING.regions.directions
     alone = replace(rows, group=np.zeros(900, dtype=int))
-    assert all(one.around.w.size == 0 for one in cut(KERNEL, alone))
+    assert all(one.around.w.size == 0 for one in cut_regions(KERNEL, alone))
     assert np.isfinite(Regions.of(KERNEL, NOISE, alone, Serial()).look(1.0)[0].squares).all()
 
 
@@ -131,7 +131,7 @@ def test_regions_show_the_size_of_the_kernel(size):
 def centres(X, lengths):
     """Rows in the middle of the regions at edges."""
     rows = Rows(X, X[:, :1], np.ones(len(X)))
-    return np.array([one.inner.X[0] for one in cut(Matern32(1.0, lengths), rows)[1::2]])
+    return np.array([one.inner.X[0] for one in cut_regions(Matern32(1.0, lengths), rows)[1::2]])
 
 
 def test_regions_do_not_depend_on_the_order_of_columns():

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from collegium.kernels import Matern32
 from collegium.rows import nearest
 from collegium.rows.metric import Metric
-from collegium.rows.nearest import Nearby, lowest
+from collegium.rows.nearest import Nearby, lowest_positions
 from collegium.rows.tuning import TUNING
 
 RNG = np.random.default_rng(3)
@@ -53,4 +53,4 @@ def test_candidates_of_trees_are_ranked_by_the_same_distances(monkeypatch):
 @pytest.mark.parametrize("k", [1, 5, 12])
 def test_the_lowest_values_come_in_order(k):
     D = RNG.normal(size=(6, 12))
-    assert_array_equal(lowest(D, k), np.argsort(D, axis=1)[:, :k])
+    assert_array_equal(lowest_positions(D, k), np.argsort(D, axis=1)[:, :k])

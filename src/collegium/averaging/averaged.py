@@ -32,10 +32,10 @@ from .model import (
     linear,
     linear_squares,
     noise_variance,
+    plus_linear,
     prior_covariance,
     prior_variances,
     smooth,
-    with_linear,
 )
 from .stacking import log_scores, model_weights
 from .tuning import TUNING
@@ -106,7 +106,7 @@ class Averaged:
         """Mean and variance of f under θₖ, standardised; `line` and `squares`: the linear term of
         queries and rows, and of each query with itself, which all θₖ share."""
         theta, factor = self.theta[k], self.factors[k]
-        Ksf = with_linear(theta, self.kernels[k](Xs), line)
+        Ksf = plus_linear(theta, self.kernels[k](Xs), line)
         V = solve_lower(factor.L, Ksf.T)
         prior = prior_variances(theta, squares)
         left = np.maximum(prior - np.einsum("nq,nq->q", V, V), JITTERS[0] * prior)

@@ -71,7 +71,7 @@ def linear(X: Array, Z: Array, levels: Levels = ()) -> Array:
     return found / X.shape[1]
 
 
-def with_linear(theta: Array, K: Array, line: Array) -> Array:
+def plus_linear(theta: Array, K: Array, line: Array) -> Array:
     """K + s_l² line + 1, in place; line = linear(x, z)."""
     K += np.exp(2.0 * theta[SLOPE]) * line
     K += 1.0
@@ -81,7 +81,7 @@ def with_linear(theta: Array, K: Array, line: Array) -> Array:
 def prior_covariance(theta: Array, X: Array, Z: Array | None = None, levels: Levels = ()) -> Array:
     """k(x, z) = s_f² Matérn 5/2 + s_l² linear(x, z) + 1, without noise  (n, m)."""
     line = linear(X, X if Z is None else Z, levels)
-    return with_linear(theta, smooth(theta, levels).value(X, Z), line)
+    return plus_linear(theta, smooth(theta, levels).value(X, Z), line)
 
 
 def linear_squares(X: Array, levels: Levels = ()) -> Array:
@@ -123,7 +123,7 @@ class SmallTable:
         return linear(self.X, self.X, self.levels)
 
     def factor(self, theta: Array) -> Factor:
-        K = with_linear(theta, smooth(theta, self.levels).value(self.X), self.gram)
+        K = plus_linear(theta, smooth(theta, self.levels).value(self.X), self.gram)
         scale = float(K.diagonal().max())
         add_diagonal(K, noise_variance(theta) / self.w)
         L, _ = cholesky(K, scale, overwrite=True)

@@ -10,18 +10,24 @@ held-out regions, predicted from the rows around them, show how well it interpol
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..answers.local import Shared, correct
-from ..errors.comparing import Comparison
+from ..errors.basis import ScaleBasis
+from ..errors.degrees import cross_fit
 from ..errors.features import ScaleInputs
+from ..errors.fitting import LearntScale, find_mode, learn_scale
+from ..errors.scale import ErrorScale, OutputScale, least_log_scale, seen_errors
 from ..errors.tuning import TUNING as ERRORS
+from ..errors.values import Values
 from ..kernels import Kernel
 from ..messages.basis import Anchors
 from ..messages.message import Belief, normalise
 from ..numerics.linalg import LOG_2PI
+from ..rows.groups import count_of
 from ..rows.metric import Metric
 from ..rows.rows import Prediction, Rows
 from .calibration import Correction, Look, Misses, calibrate
@@ -68,6 +74,48 @@ def near_check(
         return Look(ratio, Misses(error, found.variance, own, group=group))
 
     return calibrate(look)
+
+
+@dataclass(eq=False)
+class Comparison:
+    """Held-out rows that candidates are compared by, under errors with a scale.
+
+    Hyperparameters of the scale are learnt for the first candidate and kept for the others: all
+    are judged by the same prior, and each takes a fraction of the time. Weights, level and degrees
+    of freedom are each candidate's own, learnt from rows of other folds.
+    """
+
+    y: Array  # (n, p)
+    weight: Array  # (n,)
+    values: Sequence[Values | None]
+    group: Array | None = None
+    known: dict[int, tuple[Array, float]] = field(default_factory=dict)  # θ, ν
+
+    def log_density(self, inputs: ScaleInputs) -> Array:
+        """Compute the log density of each y by a scale that was learnt from other rows  (n, p)."""
+        w = self.weight / self.weight.mean()
+        alone = self.group is not None and (self.group == self.group[0]).all()
+        if alone or count_of(None, w) < ERRORS.decision.fewest:
+            plain = tuple(OutputScale.constant(values=one) for one in self.values)
+            return ErrorScale(plain).predictive(inputs).log_density(self.y)
+        if self.group is not None:
+            w = w * (count_of(self.group, w) / w.size)
+        found = [self._output(inputs, k, w) for k in range(self.y.shape[1])]
+        return np.stack(found, axis=1)
+
+    def _output(self, inputs: ScaleInputs, k: int, w: Array) -> Array:
+        log_sd, errors = inputs.log_sd[:, k], self.y[:, k] - inputs.mean[:, k]
+        bound = least_log_scale(log_sd, 0.0)
+        seen, blurred = seen_errors(errors, log_sd, self.values[k], self.y[:, k], bound)
+        basis = ScaleBasis.of(inputs, k, w)
+        if k not in self.known:
+            learnt = learn_scale(basis, blurred, w)
+            self.known[k] = learnt.theta, learnt.nu
+        else:
+            theta, nu = self.known[k]
+            B = basis.design(theta)
+            learnt = LearntScale(theta, nu, B, find_mode(B, blurred, w, nu))
+        return cross_fit(learnt, blurred, w, bound, self.group).log_density(seen) - log_sd
 
 
 def near_losses(

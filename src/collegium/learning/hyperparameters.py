@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..errors.comparing import Comparison
 from ..errors.values import Values
 from ..kernels import Kernel
 from ..kernels.stationary.matern import Matern12, Matern52
@@ -32,13 +31,13 @@ from ..rows.metric import Metric
 from ..rows.rows import Rows
 from .calibration import Correction
 from .choice import Compared, Losses
-from .families import FAMILIES, gap_density, near_losses
+from .families import FAMILIES, Comparison, gap_density, near_losses
 from .far import end_to_end, learn_far, reaches_far
 from .levels import levels_by_held_out, scores_by_held_out, with_scores
 from .neighbour_metric import agreement, find_neighbour_metric
 from .optimise import Learnt, Scales, maximise, maximise_chunks
 from .pool import Effort, Pool
-from .regions import Region, cut
+from .regions import Region, cut_regions
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -212,7 +211,9 @@ class _Learner:
         e = self.effort
         groups = self._clusters(rough.kernel, e.family_size, e.family_chunks)
         chunks = self._cut(self._with_far(groups))
-        self.gaps = cut(self.placed(rough.kernel), self.pool.sample)[::2]  # not those at edges
+        self.gaps = cut_regions(self.placed(rough.kernel), self.pool.sample)[
+            ::2
+        ]  # not those at edges
         tried = self._tried(rough, chunks)
         best = self._best(tried)
         if not e.second or self.clock.out():

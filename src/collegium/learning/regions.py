@@ -90,7 +90,9 @@ class Regions:
     @classmethod
     def of(cls, kernel: Kernel, noise: float, rows: Rows, engine: Any) -> Regions:
         """Cut regions of several sizes out of rows; the same in every call."""
-        found = engine.map(partial(Contrasts.of, kernel=kernel, noise=noise), cut(kernel, rows))
+        found = engine.map(
+            partial(Contrasts.of, kernel=kernel, noise=noise), cut_regions(kernel, rows)
+        )
         kinds, grouped = (tuple(found[::2]), tuple(found[1::2])), rows.group is not None
         return cls(*kinds, kernel, noise, rows.y.shape[1], engine, grouped)
 
@@ -116,7 +118,7 @@ class Regions:
         )
 
 
-def cut(kernel: Kernel, rows: Rows) -> list[Region]:
+def cut_regions(kernel: Kernel, rows: Rows) -> list[Region]:
     """Cut regions out of rows, smallest first; every second one at an edge.
 
     A region is the rows nearest to one of them, in the metric of the kernel: to any row, or to

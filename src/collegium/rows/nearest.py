@@ -58,7 +58,7 @@ class AmongLevels:
         found = np.sort(np.hstack([first, nearest(self.tree, Ss, first.shape[1])]), axis=1)
         D = np.empty(found.shape)
         distances_among(self.S, self.codes, self.squares, Ss, Xs[:, columns], found, D)
-        return np.take_along_axis(found, lowest(D, k), axis=1)
+        return np.take_along_axis(found, lowest_positions(D, k), axis=1)
 
     def scanned(self, metric: Metric, Xs: Array, k: int) -> Array:
         """The k nearest of all rows, nearest first, ties by number  (n, k)."""
@@ -133,7 +133,7 @@ def scan(ST, codes, squares, Ss, own, found):
             found[i, j] = at[order[j]]
 
 
-def lowest(D: Array, k: int) -> Array:
+def lowest_positions(D: Array, k: int) -> Array:
     """Positions of the k lowest values of each row, lowest first  (n, k)."""
     if k < D.shape[1]:
         at = np.sort(np.argpartition(D, k - 1, axis=1)[:, :k], axis=1)

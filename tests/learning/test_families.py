@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from collegium.errors.comparing import Comparison
 from collegium.errors.features import ScaleInputs
 from collegium.errors.scale import ErrorScale
 from collegium.errors.tuning import TUNING
+from collegium.learning.families import Comparison
 
 
 def rows(n=500, seed=0, spread=1.0):
