@@ -359,14 +359,14 @@ class _Learner:
         max_iter: int | None = None, final: bool = False,
     ) -> Learnt:  # fmt: skip
         """Maximise the evidence; again from the centre of the prior if that finds only noise."""
-        prior = self.scales.prior(kernel)
+        prior, t = self.scales.prior(kernel), TUNING.newton
         start_noise = self._noise(noise or self.noise_start or 0.1)
 
         def run(start: Kernel, s: float) -> Learnt:
             return maximise_chunks(
                 chunks, self.engine, start, s, prior, whole=self.whole,
                 noise_fixed=self.noise is not None, max_iter=max_iter or (100 if final else 40),
-                stop=self.clock.out,
+                stop=self.clock.out, gain=t.last_gain if final else t.gain,
             )  # fmt: skip
 
         found = [run(kernel, start_noise)]

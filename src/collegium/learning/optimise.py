@@ -125,12 +125,13 @@ class Learnt:
 def maximise(
     objective: Objective, kernel: Kernel, noise: float, prior: Prior, n_rows: float,
     *, noise_fixed: bool = False, max_iter: int = 60, stop: Callable[[], bool] = lambda: False,
-    information: Information | None = None,
+    information: Information | None = None, gain: float = TUNING.newton.gain,
 ) -> Learnt:  # fmt: skip
     """Maximise (log evidence + log prior)/n, with the objective's own gradient.
 
     `information` estimates the negative Hessian of the log evidence in (θ, log σ²), for Newton-like
-    steps; without it, L-BFGS. Once `stop()` is true, return the best point so far.
+    steps, which go on while they gain more than `gain` per row; without it, L-BFGS. Once `stop()`
+    is true, return the best point so far.
     """
     start = np.append(prior.theta(kernel), np.log(max(noise, 1e-300)))
     free = np.ones(start.size, dtype=bool)
@@ -164,7 +165,7 @@ def maximise(
             return (information(*at(theta_free)[:2])[np.ix_(free, free)] + known) / n_rows
 
         found, converged = newton.minimise(
-            negative, curvature, start[free], low, high, max_iter=max_iter, stop=stop
+            negative, curvature, start[free], low, high, max_iter=max_iter, gain=gain, stop=stop
         )
         k, s, _ = at(found.x)
         return Learnt(k, s, -found.value, converged)

@@ -83,12 +83,14 @@ class Effort:
         return self.close_rows * 8**3 // max(d, 8) ** 3
 
     def for_rows(self, n: int) -> Effort:
-        """Reduce the effort where there are few rows."""
+        """Reduce the effort where there are few rows; fewer and larger clusters then show more."""
+        size = max(self.family_size, min(300, self.final_size, 900_000 // max(n, 1)))
         return replace(
             self,
             rough_rows=min(self.rough_rows, max(150, n // 4)),
-            family_chunks=min(self.family_chunks, max(1, n // self.family_size)),
+            family_size=size,
+            family_chunks=min(self.family_chunks, max(1, n // size)),
             first_chunks=min(self.first_chunks, max(1, n // self.final_size)),
             final_chunks=min(self.final_chunks, max(1, n // self.final_size)),
-            near_rows=max(1, min(self.near_rows, n // 3)),
+            near_rows=max(1, min(self.near_rows, 3 * n // 4)),
         )

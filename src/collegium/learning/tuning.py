@@ -27,7 +27,9 @@ class NewtonTuning:
     """Tuning of steps by curvature (`newton`)."""
 
     refreshed: int = 3  # steps after which the curvature is estimated again
-    gain: float = 1e-4  # of a step, in nats per row, below which there is no further one
+    # of a step, in nats per row, below which there is no further one; of the last fit
+    gain: float = 1e-4
+    last_gain: float = 3e-5
     longest: float = 1.0  # largest change of a coordinate in one step, in logs
     halvings: int = 8  # times that a step is shortened, at most
     enough: float = 1e-4  # share of the expected gain that a step has to reach

@@ -85,7 +85,7 @@ class UsualTuning:
     memory: float = 512e6  # bytes of cells that are kept
     fewest_local: int = 100  # nearest rows from which cells can save time
     fewest_rows: int = 2_000
-    times: float = 2.5  # rows of a cell, per nearest row
+    times: tuple[float, ...] = (1.5, 2.5)  # rows of a cell, per nearest row; the first that will do
     share: int = 4  # of all rows, one in so many at most
     near: tuple[int, ...] = (200, 400)  # rows that variances use, of these the first that will do
     near_in_box: int = 50

@@ -57,17 +57,22 @@ def usual_cells(model: CommitteeModel) -> tuple[Cells | None, CellPredictor | No
         or sizes.n_local < t.fewest_local or len(kept) < t.fewest_rows
     ):  # fmt: skip
         return None, None
-    some, first = kept.take(kept.sample(t.cells)).X, None
+    some, first, tried = kept.take(kept.sample(t.cells)).X, None, set[int]()
     for cells in _candidates(model):
+        if cells.k in tried:
+            continue
         own = with_cells(model, cells).summed_predictor()
         if not isinstance(own, CellPredictor) or not isinstance(own.accurate, LocalPredictor):
             return None, None
         first = own if first is None else replace(own, accurate=first.accurate)  # with its design
         if first.all_bytes(some) > cells.memory:
             continue
+        tried.add(cells.k)
         trial = Trial.of(first, first.places.names(some)[0][: t.cells])
         found = None if trial is None else trial.best()
-        if found is None or found.near == cells.near:
+        if found is None:
+            continue
+        if found.near == cells.near:
             return found, first
         larger = replace(first, cells=found, cache=Cache(found.memory))
         if larger.all_bytes(some) <= cells.memory:
@@ -76,22 +81,24 @@ def usual_cells(model: CommitteeModel) -> tuple[Cells | None, CellPredictor | No
 
 
 def _candidates(model: CommitteeModel) -> Iterator[Cells]:
-    """Cells of sizes by formula; larger ones for more rows, so that they fit the memory."""
+    """Cells of few rows and of more, by formula; of each first small ones, of which there are many,
+    then larger ones, which fit the memory."""
     t, n_local, rows = TUNING.usual, model.sizes.n_local, model.committee.rows()
     prior = float(model.kernel.diag(rows.X).max(initial=0.0))
     least = float(rows.psi(model.sum.noise).min(initial=np.inf))
     single = 1e-15 < prior < 1e15 and least >= ANSWERS.cells.enough_noise * prior
-    k = min(int(t.times * n_local), rows.w.size // t.share)
-    for times in t.larger:
-        size = int(times * ANSWERS.cells.size)
-        cells = Cells.of(
-            model.kernel, rows.X, k, min(t.near[0], k), t.memory, shared=ANSWERS.cells.shared,
-            single=single, size=size,
-        )  # fmt: skip
-        if not cells.centres.size:
-            yield replace(cells, k=min(n_local, k), near=min(t.near_in_box, k), shared=0)
-            return
-        yield cells
+    most = rows.w.size // t.share
+    for k in dict.fromkeys(min(int(times * n_local), most) for times in t.times):
+        for larger in t.larger:
+            size = int(larger * ANSWERS.cells.size)
+            cells = Cells.of(
+                model.kernel, rows.X, k, min(t.near[0], k), t.memory,
+                shared=ANSWERS.cells.shared, single=single, size=size,
+            )  # fmt: skip
+            if not cells.centres.size:
+                yield replace(cells, k=min(n_local, k), near=min(t.near_in_box, k), shared=0)
+                return
+            yield cells
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class TransformTuning:
     """Sizes and thresholds of choosing and making transforms."""
 
-    sample: int = 1_200  # rows that candidates are tried on, at most
+    sample: int = 1_600  # rows that candidates are tried on, at most
     fewest: int = 100  # rows from which candidates are tried
     skewed_target: float = 0.5  # |skewness| of y from which transforms are tried
     lopsided: float = 0.1  # (q₉₅ + q₀₅ − 2q₅₀)/(q₉₅ − q₀₅) of y from which they are tried
@@ -34,7 +34,7 @@ class TransformTuning:
     straighter: float = 0.5
     spread: float = 0.1
     together: float = 1.0
-    chunk: int = 400  # rows of a chunk that hyperparameters are learnt from
+    chunk: int = 250  # rows of a chunk that hyperparameters are learnt from
     iterations: int = 30
     knots: int = 200  # of normal scores, at most
     knot_rows: int = 50  # rows per knot, so that slopes are known to a few per cent
