@@ -34,7 +34,7 @@ class TransformTuning:
     straighter: float = 0.5
     spread: float = 0.1
     together: float = 1.0
-    chunk: int = 250  # rows of a chunk that hyperparameters are learnt from
+    chunk: int = 400  # rows of a chunk that hyperparameters are learnt from
     iterations: int = 30
     knots: int = 200  # of normal scores, at most
     knot_rows: int = 50  # rows per knot, so that slopes are known to a few per cent
