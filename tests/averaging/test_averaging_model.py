@@ -68,6 +68,23 @@ def test_gradients_are_those_of_the_evidence_and_of_the_posterior(size, levels):
     assert_allclose(rows.log_posterior(theta, weak)[1], slow, rtol=1e-7, atol=1e-7)
 
 
+@some_levels
+@pytest.mark.parametrize("size", [4, 7])
+def test_information_is_the_average_of_observed_and_expected(size, levels):
+    """½ αᵀAᵢA⁻¹Aⱼα, with derivatives of A by central differences of the plain formula."""
+    few, theta = table(levels=levels), THETA[:size]
+
+    def A(at):
+        noise = np.exp(2.0 * at[model.NOISE]) / few.w
+        return reference.few_rows_covariance(at, few.X, few.X, levels) + np.diag(noise)
+
+    steps = 1e-5 * np.eye(size)
+    D = [(A(theta + s) - A(theta - s)) / 2e-5 for s in steps]
+    V = np.stack([d @ np.linalg.solve(A(theta), few.y) for d in D], axis=1)
+    slow = 0.5 * V.T @ np.linalg.solve(A(theta), V)
+    assert_allclose(few.information(theta), slow, rtol=1e-3, atol=1e-3 * np.abs(slow).max())
+
+
 def test_without_deltas_all_columns_have_one_length_scale():
     rows = table()
     theta = np.concatenate([THETA[:4], np.zeros(3)])
