@@ -70,7 +70,7 @@ class CommitteeRegressor(Regressor):
         "inductive": shared anchors with local correction. "auto", the default: the same, and in
         `fit` some steps of conjugate gradients refine the means, where rows beyond the nearest ones
         matter, held-out rows gain, and it takes no more than about half of a fit's work (up to some
-        25,000 rows), or `limits` leave the time. "transductive": the joint
+        20,000 rows), or `limits` leave the time. "transductive": the joint
         Bayesian committee machine over the queries of each call (better with many queries, and
         dependent on them); `collegium.Transductive(query_size, screening)` says of how many, and
         how exactly. "cg": as "inductive", and conjugate gradients go on to the means of the exact

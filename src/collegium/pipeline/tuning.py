@@ -118,12 +118,12 @@ class MeansTuning:
     sizes: float = 4.0  # logs of their squared size, at most, either way
     # steps: the first of them leave means that err more at most rows
     fewest_steps: int = 6
-    most_steps: int = 14
+    most_steps: int = 10
     group: int = 150  # rows of a group of the preconditioner
     given: int = 2  # rows that it is given, per row of the group
     # operations of a fit's half, and of a kernel value: by itself, for each column, and for one
     # operation of a dense factorisation
-    operations: float = 3.5e9
+    operations: float = 2e9
     value: float = 0.4
     column: float = 0.02
     dense: float = 0.03
