@@ -57,6 +57,8 @@ REGRESSORS = {
     "counts, local": CommitteeRegressor(**LATENT, **PARTS, likelihood="poisson", n_local=13),
     "waiting times": CommitteeRegressor(**LATENT, **PARTS, likelihood="exponential", n_local=0),
     "heavy tails": CommitteeRegressor(**GIVEN, **PARTS, likelihood="student-t", n_local=13),
+    "normal scores": CommitteeRegressor(**GIVEN, transforms="rank"),
+    "powers": CommitteeRegressor(**GIVEN, **PARTS, n_local=13, transforms="yeo-johnson"),
 }  # fmt: skip
 CLASSIFIERS = {
     "logit": CommitteeClassifier(**LATENT),

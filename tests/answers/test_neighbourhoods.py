@@ -79,6 +79,24 @@ def test_single_precision_moves_answers_by_little_of_their_error():
     assert_allclose(quick.variance + committee.noise, sd**2, rtol=0.02)
 
 
+def test_single_precision_will_do_where_anchors_explain_nearly_all():
+    """K − VᵀV cancels, and a kernel that is far too smooth weighs its rounding heavily."""
+    rng, noise = np.random.default_rng(2), 1.1 * TUNING.enough_noise
+    X = rng.normal(size=(1_200, 5))
+    y = np.sin(X[:, :1]) + np.cos(0.5 * X[:, 1:2]) + np.sqrt(noise) * rng.normal(size=(1_200, 1))
+    rows, start = Rows(X, y, np.ones(1_200)), Committee.start(RBF(1.0, 10.0), noise, X[:150], 1)
+    parts = [chunk_of(i, rows.take(slice(400 * i, 400 * i + 400))) for i in range(3)]
+    local = LocalPredictor.of(start.add(parts, Serial(), keep=True), TUNING.many_rows + 44)
+    assert local.single
+    Xs = rng.normal(size=(60, 5))
+    quick = local.predict(Xs, Serial())
+    vars(local)["single"] = False
+    right = local.predict(Xs, Serial())
+    assert (
+        np.abs((quick.mean - right.mean)[:, 0]).max() < 0.1 * np.sqrt(right.variance + noise).min()
+    )
+
+
 def test_single_precision_is_for_many_rows_with_noise():
     committee, _ = many_rows(noise=0.01)
     rows, kernel = committee.rows(), committee.basis.kernel

@@ -62,8 +62,9 @@ def test_the_loss_is_negative_log_density_and_half_the_relative_square():
 @pytest.mark.parametrize("seed", range(5))
 def test_ties_go_to_the_first(seed):
     rng = np.random.default_rng(seed)
-    error = 0.3 / np.sqrt(1_000)
-    each = noisy_losses(rng, 1_000, 0.7 * error, 0.5 * error)
+    needed = TUNING.choice.errors * 1.5 / np.sqrt(1_000)
+    assert 0.7 * needed > TUNING.choice.least
+    each = noisy_losses(rng, 1_000, 0.7 * needed, 0.5 * needed, spread=1.5)
     assert Compared.of(each).simplest() == 0
     assert Compared.of(each[::-1]).simplest() == 0
 
@@ -130,7 +131,7 @@ def test_gaps_count_only_as_far_as_they_are_clear():
     unclear = even + np.array([2.0, -1.0, 0.9, -0.8, 0.1, -0.2])
     found = lost_across(np.stack([even, worse, unclear]))
     more = worse - even
-    clear = more.mean() - TUNING.choice.errors * more.std(ddof=1) / np.sqrt(6)
+    clear = more.mean() - TUNING.choice.across_errors * more.std(ddof=1) / np.sqrt(6)
     assert_allclose(found, [0.0, TUNING.choice.across * clear, 0.0], atol=1e-12)
     rows = np.zeros(1_000)
     each = [Losses(rows, np.ones((1_000, 1)), gaps) for gaps in (worse, even)]

@@ -4,8 +4,10 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from collegium.errors.features import ScaleInputs
+from collegium.errors.fitting import learn_scale
 from collegium.errors.scale import ErrorScale
 from collegium.errors.tuning import TUNING
+from collegium.learning import families
 from collegium.learning.families import Comparison
 
 
@@ -60,3 +62,19 @@ def test_rows_of_one_group_or_too_few_have_no_scale():
     few = TUNING.decision.fewest - 1
     found = Comparison(y[:few], np.ones(few), [None]).log_density(at.take(np.arange(few)))
     assert_allclose(found, plain[:few], rtol=1e-10)
+
+
+def test_hyperparameters_are_learnt_once(monkeypatch):
+    at, y = rows()
+    wide, _ = rows(spread=9.0)
+    calls = []
+
+    def spy(*arguments):
+        calls.append(arguments)
+        return learn_scale(*arguments)
+
+    monkeypatch.setattr(families, "learn_scale", spy)
+    both = Comparison(y, np.ones(500), [None])
+    both.log_density(at)
+    both.log_density(wide)
+    assert len(calls) == 1

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from collegium.learning.newton import minimise
+from collegium.learning.tuning import TUNING
 
 WIDE = np.full(3, 50.0)
 
@@ -87,3 +88,53 @@ def test_stop_returns_the_best_so_far():
         stop=lambda: True,
     )  # fmt: skip
     assert not converged and (found.x == 0.0).all()
+
+
+def test_a_step_that_a_bound_turns_uphill_is_shortened():
+    """Clipped, the whole Newton step would go up; a shorter one goes down."""
+    H, c = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([-0.7, 0.5])
+    low, high = np.array([0.0, -5.0]), np.array([5.0, 5.0])
+
+    def f(x):
+        return 0.5 * float((x - c) @ H @ (x - c)), H @ (x - c)
+
+    found, _ = minimise(f, lambda x: H, np.array([0.3, 0.0]), low, high, max_iter=50, gain=1e-12)
+    slow = minimize(f, [0.3, 0.0], jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
+    assert_allclose(found.value, slow.fun, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_in_six_dimensions(seed):
+    rng = np.random.default_rng(seed)
+    A, b = positive_definite(rng, 6), 3.0 * rng.normal(size=6)
+    low = -rng.uniform(0.0, 1.5, 6)
+    high = low + rng.uniform(0.5, 2.5, 6)
+    f, start = quadratic(A, b), rng.uniform(low, high)
+    found, _ = minimise(f, lambda x: A, start, low, high, max_iter=300, gain=1e-14)
+    slow = minimize(f, start, jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
+    assert_allclose(found.value, slow.fun, atol=1e-5)
+
+
+def test_an_old_curvature_is_corrected_by_gradients():
+    """A curvature that is wrong by a factor of twenty needs few evaluations all the same."""
+    A = np.diag([1.0, 20.0, 4.0])
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return quadratic(A, A @ np.array([0.4, 0.2, -0.3]))(x)
+
+    found, _ = minimise(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=60, gain=1e-10)
+    assert found.value < -0.5 * 0.4**2 - 0.5 * 20.0 * 0.2**2 - 0.5 * 4.0 * 0.3**2 + 1e-6
+    assert len(calls) < 40
+
+
+def test_no_coordinate_moves_farther_than_the_longest_step():
+    seen = []
+
+    def f(x):
+        seen.append(x)
+        return quadratic(np.eye(3), np.full(3, 9.0))(x)
+
+    minimise(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=3)
+    assert np.abs(np.diff(seen, axis=0)).max() <= TUNING.newton.longest + 1e-12

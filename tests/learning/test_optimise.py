@@ -21,6 +21,7 @@ from collegium.kernels import (
     Sum,
     White,
 )
+from collegium.learning import hyperparameters
 from collegium.learning.calibration import Look, Misses
 from collegium.learning.families import gap_density, near_check, roughest_good
 from collegium.learning.hyperparameters import (
@@ -33,6 +34,7 @@ from collegium.learning.hyperparameters import (
 from collegium.learning.optimise import Prior, Scales, maximise
 from collegium.learning.pool import Pool
 from collegium.learning.regions import Region
+from collegium.learning.tuning import TUNING
 from collegium.messages.evidence import anchored, factorised
 from collegium.numerics.clock import Clock
 from collegium.rows.chunk import Chunk
@@ -486,3 +488,17 @@ def test_more_rows_to_learn_from_are_foreseen_to_take_longer(field, second):
     effort = Effort(second=second)
     more = replace(effort, **{field: 2 * getattr(effort, field)})
     assert more.steps() > effort.steps() * 1.02
+
+
+def test_a_race_goes_on_from_the_best_of_its_starts(monkeypatch):
+    quick = replace(TUNING, newton=replace(TUNING.newton, first=1))
+    monkeypatch.setattr(hyperparameters, "TUNING", quick)
+    rows = draw_from(Matern32(1.0, [0.5, 3.0]), 0.05, 300, seed=12)
+    own = learner(rows)
+    chunks = own._cut([np.arange(150), np.arange(150, 300)])
+    starts = [(RBF(0.3, [6.0, 0.2]), 0.9), (Matern32(1.0, [0.2, 9.0]), 0.5)]
+    few = [own._fit(*start, chunks, max_iter=1) for start in starts]
+    found, best = own._race(starts, chunks), max(few, key=lambda one: one.value)
+    assert not best.converged
+    assert type(found.kernel) is type(best.kernel)
+    assert found.value > best.value + 1e-3

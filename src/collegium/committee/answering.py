@@ -13,6 +13,7 @@ from ..interface.checks.arguments import (
     check_is_fitted,
     check_square,
     choose_engine,
+    one_of,
     rows_asked,
     whole_number,
 )
@@ -68,7 +69,8 @@ def _other_rows(estimator: Any, n_local: Any) -> int | None:
     if n_local is None:
         n_local = rows_asked(estimator.n_local)
         n_local = nearest_rows(model.anchors.shape[1]) if n_local is None else n_local
-    elif isinstance(n_local, str) and n_local == NEAREST:
+    elif isinstance(n_local, str):
+        one_of(n_local, "n_local, for one call,", (NEAREST,))
         n_local = model.sizes.n_local
     else:
         n_local = whole_number(n_local, "n_local", least=0)

@@ -90,7 +90,7 @@ def lost_across(gaps: Array) -> Array:
     each, t = _cut(np.nan_to_num(gaps, nan=1e300, posinf=1e300)), TUNING.choice
     more = each - each[np.argmin(each.mean(axis=1))]
     error = more.std(axis=1, ddof=1) / np.sqrt(more.shape[1])
-    return t.across * np.maximum(more.mean(axis=1) - t.errors * error, 0.0)
+    return t.across * np.maximum(more.mean(axis=1) - t.across_errors * error, 0.0)
 
 
 def _cut(losses: Array) -> Array:

@@ -403,7 +403,7 @@ class _Learner:
 
 
 def _value(learnt: Learnt) -> float:
-    return learnt.value
+    return float(np.nan_to_num(learnt.value, nan=-np.inf))
 
 
 def _name(learnt: Learnt) -> str:

@@ -41,7 +41,7 @@ def minimise(
     x = np.clip(start, low, high)
     at = Point(x, *f(x))
     for _ in range(max_iter):
-        if stop():
+        if stop() or not np.isfinite(at.value):
             return at, False
         if age == 0:
             B = curvature(at.x)
@@ -78,8 +78,9 @@ def _line_search(
     for _ in range(t.halvings):
         x = np.clip(at.x + share * step, low, high)
         expected = float(at.gradient @ (x - at.x))
-        if expected >= 0.0:
-            return None
+        if expected >= 0.0:  # bounds have cut off what was downhill
+            share *= 0.5
+            continue
         value, gradient = f(x)
         if np.isfinite(value) and value <= at.value + t.enough * expected:
             return Point(x, value, gradient)

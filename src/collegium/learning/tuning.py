@@ -53,10 +53,11 @@ class ChoiceTuning:
     # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
     # standard errors
     least: float = 0.005
-    errors: float = 1.0
+    errors: float = 0.5
     few: float = 300.0
     more_errors: float = 2.0
     across: float = 0.25  # weight of what is lost across gaps, beside that at rows among others
+    across_errors: float = 1.0  # standard errors by which it has to be lost to count
     # a last fit is taken back where it loses by both more than that before it, or where its mean
     # square is above this share of that of y
     clear: float = 0.02

@@ -23,8 +23,8 @@ LOGGER = logging.getLogger("collegium")
 PACKAGE = __name__.partition(".")[0]
 #: Written to the standard error, unless logging is set up otherwise.
 ANNOUNCEMENT = (
-    "collegium compiles functions for this processor, once: a first fit takes about five seconds "
-    "more. collegium.warm_up() does so ahead; NUMBA_CACHE_DIR says where they are kept"
+    "collegium compiles functions that are used for the first time on this processor, for up to "
+    "five seconds. collegium.warm_up() does so ahead; NUMBA_CACHE_DIR says where they are kept"
 )
 #: Without ways in from Python and C, which take as long to compile as a short function.
 INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

@@ -125,8 +125,8 @@ def loss_by_fewer_rows(model: CommitteeModel, left: HeldOut) -> float:
     own = some.others.local(model.committee.without_rows(), k)
     assert isinstance(own, LocalPredictor)
     found = replace(own, lasting=False).predict(some.rows.X[some.held], some.settings.engine)
-    ratio = (found.variance + model.sum.noise) / (some.answered.variance + model.sum.noise)
-    return float(np.log(ratio).mean())
+    fewer, known = found.variance + model.sum.noise, some.answered.variance + model.sum.noise
+    return float(np.log(np.maximum(fewer, 1e-300) / np.maximum(known, 1e-300)).mean())
 
 
 def gain_of_means(left: HeldOut, old: Prediction, new: Prediction, noise: float) -> Gain:

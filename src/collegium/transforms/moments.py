@@ -24,6 +24,7 @@ def warped_moments(
     size = np.abs(y).max(axis=-1, keepdims=True)
     size[size == 0.0] = 1.0
     unit = y / size
-    centre = unit @ weights
-    spread = np.sqrt((unit - centre[..., None]) ** 2 @ weights)
+    # not by BLAS, whose sums depend on how many rows there are
+    centre = (unit * weights).sum(axis=-1)
+    spread = np.sqrt(((unit - centre[..., None]) ** 2 * weights).sum(axis=-1))
     return centre * size[..., 0], spread * size[..., 0]

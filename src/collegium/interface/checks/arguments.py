@@ -124,8 +124,13 @@ def rows_asked(n_local) -> int | None:
     """Nearest rows that a model is fitted with; None for "auto" and "nearest"."""
     if isinstance(n_local, AnswerTime):
         return number_or_auto(n_local.n_local, "n_local of n_local=AnswerTime(…)", least=0)
-    if isinstance(n_local, str) and n_local == NEAREST:
-        return None
+    if isinstance(n_local, str):
+        if n_local in ("auto", NEAREST):
+            return None
+        raise ValueError(
+            f"n_local={n_local!r}: give a whole number of at least 0, 'auto', 'nearest' or "
+            "AnswerTime(milliseconds)"
+        )
     return number_or_auto(n_local, "n_local", least=0)
 
 

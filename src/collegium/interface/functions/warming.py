@@ -84,6 +84,9 @@ def default_models() -> Iterator[Any]:
     yield committee(**given, n_local=400).fit(X, y)  # in single precision
     yield committee(**given, n_local=AnswerTime(0.1)).fit(X, y)
     yield committee(**given, inference="cg").fit(X, y)
+    for columns in (2, 5):  # cells: boxes, and around rows
+        wide = np.random.default_rng(1).uniform(-1.0, 1.0, (2_100, columns))
+        yield committee(**given).fit(wide, np.sin(3.0 * wide[:, 0]))
     yield committee(random_state=0, likelihood="poisson").fit(X, counts)
 
 
