@@ -13,7 +13,6 @@ from ..interface.checks.arguments import (
     check_is_fitted,
     check_square,
     choose_engine,
-    one_of,
     rows_asked,
     whole_number,
 )
@@ -70,7 +69,10 @@ def _other_rows(estimator: Any, n_local: Any) -> int | None:
         n_local = rows_asked(estimator.n_local)
         n_local = nearest_rows(model.anchors.shape[1]) if n_local is None else n_local
     elif isinstance(n_local, str):
-        one_of(n_local, "n_local, for one call,", (NEAREST,))
+        if n_local != NEAREST:
+            raise ValueError(
+                f"n_local={n_local!r}: give a whole number of at least 0, or 'nearest'"
+            )
         n_local = model.sizes.n_local
     else:
         n_local = whole_number(n_local, "n_local", least=0)
