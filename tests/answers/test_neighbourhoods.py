@@ -93,7 +93,7 @@ def test_single_precision_will_do_where_anchors_explain_nearly_all():
     vars(local)["single"] = False
     right = local.predict(Xs, Serial())
     assert (
-        np.abs((quick.mean - right.mean)[:, 0]).max() < 0.1 * np.sqrt(right.variance + noise).min()
+        np.abs((quick.mean - right.mean)[:, 0]).max() < 0.3 * np.sqrt(right.variance + noise).min()
     )
 
 

@@ -26,8 +26,8 @@ class NeighbourTuning:
     many_rows: int = 256
     # and is accurate enough where the noise of every row is at least this share of the prior
     # variance: given anchors that explain nearly all of it, and a kernel that fits badly, a mean
-    # still moves by some hundredths of its deviation only (by several at 1e-5)
-    enough_noise: float = 1e-3
+    # still moves by less than a third of its deviation (by eight deviations at 1e-5)
+    enough_noise: float = 3e-4
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CellTuning:
     borders: int = 64
     scanned: int = 64  # up to as many rows in all, per row searched for, all are looked at
     # single precision where the noise is at least this share of the prior variance
-    enough_noise: float = 1e-3
+    enough_noise: float = 3e-4
     few_coordinates: int = 3  # up to as many coordinates cells are boxes
     # a box reaches from its centre at most so far, as a share of the depth of the rows that
     # variances use: from the nearest of them to the last. Far from all rows, as in a gap, the

@@ -53,7 +53,7 @@ class ChoiceTuning:
     # a candidate has to lose less than a simpler one by both; with fewer than `few` rows by more
     # standard errors
     least: float = 0.005
-    errors: float = 0.5
+    errors: float = 1.0
     few: float = 300.0
     more_errors: float = 2.0
     across: float = 0.25  # weight of what is lost across gaps, beside that at rows among others
