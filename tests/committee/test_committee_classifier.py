@@ -863,3 +863,10 @@ def test_other_refusals():
         classifier().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="n_local means nothing"):
         classifier("transductive", n_local=5).fit(X, y)
+
+
+def test_labels_that_are_missing_are_counted():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.array(["a", "b", None] * 10, dtype=object)
+    with pytest.raises(ValueError, match="y has 10 labels that are None: drop those rows"):
+        CommitteeClassifier().fit(X, y)

@@ -137,6 +137,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _check(self, X, y, *, reset):
         refuse_collections(X, y)
         X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1)
+        refuse_missing_labels(y)
         check_classification_targets(y)
         check_range(X, "X")
         return X, y
@@ -168,6 +169,12 @@ class Classifier(ClassifierMixin, Estimator):
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_weights(w, MOST_COPIES)
         return w
+
+
+def refuse_missing_labels(y: Array) -> None:
+    """Raise an error that counts labels that are None."""
+    if y.dtype == object and (lost := sum(label is None for label in y.ravel())):
+        raise ValueError(f"y has {lost} labels that are None: drop those rows")
 
 
 def distinct_labels(y) -> Array:
