@@ -23,7 +23,8 @@ test test-slow test-engines test-oldest test-python fuzz faults mutants: export 
 unexport PYTHONDONTWRITEBYTECODE
 FAST := -q -n 2 --dist loadscope -m "not slow" --maxfail 10
 
-.PHONY: help demo test test-slow test-engines test-blas test-oldest test-python fuzz faults mutants lint check wheel bench bench-classes bench-accuracy bench-committees bench-online bench-rvc bench-streams bench-filters bench-answers bench-refine bench-scaling bench-papers bench-guard bench-never-behind bench-coverage bench-few bench-noise bench-priors bench-tables bench-modelfile bench-engines bench-scale house clean
+# Every target without a dot or a slash is the name of a job, not of a file.
+.PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:
 	@echo "make demo            install, then fit and draw 40,000 rows of a robot arm"
@@ -47,20 +48,28 @@ help:
 	@echo "make bench-online    the sparse online GP, row by row (DATA=folder)"
 	@echo "make bench-rvc       local experts on streams, and river's learners (DATA=folder)"
 	@echo "make bench-streams   streams that wander and jump (DATA=folder; ARGS=--long: 10^6 rows)"
+	@echo "make bench-forgetting  rates of forgetting, fixed and followed (DATA=folder)"
 	@echo "make bench-filters   rows per second of a regression filter, and of river's"
 	@echo "make bench-answers   milliseconds per row against error, ours and peers' (DATA=folder, SETS=, METHODS=)"
 	@echo "make bench-refine    means refined to those of the exact GP as rows grow (DATA=folder)"
 	@echo "make bench-scaling   cost of a fit, 300 to a million rows, with shares of its phases; predictions a second (DATA=folder)"
-	@echo "make bench-papers    tables and figures of the papers (DATA=folder, OUT=folder for pictures)"
+	@echo "make papers          tables and figures of the papers (DATA=folder, OUT=folder for pictures, ARGS=--quick)"
+	@echo "make paper-tresp2000  those of one paper: tresp2000, schwaighofer2002, zhu1995 or edakunni2007 (ARGS='--only fig1')"
 	@echo "make bench-coverage  error bars of all regressors on draws from known priors, and where rows are thin (ARGS=--quick, THIN=\"--draws 5\", DATA=folder)"
+	@echo "make bench-conformal  intervals with a guarantee beside MAPIE's (DATA=folder, SETS=, ARGS=)"
 	@echo "make bench-few       tables of 25 to 600 rows: the averaged model and its peers (DATA=folder, SETS=)"
 	@echo "make bench-noise     constant noise, Gaussian and heavy-tailed: what learning its scale costs (ARGS=)"
 	@echo "make bench-tables    words, gaps and ids, beside ranks by hand, LightGBM and CatBoost (ARGS=)"
 	@echo "make bench-never-behind  two versions of the library, set by set (DATA=folder, OUT=folder, SETS=, ARGS='--against other.jsonl')"
+	@echo "make bench-budgets   errors after 2, 5, 15 and 60 CPU seconds, ours and peers' (DATA=folder)"
 	@echo "make bench-priors    trends, seasons, places and groups (DATA=folder, OUT=folder for the picture, ARGS=)"
+	@echo "make bench-seasons   seasons and trends found by default, six series (DATA=folder, OUT=folder for the picture, ARGS=)"
 	@echo "make bench-modelfile  model files beside pickle, and the first answer of a process (DATA=folder)"
 	@echo "make bench-engines   Dask beside threads of this machine, and the memory of the client"
+	@echo "make bench-cli       CPU time and memory of commands: --help, 10^7 predictions (ARGS='--rows 1000000')"
 	@echo "make bench-scale     rows on disk, 10^6 to 10^8: time, memory, accuracy (ARGS='--rows 100000000 --columns 4 --dask')"
+	@echo "make bench-ledger    a ledger of 10^6 rows: rows learnt per second, opening, forgetting (ARGS=)"
+	@echo "make bench-optimise  Bayesian optimisation, ours and peers': best value against evaluations (ARGS=)"
 	@echo "make bench-guard     timing ratios of kernels, BLAS and threads; fails where one is too high"
 
 $(VENV)/.installed: pyproject.toml
@@ -152,6 +161,7 @@ wheel:
 	build/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	build/venv/bin/python -m pip install --quiet dist/collegium-*.whl
 	cd build && venv/bin/python -c "import collegium; print(collegium.__version__, collegium.CommitteeRegressor())"
+	build/venv/bin/collegium --version
 
 house: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.house $(ARGS)
@@ -181,6 +191,9 @@ bench-rvc: $(BENCH)/.installed
 bench-streams: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.streams $(DATA) $(ARGS)
 
+bench-forgetting: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.forgetting $(DATA) $(ARGS)
+
 bench-filters: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.filters
 
@@ -194,15 +207,17 @@ bench-refine: $(VENV)/.installed
 bench-scaling: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.scaling $(DATA)
 
-bench-papers: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.papers.tresp2000 $(DATA) --out $(OUT)
-	$(BIN)/python -m benchmarks.papers.schwaighofer2002 $(DATA) --out $(OUT)
-	$(BIN)/python -m benchmarks.papers.zhu1995 $(DATA) --out $(OUT)
-	$(BIN)/python -m benchmarks.papers.edakunni2007 $(DATA) --out $(OUT)
+papers: paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007
+
+paper-tresp2000 paper-schwaighofer2002 paper-zhu1995 paper-edakunni2007: paper-%: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.papers.$* $(DATA) --out $(OUT) $(ARGS)
 
 bench-coverage: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.coverage $(ARGS)
 	$(BIN)/python -m benchmarks.studies.coverage_thin --data $(DATA) $(THIN)
+
+bench-conformal: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.conformal $(DATA) $(if $(SETS),--sets $(SETS)) $(ARGS)
 
 bench-few: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.few_rows $(DATA) $(if $(SETS),--sets $(SETS)) $(ARGS)
@@ -217,8 +232,14 @@ bench-never-behind: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.never_behind $(DATA) --out $(OUT)/never_behind.jsonl \
 		$(if $(SETS),--sets $(SETS)) $(if $(METHODS),--methods $(METHODS)) $(ARGS)
 
+bench-budgets: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.budgets $(DATA) --picture docs/pictures $(ARGS)
+
 bench-priors: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.priors $(DATA) --out $(OUT) $(ARGS)
+
+bench-seasons: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.seasons $(DATA) --out $(OUT) $(ARGS)
 
 bench-modelfile: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.modelfile $(DATA)
@@ -228,6 +249,14 @@ bench-engines: $(VENV)/.installed
 
 bench-scale: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.scale $(ARGS)
+
+bench-ledger: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.ledger $(ARGS)
+
+bench-optimise: $(BENCH)/.installed
+	$(BENCH)/bin/python -m benchmarks.studies.optimise --picture docs/pictures $(ARGS)
+bench-cli: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.studies.command_line $(ARGS)
 
 bench-guard: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.guard

@@ -69,6 +69,13 @@ def _periodic(k, x, z, same):
     return k.variance * math.exp(-2.0 * total)
 
 
+def _season(k, x, z, same):
+    periods = _columns(k.period, len(x))
+    turns = [2.0 * math.pi * (a - b) / p for a, b, p in zip(x, z, periods)]
+    each = range(1, k.harmonics + 1)
+    return k.variance * sum(math.cos(j * turn) for turn in turns for j in each)
+
+
 def _hat(k, x, z, same):
     product = k.variance
     for a, b, l in zip(x, z, _columns(k.length_scale, len(x))):
@@ -92,6 +99,7 @@ KERNELS = {
     "Matern52": _matern52,
     "RationalQuadratic": _rational_quadratic,
     "Periodic": _periodic,
+    "Season": _season,
     "Hat": _hat,
     "Group": _group,
 }

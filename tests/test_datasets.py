@@ -21,9 +21,9 @@ def slow_robot_arm(angles):
     return np.sqrt(np.sum((hand - np.array([0.2, 0.1, 0.1])) ** 2))
 
 
-def slow_art(x, centers):
+def slow_art(x, centers, s=0.36):
     a = [1.16, 0.63, 0.08, 0.35, -0.70]
-    e = [np.exp(-sum((x - c) ** 2) / (2 * 0.36**2)) for c in centers]
+    e = [np.exp(-sum((x - c) ** 2) / (2 * s**2)) for c in centers]
     return sum(a[i] * e[i] for i in range(5)) / sum(e)
 
 
@@ -123,6 +123,14 @@ def test_art_is_the_formula(n_features):
     assert_allclose(y, [slow_art(x, centers) for x in X], rtol=1e-10, atol=1e-12)
 
 
+def test_art_has_other_widths_and_centres():
+    X, y = make_art(30, n_features=3, noise=0, width=0.2, centres=(-2, 1), random_state=2)
+    centers = -2 + 3 * np.random.default_rng([0, 104]).uniform(size=(5, 3))
+    assert_allclose(y, [slow_art(x, centers, 0.2) for x in X], rtol=1e-10, atol=1e-12)
+    same = make_art(30, n_features=3, noise=0, width=0.2, centres=centers, random_state=2)
+    assert_array_equal(same[1], y)
+
+
 @pytest.mark.parametrize("n_features", [50, 5000])
 def test_art_is_finite_in_many_dimensions(n_features):
     X, y = make_art(200, n_features=n_features, noise=0, random_state=0)
@@ -185,6 +193,10 @@ def test_bad_arguments_are_named(make, name, value):
         (make_art, "n_features", 0),
         (make_art, "centers_state", -1),
         (make_art, "centers_state", None),
+        (make_art, "width", 0.0),
+        (make_art, "width", "wide"),
+        (make_art, "centres", (0.0, np.inf)),
+        (make_art, "centres", np.zeros((4, 5))),
     ],
 )
 def test_bad_sizes_and_seeds_are_named(make, name, value):

@@ -48,7 +48,8 @@ def _imported(module: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *HOMES})
+    """Names that users meet, modules too."""
+    return sorted({*HOMES, *(name for name in globals() if name.startswith("__"))})
 
 
 for _name, _home in HOMES.items():

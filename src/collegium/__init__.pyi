@@ -8,6 +8,7 @@ from . import filter as filter
 from . import kernels as kernels
 from . import likelihoods as likelihoods
 from . import metrics as metrics
+from . import optimise as optimise
 from . import plots as plots
 from .answers.outside import ExtrapolationWarning as ExtrapolationWarning
 from .combining.regressor import CommitteeOf as CommitteeOf
@@ -17,6 +18,7 @@ from .committee.regressor import CommitteeRegressor as CommitteeRegressor
 from .filter.regressor import RegressionFilter as RegressionFilter
 from .interface.functions.anchors import effective_dof as effective_dof
 from .interface.functions.anchors import estimated_dof as estimated_dof
+from .interface.functions.anchors import match_dof as match_dof
 from .interface.functions.anchors import numerical_rank as numerical_rank
 from .interface.functions.anchors import select_anchors as select_anchors
 from .interface.functions.loading import load as load
@@ -33,6 +35,9 @@ from .interface.options import Sweeps as Sweeps
 from .interface.options import Transductive as Transductive
 from .interface.options import Transform as Transform
 from .interface.streams.watching import StreamWarning as StreamWarning
+from .ledger.certificate import Certificate as Certificate
+from .ledger.errors import LedgerError as LedgerError
+from .ledger.ledger import Ledger as Ledger
 from .messages.basis import Anchors as Anchors
 from .messages.basis import Features as Features
 from .messages.experts.block import Block as Block

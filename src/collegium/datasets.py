@@ -108,13 +108,22 @@ def make_robot_arm(n_samples=40_000, *, n_joints=8, noise=0.005, random_state=No
     return X, _observe(robot_arm_distance(X), noise, rng)
 
 
-def make_art(n_samples=1000, *, n_features=5, noise=0.1, centers_state=0, random_state=None):
+def make_art(
+    n_samples=1000,
+    *,
+    n_features=5,
+    noise=0.1,
+    width=ART_WIDTH,
+    centres=(0.0, 1.0),
+    centers_state=0,
+    random_state=None,
+):
     """Artificial data of Tresp (2000): a soft partition of space into five constant regions.
 
-    f(x) = Σᵢ aᵢ eᵢ / Σᵢ eᵢ,   eᵢ = exp(−‖x − cᵢ‖² / (2 · 0.36²)),
+    f(x) = Σᵢ aᵢ eᵢ / Σᵢ eᵢ,   eᵢ = exp(−‖x − cᵢ‖² / 2s²),
 
-    with a = (1.16, 0.63, 0.08, 0.35, −0.70), x uniform in [−1, 1]^d and the centres cᵢ
-    uniform in [0, 1]^d.
+    with a = (1.16, 0.63, 0.08, 0.35, −0.70), s = 0.36, x uniform in [−1, 1]^d and the centres
+    cᵢ uniform in [0, 1]^d.
 
     Parameters
     ----------
@@ -124,6 +133,12 @@ def make_art(n_samples=1000, *, n_features=5, noise=0.1, centers_state=0, random
         Number of inputs, d.
     noise : float, default=0.1
         Standard deviation of the noise.
+    width : float, default=0.36
+        s: with a smaller one the borders of the regions are sharper.
+    centres : (low, high) or array of shape (5, n_features), default=(0, 1)
+        Range in which the centres are drawn, or the centres themselves. The paper draws them in
+        "the unit hypercube"; its Table 2 agrees better with (-1, 1), the cube of the inputs, and
+        `width=0.36 * (n_features / 5) ** 0.5`.
     centers_state : int, default=0
         Seed of the centres, and so of the function. They depend on this number and on
         `n_features` only: calls that differ in `n_samples` or `random_state` (training and
@@ -153,13 +168,21 @@ def make_art(n_samples=1000, *, n_features=5, noise=0.1, centers_state=0, random
     noise = _deviation(noise)
     centers_state = _count(centers_state, "centers_state", least=0)
     rng = _generator(random_state)
-    C = np.random.default_rng([centers_state, ART_STREAM]).uniform(
-        size=(len(ART_WEIGHTS), n_features)
-    )
+    C = _centres(centres, n_features, np.random.default_rng([centers_state, ART_STREAM]))
+    if not isinstance(width, Real) or not 0 < width < np.inf:
+        raise ValueError(f"width must be a finite number, more than 0, got {width!r}")
     X = rng.uniform(-1.0, 1.0, (n_samples, n_features))
     # log eᵢ = (xᵀcᵢ − ½‖cᵢ‖²) / σ² + a term in x alone, which cancels  (n, 5)
-    log_e = (X @ C.T - 0.5 * np.sum(C**2, axis=1)) / ART_WIDTH**2
+    log_e = (X @ C.T - 0.5 * np.sum(C**2, axis=1)) / width**2
     return X, _observe(softmax(log_e, axis=1) @ ART_WEIGHTS, noise, rng)
+
+
+def _centres(centres, d, rng):
+    """Draw the centres of ART in a range, or take those given  (5, d)."""
+    shape, given = (len(ART_WEIGHTS), d), np.asarray(centres, dtype=float)
+    if given.shape not in ((2,), shape) or not np.isfinite(given).all():
+        raise ValueError(f"centres must be finite: (low, high), or an array of shape {shape}")
+    return given if given.ndim == 2 else given[0] + np.ptp(given) * rng.uniform(size=shape)
 
 
 def make_sinc(n_samples=200, *, noise=0.1, random_state=None):

@@ -868,5 +868,5 @@ def test_other_refusals():
 def test_labels_that_are_missing_are_counted():
     X = np.random.default_rng(0).normal(size=(30, 2))
     y = np.array(["a", "b", None] * 10, dtype=object)
-    with pytest.raises(ValueError, match="y has 10 labels that are None: drop those rows"):
+    with pytest.raises(ValueError, match="y is NaN, None or infinite in 10 of .* drop these rows"):
         CommitteeClassifier().fit(X, y)

@@ -96,10 +96,11 @@ def test_wrong_trends_are_refused():
         ([0, 0], "trend: .* twice"),
         (3, r"trend=\[3\], but X has 1 columns"),
         ("b", "trend=.*without names"),
+        ("quadratic", "trend=.*for a curve, append a column such as the square"),
     ):
         with pytest.raises(ValueError, match=words):
             CommitteeRegressor(trend=wrong).fit(X, y)
-    with pytest.raises(ValueError, match="trend: X has no column 'b'"):
+    with pytest.raises(ValueError, match="trend: X has no column 'b'; .* for a curve, append"):
         CommitteeRegressor(trend="b").fit(pd.DataFrame({"a": X[:, 0]}), y)
     with pytest.raises(ValueError, match="learn='average'.*leave out trend"):
         CommitteeRegressor(trend="linear", learn="average").fit(X, y)

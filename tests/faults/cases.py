@@ -12,6 +12,8 @@ from collegium.rows.store import build, records, segment, store
 from collegium.rows.store.store import Store
 from collegium.sources.stamps import SourceChangedError
 from collegium.sources.writing import columns_to
+from ledger.kills import killed_and_whole
+from ledger.ledger_cases import fitted
 
 from .disk import crashes, killed_at, laid_out
 
@@ -327,6 +329,24 @@ def flip_file(folder, tried, count, seed=0):
             except collegium.ModelFileError:
                 error = ""
         tried.add("flip, model file", f"byte {at}", error)
+    shutil.rmtree(folder)
+
+
+# -- ledgers ------------------------------------------------------------------------------
+
+
+def kill_ledger(folder, tried, count, seed=0):
+    """Kill a writer at random moments: what it was told is kept, and the state is a replay."""
+    folder.mkdir(parents=True)
+    path = folder / "a.clgdb"
+    collegium.Ledger(path, fitted()).close()
+    for k in range(1000 * seed, 1000 * seed + count):
+        try:
+            killed_and_whole(path, k)
+            error = ""
+        except (AssertionError, KeyError, collegium.LedgerError) as wrong:
+            error = repr(wrong)
+        tried.add("kill -9, ledger", f"seed {k}", error)
     shutil.rmtree(folder)
 
 

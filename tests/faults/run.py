@@ -24,6 +24,7 @@ def all_faults(folder: Path, flips: int, seed: int) -> cases.Tried:
     cases.crash_file(folder / "file", tried)
     cases.kill_file(folder / "killed", tried)
     cases.flip_file(folder / "model", tried, 5 * flips, seed)
+    cases.kill_ledger(folder / "ledger", tried, flips, seed)
     cases.swap_source(folder / "swap", tried)
     cases.flip_parquet(folder / "pages", tried, 2 * flips, seed)
     return tried

@@ -64,13 +64,16 @@ def test_the_filter_is_that_of_the_paper(kernel):
     K = PhiX @ S0 @ PhiX.T + noise * np.eye(len(X))
     evidence = -0.5 * (Y[:, 0] @ np.linalg.inv(K) @ Y[:, 0] + np.linalg.slogdet(2 * np.pi * K)[1])
     assert_allclose(found.log_evidence[0], evidence, rtol=1e-9)
-    for of_model, answer in ((True, at_model), (False, at_function)):
-        joint = found.joint(model, Xs, of_model=of_model)
-        assert_allclose(joint.diagonal(), answer.variance, rtol=1e-9)
-        assert np.linalg.eigvalsh(joint).min() > -1e-9
     missed = kernel.diag(Xs) - 2 * (cov_fw * Phis).sum(axis=1)
     missed += np.einsum("ij,jk,ik->i", Phis, S0, Phis)
     assert_allclose(missed_by(model, Xs), missed, atol=1e-9)
+    published = found.as_published(model, Xs)
+    assert_allclose(published.mean, Phis @ w, atol=1e-9)
+    assert_allclose(published.variance, at_model.variance + missed, rtol=1e-6)
+    for level, answer in (("model", at_model), ("function", at_function), ("paper", published)):
+        joint = found.joint(model, Xs, level)
+        assert_allclose(joint.diagonal(), answer.variance, rtol=1e-9)
+        assert np.linalg.eigvalsh(joint).min() > -1e-9
 
 
 def test_two_forms_of_the_bar_of_f_are_close_where_there_are_enough_functions():
@@ -79,7 +82,7 @@ def test_two_forms_of_the_bar_of_f_are_close_where_there_are_enough_functions():
     kernel, Xs = Matern12(1.0, 0.5), np.linspace(-1.9, 2.9, 40)[:, None]
     model = model_of(kernel, 0.25, LinearSplines((np.linspace(-2, 3, 60),)), BOX)
     found = posterior_after(model, X, Y)
-    paper = found.of_model(model, Xs).variance + missed_by(model, Xs)
+    paper = found.as_published(model, Xs).variance
     ours = found.of_function(model, Xs).variance
     assert 1e-4 < np.abs(np.sqrt(paper / ours) - 1.0).mean() < 0.05
 

@@ -268,7 +268,7 @@ def test_three_levels(p):
     model = RegressionFilter(**TWO).fit(X, y)
     Xs = queries()
     bars = {}
-    for level in ("model", "function", "observation"):
+    for level in ("model", "function", "observation", "paper"):
         mean, std = model.predict(Xs, return_std=True, level=level)
         again, cov = model.predict(Xs, return_cov=True, level=level)
         assert_allclose(mean, again)
@@ -304,6 +304,27 @@ def test_found_hyperparameters_given_back_are_the_same_model():
         one.kernel_, noise=one.noise_, learn=False, basis=BUMPS, density="empirical", cut=1e-9
     ).fit(X, y)
     assert_same_answers(one, two, queries(), rtol=1e-6)
+
+
+def test_a_prior_mean_in_the_span_is_that_of_the_paper():
+    """Eqs 2.10–2.11 by inverses: y − f̂₀ is learnt, which is ŵ₀ = ΨᵀPf̂₀ for f̂₀ in the span."""
+    X, y = rows(60, d=1)
+    low, high = X.min() - 0.1, X.max() + 0.1
+    knots, kernel, noise = np.linspace(low, high, 8), ONE["kernel"], ONE["noise"]
+    heights, basis = 3.0 * np.random.default_rng(4).normal(size=8), LinearSplines((knots,))
+    found = RegressionFilter(
+        **ONE, basis=basis, density=UniformBox(low, high), linear=False, misfit=False, cut=1e-12,
+        prior_mean=lambda X: np.interp(X[:, 0], knots, heights),
+    ).fit(X, y)  # fmt: skip
+    points, weights = UniformBox(low, high).nodes(900)
+    weighted, Phi = weights[:, None] * basis(points), basis(X)
+    H = basis(points).T @ weighted
+    S0 = np.linalg.inv(H) @ weighted.T @ kernel.value(points) @ weighted @ np.linalg.inv(H)
+    w0 = np.linalg.inv(H) @ weighted.T @ np.interp(points[:, 0], knots, heights)
+    precision = np.linalg.inv(S0) + Phi.T @ Phi / noise
+    w = np.linalg.solve(precision, np.linalg.solve(S0, w0) + Phi.T @ y / noise)
+    Xs = np.linspace(low, high, 15)[:, None]
+    assert_allclose(found.predict(Xs, level="model"), basis(Xs) @ w, rtol=1e-4, atol=1e-4)
 
 
 def test_prior_mean_is_where_bars_are_wide():

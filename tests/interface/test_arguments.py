@@ -45,6 +45,8 @@ BAD = {
     "anchors": [
         *NO_SIZES, *(Select(rule) for rule in ("best", None, 3, ["kmeans"], np.zeros((3, 2)))),
         *(Select("sgma", size) for size in NO_SIZES), 3.0, [1.0, 2.0],
+        Select("sgma", 7, candidates=0), Select("sgma", 7, candidates=5, picks=6),
+        Select("postapp", 7, picks="few"), Select("kmeans", 7, picks=1),
         np.zeros((0, 2)), np.full((2, 2), np.inf), [["a", "b"]],
         np.zeros((3, 3)), 1j * np.ones((2, 2)), [[1.0], [2.0, 3.0]],
     ],

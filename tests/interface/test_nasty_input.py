@@ -1,11 +1,12 @@
 """Finite input gives finite, right answers; anything else a ValueError that names it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from collegium import Chunks, RegressionFilter, kernels
+from collegium import Chunks, OnlineGPRegressor, RegressionFilter, kernels
 from estimator_cases import (
     GIVEN,
     NOISE,
@@ -39,15 +40,33 @@ def spoilt(array, value):
 # -- refused --------------------------------------------------------------------------------------
 
 
+def test_missing_targets_are_counted_whatever_they_are(variant):
+    """NaN, None and the missing values of pandas, in lists, arrays and series."""
+    lost = pd.Series(Y, dtype="Float64")
+    lost[[7, 30]] = pd.NA
+    words = [None if k in (7, 30) else value for k, value in enumerate(Y)]
+    for y in (lost, words, np.array(words, dtype=object), np.array(words, dtype=float)):
+        with pytest.raises(ValueError, match=r"in 2 of 40 rows \(row 7 is the first\): drop"):
+            committee(variant).fit(X, y)
+        with pytest.raises(ValueError, match=r"in 2 of 40 rows \(row 7 is the first\): drop"):
+            OnlineGPRegressor().partial_fit(X, y)
+
+
 def test_what_is_not_a_finite_number_is_refused(variant):
     model = committee(variant)
     for value in (np.nan, np.inf, -np.inf):
         if value == value:  # a gap in X is taken
             with pytest.raises(ValueError, match="Input X contains"):
                 model.fit(spoilt(X, value), Y)
-        with pytest.raises(ValueError, match="Input y contains"):
+        with pytest.raises(
+            ValueError,
+            match=r"y is NaN, None or infinite in 1 of 40 rows \(row [25] is the first\): drop",
+        ):
             model.fit(X, spoilt(Y, value))
-        with pytest.raises(ValueError, match="Input y contains"):
+        with pytest.raises(
+            ValueError,
+            match=r"y is NaN, None or infinite in 1 of 40 rows \(row [25] is the first\): drop",
+        ):
             model.fit(X, spoilt(np.column_stack([Y, Y]), value))
         with pytest.raises(ValueError, match="sample_weight"):
             model.fit(X, Y, spoilt(np.ones(40), value))

@@ -63,6 +63,9 @@ def filtered():
     yield "Filtered*Linear", smooth * kernels.Linear([2.0, 1.5, 0.8])
     yield "Filtered+Filtered*RBF", rough + smooth * kernels.RBF(1.3, [0.7, 1.1, 2.0])
     yield "Filtered*White", smooth * kernels.White(0.3) + kernels.Constant(0.2)
+    own = kernels.FeatureMap(np.cos, [0.4, 1.3, 0.8], variance=1.6)
+    yield "FeatureMap", own
+    yield "FeatureMap*RBF", own * kernels.RBF(1.3, [0.7, 1.1, 2.0])
 
 
 def on_columns():
@@ -667,6 +670,15 @@ def test_the_refusal_lists_every_kernel_and_every_twin():
     listed = str(refusal.value)
     assert all(f"{cls.__name__}" in listed for cls in Leaf.registry)
     assert all(twin in listed for _, twin in TWINS)
+    assert "Filtered" in listed and "Sphere" in listed and "Stationary" not in listed
+
+
+def test_the_refusal_guesses_what_is_meant():
+    for given, words in (("matern", "is kernels.Matern"), (kernels.RBF, r"a class: write RBF\(\)")):
+        with pytest.raises(ValueError, match=words):
+            as_kernel(given)
+    with pytest.raises(ValueError, match="not a kernel known here: give"):
+        as_kernel("something else")
 
 
 @pytest.mark.parametrize(("cls", "twin"), TWINS, ids=[twin for _, twin in TWINS])

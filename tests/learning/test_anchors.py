@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from collegium.kernels import RBF, Linear, Matern32
 from collegium.learning import anchors as selection
-from collegium.learning.anchors import RULES, Stop, measured
+from collegium.learning.anchors import RULES, CandidatePool, Stop, measured
 from collegium.learning.tuning import TUNING
 from collegium.numerics.threads import single_threaded
 from collegium.rows.rows import Rows
@@ -160,11 +160,39 @@ def test_the_gap_is_that_of_the_primal_and_the_dual():
     assert state.gap() > 0
 
 
-def test_a_gap_stops_it():
+@pytest.mark.parametrize("picks", [1, 4])
+def test_a_gap_stops_it(picks):
     rows = problem(120, p=1)
     everything = choose("postapp", rows, Stop(120))
-    few = choose("postapp", rows, Stop(120, gap=0.9))
-    assert 4 <= len(few.Z) < len(everything.Z) and len(few.Z) % TUNING.anchors.picks == 0
+    few = choose("postapp", rows, Stop(120, gap=0.9, pool=CandidatePool(118, picks)))
+    assert picks <= len(few.Z) < len(everything.Z) and len(few.Z) % picks == 0
+    assert everything.gap < few.gap <= 0.9
+    assert np.isnan(choose("sgma", rows, Stop(20)).gap)
+
+
+@pytest.mark.parametrize("rule", ["sgma", "postapp"])
+def test_one_pick_of_a_pool_is_the_published_selection(rule):
+    """Each anchor is the best of a fresh pool, here by dense matrices given all those before."""
+    rows, number, seed = problem(60, weighted=False), 7, 3
+    found = choose(rule, rows, Stop(number, pool=CandidatePool(9, 1)), seed=seed)
+    K, y, rng = reference.covariance(KERNEL, rows.X), rows.y, np.random.default_rng(seed)
+
+    def value(at):
+        if rule == "sgma":
+            return np.trace(K[:, at] @ np.linalg.solve(K[np.ix_(at, at)], K[at]))
+        h = K[at] @ y
+        own = NOISE * K[np.ix_(at, at)] + K[at] @ K[:, at]
+        return 0.5 * np.trace(h.T @ np.linalg.solve(own, h))
+
+    taken, left = [], np.arange(60)
+    for _ in range(number):
+        pool = rng.choice(left, 9, replace=False)
+        taken.append(max(pool, key=lambda j: value([*taken, j])))
+        spread = np.diag(K - K[:, taken] @ np.linalg.solve(K[np.ix_(taken, taken)], K[taken]))
+        known = spread < TUNING.anchors.pivot * spread.max() if rule == "sgma" else []
+        left = np.setdiff1d(left, [*taken, *np.flatnonzero(known)])
+    assert found.index.tolist() == taken
+    assert_allclose(found.gains.sum(), value(taken), rtol=1e-8)
 
 
 @pytest.mark.parametrize("rule", GREEDY)

@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from collegium import CommitteeRegressor, SparseGPRegressor
 from collegium.kernels import Group, Linear, Matern32, Periodic
 from collegium.learning.anchors import (
+    Stop,
     choose_anchors,
     effects_wanted,
     group_columns,
@@ -75,10 +76,10 @@ def test_largest_groups_come_first_and_crossed_ones_are_unseen_to_each_other():
     a = np.concatenate([np.zeros(40), np.repeat(np.arange(1.0, 8.0), 5)])
     X = np.column_stack([rng.normal(size=75), a, rng.integers(0, 3, 75)])
     rows, kernel = Rows(X, X[:, :1], np.ones(75)), KERNEL + Group(2)
-    Z = choose_anchors("kmeans", kernel, NOISE, rows, 26, rng, near=False).Z
+    Z = choose_anchors("kmeans", kernel, NOISE, rows, Stop(26), rng, near=False).Z
     effects = Z[20:]
     assert len(Z) == 26 and (Z[:20, 1:] == -1.0).all()
     assert ((effects[:, 1] == -1.0) ^ (effects[:, 2] == -1.0)).all()
     assert (effects[:, 1] == 0.0).sum() == 1
-    plain = choose_anchors("random", kernel, NOISE, rows, 12, rng, near=False)
+    plain = choose_anchors("random", kernel, NOISE, rows, Stop(12), rng, near=False)
     assert_array_equal(plain.Z, X[plain.index])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from collegium.learning.newton import minimise
+from collegium.learning.newton import descend
 from collegium.learning.tuning import TUNING
 
 WIDE = np.full(3, 50.0)
@@ -30,7 +30,7 @@ def test_a_quadratic_is_solved_in_one_step_of_its_own_curvature():
         seen.append(x)
         return quadratic(A, A @ truth)(x)
 
-    found, converged = minimise(f, lambda x: A, np.zeros(3), -WIDE, WIDE, max_iter=5, gain=1e-12)
+    found, converged = descend(f, lambda x: A, np.zeros(3), -WIDE, WIDE, max_iter=5, gain=1e-12)
     assert converged and len(seen) <= 3
     assert_allclose(found.x, truth, atol=1e-9)
 
@@ -43,7 +43,7 @@ def test_the_minimum_within_bounds_is_found_with_a_wrong_curvature(seed):
     b = 3.0 * rng.normal(size=3)
     low, high = np.full(3, -0.4), np.full(3, 0.6)
     f = quadratic(A, b)
-    found, _ = minimise(f, lambda x: wrong, np.zeros(3), low, high, max_iter=200, gain=1e-14)
+    found, _ = descend(f, lambda x: wrong, np.zeros(3), low, high, max_iter=200, gain=1e-14)
     slow = minimize(f, np.zeros(3), jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
     assert (found.x >= low).all() and (found.x <= high).all()
     assert_allclose(found.value, slow.fun, atol=1e-7)
@@ -62,7 +62,7 @@ def test_a_curved_valley_is_followed_to_its_end():
         return 2.0 * J.T @ J
 
     wide = np.full(2, 9.0)
-    found, converged = minimise(
+    found, converged = descend(
         f, curvature, np.array([-1.2, 1.0]), -wide, wide, max_iter=200, gain=1e-12
     )
     assert converged
@@ -70,20 +70,52 @@ def test_a_curved_valley_is_followed_to_its_end():
 
 
 def test_values_that_are_not_finite_are_stepped_back_from():
-    def f(x):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return float(x[0] - np.log(x[0])), 1.0 - 1.0 / x
+    steps = []
 
-    found, _ = minimise(
-        f, lambda x: np.array([[0.05]]), np.array([3.0]), -WIDE[:1], WIDE[:1], max_iter=100,
+    def f(x):
+        steps.append(x[0])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(4.0 * x[0] - np.log(x[0])), 4.0 - 1.0 / x
+
+    found, _ = descend(
+        f, lambda x: np.array([[0.05]]), np.array([0.9]), -WIDE[:1], WIDE[:1], max_iter=100,
         gain=1e-13,
     )  # fmt: skip
+    assert min(steps) < 0.0
+    assert_allclose(found.x, 0.25, atol=1e-4)
+
+
+def test_values_of_minus_infinity_are_no_minimum():
+    """A likelihood that overflows: no step is taken to it."""
+    steps = []
+
+    def f(x):
+        steps.append(x[0])
+        fell = x[0] < 0.5
+        return (-np.inf if fell else float((x[0] - 1.0) ** 2)), 2.0 * (x - 1.0)
+
+    found, converged = descend(
+        f, lambda x: np.array([[0.3]]), np.array([1.3]), -WIDE[:1], WIDE[:1], max_iter=100,
+        gain=1e-13,
+    )  # fmt: skip
+    assert min(steps) < 0.5 and np.isfinite(found.value) and converged
     assert_allclose(found.x, 1.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_start_without_a_finite_value_is_given_back(value):
+    def curvature(x):
+        raise AssertionError("nothing is known there")
+
+    found, converged = descend(
+        lambda x: (value, np.ones(3)), curvature, np.zeros(3), -WIDE, WIDE, max_iter=9
+    )
+    assert not converged and (found.x == 0.0).all()
 
 
 def test_stop_returns_the_best_so_far():
     A = np.eye(3)
-    found, converged = minimise(
+    found, converged = descend(
         quadratic(A, np.ones(3)), lambda x: A, np.zeros(3), -WIDE, WIDE, max_iter=9,
         stop=lambda: True,
     )  # fmt: skip
@@ -98,7 +130,7 @@ def test_a_step_that_a_bound_turns_uphill_is_shortened():
     def f(x):
         return 0.5 * float((x - c) @ H @ (x - c)), H @ (x - c)
 
-    found, _ = minimise(f, lambda x: H, np.array([0.3, 0.0]), low, high, max_iter=50, gain=1e-12)
+    found, _ = descend(f, lambda x: H, np.array([0.3, 0.0]), low, high, max_iter=50, gain=1e-12)
     slow = minimize(f, [0.3, 0.0], jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
     assert_allclose(found.value, slow.fun, atol=1e-8)
 
@@ -110,7 +142,7 @@ def test_boxes_in_six_dimensions(seed):
     low = -rng.uniform(0.0, 1.5, 6)
     high = low + rng.uniform(0.5, 2.5, 6)
     f, start = quadratic(A, b), rng.uniform(low, high)
-    found, _ = minimise(f, lambda x: A, start, low, high, max_iter=300, gain=1e-14)
+    found, _ = descend(f, lambda x: A, start, low, high, max_iter=300, gain=1e-14)
     slow = minimize(f, start, jac=True, bounds=list(zip(low, high)), options={"ftol": 1e-15})
     assert_allclose(found.value, slow.fun, atol=1e-5)
 
@@ -124,7 +156,7 @@ def test_an_old_curvature_is_corrected_by_gradients():
         calls.append(x)
         return quadratic(A, A @ np.array([0.4, 0.2, -0.3]))(x)
 
-    found, _ = minimise(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=60, gain=1e-10)
+    found, _ = descend(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=60, gain=1e-10)
     assert found.value < -0.5 * 0.4**2 - 0.5 * 20.0 * 0.2**2 - 0.5 * 4.0 * 0.3**2 + 1e-6
     assert len(calls) < 40
 
@@ -136,5 +168,5 @@ def test_no_coordinate_moves_farther_than_the_longest_step():
         seen.append(x)
         return quadratic(np.eye(3), np.full(3, 9.0))(x)
 
-    minimise(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=3)
+    descend(f, lambda x: np.eye(3), np.zeros(3), -WIDE, WIDE, max_iter=3)
     assert np.abs(np.diff(seen, axis=0)).max() <= TUNING.newton.longest + 1e-12

@@ -1,5 +1,7 @@
 """Counts and exposures."""
 
+import warnings
+
 import mpmath
 import numpy as np
 import pytest
@@ -47,6 +49,14 @@ def test_predictive_probabilities_of_large_counts(y):
     found = Poisson().log_predictive(np.array([[y]]), np.array([f]), np.array([v]))
     exact = Poisson().log_density(np.array([[y]]), np.array([f]))
     assert_allclose(found, exact, atol=2e-6 + 1e-15 * np.sqrt(y) * f)
+
+
+def test_fractions_are_warned_of_with_what_to_do():
+    with pytest.warns(UserWarning, match="fractions.*exposure=.*'gamma'"):
+        Poisson().accept(np.array([[2.0, 1.0], [0.5, 3.0]]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Poisson().accept(np.array([[2.0, 0.5], [0.0, 0.7]]))  # exposures may be fractions
 
 
 @pytest.mark.parametrize("level", [0.025, 0.5, 0.975])

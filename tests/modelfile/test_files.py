@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import collegium
-from collegium import CommitteeOf, CommitteeRegressor, ModelFileError, kernels
+from collegium import CommitteeOf, CommitteeRegressor, ModelFileError, SparseGPRegressor, kernels
 from collegium.messages.probe import probe
 from collegium.modelfile.arrays import laid_out
 from collegium.modelfile.tree import Reader, Writer
@@ -244,6 +244,21 @@ def test_an_engine_is_not_stored_and_that_is_said(tmp_path):
     assert_array_equal(again.predict(queries()), model.predict(queries()))
 
 
+def test_a_loaded_model_is_silent(tmp_path, capsys):
+    X = np.linspace(0.0, 1.0, 30)[:, None]
+    given = {"kernel": kernels.RBF(1.0, 0.5), "noise": 0.01, "learn": False, "verbose": 1}
+    members = [CommitteeRegressor(**given), SparseGPRegressor(**given)]
+    model = CommitteeOf([(f"m{k}", one) for k, one in enumerate(members)]).fit(X, X[:, 0])
+    for k, one in enumerate([model, members[0].fit(X, X[:, 0])]):
+        one.save(tmp_path / f"{k}.clg")
+    capsys.readouterr()
+    one = collegium.load(tmp_path / "1.clg")
+    loud = [name for name, v in collegium.load(tmp_path / "0.clg").get_params().items() if v == 1]
+    assert one.verbose == 0 and not [name for name in loud if name.endswith("verbose")]
+    one.partial_fit(X + 0.01, X[:, 0])
+    assert capsys.readouterr().out == ""
+
+
 def test_a_model_must_be_fitted(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         CommitteeRegressor().save(tmp_path / "m.clg")
@@ -325,7 +340,7 @@ def test_an_old_tag_may_be_read_by_a_function(monkeypatch):
 
 
 def test_warming_up_changes_no_answer(models):
-    for name in ("committee, local", "labels", "experts, gpoe", "theirs"):
+    for name in ("committee, local", "labels", "experts, gpoe", "rvc", "theirs"):
         before = cases.told(models[name], learns=False)
         collegium.warm_up(models[name])
         assert cases.told(models[name], learns=False) == before

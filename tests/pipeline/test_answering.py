@@ -25,6 +25,7 @@ from collegium.kernels import Matern32, Matern52
 from collegium.pipeline import answering
 from collegium.pipeline.answering import AnswerTimeWarning, power_of_variances
 from collegium.pipeline.layers import Fast, RefinedErrors
+from estimator_cases import every_id_given
 
 #: Anything is quick enough; nothing is.
 ANY, NONE = 1e9, 1e-9
@@ -385,7 +386,7 @@ def test_rows_that_come_later_are_answered_from(rows):
 
 def test_what_is_forgotten_is_not_kept_in_cells(rows):
     model = cells_model(rows)
-    model.forget(model.chunk_ids_[0])
+    every_id_given(model).forget(model.chunk_ids_[0])
     assert model.model_.answering.fast is None
 
 

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from collegium import CG, CommitteeRegressor, kernels
 from collegium.pipeline.checks import errors as errors_fitting
+from estimator_cases import every_id_given
 
 COMMITTEE = {"chunks": 60, "anchors": 12, "n_local": 20, "random_state": 0}
 
@@ -118,5 +119,5 @@ def test_errors_of_refined_means_go_with_them(learnt):
     X, y = uneven()
     model = CommitteeRegressor(**learnt, **COMMITTEE, inference="cg").fit(X, y)
     assert model.model_.errors is not None
-    model.forget([0])
+    every_id_given(model).forget([0])
     assert model.model_.refined is None and model.model_.errors is None

@@ -65,6 +65,19 @@ def test_any_number_of_threads_gives_the_same_bits():
     np.testing.assert_array_equal(one.rest, two.rest)
 
 
+def test_ill_conditioned_systems_are_given_up_after_two_steps():
+    rng, said = np.random.default_rng(0), []
+    X = rng.uniform(-2.0, 2.0, (600, 2))
+    rows = Rows(X, np.sin(9.0 * X[:, :1]) * X[:, 1:], np.ones(600))
+    chunks = cut_rows(rows, np.array_split(rng.permutation(600), 6), range(6))
+    smooth = kernels.Matern32(1.4, np.array([2.0, 2.0]))
+    own = Committee.start(smooth, 1e-5, X[::300], 1).add(chunks, Serial(), keep=True)
+    given = {"steps": 9, "say": said.append}
+    assert refined_without(own, Serial(), np.arange(5), sizes=(2, 2), **given) is None
+    assert sum("residual" in line for line in said) == 3  # before each step, and at the end
+    assert refined_without(own, Serial(), np.arange(5), sizes=(300, 600), **given) is not None
+
+
 def test_steps_are_fewer_for_more_rows_columns_and_terms():
     one, two = kernels.RBF(), kernels.RBF() + kernels.Matern32()
     numbers = [steps_allowed(n, 8, one, 200) for n in (3000, 12_000, 30_000, 40_000, 10**6)]

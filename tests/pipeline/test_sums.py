@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
+import collegium
 from collegium import (
+    Chunks,
     CommitteeClassifier,
     CommitteeRegressor,
     ExpertsRegressor,
@@ -18,6 +20,7 @@ from collegium import (
 )
 from collegium.kernels import Matern32
 from collegium.pipeline.sums import ChunkBook
+from estimator_cases import every_id_given
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(-2, 2, (150, 2))
@@ -43,6 +46,7 @@ KINDS = {
         combination="rbcm", **{name: GIVEN[name] for name in GIVEN if name != "anchors"}
     ),
 }
+OF_LATENTS = {name: GIVEN[name] for name in GIVEN if name != "noise"}
 BLANKS = {}
 #: Chunks of one row, of a few, and of more than a chunk holds.
 CHUNKS = {3: (0, 5), "b": (5, 6), 0: (6, 36), "a": (36, 41), 12: (41, 90)}
@@ -126,8 +130,102 @@ def test_what_is_forgotten_was_never_learnt(kind, order, count):
     assert_same_bits(model, fed(blank(kind), sorted(order[count:], key=str)))
 
 
-def test_numbered_chunks_are_forgotten_too():
-    model = KINDS["local"]().fit(X, Y)
+CUSTOMERS = np.random.default_rng(8).choice([2, 30, 7, 11], 150)
+SYSTEMS = {
+    **{kind: KINDS[kind] for kind in ("local", "anchors only", "fitc", "experts")},
+    "counts": lambda: CommitteeRegressor(likelihood="poisson", n_local=15, **OF_LATENTS),
+    "classes": lambda: CommitteeClassifier(n_local=15, **OF_LATENTS),
+}
+
+
+def targets_of(kind):
+    """Targets that the system takes."""
+    return {"counts": np.arange(150) % 4, "classes": Y > 0.0}.get(kind, Y)
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_labels_of_a_fit_are_ids_that_can_be_forgotten(kind):
+    """As if the rows of each label had been added to the same basis, but for the one forgotten."""
+    y, model = targets_of(kind), SYSTEMS[kind]().set_params(chunks=CUSTOMERS)
+    model.fit(X, y)
+    assert model.chunk_ids_ == [2, 7, 11, 30]
+    never, gone = model.blank(), CUSTOMERS == 7
+    if model.model_.sum.arrived():
+        model.forget(7)
+    else:
+        with pytest.raises(ValueError, match="not the rows of chunk 7"):
+            model.forget(7, X[CUSTOMERS == 11], y[CUSTOMERS == 11])
+        model.forget(7, X[gone], y[gone])
+    assert model.chunk_ids_ == [2, 11, 30] and model.n_chunks_ == 3
+    for id in (30, 2, 11):
+        own = CUSTOMERS == id
+        never.merge(model.blank().partial_fit(X[own], y[own], chunk_id=id))
+    if hasattr(model.model_, "committee"):
+        return assert_same_bits(model, never)
+    answers = [getattr(one, "predict_proba", one.predict)(XS) for one in (model, never)]
+    assert_allclose(*answers, rtol=1e-3)  # messages at rest, up to a tolerance
+
+
+@pytest.mark.parametrize("kind", ["anchors only", "fitc"])
+def test_rows_of_a_label_are_not_cut_when_they_are_given_again(kind):
+    gone, models = CUSTOMERS == 7, []
+    for chunks in (CUSTOMERS, Chunks(10, CUSTOMERS)):
+        model = KINDS[kind]().set_params(chunks=chunks).fit(X, Y)
+        models.append(model.forget(7, X[gone], Y[gone]))
+    assert_same_bits(*models)
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_numbers_of_a_fit_are_nobodys_ids(kind):
+    model, y = SYSTEMS[kind](), targets_of(kind)
+    model.fit(X, y)
+    before = model.chunk_ids_
+    assert before == list(range(model.n_chunks_)) and len(before) > 3
+    model.partial_fit(X[:30], y[:30], chunk_id=70)
+    model.partial_fit(X[30:50], y[30:50])
+    for bad in (2, [70, 0], model.chunk_ids_[-1]):
+        with pytest.raises(ValueError, match=r"given, \[70\]: .* chunks=labels"):
+            model.forget(bad)
+    assert model.chunk_ids_[: len(before)] == before
+    given = (70,) if model.model_.sum.arrived() else (70, X[:30], y[:30])
+    assert 70 not in model.forget(*given).chunk_ids_
+
+
+def test_who_gave_an_id_is_known_after_all_that_happens_to_a_model(tmp_path):
+    """Relearnt, merged, saved, and while a stream waits in an exact GP."""
+    model = KINDS["local"]().set_params(chunks=[f"c{k % 3}" for k in range(90)]).fit(X[:90], Y[:90])
+    model.partial_fit(X[90:120], Y[90:120])
+    other = model.blank()
+    other.partial_fit(X[120:], Y[120:], chunk_id=5)
+    model.relearn().save(tmp_path / "model.clg")
+    waiting = CommitteeRegressor(**{**GIVEN, "anchors": "auto", "chunks": 150})
+    waiting.partial_fit(X[:9], Y[:9], chunk_id=4).partial_fit(X[9:15], Y[9:15])
+    for one in (model, collegium.load(tmp_path / "model.clg"), waiting):
+        numbers = [id for id in one.chunk_ids_ if isinstance(id, int) and id != 4]
+        assert numbers
+        with pytest.raises(ValueError, match="cannot be forgotten"):
+            one.forget(numbers[0])
+    assert 4 not in waiting.forget(4).chunk_ids_
+    assert "c1" not in model.forget("c1").chunk_ids_
+
+
+@pytest.mark.parametrize(
+    ("labels", "ids"),
+    [
+        ([3.0, 0.5, -2.0], [3, "-2", "0.5"]),
+        (np.array(["2024-05-01", "2024-05-02", "1969-01-01"], dtype="datetime64[D]"),
+         ["1969-01-01", "2024-05-01", "2024-05-02"]),
+        ([True, False, True], ["False", "True"]),
+    ],
+)  # fmt: skip
+def test_labels_that_are_no_ids_are_named_by_their_text(labels, ids):
+    model = KINDS["local"]().set_params(chunks=np.repeat(labels, 50)).fit(X, Y)
+    assert model.chunk_ids_ == ids
+    assert model.forget(ids[1]).chunk_ids_ == [ids[0], *ids[2:]]
+
+
+def test_chunks_that_a_fit_made_are_subtracted_alike():
+    model = every_id_given(KINDS["local"]().fit(X, Y))
     assert model.chunk_ids_ == list(range(model.n_chunks_)) and model.n_chunks_ > 3
     kept = model.model_.committee.chunks()
     model.forget([0, 2])
@@ -270,7 +368,7 @@ def test_rows_not_kept_are_known_by_their_hash():
         fed(blank("local"), ["a"]).forget("a", X[rows], Y[rows])
     model.partial_fit(X[:9], Y[:9])
     with pytest.raises(ValueError, match="without chunk_id"):
-        model.forget(model.chunk_ids_[1], X[:9], Y[:9])
+        every_id_given(model).forget(model.chunk_ids_[1], X[:9], Y[:9])
     order = np.random.default_rng(0).permutation(np.arange(*CHUNKS["a"]))
     assert "a" not in model.forget("a", X[order], Y[order]).chunk_ids_
 

@@ -16,6 +16,7 @@ from collegium.kernels import Matern32
 from collegium.pipeline import usual
 from collegium.pipeline.tuning import TUNING
 from collegium.pipeline.usual import matching_power, usual_cells
+from estimator_cases import every_id_given
 
 GIVEN = {
     "kernel": Matern32(1.1, [0.9, 1.3, 1.1, 1.6]), "noise": 0.02, "learn": False,
@@ -99,7 +100,7 @@ def test_rows_that_come_or_go_are_answered_for_from_nearest_rows(queries):
     model.forget("later")
     assert isinstance(of_function(model), CellPredictor)
     assert_array_equal(model.predict(queries, True), before)
-    model.forget(model.chunk_ids_[0])
+    every_id_given(model).forget(model.chunk_ids_[0])
     assert isinstance(of_function(model), LocalPredictor)
     model.relearn()
     assert isinstance(of_function(model), CellPredictor)
@@ -115,6 +116,37 @@ def test_nearest_rows_answer_where_cells_do_not_fit_the_memory(model, monkeypatc
     small = replace(TUNING, usual=replace(TUNING.usual, memory=1e5))
     monkeypatch.setattr(usual, "TUNING", small)
     assert usual_cells(model.model_)[0] is None
+
+
+@pytest.mark.parametrize("near", [(400,), (200, 400)], ids=["at once", "after a look"])
+def test_cells_fit_the_memory_with_the_rows_that_variances_use(model, monkeypatch, near):
+    """Factors of 200 rows would fit, those of 400, which are chosen, do not."""
+
+    def chosen(memory):
+        own = replace(TUNING, usual=replace(TUNING.usual, memory=memory, near=near))
+        monkeypatch.setattr(usual, "TUNING", own)
+        return usual_cells(model.model_)[0]
+
+    assert chosen(1e7) is None
+    found = chosen(3e7)
+    assert found.near == 400 and found.memory == 3e7
+
+
+def test_errors_that_are_clearly_larger_by_cells_have_the_last_word(model):
+    """Variances promise as much by cells as by nearest rows, and means are wrong."""
+    some, own = table(200, seed=3)[0], of_function(model)
+    trial = usual.Trial.of(own, own.places.names(some)[0][:32])
+    as_good = replace(trial, by_cells=trial.by_rows, given=trial.by_rows.variance[None])
+    as_good = replace(as_good, nears=(200,), lacks={0: np.zeros(trial.y.shape[0], dtype=bool)})
+    assert as_good.best() is not None
+    wrong = as_good.by_rows.mean + 0.3
+    means = replace(as_good, by_cells=replace(as_good.by_cells, mean=wrong))
+    assert replace(means, y=as_good.by_rows.mean).best() is None
+    assert replace(means, y=wrong).best() is not None  # better than nearest rows
+    few = np.zeros_like(wrong)
+    few[0] = 0.3  # larger at one row of many: that may be chance
+    one = replace(as_good.by_cells, mean=as_good.by_rows.mean + few)
+    assert replace(as_good, by_cells=one, y=as_good.by_rows.mean).best() is not None
 
 
 def test_few_columns_have_boxes_and_few_rows_no_cells(queries):

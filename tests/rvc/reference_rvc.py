@@ -86,6 +86,23 @@ def log_evidence(x, y, w, p, prior):
     return F - 0.5 * np.sum((w - 1) * np.log(2 * np.pi * v) + np.log(w))
 
 
+def published_sweep(x, y, w, p, prior):
+    """Eqs 14–21 in this order; return ν, G, p after eqs 16–17, and p after eqs 18–21."""
+    pairs = [coefficients(xi, yi, p) for xi, yi in zip(x, y, strict=True)]
+    nu = np.array([p["mu"] + k * (yi - xi @ p["mu"]) for xi, yi, (k, _) in zip(x, y, pairs)])
+    Gs = np.array([G for _, G in pairs])
+    inverse = [wi * np.linalg.inv(wander(xi, p)) for xi, wi in zip(x, w, strict=True)]
+    P0 = np.linalg.inv(prior["S"])
+    S = np.linalg.inv(sum(inverse) + P0)
+    mu = S @ (sum(P @ n for P, n in zip(inverse, nu, strict=True)) + P0 @ prior["mu"])
+    lines, b, d = dict(p, mu=mu, S=S), prior["b"], prior["d"]
+    for xi, yi, wi, n, G in zip(x, y, w, nu, Gs, strict=True):
+        b = b + wi * ((n - mu) ** 2 + np.diag(G) + np.diag(S)) / (2 * xi @ xi)
+        d = d + wi * ((yi - n @ xi) ** 2 + xi @ G @ xi) / 2
+    a, c = prior["a"] + w.sum() / 2, prior["c"] + w.sum() / 2
+    return nu, Gs, lines, dict(lines, a=a, b=b, c=c, d=d)
+
+
 # -- row by row ----------------------------------------------------------------------------------
 
 

@@ -33,47 +33,73 @@ def batch_problem(d, local):
 
 @DIMENSIONS
 def test_published_updates_are_maxima_of_the_bound(d):
+    """Each block of the slow sweep maximises F, and the fast sweep is the slow one."""
     used, prior, q = batch_problem(d, local=False)
-    rng, prior_ = np.random.default_rng(5), of_prior(prior)
+    rng, prior_, p = np.random.default_rng(5), of_prior(prior), of_posterior(q)
 
-    def F(nu, Gs, p, prior_=prior_):
+    def F(nu, Gs, p):
         return slow.published_bound(used.x, used.y, used.weight, nu, Gs, p, prior_)
 
-    p = of_posterior(q)
-    z = batch.coefficients(used, q)
-    gains, Gs = of_coefficients(used, p)
-    assert_allclose(z.G, np.einsum("nii->ni", Gs), rtol=1e-9)
-    assert_allclose(z.spread, np.einsum("ni,nij,nj->n", used.x, Gs, used.x), rtol=1e-9)
-    assert_a_maximum(lambda nu, G: F(nu, G, p), [z.nu, Gs], rng, 1e-4)
-
-    nu, Gs = z.nu + 0.1 * rng.standard_normal(z.nu.shape), 1.3 * Gs  # no longer optimal
-    z = batch.RowCoefficients(nu, np.einsum("nii->ni", Gs), 1.3 * z.spread)
-    p = of_posterior(batch.published_lines(used, prior, q, z))
-    assert_a_maximum(lambda mu, S: F(nu, Gs, dict(p, mu=mu, S=S)), [p["mu"], p["S"]], rng)
-
-    p = of_posterior(batch.published_variances(used, prior, q, z))
-    blocks = [p[key] for key in "abcd"]
-    assert_a_maximum(lambda *z: F(nu, Gs, p | dict(zip("abcd", z, strict=True))), blocks, rng, 1e-4)
+    nu, Gs, lines, after = slow.published_sweep(used.x, used.y, used.weight, p, prior_)
+    assert_a_maximum(lambda nu, G: F(nu, G, p), [nu, Gs], rng, 1e-4)
+    blocks = [lines["mu"], lines["S"]]
+    assert_a_maximum(lambda mu, S: F(nu, Gs, dict(lines, mu=mu, S=S)), blocks, rng)
+    blocks = [after[key] for key in "abcd"]
     assert_a_maximum(
-        lambda *z: F(nu, Gs, p, dict(prior_, a=z[0], b=z[1])), blocks[:2], rng
-    )  # eq. 22
+        lambda *z: F(nu, Gs, after | dict(zip("abcd", z, strict=True))), blocks, rng, 1e-4
+    )
+    found = of_posterior(batch.published_sweep(used, prior, q))
+    for name in FIELDS:
+        assert_allclose(found[name], after[name], rtol=1e-10, atol=1e-14, err_msg=name)
 
 
 @DIMENSIONS
 def test_published_bound_is_the_slow_one_and_climbs(d):
     used, prior, q = batch_problem(d, local=False)
 
-    def both(q, prior):
-        z, (_, Gs) = batch.coefficients(used, q), of_coefficients(used, of_posterior(q))
-        args = used.x, used.y, used.weight, z.nu, Gs, of_posterior(q), of_prior(prior)
-        return batch.published_bound(used, prior, q, z), slow.published_bound(*args)
+    def both(q):
+        gains, Gs = of_coefficients(used, p := of_posterior(q))
+        nu = p["mu"] + gains * (used.y - used.x @ p["mu"])[:, None]
+        args = used.x, used.y, used.weight, nu, Gs, p, of_prior(prior)
+        return batch.published_bound(used, prior, q), slow.published_bound(*args)
 
-    assert_allclose(*both(q, prior), rtol=1e-10)
-    found, trace = batch.published_fit(used, prior, q, 30, 0.0)
-    assert len(trace) > 5
+    assert_allclose(*both(q), rtol=1e-10)
+    found, trace, converged = batch.published_fit(used, prior, q, 31, 0.0)
+    assert len(trace) == 31 and not converged
     assert np.diff(trace).min() > -1e-9
-    before, _ = batch.published_fit(used, prior, q, len(trace) - 1, 0.0)
-    assert_allclose(trace[-1], both(found, replace(prior, a=before.a, b=before.b))[1], rtol=1e-10)
+    assert_allclose(trace[-1], both(found)[1], rtol=1e-10)
+
+
+@DIMENSIONS
+def test_published_fit_ends_where_plain_sweeps_end_and_sooner(d):
+    used, prior, q = batch_problem(d, local=False)
+    found, trace, converged = batch.published_fit(used, prior, q, 2000, 1e-13)
+    assert converged
+    plain = q
+    for _ in range(20 * len(trace)):
+        plain = batch.published_sweep(used, prior, plain)
+    for name in ("mu", "root", "b", "d"):
+        assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-4, err_msg=name)
+    slower = q
+    for _ in range(len(trace)):
+        slower = batch.published_sweep(used, prior, slower)
+    assert trace[-1] > batch.published_bound(used, prior, slower)
+
+
+@DIMENSIONS
+def test_an_extrapolation_of_a_geometric_path_is_its_end(d):
+    _, _, q = batch_problem(d, local=False)
+    step = 0.3 * np.random.default_rng(7).standard_normal(q.mu.size)
+
+    def at(rate):
+        scale = np.exp(rate * step)
+        return replace(
+            q, mu=q.mu + rate * step, root=q.root * scale, b=q.b * scale, d=q.d * np.exp(rate)
+        )
+
+    far = batch._extrapolated(at(1.0), at(0.9), at(0.81))  # each step .9 of the last
+    for name in ("mu", "root", "b", "d"):
+        assert_allclose(getattr(far, name), getattr(q, name), rtol=1e-9, err_msg=name)
 
 
 # -- local experts, all rows ---------------------------------------------------------------------
@@ -117,7 +143,7 @@ def test_local_bound_with_the_best_line_is_the_evidence(d, whole):
 @DIMENSIONS
 def test_local_fit_climbs_to_where_no_gradient_is_left(d):
     used, prior, q = batch_problem(d, local=True)
-    found, trace = batch.local_fit(used, prior, q, 20000, 0.0)
+    found, trace, _ = batch.local_fit(used, prior, q, 20000, 0.0)
     assert np.diff(trace).min() > -1e-9
     for name in ("mu", "root", "a", "b", "c", "d"):
         value = np.asarray(getattr(found, name), dtype=float)
@@ -155,7 +181,7 @@ def test_a_row_of_weight_two_is_the_row_twice(local):
     w[:4] = 1.0
     experts = Experts.at(np.array([[0.1, 0.2, -0.3], [1.0, 0.0, 0.0]]), assumed, 0.3)
     ws = np.where(np.arange(y.size) < 4, 2.0, w), np.append(w, w[:4])
-    one, traces = batch.fit_experts(experts, X, y, ws[0], assumed, 7, 0.0)
+    one, climbs = batch.fit_experts(experts, X, y, ws[0], assumed, 7, 0.0)
     other, _ = batch.fit_experts(experts, *twice, ws[1], assumed, 7, 0.0)
     for a, b in zip(one.arrays(), other.arrays(), strict=True):
         assert_allclose(a, b, rtol=1e-9)
@@ -163,8 +189,8 @@ def test_a_row_of_weight_two_is_the_row_twice(local):
     used = batch.ExpertRows.of(X, y, ws[0], experts.centres[1], assumed)
     prior = batch.ExpertPrior.of(assumed, experts.start[1])
     fit = batch.local_fit if local else batch.published_fit
-    q, trace = fit(used, prior, prior.posterior(local), 7, 0.0)
-    assert trace == traces[1]
+    q, trace, _ = fit(used, prior, prior.posterior(local), 7, 0.0)
+    assert trace == climbs[1].bounds
     assert_allclose(one.covariance()[1], of_posterior(q)["S"], rtol=1e-9, atol=1e-12)
     assert_allclose([one.noise()[1], *one.misfit()[1]], [q.noise, *q.misfit], rtol=1e-12)
     if local:  # shares of a row add to one

@@ -45,7 +45,7 @@ def test_published_batch_of_one_row_is_the_row(d):
     X, y, w = rows(d, 1)
     used = batch.ExpertRows.of(X, y, w, committee.experts.centres[0], committee.assumed)
     prior = batch.ExpertPrior.of(committee.assumed, committee.experts.start[0])
-    q, _ = batch.published_fit(used, prior, prior.posterior(False), 1, 0.0)
+    q = batch.published_sweep(used, prior, prior.posterior(False))
     found = of_expert(committee.add(X, y, w)[0].experts, 0)
     for key in FIELDS:
         assert_allclose(found[key], of_posterior(q)[key], rtol=1e-12)

@@ -1,7 +1,9 @@
 """RVCRegressor: what it promises on batches, and on any rows."""
 
+import contextlib
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rvc_cases import GRID, MODES, WAYS, assert_alike, assert_sound, model, wave
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from collegium import RVCRegressor
@@ -17,7 +20,7 @@ from estimator_cases import assert_same_state, leaves, queries, rmse, rows, stat
 
 
 @parametrize_with_checks(
-    [model(max_iter=2, max_experts=6), model(mode="paper", max_experts=3, width=1.0, max_iter=20)]
+    [model(max_iter=2, max_experts=6), model(mode="paper", max_experts=3, width=1.0)]
 )
 def test_scikit_learn_conventions_hold(estimator, check):
     check(estimator)
@@ -247,13 +250,39 @@ def test_bounds_climb(mode, monkeypatch):
     found, fit = [], rvc_stream.fit
     monkeypatch.setattr(rvc_stream, "fit", lambda *a: found.append(fit(*a)) or found[-1])
     X, y = rows(300)
-    last = model(mode=mode, max_iter=12, tol=0.0, width=0.6, b=0.05).fit(X, y)
-    traces = found[0].bounds
+    stopped = contextlib.nullcontext
+    if mode == "paper":
+        stopped = partial(pytest.warns, ConvergenceWarning, match="max_iter=")
+    with stopped():
+        last = model(mode=mode, max_iter=12, tol=0.0, width=0.6, b=0.05).fit(X, y)
+    traces = [climb.bounds for climb in found[0].climbs]
     assert len(traces) == last.n_experts_ and max(map(len, traces)) > 8
     assert min(np.diff(trace).min() for trace in traces if len(trace) > 1) > -1e-8
     assert_allclose(last.bound_, sum(trace[-1] for trace in traces))
-    sooner = model(mode=mode, max_iter=3, tol=0.0, width=0.6, b=0.05).fit(X, y)
+    with stopped():
+        sooner = model(mode=mode, max_iter=3, tol=0.0, width=0.6, b=0.05).fit(X, y)
     assert sooner.bound_ < last.bound_ and sooner.n_iter_ == 3
+
+
+def test_experts_as_published_converge_by_default():
+    """More sweeps, and another start of the order, change nothing that can be seen."""
+    X, y = wave(150, noise=0.2)
+    centres = np.linspace(-3, 3, 7)[:, None]
+    chosen = {"mode": "paper", "centres": centres, "width": 0.1, "b": 0.05}
+    found = RVCRegressor(**chosen, random_state=0).fit(X, y)
+    assert 5 < found.n_iter_ < 1000
+    more = RVCRegressor(**chosen, random_state=1, tol=1e-10, max_iter=20_000).fit(X, y)
+    for one, other in zip(
+        found.predict(GRID, return_std=True), more.predict(GRID, return_std=True), strict=True
+    ):
+        assert_allclose(one, other, atol=2e-3)
+
+
+@MODES
+def test_answers_do_not_depend_on_n_jobs(mode):
+    X, y = wave(250)
+    one, two = (model(mode=mode, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    assert_alike(one, two, GRID, rtol=0)
 
 
 # -- nasty rows -----------------------------------------------------------------------------------
@@ -322,7 +351,7 @@ def test_spoilt_rows_are_refused_and_nothing_changes(mode, start_rows):
     spoilt = np.where(np.arange(60)[:, None] == 59, np.nan, X)
     for bad, message in (
         ((spoilt, y), "NaN"), ((np.where(np.isnan(spoilt), np.inf, X), y), "infinity"),
-        ((X, np.append(y[:-1], np.nan)), "NaN"), ((X[:1], [-np.inf]), "infinity"),
+        ((X, np.append(y[:-1], np.nan)), "NaN"), ((X[:1], [-np.inf]), "infinite"),
         ((X[:, :1], y), "features"), ((np.hstack([X, X]), y), "features"),
         ((X, np.column_stack([y, y])), "outputs"), ((X, y[:-1]), "inconsistent"),
         ((1e160 * X, y), "beyond"), ((X, 1e160 * y), "beyond"),
@@ -353,8 +382,9 @@ BAD = {
                 np.full((2, 2), np.nan), 1j * np.ones((2, 2)), np.zeros((3, 3))],
     "width": [0.0, -1.0, np.inf, np.nan, "wide", None, True, [1.0]],
     "b": [0.0, -1.0, np.inf, np.nan, "large", None, True, [1.0]],
-    "max_iter": NO_SIZES, "tol": [-1e-3, np.inf, np.nan, "auto", None, True],
-    "forgetting": [0.0, -0.1, 1.5, np.nan, "auto", None, True],
+    "max_iter": [0, -1, 2.5, "many", None, True, [3]],
+    "tol": [-1e-3, np.inf, np.nan, "small", None, True], "n_jobs": [0, 1.5, "all", True, [2]],
+    "forgetting": [0.0, -0.1, 1.5, np.nan, "slow", None, True, (), (0.9, 1.0), (1.0, 0.0)],
     "add_below": [np.inf, np.nan, "auto", None, True],
     "prune": [-0.1, 1.0, np.nan, "auto", None, True], "start_rows": NO_SIZES,
     "verbose": ["loud", -1, 0.5, None],

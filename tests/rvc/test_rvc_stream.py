@@ -13,6 +13,9 @@ from rvc_cases import GRID, MODES, assert_alike, assert_sound, model, wave
 from collegium import RVCRegressor
 from estimator_cases import assert_same_state, leaves, queries, rmse, rows, state
 
+#: Sweeps of a quick fit; experts as published have to converge.
+MOST = {"local": 8, "paper": 300}
+
 
 @MODES
 @pytest.mark.parametrize("p", [None, 2])
@@ -80,7 +83,7 @@ def test_progressive_is_predict_and_partial_fit_row_by_row(mode, p):
 def test_fit_goes_on_as_a_stream(mode):
     X, y = wave(1200)
     found = model(mode=mode, max_experts=40).fit(X[:300], y[:300])
-    assert found.bound_ and 1 <= found.n_iter_ <= 4 and found.n_seen_ == 300
+    assert found.bound_ and 1 <= found.n_iter_ <= found.max_iter and found.n_seen_ == 300
     before = rmse(found.predict(GRID), np.sin(GRID[:, 0]))
     found.partial_fit(X[300:], y[300:])
     assert found.n_seen_ == 1200
@@ -100,7 +103,7 @@ def test_forgetting_follows_a_jump(mode):
         errors[forgetting] = rmse(found.predict(GRID), -np.sin(GRID[:, 0]))
     assert errors[0.95] < 0.1 < 0.2 < errors[1.0]
     faded, still = (
-        model(mode=mode, forgetting=f, width=0.3, max_experts=30, max_iter=8).fit(X, y)
+        model(mode=mode, forgetting=f, width=0.3, max_experts=30, max_iter=MOST[mode]).fit(X, y)
         for f in (0.995, 1.0)
     )
     errors = [rmse(each.predict(GRID), -np.sin(GRID[:, 0])) for each in (faded, still)]
@@ -112,7 +115,7 @@ def test_weights_are_repetitions(mode):
     X, y = rows(60)
     w = np.random.default_rng(0).integers(0, 4, 60)
     again = np.repeat(np.arange(60), w)
-    given = {"mode": mode, "max_iter": 2, "max_experts": 6}
+    given = {"mode": mode, "max_iter": MOST[mode], "max_experts": 6}
     weighed = model(**given).fit(X, y, w)
     assert_alike(weighed, model(**given).fit(X[again], y[again]), queries(), rtol=0)
     assert weighed.n_seen_ == (w > 0).sum()

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from source_cases import FORMATS, GROUP, NAMES, ROWS, pa, table, values, write
 
 import collegium
-from collegium.sources import arrow, csv, parquet
+from collegium.sources import arrow, parquet, plain
 
 ROLES = {"target": "y", "weight": "w"}
 
@@ -58,7 +58,7 @@ def test_chunks_do_not_depend_on_batches_of_the_reader(tmp_path, monkeypatch, ba
 @pytest.mark.parametrize("block", [1, 30, 1 << 20])
 def test_lines_do_not_depend_on_blocks_of_the_reader(tmp_path, monkeypatch, block):
     source = open_any(tmp_path, "csv", chunk_rows=11)
-    monkeypatch.setattr(csv, "BLOCK", block)
+    monkeypatch.setattr(plain, "BLOCK", block)
     X, y, w = loaded(source.chunks)
     assert_array_equal(np.column_stack([X, y, w]), values())
 

@@ -182,7 +182,7 @@ def test_unknown_levels_and_new_gaps_in_files_of_queries(tmp_path):
     with pytest.warns(NewGapsWarning):
         assert_array_equal(model.predict(collegium.open(query)), expected)
     words = later.assign(price=later["city"].fillna("none"))
-    with pytest.raises(BadChunkError, match="'price' holds 'Rome' and held numbers"):
+    with pytest.raises(BadChunkError, match="'price', row 0: 'Rome' is not a number, and"):
         model.predict(collegium.open(written(tmp_path, "parquet", words)))
 
 

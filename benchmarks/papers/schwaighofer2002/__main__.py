@@ -2,7 +2,8 @@
 approximate Gaussian process regression".
 
 python -m benchmarks.papers.schwaighofer2002 ../shared/data [--out folder] [--quick]
-    [--folds 10] [--sets kin8nm art] [--methods BCM "SRM Random"] [--only A B table2 curves]
+    [--folds 10] [--sets kin8nm art] [--sizes 200] [--methods BCM "SRM Random"]
+    [--only A B table2 curves]
 
 abalone, kin8nm and kin40k are read from the data folder and skipped where they are absent; ART is
 generated.
@@ -10,14 +11,17 @@ generated.
 
 import time
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.papers.experiments import paper_parser
+from benchmarks.harness.meter import Meter
+from benchmarks.papers.experiments import keep, paper_parser
 from benchmarks.papers.schwaighofer2002.curves import CURVES, curves
 from benchmarks.papers.schwaighofer2002.differences import checks
 from benchmarks.papers.schwaighofer2002.methods import FOLDS, METHODS, SETS, Data, load
 from benchmarks.papers.schwaighofer2002.table_1 import (
+    as_cells,
     draw_bars,
     print_cells,
     print_order,
@@ -27,6 +31,13 @@ from benchmarks.papers.schwaighofer2002.table_1 import (
 from benchmarks.papers.schwaighofer2002.table_2 import table_2
 from collegium.engines import single_threaded
 
+PARTS = ("A", "B", "table2", "curves")
+#: Why one width for all columns cannot give the paper's numbers on kin40k.
+RESCALED = (
+    "each column of our file has been scaled to variance one, so that the scale of the inputs that "
+    "one width needs is lost; part B has one length scale per column"
+)
+QUICK_METHODS = ("SRM PostApp", "SRM Random", "BCM")
 #: Rows above which a data set counts as large and gets fewer folds unless asked for.
 LARGE = 10_000
 
@@ -62,47 +73,58 @@ The paper gives no spread."""
             )
 
 
-def main() -> None:
-    parser = paper_parser(__doc__, "one fold, B = 200, small sets")
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = paper_parser(__doc__, "one fold of 1,000 rows of abalone, three methods, in seconds")
     parser.add_argument("--folds", type=int, choices=range(1, FOLDS + 1))
-    parser.add_argument("--sets", nargs="+", choices=SETS, help="default: all; quick: the small")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sizes", nargs="+", type=int, choices=[200, 1000], default=[200, 1000])
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--only", nargs="+", choices=["A", "B", "table2", "curves"])
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    only = options.only or ["A", "B", "table2", "curves"]
-    sizes = [200] if options.quick else [200, 1000]
-    asked = options.folds or (1 if options.quick else None)
-    wanted = options.sets or (SETS[:2] if options.quick else SETS)
-    sets = [data for name in wanted if (data := load(options.folder, name)) is not None]
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.folds, options.sizes, options.sets = 1, [200], ["abalone"]
+        options.methods = [m for m in QUICK_METHODS if m in options.methods]
+    loaded = [data for name in options.sets if (data := load(options.folder, name)) is not None]
+    sets = [data.thinned(1000) for data in loaded] if options.quick else loaded
     explain(sets)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tables(sets, options)
+    print(f"\n{time.process_time():.0f} CPU s in all")
+
+
+def tables(sets: list[Data], options) -> None:
+    """Run the parts that were asked for."""
     found, setups = {}, {}
-    for part, title in (("A", "as in the paper"), ("B", "with ARD and learnt hyperparameters")):
-        for data in sets if part in only else []:
-            folds = folds_of(data, asked)
-            began = time.process_time()
-            with single_threaded():
-                setup, cells = run_part(data, part, folds, options.methods, sizes)
+    for part, title in (("A", "one width"), ("B", "one length scale per column")):
+        for data in sets if part in options.only else []:
+            folds = folds_of(data, options.folds)
+            with single_threaded(), Meter() as spent:
+                setup, cells = run_part(data, part, folds, options.methods, options.sizes)
             found[data.name, part], setups[data.name, part] = cells, setup
             print(
                 f"\nTable 1, part {part} ({title}): {data.name}, {folds} of {FOLDS} folds,"
-                f" {time.process_time() - began:.0f} CPU s"
+                f" {spent.cpu:.0f} CPU s"
             )
             print_cells(data.name, part, setup, cells)
-            print_order(cells, sizes)
-            if part == "A":
-                checks(data, setup, cells, options.quick)
-        if found and part in only:
-            draw_bars(found, sizes, options.out / "schwaighofer2002_table1.png")
-    if "B" in only and found:
+            print_order(cells, options.sizes)
+            why = checks(data, setup, cells) if part == "A" and not options.quick else {}
+            if part == "A" and data.name == "kin40k":
+                why = {key: RESCALED for key in cells}
+            kept = as_cells(data.name, f"{title}, {folds} of {FOLDS} folds", cells, why)
+            keep(kept, "schwaighofer2002", f"table1_{part}_{data.name}", options, spent.cpu)
+        if found and part in options.only:
+            draw_bars(found, options.sizes, options.out / "schwaighofer2002_table1.png")
+    if "B" in options.only and found:
         print_summary(found)
-    by_name = {data.name: data for data in sets}
-    if "curves" in only and "kin8nm" in by_name:
-        hyper = setups.get(("kin8nm", "A"), {}).get(("SRM Random", sizes[-1]), CURVES)
-        curves(by_name["kin8nm"], hyper, sizes[-1], options.out / "schwaighofer2002_curves.png")
-    if "table2" in only and "kin40k" in by_name:
-        table_2(by_name["kin40k"], 200 if options.quick else 1000)
-    print(f"\n{time.process_time():.0f} CPU s in all")
+    by_name, most = {data.name: data for data in sets}, options.sizes[-1]
+    if "curves" in options.only and "kin8nm" in by_name:
+        hyper = setups.get(("kin8nm", "A"), {}).get(("SRM Random", most), CURVES)
+        curves(by_name["kin8nm"], hyper, most, options.out / "schwaighofer2002_curves.png")
+    if "table2" in options.only and "kin40k" in by_name:
+        with Meter() as spent:
+            kept = table_2(by_name["kin40k"], most)
+        keep(kept, "schwaighofer2002", "table2", options, spent.cpu)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def curves(data: Data, hyper: Hyper, most: int, path: Path) -> None:
             chosen = measured(kernel.for_width(f.X.shape[1]), f.X, chosen)
         share = chosen.remaining
         left.plot(np.arange(1, len(share) + 1), share, f"C{i}-", label=rule)
-        errors = [remaining(f, srm(f, hyper, m, chosen.Z[:m]).mean) for m in numbers]
+        errors = [remaining(f, srm(f, hyper, chosen.Z[:m]).mean) for m in numbers]
         right.loglog(numbers, errors, f"C{i}-o", ms=3, label=rule)
         print(
             f"  {rule:18}"

@@ -1,11 +1,12 @@
 """Table 1 of Schwaighofer & Tresp (2002): remaining variance of seven methods on four sets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from benchmarks.papers import experiments
 from benchmarks.papers.experiments import save
 from benchmarks.papers.schwaighofer2002.methods import (
     FOLDS,
@@ -117,6 +118,18 @@ def print_cells(name: str, part: str, setup: Setup, cells: Cells) -> None:
         if np.isfinite(cell.weight):
             notes += f"; largest weight {cell.weight:.1e}, remaining variance {cell.mean:.4g}"
         print(f"  {method:14}{B:6d}{ours:>20}{paper:>8}{ratio:>12}{last}{notes}", flush=True)
+
+
+def as_cells(name: str, reading: str, cells: Cells, why: dict) -> list[experiments.Cell]:
+    """Cells to be stored; the paper gives no spread, so that a tenth of its value is allowed."""
+    found = []
+    for (method, B), cell in cells.items():
+        error = float(np.fmax(cell.error, 0.05 * cell.paper))
+        where = f"table 1, {name}, {reading}, {method}, B = {B}"
+        kept = experiments.Cell(where, float(cell.mean), float(cell.paper), error)
+        reason = "weights exploded (sec. 4.2)" if cell.exploded else why.get((method, B), "")
+        found.append(replace(kept, why=reason) if kept.agrees is False else kept)
+    return found
 
 
 def verdict(cell: Cell) -> str:

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.papers.experiments import mean_and_error, save
+from benchmarks.papers.experiments import Cell, mean_and_error, save
 from benchmarks.papers.tresp2000.setting import (
     TESTING,
     TRAINING,
@@ -32,8 +32,11 @@ from collegium.messages.experts import Block
 from collegium.messages.message import normalise
 from collegium.numerics import linalg
 
+#: Rows of a quick run, on which γ and σ²/A are tuned too.
+QUICK_ROWS = 200
 
-def figure_1(folder: Path, out: Path, quick: bool) -> None:
+
+def figure_1(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """P_eff and rank against K, x uniform in [0, 1]."""
     sizes = [10, 20, 50, 100, 200, 300] if quick else [10, 20, 50, 100, 200, 300, 500, 750, 1000]
     X = np.random.default_rng(1).uniform(size=(sizes[-1], 1))
@@ -42,6 +45,7 @@ def figure_1(folder: Path, out: Path, quick: bool) -> None:
         f"\n  {'γ':>6} {'K':>6} {'P_eff, σ²=0.01':>15} {'P_eff, σ²=0.1':>15} {'rank':>6}"
     )
     figure, axes = plt.subplots(figsize=(6.5, 4.5))
+    cells = []
     for i, width in enumerate((0.003, 0.03, 0.3)):
         small, large = Model(width, 0.01), Model(width, 0.1)
         dof = [small.effective_dof(X[:K]) for K in sizes]
@@ -49,39 +53,42 @@ def figure_1(folder: Path, out: Path, quick: bool) -> None:
         for K, p, r in zip(sizes, dof, rank):
             if K in (10, 100, sizes[-1]):
                 print(f"  {width:6.3f} {K:6d} {p:15.1f} {large.effective_dof(X[:K]):15.1f} {r:6d}")
+                where = f"fig. 1, γ = {width}, K = {K}"
+                cells += [Cell(f"{where}, P_eff", p), Cell(f"{where}, rank", float(r))]
         axes.loglog(sizes, dof, f"C{i}-o", ms=3, label=f"$P_{{eff}}$, γ = {width}")
         axes.loglog(sizes, rank, f"C{i}--s", ms=3, label=f"rank, γ = {width}")
         below = all(p <= r <= K for p, r, K in zip(dof, rank, sizes))
         print(f"  γ = {width}: P_eff <= rank <= K at every K: {'yes' if below else 'no'}")
     axes.loglog(sizes, sizes, "k:", lw=1, label="K")
     _finish(figure, axes, "training rows K", "degrees of freedom", out / "tresp2000_fig1.png")
+    return cells
 
 
-def figure_3(folder: Path, out: Path, quick: bool) -> None:
+def figure_3(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """CPU time and error against K."""
     print("\nFigure 3 (ART, d = 5, noise sd 0.1, N_Q = 128)")
-    model = tuned_art()
+    model = tuned_art(QUICK_ROWS if quick else 1000)
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
-    _cpu_times(model, left, quick)
-    _errors(model, right, quick)
+    cells = _cpu_times(model, left, quick) + _errors(model, right, quick)
     figure.tight_layout()
     _save(figure, out / "tresp2000_fig3.png")
+    return cells
 
 
-def _cpu_times(model: Model, axes, quick: bool) -> None:
-    largest = 2000 if quick else 6000
+def _cpu_times(model: Model, axes, quick: bool) -> list[Cell]:
+    largest, cells = (1000 if quick else 6000), []
     curves = {
         "full GP (M = 1)": ([250, 500, 1000, 2000, 4000, 6000], None, "-o"),
         "BCM, modules of 10": ([250, 500, 1000, 2000, 4000, 8000, 16000], 10, "-.s"),
         "BCM, modules of 100": ([250, 500, 1000, 2000, 4000, 8000, 16000, 32000], 100, "--^"),
     }
-    X, y, _ = art(32000, TRAINING)
+    X, y, _ = art(2700 if quick else 32000, TRAINING)
     Q = art(128, TESTING)[0]
     print("  left: CPU seconds on one thread (least of repeated runs), exponent from K >= 1000")
     for name, (sizes, size, style) in curves.items():
-        sizes = [K for K in sizes if K <= (largest if size is None else 2.7 * largest * 2)]
+        sizes = [K for K in sizes if K <= (largest if size is None else min(5.4 * largest, len(y)))]
         seconds = [_seconds(model, X[:K], y[:K], Q, size) for K in sizes]
-        late = [i for i, K in enumerate(sizes) if K >= 1000]
+        late = [i for i, K in enumerate(sizes) if K >= (250 if quick else 1000)]
         slope = exponent([sizes[i] for i in late], [seconds[i] for i in late])
         last = exponent(sizes[-2:], seconds[-2:])
         print(
@@ -89,10 +96,12 @@ def _cpu_times(model: Model, axes, quick: bool) -> None:
             + "  ".join(f"{K}: {s:.3g}" for K, s in zip(sizes, seconds))
             + f"   exponent {slope:.2f} (last two {last:.2f})"
         )
+        cells.append(Cell(f"fig. 3 left, {name}, exponent of K", slope))
         axes.loglog(sizes, seconds, style, ms=4, label=f"{name}: $K^{{{slope:.2f}}}$")
     axes.set(xlabel="training rows K", ylabel="CPU seconds", title="$N_Q = 128$, one thread")
     axes.grid(alpha=0.3)
     axes.legend()
+    return cells
 
 
 def _seconds(model: Model, X: Array, y: Array, Q: Array, size: int | None) -> float:
@@ -110,9 +119,9 @@ def _seconds(model: Model, X: Array, y: Array, Q: Array, size: int | None) -> fl
     return best
 
 
-def _errors(model: Model, axes, quick: bool) -> None:
-    sizes = [100, 200, 500, 1000] if quick else [100, 200, 300, 500, 1000, 2000]
-    repeats = 3 if quick else 10
+def _errors(model: Model, axes, quick: bool) -> list[Cell]:
+    sizes = [100, 200] if quick else [100, 200, 300, 500, 1000, 2000]
+    repeats, told = (2 if quick else 10), []
     names = ["full GP", "mean error of modules", "average of modules", "BCM", "BCM, N_Q = 512"]
     print("  right: query-set error ± se, modules of 100, random training and query sets")
     print(f"    {'K':>6}" + "".join(f"{n:>23}" for n in names) + "   P_eff  (BCM - GP) / GP")
@@ -132,6 +141,8 @@ def _errors(model: Model, axes, quick: bool) -> None:
             results.append([full, each, plain, joint, large, joint / full - 1, large / full - 1])
         cells = [mean_and_error(column) for column in np.transpose(results)]
         curves.append(cells[:4])
+        where = f"fig. 3 right, K = {K}"
+        told += [Cell(f"{where}, {name}", m, error=e) for name, (m, e) in zip(names, cells)]
         if K > 100:  # one module is the full GP
             excesses.append((model.effective_dof(X), cells[5:]))
         print(
@@ -162,29 +173,33 @@ def _errors(model: Model, axes, quick: bool) -> None:
     )
     axes.grid(alpha=0.3)
     axes.legend()
+    return told
 
 
-def figure_4(folder: Path, out: Path, quick: bool) -> None:
+def figure_4(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """Error against N_Q, and online learning."""
     print("\nFigure 4 (ART, d = 5, noise sd 0.1)")
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
-    _query_sizes(tuned_art(), left, quick)
-    _online(right, quick)
+    model = tuned_art(QUICK_ROWS if quick else 1000)
+    cells = _query_sizes(model, left, quick) + _online(right, quick)
     figure.tight_layout()
     _save(figure, out / "tresp2000_fig4.png")
+    return cells
 
 
-def _query_sizes(model: Model, axes, quick: bool) -> None:
-    sizes = [5, 20, 100, 500] if quick else [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+def _query_sizes(model: Model, axes, quick: bool) -> list[Cell]:
+    K, sizes = (
+        (QUICK_ROWS, [20, 100]) if quick else (1000, [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
+    )
     repeats = 2 if quick else 5
     rows, full = [], []
     for r in range(repeats):
-        X, y, _ = art(1000, TRAINING + r)
-        Q, _, f = art(1000, TESTING + r)
+        X, y, _ = art(K, TRAINING + r)
+        Q, _, f = art(K, TESTING + r)
         chunks = modules(X, y, 100)
         full.append(mse(f, gpr(model, X, y, Q)))
         rows.append([mse(f, bcm_in_batches(model, chunks, Q, n)) for n in sizes])
-    print("  left: K = 1000, modules of 100; 1000 test rows in query sets of N_Q")
+    print(f"  left: K = {K}, modules of 100; {K} test rows in query sets of N_Q")
     means = [mean_and_error(column) for column in np.transpose(rows)]
     for n, (mean, error) in zip(sizes, means):
         print(f"    N_Q = {n:5d}   error {mean:.5f} ± {error:.5f}")
@@ -195,23 +210,28 @@ def _query_sizes(model: Model, axes, quick: bool) -> None:
         xscale="log",
         xlabel="query points $N_Q$",
         ylabel="mean squared query-set error",
-        title="K = 1000, modules of 100",
+        title=f"K = {K}, modules of 100",
     )
     axes.grid(alpha=0.3)
     axes.legend()
+    return [
+        *(Cell(f"fig. 4 left, N_Q = {n}", m, error=e) for n, (m, e) in zip(sizes, means)),
+        Cell("fig. 4 left, full GP", float(np.mean(full)), error=mean_and_error(full)[1]),
+    ]
 
 
-def _online(axes, quick: bool) -> None:
-    blocks, tuning = (10, 0) if quick else (60, 20)
-    Q, _, f = art(1000, TESTING)
+def _online(axes, quick: bool) -> list[Cell]:
+    blocks, tuning, most = (2, 0, 200) if quick else (60, 20, 1000)
+    Q, _, f = art(most, TESTING)
     print(
         "  right: one message at a time over fixed query sets; 1000 test rows. The committees are "
         + (f"tuned on\n    {tuning}000 other rows (paper: 60000)" if tuning else "not tuned")
     )
-    start = tuned_art(1000, 1000)
+    start = tuned_art(*((QUICK_ROWS, 100) if quick else (1000, 1000)))
     reference = mse(f, gpr(start, *art(1000, TRAINING)[:2], Q))
     print(f"    full GP, K = 1000: error {reference:.5f}")
-    for n_query, style in ((1000, "-o"), (100, "--s")):
+    cells = [Cell("fig. 4 right, full GP, K = 1000", reference)]
+    for n_query, style in ((most, "-o"), (100, "--s")):
         model = _tune_online(start, n_query, tuning) if tuning else start
         began = time.process_time()
         curve = [mse(f, mean) for mean in stream(model, Q, n_query, blocks, TRAINING)]
@@ -223,6 +243,9 @@ def _online(axes, quick: bool) -> None:
             + "  ".join(f"K = {1000 * b}: {curve[b - 1]:.5f}" for b in some)
             + f"   ({seconds:.0f} CPU s, state {n_query} x {n_query})"
         )
+        cells += [
+            Cell(f"fig. 4 right, N_Q = {n_query}, K = {1000 * b}", curve[b - 1]) for b in some
+        ]
         axes.loglog(
             1000 * np.arange(1, blocks + 1),
             curve,
@@ -238,6 +261,7 @@ def _online(axes, quick: bool) -> None:
     )
     axes.grid(alpha=0.3, which="both")
     axes.legend()
+    return cells
 
 
 def _tune_online(start: Model, n_query: int, blocks: int) -> Model:
@@ -251,21 +275,21 @@ def _tune_online(start: Model, n_query: int, blocks: int) -> Model:
     return tune(error, 5, steps=20, start=start)
 
 
-def figure_5(folder: Path, out: Path, quick: bool) -> None:
+def figure_5(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """|covariance| and |inverse covariance| of 300 measurements and 100 query values."""
     print(
         "\nFigure 5 (ART inputs, d = 5, A = 1): the paper does not give γ. Its 'strong correlations"
         "\n  in all dimensions' ask for a wider kernel than the tuned one; both are drawn"
     )
-    tuned = tuned_art()
-    X = art(400, TRAINING)[0]
+    tuned = tuned_art(QUICK_ROWS if quick else 1000)
+    X, cells = art(400, TRAINING)[0], []
     figure, axes = plt.subplots(2, 2, figsize=(10, 9.5))
     for row, model in zip(axes, (tuned, Model(3.0 * tuned.width, tuned.ratio))):
         C = model.kernel.value(X)
         C[np.arange(300), np.arange(300)] += model.ratio
         L, jitter = linalg.cholesky(C, 1.0, nugget=1e-12)
         P = linalg.mirror(linalg.inverse_posdef(L))
-        _print_blocks(model, X, C, P, jitter)
+        cells += _print_blocks(model, X, C, P, jitter)
         for ax, matrix, limit, title in ((row[0], C, 0.8, "|cov|"), (row[1], P, 1.0, "|cov⁻¹|")):
             shown = ax.imshow(
                 np.abs(matrix), cmap="gray", vmin=0.0, vmax=limit, interpolation="none"
@@ -278,9 +302,10 @@ def figure_5(folder: Path, out: Path, quick: bool) -> None:
     figure.suptitle("indices 0 to 299: training rows, 300 to 399: query points")
     figure.tight_layout()
     _save(figure, out / "tresp2000_fig5.png")
+    return cells
 
 
-def _print_blocks(model: Model, X: Array, C: Array, P: Array, jitter: float) -> None:
+def _print_blocks(model: Model, X: Array, C: Array, P: Array, jitter: float) -> list[Cell]:
     """Print the strength of dependencies within and between training rows and query points."""
     print(
         f"  γ = {model.width:.3g}, σ²/A = {model.ratio:.3g}, P_eff of the training rows"
@@ -298,6 +323,9 @@ def _print_blocks(model: Model, X: Array, C: Array, P: Array, jitter: float) -> 
         )
     alone = _partial(np.linalg.inv(C[:300, :300]))[~np.eye(300, dtype=bool)].mean()
     print(f"    training-training, queries not given: mean |partial correlation| {alone:.4f}")
+    given = partial[:300, :300][~np.eye(300, dtype=bool)].mean()
+    where = f"fig. 5, γ = {model.width:.2g}, mean |partial correlation| of training rows"
+    return [Cell(f"{where}, queries not given", alone), Cell(f"{where}, given queries", given)]
 
 
 def _partial(P: Array) -> Array:
@@ -306,9 +334,9 @@ def _partial(P: Array) -> Array:
     return np.abs(P * scale * scale[:, None])
 
 
-def scaling(folder: Path, out: Path, quick: bool) -> None:
+def scaling(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """CPU time of adding messages over 500 fixed query points, modules of 500."""
-    sizes = [10_000, 20_000, 50_000] if quick else [10_000, 30_000, 100_000, 300_000]
+    sizes = [1_000, 2_000, 4_000] if quick else [10_000, 30_000, 100_000, 300_000]
     model = Model(1.0, 0.05)
     basis, expert = Anchors.at(model.kernel, art(500, TESTING)[0]), Block(model.ratio)
     _adding(basis, expert, 500)  # compile
@@ -322,6 +350,7 @@ def scaling(folder: Path, out: Path, quick: bool) -> None:
     figure, axes = plt.subplots(figsize=(6.5, 4.5))
     axes.loglog(sizes, seconds, "-o", label=f"BCM: $K^{{{slope:.3f}}}$")
     _finish(figure, axes, "training rows K", "CPU seconds", out / "tresp2000_scaling.png")
+    return [Cell("scaling, exponent of K", slope)]
 
 
 def _adding(basis: Anchors, expert: Block, K: int) -> float:

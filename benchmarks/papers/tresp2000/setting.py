@@ -7,11 +7,10 @@ from functools import cache, partial
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
 
 from benchmarks.harness.data import Array, centre_and_scale
 from collegium.answers.local import Shared
-from collegium.datasets import ART_WEIGHTS, ART_WIDTH, make_art
+from collegium.datasets import ART_WIDTH, make_art
 from collegium.engines import Serial, single_threaded
 from collegium.kernels import RBF
 from collegium.learning import dof
@@ -125,27 +124,31 @@ def tune_gpr(e: Experiment) -> Model:
     return tune(lambda model: validation_error(model, e), e.X.shape[1])
 
 
-def art(n: int, seed: int, *, d: int = 5, noise: float = 0.1, function: int = 0):
-    """Inputs, noisy targets and true values of `n` ART rows, centres in [0, 1]^d (App. 10.4)."""
-    X, y = make_art(n, n_features=d, noise=noise, centers_state=function, random_state=seed)
-    _, f = make_art(n, n_features=d, noise=0.0, centers_state=function, random_state=seed)
+#: Cubes in which the centres of ART may be drawn: App. 10.4 says "the unit hypercube".
+UNIT_CUBE, INPUT_CUBE = (0.0, 1.0), (-1.0, 1.0)
+
+
+def art(
+    n: int, seed: int, *, d: int = 5, noise: float = 0.1, function: int = 0,
+    cube: tuple[float, float] = UNIT_CUBE, width: float = ART_WIDTH,
+):  # fmt: skip
+    """Inputs, noisy targets and true values of `n` ART rows."""
+    given = {
+        "n_features": d, "centres": cube, "width": width, "centers_state": function,
+        "random_state": seed,
+    }  # fmt: skip
+    X, y = make_art(n, noise=noise, **given)
+    _, f = make_art(n, noise=0.0, **given)
     return X, y, f
 
 
-def wide_art(n: int, seed: int, *, d: int = 5, noise: float = 0.1, function: int = 0):
-    """ART rows with centres in [−1, 1]^d, the cube of the inputs."""
-    C = np.random.default_rng([function, d]).uniform(-1.0, 1.0, (len(ART_WEIGHTS), d))
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1.0, 1.0, (n, d))
-    log_e = (X @ C.T - 0.5 * np.sum(C**2, axis=1)) / ART_WIDTH**2
-    f = softmax(log_e, axis=1) @ ART_WEIGHTS
-    return X, f + noise * rng.standard_normal(n), f
-
-
-def art_experiment(seed: int, *, rows, K: int, n_test: int, d: int, noise: float) -> Experiment:
-    """Fresh rows and a fresh function (centres) for every seed."""
-    X, y, f = rows(K + VALIDATION + n_test, seed, d=d, noise=noise, function=seed)
-    return _fresh(X, y, f, K)
+def art_experiment(
+    seed: int, *, K: int, n_test: int, d: int, noise: float, function: int,
+    cube: tuple[float, float], width: float,
+) -> Experiment:  # fmt: skip
+    """Fresh rows of one function (centres) for every seed."""
+    given = {"d": d, "noise": noise, "function": function, "cube": cube, "width": width}
+    return _fresh(*art(K + VALIDATION + n_test, seed, **given), K)
 
 
 def waveform(n: int, seed: int):

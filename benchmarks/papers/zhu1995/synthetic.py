@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.harness.data import Array
-from benchmarks.papers.experiments import mean_and_error, save
+from benchmarks.papers.experiments import Cell, mean_and_error, save
 from benchmarks.papers.zhu1995.setting import (
     GRID,
     HIGH,
@@ -41,7 +41,8 @@ def prior_figure(part: str):
     """Five functions from each of nine priors."""
     name, kernel, deviation = PRIORS[part]
 
-    def draw(folder: Path, out: Path, quick: bool) -> None:
+    def draw(folder: Path, out: Path, quick: bool) -> list[Cell]:
+        cells = []
         figure, axes = plt.subplots(
             3, 3, figsize=(10, 7.5), sharex=True, sharey=True, layout="constrained"
         )
@@ -52,14 +53,17 @@ def prior_figure(part: str):
                 values = np.stack([line.get_ydata() for line in ax.lines])
                 found, expected = np.sqrt(np.mean(values**2)), deviation(width, signal)
                 print(f"  σ0 = {width:3}  σ1 = {signal:3}   {found:.2f}   {expected:.2f}")
+                where = f"fig. {part[-1]}, σ0 = {width}, σ1 = {signal}, root mean square"
+                cells.append(Cell(where, float(found)))
                 ax.set(title=f"$σ_0$ = {width:g}, $σ_1$ = {signal:g}", xlabel="", ylabel="")
         figure.suptitle(f"Five functions from each prior: {name}")
         save(figure, out / f"zhu1995_{part}.png")
+        return cells
 
     return draw
 
 
-def figure_5(folder: Path, out: Path, quick: bool) -> None:
+def figure_5(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """A filter of 40 splines as rows arrive, and its three error bars."""
     print("\nFigure 5: σ0 = .5, σ1 = 1, σ2 = .5, 40 linear splines, rows as they come")
     data = problem(160, seed=5)
@@ -70,37 +74,49 @@ def figure_5(folder: Path, out: Path, quick: bool) -> None:
     axes[0, 1].set(title="(b) 160 rows", xlim=(LOW, HIGH), xlabel="x", ylabel="y")
     plot_basis(splines(40), LOW, HIGH, ax=axes[0, 2]).set(title="(c) the basis")
     print(
-        f"  {'rows':>6} {'rms error':>10}   mean standard deviation of P_M f, f, y;"
-        "   truth within 1.96 sd of P_M f, f"
+        f"  {'rows':>6} {'rms error':>10}   mean standard deviation of P_M f, f as published, f, y;"
+        "   truth within 1.96 sd of the first three"
     )
-    model, seen = regression_filter(40), 0
+    model, seen, cells = regression_filter(40), 0, []
     for ax, n in zip([*axes[1], None], (10, 40, 90, 160)):
         model.partial_fit(data.X[seen:n], data.y[seen:n])
         seen = n
-        _print_bars(model, data, n)
+        cells += _print_bars(model, data, n)
         if ax is not None:
-            plot_fit(model, data.X[:n], data.y[:n], truth=data.truth, low=LOW, high=HIGH, ax=ax)
+            plot_fit(
+                model, data.X[:n], data.y[:n], truth=data.truth, low=LOW, high=HIGH, ax=ax,
+                legend=False,
+            )  # fmt: skip
             ax.set(title=f"({'def'[(10, 40, 90).index(n)]}) after {n} rows", ylim=(-4.2, 4.2))
     axes[1, 0].legend(loc="lower left", fontsize=8, ncols=2)
     save(figure, out / "zhu1995_fig5.png")
+    return cells
 
 
-def _print_bars(model, data: Problem, n: int) -> None:
-    levels = ("model", "function", "observation")
+def _print_bars(model, data: Problem, n: int) -> list[Cell]:
+    levels = ("model", "paper", "function", "observation")
     mean, *_ = model.predict(GRID[:, None], return_std=True, level="function")
     said = {level: model.predict(GRID[:, None], return_std=True, level=level) for level in levels}
-    held = [np.mean(np.abs(said[l][0] - data.f) < 1.96 * said[l][1]) for l in levels[:2]]
+    held = [np.mean(np.abs(said[l][0] - data.f) < 1.96 * said[l][1]) for l in levels[:3]]
+    error, deviations = np.sqrt(np.mean((mean - data.f) ** 2)), [said[l][1].mean() for l in levels]
     print(
-        f"  {n:6d} {np.sqrt(np.mean((mean - data.f) ** 2)):10.3f}   "
-        + "  ".join(f"{said[level][1].mean():.3f}" for level in levels)
+        f"  {n:6d} {error:10.3f}   "
+        + "  ".join(f"{deviation:.3f}" for deviation in deviations)
         + "   "
         + "  ".join(f"{h:.0%}" for h in held)
     )
+    where = f"fig. 5, {n} rows"
+    return [Cell(f"{where}, rms error", float(error))] + [
+        Cell(f"{where}, mean sd, level {level}", float(deviation))
+        for level, deviation in zip(levels, deviations)
+    ]
 
 
-def figure_6(folder: Path, out: Path, quick: bool) -> None:
+def figure_6(folder: Path, out: Path, quick: bool) -> list[Cell]:
     """Over- and under-fitting are a matter of σ0, not of m."""
     sizes, widths = (5, 10, 20, 40, 80), (0.125, 0.25, 0.5, 1.0, 2.0)
+    if quick:
+        sizes, widths = (5, 20), (0.125, 0.5)
     data = problem(100, seed=6)
     figure = plt.figure(figsize=(16, 8), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=[1.9, 1])
@@ -116,13 +132,15 @@ def figure_6(folder: Path, out: Path, quick: bool) -> None:
     for ax, m in zip(axes[0], sizes):
         ax.set(title=f"m = {m}")
     left.suptitle("100 rows; true $σ_0$ = 0.5. Fit: line, truth: dashed")
-    _error_curves(right.subplots(), quick)
+    cells = _error_curves(right.subplots(), quick)
     save(figure, out / "zhu1995_fig6.png")
+    return cells
 
 
-def _error_curves(ax, quick: bool) -> None:
+def _error_curves(ax, quick: bool) -> list[Cell]:
     sizes = np.array([5, 10, 20, 40, 60, 80, 95, 100, 105, 120, 160, 320])
-    repeats, widths = (5 if quick else 40), (0.125, 0.5, 2.0)
+    repeats, widths, cells = (2 if quick else 40), (0.125, 0.5, 2.0), []
+    sizes = sizes[[0, 3, 7]] if quick else sizes
     print(f"\nFigure 6: mean squared error against f, 100 rows, geometric mean of {repeats}")
     names = [f"filter, σ0 = {w:g}" for w in widths] + ["least squares"]
     errors = np.empty((repeats, len(names), sizes.size))
@@ -139,6 +157,7 @@ def _error_curves(ax, quick: bool) -> None:
     for i, name in enumerate(names):
         mean = np.exp(errors[:, i].mean(axis=0))
         print(f"  {name:18}" + "".join(f"{e:9.3g}" for e in mean) + _rises(errors[:, i]))
+        cells += [Cell(f"fig. 6, {name}, m = {m}", float(e)) for m, e in zip(sizes, mean)]
         style = "k--s" if name == "least squares" else f"C{i}-o"
         ax.loglog(sizes, mean, style, ms=4, label=name.replace("σ0", "$σ_0$"))
     ax.axvline(100, color="0.8", lw=1, zorder=0)
@@ -152,6 +171,7 @@ def _error_curves(ax, quick: bool) -> None:
     )
     ax.minorticks_off()
     ax.legend(loc="upper left")
+    return cells
 
 
 def _rises(errors: Array) -> str:

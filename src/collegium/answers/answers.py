@@ -51,6 +51,15 @@ class Made:
             found = self.others[name] = make()
         return found
 
+    def without(self, beginning: str) -> Made:
+        """Copy all but the objects whose names begin like this."""
+        other = Made()
+        other.value, other.last = self.value, self.last
+        other.others = {
+            name: one for name, one in [*self.others.items()] if not name.startswith(beginning)
+        }
+        return other
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:

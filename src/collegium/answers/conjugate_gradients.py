@@ -128,13 +128,14 @@ def solve_system(
     system: LinearSystem, y: Array, conditioner: Any, engine: Any, *, tolerance: float,
     max_iter: int, enough: Callable[[], bool] = lambda: False, coarse: bool = True,
     say: Callable[[str], None] = lambda text: None, decide: int | None = None,
-    renewed: bool = True,
+    renewed: bool = True, hopeless: float = np.inf,
 ) -> Solution:  # fmt: skip
     """Solve (K + Ψ)w = y by preconditioned conjugate gradients, each output on its own.
 
     It starts from w = 0, and stops early once `enough()`, called before each step, is true. It is
-    done when the residuals of the first `decide` outputs (by default of all) are small. `renewed`:
-    whether the last residual is computed again in double precision.
+    done when the residuals of the first `decide` outputs (by default of all) are small, and gives
+    up where two steps leave a residual above `hopeless`. `renewed`: whether the last residual is
+    computed again in double precision.
     Directions are made conjugate by Polak and Ribière's rule, which tolerates products and
     residuals of changing precision (Golub & Ye 1999).
     """
@@ -149,7 +150,7 @@ def solve_system(
     z = direction = conditioner.solve(r, engine)
     for k in range(max_iter):
         say(f"conjugate gradients: residual {residuals[-1]:.1e} after {k} iterations")
-        if residuals[-1] <= tolerance or enough():
+        if residuals[-1] <= tolerance or enough() or (k == 2 and residuals[-1] > hopeless):
             break
         Kd = system.product(direction, engine, coarse=coarse)
         positive = _dot(direction, Kd) > 0.0
@@ -229,8 +230,9 @@ def refined(
 def refined_without(
     committee: Committee, engine: Any, held: Array, *, steps: int, sizes: tuple[int, int],
     enough: Callable[[], bool] = lambda: False, say: Callable[[str], None] = lambda text: None,
-) -> Solution:  # fmt: skip
-    """Take some steps towards the exact GP of all rows but those held out (their numbers).
+) -> Solution | None:  # fmt: skip
+    """Take some steps towards the exact GP of all rows but those held out (their numbers); None
+    where the first two leave a residual larger than y, so that few more would not help.
 
     The mean k(x*, X)w + s(x*)ᵀr holds for any w. With w = 0 at held-out rows, k(x, X)w there is a
     prediction from the others, so that errors are known without a further solve.
@@ -246,8 +248,10 @@ def refined_without(
         conditioner = preconditioner(committee, system, engine, sizes)
         found = solve_system(
             system, own, conditioner, engine, tolerance=t.close, max_iter=steps, enough=enough,
-            say=say, renewed=False,
+            say=say, renewed=False, hopeless=t.hopeless,
         )  # fmt: skip
+        if found.residuals[-1] > t.hopeless:
+            return None
         w, some = found.weights, evenly_spaced(others.size, t.looked_at)
         expansion = Expansion(system.kernel, system.X, w)
         exact = expansion.mean(system.X[some], engine) + system.psi[some, None] * w[some]

@@ -79,6 +79,7 @@ class RefiningTuning:
     rounded: float = 0.05
     looked_at: int = 256
     close: float = 1e-3
+    hopeless: float = 1.0  # relative size of residuals after two steps, above which they end
     width: int = 2048  # rows whose distances from a group are computed at a time
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..learning.newton import minimise
+from ..learning.newton import descend
 from ..learning.optimise import Prior
 from .model import LENGTH, NOISE, SHARED, SmallTable, weak_prior
 from .tuning import TUNING
@@ -68,7 +68,7 @@ def climb(table: SmallTable, weak: Prior, starts: Sequence[Array]) -> Mode:
 
     low, high = (weak.low - weak.centre) / weak.spread, (weak.high - weak.centre) / weak.spread
     found = [
-        minimise(
+        descend(
             negative, curvature, (theta - weak.centre) / weak.spread, low, high,
             max_iter=TUNING.iterations, gain=TUNING.gain,
         )[0]

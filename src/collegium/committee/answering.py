@@ -129,11 +129,13 @@ def prepare(estimator: Any, clock: Clock, *, streaming: bool = False) -> None:
     if limit is None and not streaming and isinstance(model, CommitteeModel):
         if estimator.n_local == USUAL and not clock.out():
             with single_threaded():
-                estimator.model_, own = with_usual_cells(model, estimator._say())
+                say = estimator._say().since(clock.start)
+                estimator.model_, own = with_usual_cells(model, say)
                 estimator._made.value = own
     if limit is None or (streaming and not way_is_due(model, limit)):
         return
-    say, engine = estimator._say(), choose_engine(estimator.engine, estimator.n_jobs)
+    say = estimator._say().since(clock.start)
+    engine = choose_engine(estimator.engine, estimator.n_jobs)
     with single_threaded():
         fast, own = chosen(model, *limit, say, clock.out)
         say.task = "preparing answers"

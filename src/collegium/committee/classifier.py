@@ -14,6 +14,7 @@ from ..interface.checks.rows import check_queries
 from ..interface.classifier import Classifier, distinct_labels
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import arrays_of, as_source
+from ..interface.streams.watching import StreamCheck
 from ..interface.turns import of_one_state
 from ..numerics.threads import single_threaded
 from ..pipeline import models
@@ -45,6 +46,12 @@ NEAREST = 100
 @dataclass(eq=False, repr=False)
 class CommitteeClassifier(Classifier):
     """Gaussian-process classification by committee: calibrated probabilities on large tables.
+
+    Most people need three calls::
+
+        model = CommitteeClassifier().fit(X, y)
+        label = model.predict(X_new)
+        probability = model.predict_proba(X_new)  # a column for each of model.classes_
 
     Every chunk of rows sends a Gaussian message about a latent function, which a Laplace
     approximation makes of its labels; chunks are approximated again, each given the others,
@@ -117,6 +124,7 @@ class CommitteeClassifier(Classifier):
     calibration_ : (float, float), factors of the latent means and variances that held-out rows
         asked for; (1, 1) with learn=False.
     input_transform_ : None, or a tuple of "rank" or None per column: transforms of X.
+    conformal_ : rows of `calibrate`; there is none before it was called, and after `fit`.
     log_evidence_ : float, Laplace's, of all rows (safe to compare once messages are at rest).
     feature_importances_ : array, the share of the latent functions' variance that each column
         explains, with interactions; `summary()` says in words what was found.
@@ -192,7 +200,7 @@ class CommitteeClassifier(Classifier):
         used = w > 0
         known = distinct_labels(words[used])
         rows, classes = self._coded(table[used], words[used], known, w[used])
-        labels = None if labels is None else labels[used]
+        labels = None if labels is None else labels.take(used)
         self._note_classes(classes, rows, counts(rows, classes.size))
         self._keep_learnt(models.model_of_rows(self, self._system(), settings, rows, labels))
 
@@ -299,7 +307,7 @@ class CommitteeClassifier(Classifier):
         sample = model.stream.following.sample.add(own).rows
         settings = replace(settings, transforms=TransformsAsked())  # the sample has them already
         other = models.model_of_rows(self, system, settings, sample, streaming=True)
-        self._keep_learnt(with_kernel_of(model, other))
+        self._keep_learnt(with_kernel_of(model, other), check)
         return False
 
     def _watched_log_proba(self, X: Array) -> Array:
@@ -338,8 +346,20 @@ class CommitteeClassifier(Classifier):
         self
         """
         check_is_fitted(self)
-        self._keep_learnt(models.fitted_again(self, self._system(), self._settings()))
+        found = models.fitted_again(self, self._system(), self._settings())
+        self._keep_learnt(found, StreamCheck())
         return self
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any, exposure: Any) -> Rows:
+        """Check further rows of a fitted model."""
+        if exposure is not None:
+            raise ValueError("exposure is for counts: leave it out with labels")
+        X, y = self._check(X, y, reset=False)
+        return self._coded(X, y, self.classes_, sample_weight)[0]
+
+    def _more_settings(self) -> Settings:
+        """Read the arguments by which further rows are cut."""
+        return self._settings()
 
     def _settings(self) -> Settings:
         chosen_link(self.likelihood)

@@ -13,6 +13,7 @@ from ..interface.checks.rows import check_outputs, check_rows
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
+from ..interface.streams.watching import StreamCheck
 from ..pipeline import models
 from ..pipeline.settings import Settings
 from ..pipeline.systems import ExactFit
@@ -165,7 +166,7 @@ class ExpertsRegressor(Regressor):
         self
         """
         check_is_fitted(self)
-        self._keep(models.fitted_again(self, ExactFit(), self._settings()))
+        self._keep(models.fitted_again(self, ExactFit(), self._settings()), StreamCheck())
         return self
 
     def _settings(self) -> Settings:

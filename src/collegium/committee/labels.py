@@ -80,7 +80,7 @@ class Labels(SystemBase):
             raise ValueError("class_weight is zero for all of these rows")
         job = replace(
             job,
-            labels=None if job.labels is None else job.labels[own],
+            labels=None if job.labels is None else job.labels.take(own),
             owners=None if job.owners is None else job.owners.take(own),
             rows=job.rows.take(own),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,25 @@ def box_of(estimator: Any) -> Ranges:
     return estimator._made.named(BOX, estimator.model_.box)
 
 
+def without_series(box: Ranges, model: Any) -> Ranges:
+    """Leave out the column of times, where a trend or seasons were found in it: later rows are what
+    such a model is for."""
+    found = getattr(getattr(model, "sum", None), "seasons", None)
+    if found is None:
+        return box
+    low, high = box.low.copy(), box.high.copy()
+    low[found.column], high[found.column] = -np.inf, np.inf
+    return replace(box, low=low, high=high)
+
+
 def warn_if_beyond(estimator: Any, X: Array) -> None:
     """Warn once per model where most queries of a call, as the predictor sees them, leave the
     ranges of columns."""
     t = TUNING.outside
     if X.shape[0] < t.fewest or WARNED in estimator._made.others:
         return
-    share = float(box_of(estimator).leaves(X[evenly_spaced(X.shape[0], t.looked_at)]).mean())
+    box = without_series(box_of(estimator), estimator.model_)
+    share = float(box.leaves(X[evenly_spaced(X.shape[0], t.looked_at)]).mean())
     if share <= 0.5:
         return
     estimator._made.others[WARNED] = True

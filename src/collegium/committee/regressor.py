@@ -21,11 +21,13 @@ from ..interface.checks.rows import (
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import arrays_of, as_source
 from ..interface.regressor import Regressor
+from ..interface.streams.watching import StreamCheck
 from ..interface.turns import of_one_state
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
 from ..numerics.threads import single_threaded
 from ..pipeline import models
+from ..pipeline.checks.folds import Fold, held_out_folds
 from ..pipeline.settings import Settings
 from ..pipeline.systems import check_fitted_answer_time, system_for, system_of
 from ..rows.rows import Rows
@@ -39,6 +41,12 @@ Array = np.ndarray
 @dataclass(eq=False, repr=False)
 class CommitteeRegressor(Regressor):
     """Gaussian-process regression by a Bayesian committee, for 10⁴ to 10⁸ rows.
+
+    Most people need three calls::
+
+        model = CommitteeRegressor().fit(X, y)
+        mean, std = model.predict(X_new, return_std=True)
+        lower, upper = model.predict_interval(X_new, coverage=0.9)
 
     Chunks of rows send Gaussian messages about the function at shared anchors; the messages
     add up. Each prediction is corrected by the raw rows nearest to it. Where all rows fit one
@@ -55,16 +63,16 @@ class CommitteeRegressor(Regressor):
         length scale per column is learnt, and a variance, from scikit-learn's kernels too; of
         their bounds only "fixed" counts. White noise added to the kernel is taken as the noise.
     likelihood : {"gaussian", "poisson", "student-t", "exponential", "gamma", "beta"} or object
-        The distribution of y given the function. "poisson": y ≥ 0 are counts, the function is the
-        log of their rate, and the prior expects the mean rate. "exponential": y > 0 are waiting
-        times, the function is the log of their mean. "gamma": y > 0 with a constant relative
-        spread, which is learnt. "beta": 0 < y < 1 with a precision that is learnt, the function is
-        the logit of the mean. "student-t": noise with heavy tails, so that outliers count little
-        (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for others, of 2 or less with infinite
-        standard deviations, where intervals still hold); y is centred and scaled by medians.
-        Objects are those of `collegium.likelihoods`; one of your own, derived from
-        `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a free parameter of
-        it is learnt: try it with `likelihoods.check` first.
+        The distribution of y given the function. "poisson": y ≥ 0 are counts (fractions raise a
+        warning), the function is the log of their rate, and the prior expects the mean rate.
+        "exponential": y > 0 are waiting times, the function is the log of their mean. "gamma":
+        y > 0 with a constant relative spread, which is learnt. "beta": 0 < y < 1 with a precision
+        that is learnt, the function is the logit of the mean. "student-t": noise with heavy tails,
+        so that outliers count little (4 degrees of freedom; `likelihoods.StudentT(dof=…)` for
+        others, of 2 or less with infinite standard deviations, where intervals still hold); y is
+        centred and scaled by medians. Objects are those of `collegium.likelihoods`; one of your
+        own, derived from `likelihoods.Scalar`, sees y as it is, with a prior mean of zero, and a
+        free parameter of it is learnt: try it with `likelihoods.check` first.
         All but "gaussian" are Laplace approximations, for one output.
     inference : {"auto", "inductive", "transductive", "cg"}, Inductive, Transductive or CG
         "inductive": shared anchors with local correction. "auto", the default: the same, and in
@@ -83,7 +91,8 @@ class CommitteeRegressor(Regressor):
         How rows are cut into chunks. A number: rows in a chunk; "auto": all of up to 2000 rows,
         otherwise 500 (transductive: 1000). A rule: how rows are dealt to chunks of that size, by
         default "balanced": halves, and halves of these, across their widest direction. Labels: one
-        per row, in `fit`; a stream is cut as it comes. `collegium.Chunks(size, rule)`: both.
+        per row, in `fit`, by which rows can be forgotten; a stream is cut as it comes.
+        `collegium.Chunks(size, rule)`: both.
     anchors : "auto", int, array of shape (m, d) or Select, default="auto"
         Anchors shared by all chunks: their number, themselves, or `collegium.Select(rule, m)` for
         another rule than k-means (see `select_anchors`). "auto": twice the effective degrees
@@ -116,7 +125,9 @@ class CommitteeRegressor(Regressor):
         starting points.
     trend : None, "linear", column or list of columns, default=None
         A level and slopes beside the kernel, of all or some columns, so wide that the data alone
-        set them: extrapolation follows the line. See docs/priors.md.
+        set them: extrapolation follows the line. See docs/priors.md. None: in a series, a column of
+        dates or a single column of regular times, a trend and seasons are looked for if kernel is
+        None too. See docs/seasons.md.
     transforms : {"auto", "log", "yeo-johnson", "rank"}, None or Transform, default="auto"
         Learn a monotone transform of y (normal scores by "rank"), and answer in the units of y:
         intervals, quantiles and draws taken back, means and deviations by quadrature. "auto": of a
@@ -170,6 +181,7 @@ class CommitteeRegressor(Regressor):
     residuals_ : array, of refined means: relative residuals before each iteration and at last.
     answer_ways_ : ways of answering that `AnswerTime` was chosen from, with what they are worth.
     stream_ : how well rows of a stream were predicted before they were learnt from.
+    conformal_ : rows of `calibrate`; there is none before it was called, and after `fit`.
     n_dropped_, n_relearnt_ : int, with n_local=0: anchors dropped, and times relearnt.
     feature_importances_ : array, the share of the function's variance that each column explains.
     effective_dof_ : float, P_eff = trace K(K + noise·I)⁻¹ of the rows fitted (Tresp 2000), from a
@@ -390,9 +402,22 @@ class CommitteeRegressor(Regressor):
         check_is_fitted(self)
         system = system_of(self.model_, self)
         asked = system.settings(self, known=self.model_.known_noise)
-        self._keep(models.fitted_again(self, system, answering.leaving_time(self, asked)))
+        found = models.fitted_again(self, system, answering.leaving_time(self, asked))
+        self._keep(found, StreamCheck())
         answering.prepare(self, asked.clock)
         return self
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any, exposure: Any) -> Rows:
+        """Check further rows of a fitted model."""
+        system = system_of(self.model_, self)
+        rows, _ = system.rows(self, X, y, sample_weight, exposure, None, reset=False)
+        if system.multi_output:
+            check_outputs(rows, self.model_.scaling)
+        return rows
+
+    def _more_settings(self) -> Settings:
+        """Read the arguments by which further rows are cut."""
+        return system_of(self.model_, self).settings(self)
 
     def _chunks_again(self, id: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         model, system = self.model_, system_for(self)
@@ -434,6 +459,9 @@ class CommitteeRegressor(Regressor):
         warn_if_beyond(self, answers.X)
         return answers
 
+    def _folds(self) -> list[Fold]:
+        return held_out_folds(self.model_, self._engine())
+
     def _predictor(self, n_local: Any = None) -> Any:
         return answering.predictor_of(self, n_local, super()._predictor)
 
@@ -461,7 +489,7 @@ class CommitteeRegressor(Regressor):
     n_relearnt_ = fitted("n_relearnt", "How often a stream without rows was relearnt.")
     anchors_ = fitted("anchors", "Array of shape (m, d).")
     n_chunks_ = fitted("chunks.n", "Chunks of rows.")
-    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and names that were given.")
+    chunk_ids_ = fitted("chunk_ids", "Ids of all chunks: numbers, and ids that were given.")
     basis_id_ = fitted("basis_id", "Hash of kernel, noise, anchors and scaling of y.")
     chunk_size_ = fitted("sizes.chunk_size", "Rows in a chunk, at most.")
     query_size_ = fitted(

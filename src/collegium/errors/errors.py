@@ -64,9 +64,9 @@ class Errors:
                 f"{'used' if used else 'not used'}"
             )
             scale, expects = (other, trees[0]) if used else (scale, None)
-        gains = " ".join(f"{one.gain.mean:.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
+        gains = " ".join(f"{one.gain.mean:+.3f} ± {one.gain.error:.3f}" for one in scale.outputs)
         say(
-            f"errors of {rows.w.size} held-out rows: log density + {gains} with a scale of their "
+            f"errors of {rows.w.size} held-out rows: log density {gains} with a scale of their "
             "own" + (", which is not enough" if scale.normal else "")
         )
         return None if scale.normal and not scale.discrete else cls(scale, metric, expects)

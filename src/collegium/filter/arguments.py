@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..interface.checks.arguments import (
     whole_number,
     yes_or_no,
 )
+from ..interface.streams.rates import check_rates
 from ..kernels import Kernel
 from ..numerics import memory
 from ..numerics.records import record
@@ -80,6 +81,11 @@ class Fading:
     def in_order(self) -> bool:
         """Whether the order of rows matters."""
         return self.forgetting < 1.0 or self.drift > 0.0
+
+    @property
+    def memory(self) -> float:
+        """Rows that the past counts for in the long run, 1/(1 − λ)."""
+        return np.inf if self.forgetting == 1.0 else 1.0 / (1.0 - self.forgetting)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +192,7 @@ class FilterOptions:
     prior_mean: Any
     fading: Fading
     start_rows: int
+    rates: tuple[float, ...] = (1.0,)  # `fading` is by the slowest
 
     @classmethod
     def of(cls, e) -> FilterOptions:
@@ -195,11 +202,9 @@ class FilterOptions:
         word = noise_word(e.noise, NOISES)
         if start is not None and not e.learn:  # white noise in the kernel, kept
             noise, start = np.array([start]), None
-        forgetting = number(
-            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
-        )
+        rates = check_rates(e.forgetting, TUNING.rates)
         drift = number(e.drift, "drift", lambda v: 0.0 <= v <= 1e6, "at least 0")
-        if forgetting < 1.0 and drift > 0.0:
+        if rates[-1] < 1.0 and drift > 0.0:
             raise ValueError("forgetting and drift exclude each other: give one of them")
         check_verbose(e.verbose)
         return cls(
@@ -208,8 +213,18 @@ class FilterOptions:
             projection=ProjectionOptions.of(e), prior_mean=_mean_function(e.prior_mean),
             c0=number(e.c0, "c0", lambda v: 0.0 < v <= 1e6, "above 0"),
             c2=number(e.c2, "c2", lambda v: 0.0 < v <= 1e6, "above 0"),
-            fading=Fading(forgetting, drift), start_rows=whole_number(e.start_rows, "start_rows"),
+            fading=Fading(rates[0], drift), start_rows=whole_number(e.start_rows, "start_rows"),
+            rates=rates,
         )  # fmt: skip
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the order of rows matters."""
+        return self.fading.in_order or self.rates[-1] < 1.0
+
+    def beside(self, rate: float) -> FilterOptions:
+        """Options for one of the rates."""
+        return replace(self, fading=replace(self.fading, forgetting=rate), rates=(rate,))
 
     def kernel_for(self, d: int) -> Kernel | None:
         found = None if self.kernel is None else self.kernel.for_width(d)

@@ -52,7 +52,7 @@ def checked_in_fit(stream: Any, rows: Rows, *, in_order: bool) -> Any:
         found = held_out_predictions(stream.model, stream.posterior(), scaled)
         return _with_checked(stream, some, found)
     first = max(n - ERRORS.stream.kept, n // 3)
-    again = _emptied(stream).absorbed(rows.take(slice(first)))
+    again = emptied(stream).absorbed(rows.take(slice(first)))
     for part in blocks(n - first, TUNING.checked):
         own = rows.take(slice(first + part.start, first + part.stop))
         again = checked_before(again, own, again.predictor()).absorbed(own)
@@ -95,7 +95,7 @@ def held_out_predictions(model: FilterModel, posterior: Posterior, rows: Rows) -
     return Prediction(mean, (spread * spread).sum(axis=1) + c * c / rest + left)
 
 
-def _emptied(stream: Any) -> Any:
+def emptied(stream: Any) -> Any:
     """Empty the filter of rows; basis and hyperparameters stay."""
     old, p = stream.state, stream.scaling.scale.size
     state = type(old).start(stream.model, p, drifting=old.drifting is not None)

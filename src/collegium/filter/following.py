@@ -94,6 +94,13 @@ class BasisFollowing:
             looked_at=n, n_reprojected=self.n_reprojected + 1,
         )  # fmt: skip
 
+    def since(self, last: int, n: int) -> BasisFollowing:
+        """Count the last of n rows alone, and keep their part of the sample."""
+        known = self.sample.rows
+        late = known.take(slice(known.w.size - known.w.size * last // max(n, 1), None))
+        sample = self.sample.emptied().add(late)
+        return replace(self, sample=sample, looked_at=last, made=replace(self.made, n=last))
+
     def without_rows(self) -> BasisFollowing:
         """Drop all rows: basis and density stay from now on."""
         none = self.held.take(slice(0))

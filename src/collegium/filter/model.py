@@ -24,7 +24,7 @@ from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from ..numerics.records import record
 from ..rows.metric import column_scales
-from ..rows.rows import Prediction
+from ..rows.rows import Prediction, Rows
 from .bases import FilterBasis
 from .densities import Density, Empirical
 from .rules import Nodes, Rule, rule_for
@@ -33,6 +33,8 @@ from .tuning import TUNING
 
 Array = np.ndarray
 ROUNDING = 2.0**-52
+#: Levels of a filter alone: the projection of f; f with the published error bar.
+MODEL, PAPER = "model", "paper"
 
 
 @record("filter.projection/1")
@@ -348,15 +350,42 @@ class Posterior:
         found = self._linear_in_v(a)
         return Prediction(found.mean, found.variance + left)
 
+    def one_step_ahead(self, model: FilterModel, rows: Rows) -> tuple[Array, Array]:
+        """Mean and variance (n, p) of y at each of some rows, given those before it.
+
+        y ~ N(m, C) jointly; with C = LLᵀ and z = L⁻¹(y − m) the mean of a row is y − L_ii z_i, its
+        variance L_ii². (Rows do not fade while they are predicted.)
+        """
+        a, left = model.conditional(rows.X)
+        C = linalg.mirror(linalg.gram(a @ self.root))
+        linalg.add_diagonal(C, left + model.noise / np.maximum(rows.w, 1e-300))
+        L, _ = linalg.cholesky(C, float(C.diagonal().max()), overwrite=True)
+        own = L.diagonal()[:, None]
+        mean = rows.y - own * linalg.solve_lower(L, rows.y - a @ self.mean)
+        return mean, np.broadcast_to(own**2, mean.shape)
+
+    def as_published(self, model: FilterModel, X: Array) -> Prediction:
+        """f: V(x)ᵀv, the variances of P_M f and of f − P_M f added (level "paper").
+
+        f − P_M f = (a − V)ᵀv + (f − aᵀv), of variance |a − V|² + var[f | v] under the prior. Given
+        rows it is correlated with P_M f, which this sum leaves out.
+        """
+        found, (a, left) = self.of_model(model, X), model.conditional(X)
+        beyond = a - model.columns(X) @ model.weights
+        return Prediction(found.mean, found.variance + left + (beyond * beyond).sum(axis=1))
+
     def _linear_in_v(self, design: Array) -> Prediction:
         spread = design @ self.root
         return Prediction(design @ self.mean, (spread * spread).sum(axis=1))
 
-    def joint(self, model: FilterModel, X: Array, *, of_model: bool) -> Array:
+    def joint(self, model: FilterModel, X: Array, level: str) -> Array:
         """Covariance of P_M f, or of f, at several inputs  (n, n)."""
-        if of_model:
-            return linalg.gram(model.columns(X) @ model.weights @ self.root)
+        projected = model.columns(X) @ model.weights
+        if level == MODEL:
+            return linalg.gram(projected @ self.root)
         design, _ = model.conditional(X)
         a = design[:, design.shape[1] - model.projection.r :]
         left = linalg.mirror(linalg.subtract_gram(model.prior_covariance(X), a))
-        return left + linalg.gram(design @ self.root)
+        if level != PAPER:
+            return left + linalg.gram(design @ self.root)
+        return left + linalg.gram(design - projected) + linalg.gram(projected @ self.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +16,15 @@ from ..interface.checks.rows import check_queries, check_rows, generator
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
+from ..interface.streams.rates import changed, rested
 from ..interface.streams.waiting import arriving_rows, condensed, lengthened
 from ..interface.streams.watching import StreamCheck
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .arguments import FilterOptions, residual_rows
 from .errors import checked_before, with_learnt_errors
-from .stream import MODEL, FilterStream, fitted_filter, ordered
+from .model import MODEL, PAPER
+from .stream import filters_by_rates, ordered
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -65,7 +68,9 @@ class RegressionFilter(Regressor):
         where it improves their density, and given up where later rows are worse for it.
         "varying": always used.
     prior_mean : number or function, default=None
-        Prior mean of f. None: the mean of y.
+        Prior mean f̂₀ of f. None: the mean of y. It is subtracted from y and added to answers
+        as it is, where the paper projects it onto the basis: the same where the basis can
+        represent it, and otherwise nothing of it is lost.
     linear : bool, default=True
         Whether f has a linear part with its own vague prior in addition to the kernel.
     learn : bool, default=True
@@ -82,8 +87,11 @@ class RegressionFilter(Regressor):
         Whether var[f | w], averaged under the density, is part of the noise of a row. False: the
         update as published (eqs 2.10–2.11), whose learnt noise includes it too, so that the error
         bars of y count it twice.
-    forgetting : float, default=1.0
+    forgetting : float, "auto" or tuple of floats, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that change over time.
+        "auto": filters with λ = 1 and λ = 0.98 run side by side, and the one that has predicted
+        the last rows better is followed; about twice the time. A tuple, such as (1.0, 0.99, 0.9),
+        the largest first: these rates.
     drift : float, default=0.0
         Variance that every row adds to each weight, relative to the prior variance: a random
         walk, for functions that change over time. Hyperparameters are then learnt from the first
@@ -102,6 +110,7 @@ class RegressionFilter(Regressor):
     basis_, density_ : as used.
     n_basis_ : int, functions of the basis.
     n_seen_ : int, rows seen.
+    forgetting_ : float, the rate of forgetting that is followed now.
     n_outside_ : int, rows outside the density, which are ignored or wait.
     n_reprojected_ : int, how often basis and density were remade.
     log_evidence_ : float, log p(y | X) of the filter.
@@ -114,7 +123,8 @@ class RegressionFilter(Regressor):
     φ(x)ᵀSφ(x); "function" is for f, including the part outside the basis; "observation" is for
     a new y. For "function" and "observation" mean and variance are those of f given the weights,
     E[f | w] and var[f | w], rather than the paper's sum of two variances, which leaves out
-    their covariance. Outside the region where inputs were expected bars widen to the prior's.
+    their covariance: `level="paper"` is that sum, about the mean of "model". Outside
+    the region where inputs were expected bars widen to the prior's.
     Glitches (inputs a hundred interquartile ranges from the quartiles) do not set the region.
 
     Basis and density follow a stream whose inputs wander. They are remade where more than 5 % of
@@ -143,7 +153,7 @@ class RegressionFilter(Regressor):
     (True, True, 2000)
     """
 
-    levels = (*LEVELS, MODEL)
+    levels = (*LEVELS, MODEL, PAPER)
     acts_after_fit = ("prior_mean", "verbose")
 
     kernel: Any = None
@@ -159,7 +169,7 @@ class RegressionFilter(Regressor):
     c2: float = 0.2
     cut: float = 1e-9
     misfit: bool = True
-    forgetting: float = 1.0
+    forgetting: Any = 1.0
     drift: float = 0.0
     start_rows: int = 500
     random_state: Any = None
@@ -185,9 +195,10 @@ class RegressionFilter(Regressor):
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         n = int((rows.w > 0).sum())
         rows = residual_rows(ordered(rows, options), options)
-        rng, say = generator(self.random_state), self._say()
+        rng, say = partial(generator, self.random_state), self._say()
         with single_threaded():
-            stream = with_learnt_errors(fitted_filter(rows, options, rng, say), say)
+            stream = filters_by_rates(rows, options, rng, say)
+            stream = changed(stream, lambda own: with_learnt_errors(own, say))
         return self._after(replace(stream, n_seen=n), 0.0)
 
     @all_or_nothing
@@ -211,21 +222,22 @@ class RegressionFilter(Regressor):
         model, options = getattr(self, "model_", None), FilterOptions.of(self)
         rows, say = arriving_rows(self, X, y, sample_weight), self._say()
         check, n = self._check_of(rows.w.size, self._arrived(rows)), int((rows.w > 0).sum())
-        rows = residual_rows(condensed(rows, in_order=options.fading.in_order), options)
+        rows = residual_rows(condensed(rows, in_order=options.in_order), options)
 
-        def begin(rows: Rows) -> FilterStream:
-            return fitted_filter(rows, options, generator(self.random_state), say)
+        def begin(rows: Rows) -> Any:
+            return filters_by_rates(rows, options, partial(generator, self.random_state), say)
 
         with single_threaded():
             if model is not None:
-                model = checked_before(model, rows, self._predictor())
+                ask = self._predictor()
+                model = changed(model, lambda own: checked_before(own, rows, ask))
             stream = lengthened(model, rows, n, begin, options.start_rows)
-            if stream.waiting is None and stream.due:
-                stream = stream.relearnt(say)
-            stream = with_learnt_errors(stream, say)
+            if stream.waiting is None and stream.due and rested(stream, TUNING.rested):
+                stream = changed(stream, lambda own: own.relearnt(say))
+            stream = changed(stream, lambda own: with_learnt_errors(own, say))
         return self._after(stream, 0.0 if model is None else model.outside, check)
 
-    def _after(self, stream: FilterStream, before: float, check: StreamCheck | None = None):
+    def _after(self, stream: Any, before: float, check: StreamCheck | None = None):
         """Keep the stream; warn once the share of rows outside is large."""
         self._keep(stream, check)
         if stream.waiting is None and stream.outside > TUNING.many_outside >= before:
@@ -252,7 +264,8 @@ class RegressionFilter(Regressor):
             raise ValueError("relearn needs sums over rows, which drift > 0 does not keep")
         with single_threaded():
             say = self._say()
-            self._keep(with_learnt_errors(self.model_.relearnt(say), say))
+            model = changed(self.model_, lambda own: with_learnt_errors(own.relearnt(say), say))
+            self._keep(model, StreamCheck())
         return self
 
     def sample_prior(self, X: ArrayLike, n_samples: int = 5, random_state: Any = 0) -> Array:
@@ -280,6 +293,7 @@ class RegressionFilter(Regressor):
     density_ = fitted("model.density", "The density of inputs used.")
     n_basis_ = fitted("model.basis.m", "Functions of the basis.")
     n_seen_ = fitted("n_seen", "Rows seen.")
+    forgetting_ = fitted("forgetting", "The rate of forgetting that is followed now.")
     n_outside_ = fitted("n_outside", "Rows outside the density, which are ignored or wait.")
     n_reprojected_ = fitted("following.n_reprojected", "How often basis and density were remade.")
     projection_error_ = fitted("projection_error", "Error of the projection's integrals.")

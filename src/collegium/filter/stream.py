@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,9 +13,11 @@ from ..engines import engine_for
 from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..interface.model import Model
+from ..interface.streams.rates import Rates, bounded_log_density
 from ..interface.streams.waiting import Waiting
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
+from ..kernels.base import told
 from ..kernels.stationary.matern import RBF
 from ..learning.hyperparameters import learn
 from ..learning.optimise import Scales
@@ -28,7 +31,7 @@ from ..rows.rows import Prediction, Rows
 from ..rows.scaling import Balance, Scaling, choose_scaling, for_learning, merged
 from .arguments import Fading, FilterOptions
 from .densities import typical
-from .errors import checked_in_fit, with_deviations
+from .errors import checked_in_fit, emptied, with_deviations
 from .evidence import Relearning, relearnt
 from .following import (
     BasisFollowing,
@@ -38,13 +41,19 @@ from .following import (
     remade,
 )
 from .kalman import Drifting
-from .model import FilterModel, LinearPart, Posterior, StillColumns, projection_error
+from .model import (
+    MODEL,
+    PAPER,
+    FilterModel,
+    LinearPart,
+    Posterior,
+    StillColumns,
+    projection_error,
+)
 from .sums import Sums
 from .tuning import TUNING
 
 Array = np.ndarray
-#: Level of the projection of f onto the basis.
-MODEL = "model"
 
 
 @record("filter.state/1")
@@ -139,6 +148,29 @@ class FilterStream(Model):
             stream = stream._followed(rows.take(part))
         return stream
 
+    def scored(self, rows: Rows) -> tuple[FilterStream, Array]:
+        """Add rows; return the log density of each given those before too, y scaled  (n,)."""
+        return self.with_rows(rows), self.ahead(rows)
+
+    def ahead(self, rows: Rows) -> Array:
+        """log p(y | the rows before it) of rows that are yet to be added  (n,)."""
+        scaled = Rows(rows.X, self.scaling.forward(rows.y), rows.w)
+        mean, variance = self.posterior().one_step_ahead(self.model, scaled)
+        return bounded_log_density(scaled.y, mean, variance).sum(axis=1)
+
+    def again_from(self, other: FilterStream) -> FilterStream:
+        """Go on from what the filter of another rate believes, at this one's rate.
+
+        Rows are counted as if the stream had begun with those that the other one remembers.
+        """
+        memory = other.fading.memory
+        n = int(min(memory, other.n_seen))
+        return replace(
+            other, fading=self.fading, n_seen=n, state=replace(other.state, n_left_out=0),
+            following=other.following.since(n, other.n_seen),
+            relearning=replace(other.relearning, learnt_at=n),
+        )  # fmt: skip
+
     def _followed(self, rows: Rows) -> FilterStream:
         own, n = self.following, self.n_seen + rows.w.size
         inside = self.model.covers(rows.X)
@@ -223,10 +255,15 @@ class FilterStream(Model):
     @property
     def due(self) -> bool:
         """Whether to relearn: rows have doubled since, or most are forgotten."""
-        own, forgetting = self.relearning, self.fading.forgetting
+        own = self.relearning
         since = self.n_seen - self.n_outside - own.learnt_at
-        memory = TUNING.memories / (1.0 - forgetting) if forgetting < 1.0 else np.inf
+        memory = TUNING.memories * self.fading.memory
         return own.learns and self.state.drifting is None and since >= min(own.learnt_at, memory)
+
+    @property
+    def forgetting(self) -> float:
+        """λ: how much the past counts after each row."""
+        return self.fading.forgetting
 
     @property
     def outside(self) -> float:
@@ -241,7 +278,7 @@ class FilterStream(Model):
         """Relearn hyperparameters from the sums; no row is needed again."""
         own, sums = self.relearning, self.state.learning or self.state.sums
         model = relearnt(self.model, sums, own.scales, noise_fixed=own.keep_noise)
-        say(f"{model.kernel!r}, noise {model.noise:.3g} (y scaled)")
+        say(f"{told(say, model.kernel)}, noise {model.noise:.3g} (y scaled)")
         own = replace(own, learnt_at=self.n_seen - self.n_outside)
         return with_deviations(replace(self, model=model, relearning=own))
 
@@ -296,7 +333,10 @@ def begin_filter(
     model = FilterModel.of(
         kernel, noise, basis, density, linear, projection.cut, misfit=projection.misfit, still=still
     )
-    say(f"{type(basis).__name__}, {basis.m} functions; {kernel!r}, noise {noise:.3g} (y scaled)")
+    say(
+        f"{type(basis).__name__}, {basis.m} functions; {told(say, kernel)}, noise {noise:.3g} "
+        "(y scaled)"
+    )
     return FilterStream(
         model=model, state=FilterState.start(model, p), units=Units(scaling),
         fading=options.fading,
@@ -315,6 +355,24 @@ def fitted_filter(
     """Make a filter from its first rows: start it, learn from them, keep held-out errors."""
     stream = settled(begin_filter(rows, options, rng, say), rows, options, say)
     return checked_in_fit(stream, rows, in_order=options.fading.in_order)
+
+
+def filters_by_rates(
+    rows: Rows, options: FilterOptions, rng: Callable[[], np.random.Generator], say: Progress
+) -> Any:
+    """Make one filter per rate of forgetting, if there are several, from their first rows.
+
+    The one is followed whose predictions, from the rows before, were best at the end. `rng()`
+    makes a generator.
+    """
+    if len(options.rates) == 1:
+        return fitted_filter(rows, options, rng(), say)
+    made = Rates.start(
+        lambda rate: fitted_filter(rows, options.beside(rate), rng(), say), options.rates,
+        TUNING.compared,
+    )  # fmt: skip
+    begun = [replace(emptied(one), following=one.following.without_rows()) for one in made.models]
+    return made.compared_by(begun, rows)
 
 
 def settled(
@@ -377,28 +435,29 @@ def _residuals(linear: LinearPart, scaled: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FilterPredictor:
-    """Predict f, or at the level "model" its projection, in batches."""
+    """Predict f, at the level "model" its projection, at "paper" f as published, in batches."""
 
     model: FilterModel
     posterior: Posterior
-    of_model: bool = False
+    level: str = ""
 
     def at(self, level: str) -> FilterPredictor:
-        return replace(self, of_model=level == MODEL)
+        return replace(self, level=level)
 
     def predict(self, X: Array, engine: Any) -> Prediction:
-        ask = self.posterior.of_model if self.of_model else self.posterior.of_function
+        own = {MODEL: self.posterior.of_model, PAPER: self.posterior.as_published}
+        ask = own.get(self.level, self.posterior.of_function)
         return Prediction.by_tiles(partial(ask, self.model), X)
 
     def mean(self, X: Array, engine: Any) -> Array:
         return self.predict(X, engine).mean
 
     def joint(self, X: Array, engine: Any) -> tuple[Prediction, Array]:
-        return self.predict(X, engine), self.posterior.joint(self.model, X, of_model=self.of_model)
+        return self.predict(X, engine), self.posterior.joint(self.model, X, self.level)
 
 
 def ordered(rows: Rows, options: FilterOptions) -> Rows:
     """Prepare rows of one `fit`: sort and merge equal ones where order does not matter."""
-    if options.fading.in_order:
+    if options.in_order:
         return rows.take(rows.w > 0)
     return merged(rows, None, in_order=False)[0]

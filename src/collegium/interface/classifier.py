@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,16 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight
 
 from ..answers.arrived import Arrived, look
+from ..conformal.scores import class_scores, likely_classes, smallest_classes
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES
-from .checks.arguments import check_is_fitted, whole_number
-from .checks.rows import check_range, check_weights, refuse_collections
+from .checks.arguments import check_coverage, check_is_fitted, whole_number
+from .checks.groups import apart_from_groups
+from .checks.rows import check_range, check_weights, refuse_collections, refuse_missing
 from .estimator import Estimator, all_or_nothing
 from .frames.encoded import KnownColumns, validated
 from .frames.writing import write_answers
+from .guarantees import MADE, bounds, calibration_rows, proba_of_calibration, required_rows
 from .streams.watching import ProgressiveClasses
 from .turns import of_one_state
 
@@ -46,8 +49,81 @@ class Classifier(ClassifierMixin, Estimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @of_one_state
+    def predict_set(
+        self,
+        X: ArrayLike,
+        coverage: float = 0.95,
+        *,
+        method: str = "split",
+        groups: ArrayLike | str | None = None,
+    ) -> Array:
+        """Sets of classes that hold the class of a row with probability `coverage`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Queries.
+        coverage : float, default=0.95
+        method : {"split", "model"}, default="split"
+            "split": all classes that are at least as probable as the classes of `coverage` of the
+            rows of `calibrate`: covers new rows of the same kind with at least this probability,
+            whatever the model. "model": the fewest classes whose probabilities add up to it.
+        groups : array-like of n labels, or the name of a column of the frame X, default=None
+            With "split": cover in each group, by the calibration rows of that group.
+
+        Returns
+        -------
+        sets : bool array of shape (n, n_classes)
+            A column for each of `classes_`; the most probable class is always in the set.
+        """
+        check_is_fitted(self)
+        check_coverage(coverage)
+        if method not in ("split", "model"):
+            raise ValueError(f"method={method!r}: give 'split' or 'model'")
+        if groups is not None and method == "model":
+            raise ValueError("groups mean nothing with method='model': give method='split'")
+        X, groups = apart_from_groups(X, groups)
+        probability = self.predict_proba(X)
+        if method == "model":
+            return smallest_classes(probability, coverage)
+        rows = required_rows(self)
+        known = proba_of_calibration(self, lambda X: self.predict_proba(X.view(KnownColumns)))
+        scores = class_scores(known, rows.y[:, 0].astype(int))
+        return likely_classes(probability, bounds(rows, scores, groups, len(probability), coverage))
+
+    @all_or_nothing
+    def calibrate(
+        self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | str | None = None
+    ) -> Self:
+        """Keep rows that the model has not learnt from, for `predict_set`.
+
+        They replace those of an earlier call, and are stored in the model file. Their
+        probabilities are computed anew when the model has changed, so that sets hold after
+        `partial_fit`, `forget` and `merge` too, as long as these rows are not learnt from. `fit`
+        drops them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,), labels among `classes_`
+        groups : array-like of n labels, or the name of a column of the frame X, default=None
+            Groups that are to be covered one by one, of at least 100 rows each.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        X, groups = apart_from_groups(X, groups)
+        table, words = self._check(X, y, reset=False)
+        codes = self._coded(table, words, self.classes_, None)[0].y
+        self.conformal_ = calibration_rows(table, codes, np.zeros(len(codes)), groups)
+        self._made = self._made.without(MADE)
+        return self
+
+    @of_one_state
     def predict_to(
-        self, data: Any, path: str | os.PathLike[str], *, keep: Sequence[str] = ()
+        self, data: Any, path: str | os.PathLike[str] | BinaryIO, *, keep: Sequence[str] = ()
     ) -> int:
         """Predict the rows of files and write labels and probabilities to another.
 
@@ -55,9 +131,9 @@ class Classifier(ClassifierMixin, Estimator):
         ----------
         data : path, glob, frame, a list of these, or a `Source`
             Queries. Of named columns those that the model was fitted to are taken.
-        path : path
+        path : path or open binary file
             Parquet, Arrow IPC, CSV or .npy (a structured array), by its ending. It is there once
-            it is complete.
+            it is complete. CSV is written to an open file.
         keep : list of str, default=()
             Columns of `data` to copy: numbers that say which row is which.
 
@@ -136,8 +212,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check(self, X, y, *, reset):
         refuse_collections(X, y)
+        refuse_missing(y)
         X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", ensure_min_samples=1)
-        refuse_missing_labels(y)
         check_classification_targets(y)
         check_range(X, "X")
         return X, y
@@ -169,12 +245,6 @@ class Classifier(ClassifierMixin, Estimator):
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_weights(w, MOST_COPIES)
         return w
-
-
-def refuse_missing_labels(y: Array) -> None:
-    """Raise an error that counts labels that are None."""
-    if y.dtype == object and (lost := sum(label is None for label in y.ravel())):
-        raise ValueError(f"y has {lost} labels that are None: drop those rows")
 
 
 def distinct_labels(y) -> Array:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import warnings
 from copy import copy
+from dataclasses import replace
+from numbers import Real
 from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils._pprint import _EstimatorPrettyPrinter
 from sklearn.utils.metaestimators import available_if
 
 from ..answers.answers import Made
@@ -20,12 +23,14 @@ from ..numerics import records
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
 from .checks.arguments import check_is_fitted, check_known_ids, choose_engine, yes_or_no
+from .frames.encoded import columns_of
 from .model import without_rows
 from .options import check_nested
 from .streams.watching import StreamCheck
 from .turns import all_or_nothing, as_it_is, of_one_state
+from .words.brief import brief_of
 from .words.effects import importances
-from .words.progress import Progress
+from .words.progress import Progress, clear_bar
 from .words.summary import summary_of
 
 Array = np.ndarray
@@ -35,8 +40,8 @@ Array = np.ndarray
 PICKLED_BY = "_collegium_version"
 #: Of chunks that were not kept and have no receipt.
 UNKNOWN_ROWS = (
-    "they came without chunk_id, or before the basis changed, and cannot be forgotten. Call fit "
-    "without their rows"
+    "their messages cannot be subtracted (the likelihood is not Gaussian, or the basis has changed "
+    "since). Call fit without their rows"
 )
 
 
@@ -69,23 +74,36 @@ class Estimator(BaseEstimator):
     def _keep(self, model: Any, check: StreamCheck | None = None) -> None:
         """The model from now on; what was made of an earlier one is dropped.
 
-        `check`: of the stream that it came from; None: it is a new one.
+        `check`: of the stream that it came from; None: it is a new one, which may have learnt
+        from rows that the one before was calibrated with.
         """
+        if check is None:
+            self.__dict__.pop("conformal_", None)
         self.model_ = model
         self._made = Made()
-        self.stream_ = check or StreamCheck()
+        rate = getattr(model, "forgetting", np.nan)
+        self.stream_ = replace(check or StreamCheck(), forgetting=rate)
+        clear_bar()
 
     def _remedy(self) -> str:
         """Say what to do where the error bars of a stream stop covering."""
-        forgetting = getattr(self, "forgetting", None)
-        if forgetting is None:
+        if not hasattr(self, "forgetting"):
             return (
                 "A sum over all rows cannot follow that: call fit with recent rows, or take "
                 "RegressionFilter, OnlineGPRegressor or RVCRegressor with forgetting below 1"
             )
-        if forgetting < 1.0:
-            return f"Give a forgetting below {forgetting}, or call fit with recent rows"
-        return "Give forgetting below 1 to follow it, or call fit with recent rows"
+        several = getattr(getattr(self, "model_", None), "rates", ())
+        if several:
+            return (
+                f"The rates {', '.join(map(str, several))} are compared, and may need some more "
+                "rows; else give faster ones, or call fit with recent rows"
+            )
+        own = self.forgetting
+        if isinstance(own, Real) and own < 1.0:
+            return f"Give forgetting='auto' or a rate below {own}, or call fit with recent rows"
+        return (
+            "Give forgetting='auto', or a rate below 1, to follow it, or call fit with recent rows"
+        )
 
     def _few_checked(self) -> int:
         """Rows of a call of `partial_fit` that are checked at first."""
@@ -167,7 +185,8 @@ class Estimator(BaseEstimator):
         Parameters
         ----------
         chunk_ids : int, str or list of these
-            Of `chunk_ids_`.
+            Ids that you gave: labels of `fit` with `chunks=labels`, or the `chunk_id` of a
+            `partial_fit`. Chunks that were only numbered are refused.
         X, y, sample_weight : the rows of the one chunk, as they came
             Where rows were not kept (`n_local=0`). They are compared with a hash.
 
@@ -258,10 +277,16 @@ class Estimator(BaseEstimator):
     def _engine(self) -> Any:
         engine = choose_engine(getattr(self, "engine", None), getattr(self, "n_jobs", None))
         verbose = getattr(self, "verbose", 0)
-        return Progress(verbose, "predicting").watch(engine) if verbose else engine
+        return self._say("predicting").watch(engine) if verbose else engine
 
-    def _say(self) -> Progress:
-        return Progress(getattr(self, "verbose", 0))
+    def _say(self, task: str = "working") -> Progress:
+        verbose = getattr(self, "verbose", 0)
+        return Progress(verbose, task, (columns_of(self).names or ()) if verbose else ())
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Arguments as scikit-learn writes them; below them what was found, once it is fitted."""
+        text = super().__repr__(N_CHAR_MAX=N_CHAR_MAX)
+        return f"{text}\n  {brief_of(self)}" if hasattr(self, "model_") else text
 
     def set_params(self, **params):
         """Set arguments; a warning names those that take effect with the next `fit` only."""
@@ -369,8 +394,8 @@ class Estimator(BaseEstimator):
             complete; where that fails it stays as it was.
         rows : bool, default=True
             False: without rows. The loaded model predicts the same and takes `partial_fit`, but
-            a stream can no longer relearn hyperparameters. A model that answers from its rows
-            is refused.
+            a stream can no longer relearn hyperparameters; calibration rows are left out too. A
+            model that answers from its rows is refused.
         """
         check_is_fitted(self)
         rows = yes_or_no(rows, "rows")
@@ -380,15 +405,18 @@ class Estimator(BaseEstimator):
         """The estimator without the rows that its answers do not need."""
         found = copy(self)
         found.model_ = without_rows(self.model_)
+        found.__dict__.pop("conformal_", None)
         return found
 
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments and fitted attributes, as a model file stores them."""
+        """Arguments and fitted attributes, as a model file stores them; `verbose` is a matter of
+        the session, and a loaded model is silent."""
         params, state = self.get_params(deep=False), self.__getstate__()
         paths = {name: os.fspath(v) for name, v in params.items() if isinstance(v, os.PathLike)}
-        params = {**params, **paths}
         state.pop(PICKLED_BY)
-        return params, {name: value for name, value in state.items() if name not in params}
+        state = {name: value for name, value in state.items() if name not in params}
+        params = {name: value for name, value in params.items() if name != "verbose"}
+        return {**params, **paths}, state
 
     @classmethod
     def _of_file(cls, params: dict[str, Any], state: dict[str, Any]) -> Any:
@@ -419,6 +447,12 @@ class Estimator(BaseEstimator):
         super().__setstate__(state)
         if hasattr(self, "model_"):
             self._made = Made()
+
+
+#: scikit-learn breaks long lines only of classes whose `__repr__` is known to its printer.
+_EstimatorPrettyPrinter._dispatch[Estimator.__repr__] = _EstimatorPrettyPrinter._dispatch[
+    BaseEstimator.__repr__
+]
 
 
 def fitted(path: str, doc: str) -> Any:

@@ -41,11 +41,16 @@ class Select(Options):
         See `collegium.select_anchors`.
     m : int or "auto"
         "auto": from the effective degrees of freedom of the rows.
+    candidates, picks : int or "auto"
+        "sgma" and "postapp": random rows that are drawn at a time, and anchors that are taken of
+        them. "auto": 118 and 4. As published: `Select("postapp", 200, candidates=59, picks=1)`.
     """
 
     argument = "anchors"
     rule: str = "kmeans"
     m: int | str = "auto"
+    candidates: int | str = "auto"
+    picks: int | str = "auto"
 
 
 @record("options.chunks/1")
@@ -58,7 +63,8 @@ class Chunks(Options):
     size : int or "auto", default="auto"
         Rows in a chunk. "auto": all of up to 2000 rows, otherwise 500 (transductive: 1000).
     rule : {"balanced", "kmeans", "random", "time"} or array of n labels, default="balanced"
-        How rows are dealt to chunks. Labels are for `fit`; a stream is cut as it comes.
+        How rows are dealt to chunks. Labels are for `fit`, where each is the id of its chunk, for
+        `forget`; a stream is cut as it comes.
     """
 
     argument = "chunks"

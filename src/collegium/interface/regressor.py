@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, BinaryIO, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,18 @@ from .checks.arguments import (
     check_probabilities,
     check_square,
 )
+from .checks.groups import apart_from_groups
 from .checks.rows import check_exposure, check_queries, check_targets
 from .estimator import Estimator, all_or_nothing
 from .frames.writing import by_output, write_answers
+from .guarantees import (
+    MADE,
+    adaptive_interval,
+    calibration_rows,
+    check_interval_method,
+    folds_interval,
+    split_interval,
+)
 from .streams.progressive import progressive
 from .streams.watching import Progressive
 from .turns import of_one_state
@@ -89,8 +98,8 @@ class Regressor(RegressorMixin, Estimator):
             Return also the ends of the interval that holds y with this probability, last.
         level : {"observation", "function"}
             Of a new observation (noise included, the default) or of the function behind it (of
-            counts: their rate). `RegressionFilter` also knows "model": the function's projection
-            onto the basis.
+            counts: their rate). `RegressionFilter` also knows "model", the function's projection
+            onto the basis, and "paper", the function with the error bar as published.
         exposure : float or array-like of shape (n,), default=None
             Of counts: predict those of so much exposure; None: of one each, with a warning where
             the model was fitted with others.
@@ -128,11 +137,13 @@ class Regressor(RegressorMixin, Estimator):
         X: ArrayLike,
         coverage: float = 0.95,
         *,
+        method: str = "model",
+        groups: ArrayLike | str | None = None,
         level: str = "observation",
         exposure: ArrayLike | None = None,
         n_local: int | None = None,
     ) -> tuple[Array, Array]:
-        """Central interval that holds y (or the function) with probability `coverage`.
+        """Interval that holds y (or the function) with probability `coverage`.
 
         Of counts: whole numbers, of at least that probability with "poisson"; with a likelihood
         of your own by its `quantile`.
@@ -141,25 +152,113 @@ class Regressor(RegressorMixin, Estimator):
         ----------
         X, level, exposure, n_local : as in `predict`
         coverage : float, default=0.95
+        method : {"model", "split", "cv+", "adaptive"}, default="model"
+            "model": central interval of the predictive distribution, right if the model is.
+            "split": the model's interval, widened or narrowed until it covers the rows of
+            `calibrate`: covers new rows of the same kind with at least this probability, whatever
+            the model. "cv+": the same by rows held out in ten folds (`CommitteeRegressor` with
+            Gaussian noise and rows in memory); approximate, since kernel, noise, anchors and
+            scaling were learnt with all rows. "adaptive": for streams, follows the share of rows
+            that were missed of late. See docs/conformal.md.
+        groups : array-like of n labels, or the name of a column of the frame X, default=None
+            With "split": cover in each group, by the calibration rows of that group.
 
         Returns
         -------
         lower, upper : arrays of the shape of the mean
         """
         check_coverage(coverage)
+        check_interval_method(method, level, groups, n_local)
+        X, groups = apart_from_groups(X, groups)
+        if method in ("cv+", "adaptive"):
+            lower, upper = self._without_calibration(method, X, coverage, exposure)
+            return self._shaped(lower), self._shaped(upper)
         answers = self._answers(X, level, exposure, n_local)
         with single_threaded():
-            lower, upper = answers.interval(coverage, level)
+            if method == "model":
+                lower, upper = answers.interval(coverage, level)
+            else:
+                own = None if n_local is None else self._predictor(n_local)
+                lower, upper = split_interval(self, answers, own, coverage, groups)
         return self._shaped(lower), self._shaped(upper)
+
+    def _without_calibration(
+        self, method: str, X: Any, coverage: float, exposure: Any
+    ) -> tuple[Array, Array]:
+        """Ends of intervals from folds of the rows, or from the rows of a stream  (n, p)."""
+        X, shift = self._queries(X, LEVELS[0], exposure)
+        with single_threaded():
+            if method == "cv+":
+                return folds_interval(self, X, coverage)
+            return adaptive_interval(self, self._watcher(X, shift), coverage)
+
+    def _folds(self) -> Any:
+        """Models of the rows without each of the folds, which method="cv+" needs."""
+        raise ValueError(
+            f"method='cv+' is not for this {type(self).__name__}: it needs a CommitteeRegressor "
+            "with Gaussian noise and its rows in memory. Keep some rows for calibrate, and give "
+            "method='split'"
+        )
+
+    @all_or_nothing
+    def calibrate(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | str | None = None,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
+        """Keep rows that the model has not learnt from, for `predict_interval(method="split")`.
+
+        They replace those of an earlier call, and are stored in the model file. Their errors are
+        computed anew when the model has changed, so that intervals hold after `partial_fit`,
+        `forget` and `merge` too, as long as these rows are not learnt from. `fit` drops them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, p)
+        groups : array-like of n labels, or the name of a column of the frame X, default=None
+            Groups that are to be covered one by one, of at least 100 rows each.
+        exposure : float or array-like of shape (n,), default=None
+            Of counts, as in `predict`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from collegium import CommitteeRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-3, 3, size=(700, 1))
+        >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_t(2, size=700)
+        >>> model = CommitteeRegressor(random_state=0).fit(X[:200], y[:200])
+        >>> model = model.calibrate(X[200:400], y[200:400])
+        >>> lower, upper = model.predict_interval(X[400:], 0.9, method="split")
+        >>> bool(0.85 < ((lower <= y[400:]) & (y[400:] <= upper)).mean() < 0.95)
+        True
+        """
+        X, groups = apart_from_groups(X, groups)
+        table, shift = self._queries(X, LEVELS[0], exposure)
+        seen = check_targets(y, (table.shape[0], self.model_.scaling.scale.size))
+        log_e = np.broadcast_to(shift - self.model_.units.shift, table.shape[:1]).copy()
+        self.conformal_ = calibration_rows(table, seen, log_e, groups)
+        self._made = self._made.without(MADE)
+        return self
 
     @of_one_state
     def predict_to(
         self,
         data: Any,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | BinaryIO,
         *,
         return_std: bool = True,
         interval: float | None = None,
+        level: str = "observation",
+        exposure: str | None = None,
         outside: bool = False,
         keep: Sequence[str] = (),
         n_local: int | None = None,
@@ -170,13 +269,16 @@ class Regressor(RegressorMixin, Estimator):
         ----------
         data : path, glob, frame, a list of these, or a `Source`
             Queries. Of named columns those that the model was fitted to are taken.
-        path : path
+        path : path or open binary file
             Parquet, Arrow IPC, CSV or .npy (a structured array), by its ending. It is there once
-            it is complete.
+            it is complete. CSV is written to an open file.
         return_std : bool, default=True
             Write the column "std" beside "mean".
         interval : float, default=None
             Write "lower" and "upper" of the interval that holds y with this probability.
+        level : as in `predict`
+        exposure : str, default=None
+            Of counts: the column of `data` that says how much exposure to predict for; None: one.
         outside : bool, default=False
             Write the boolean column "outside", which tells extrapolations, where the estimator has
             a method `outside`. It is true for rows that cannot be read.
@@ -192,6 +294,7 @@ class Regressor(RegressorMixin, Estimator):
         check_is_fitted(self)
         if interval is not None:
             check_coverage(interval, "interval")
+        check_level(level, self.levels)
         if outside and not hasattr(self, "_outside"):
             raise ValueError(
                 f"outside=True: {type(self).__name__} cannot tell extrapolations; leave it out, "
@@ -199,17 +302,22 @@ class Regressor(RegressorMixin, Estimator):
             )
         names = [*(["mean", "std"] if return_std else ["mean"])]
         names += [] if interval is None else ["lower", "upper"]
-        own = self._predictor(n_local)
+        own, units, likelihood = (
+            self._predictor(n_local), self.model_.units, self.model_.likelihoods[0]
+        )  # fmt: skip
 
-        def ask(X: Array) -> dict[str, Array]:
+        def ask(X: Array, exposed: Array | None = None) -> dict[str, Array]:
+            e = np.ones(len(X))
+            if exposed is not None:
+                e = check_exposure(exposed, e.size, likelihood, used=units.exposed)
             with single_threaded():
-                answers = self._answers_at(X, np.full(len(X), self.model_.units.shift), own)
-                found = _asked(answers, return_std, interval, LEVELS[0])
+                answers = self._answers_at(X, units.shift + np.log(e), own)
+                found = _asked(answers, return_std, interval, level)
             each = (by_output(name, self._shaped(part)) for name, part in zip(names, found))
             told = {"outside": self._outside(X, own)} if outside else {}
             return {name: column for columns in each for name, column in columns.items()} | told
 
-        return write_answers(self, data, path, keep, ask)
+        return write_answers(self, data, path, keep, ask, () if exposure is None else (exposure,))
 
     @of_one_state
     def sample_y(
@@ -370,14 +478,19 @@ class Regressor(RegressorMixin, Estimator):
 
     def _answers(self, X, level, exposure, n_local=None) -> Answers:
         """Answer queries; refuse what the model cannot answer."""
+        X, shift = self._queries(X, level, exposure)
+        own = None if n_local is None else self._predictor(n_local)
+        return self._answers_at(X, shift, own)
+
+    def _queries(self, X: Any, level: str, exposure: Any) -> tuple[Array, Array]:
+        """Check queries; with what is added to latent functions there."""
         check_is_fitted(self)
         check_level(level, self.levels)
         X, units = check_queries(self, X), self.model_.units
         e = np.ones(X.shape[0])
         if exposure is not None or units.exposed:
             e = check_exposure(exposure, e.size, self.model_.likelihoods[0], used=units.exposed)
-        own = None if n_local is None else self._predictor(n_local)
-        return self._answers_at(X, units.shift + np.log(e), own)
+        return X, units.shift + np.log(e)
 
     def _answers_and_targets(self, X, y, exposure, n_local) -> tuple[Any, Array]:
         """Answer queries, and check y (n, p) to compare with."""

@@ -36,6 +36,13 @@ class Kernel:
         super().__init_subclass__(**keywords)
         records.register("kernel", cls)
 
+    def shown(self, names: Sequence[str] = ()) -> str:
+        """Write the kernel as one would give it; values per column by these names, if there are."""
+        return object.__repr__(self)
+
+    def __repr__(self) -> str:
+        return self.shown()
+
     def value(self, X: Array, Z: Array | None = None) -> Array:
         """K(X, Z)  (n, m)."""
         raise TypeError("abstract kernel")
@@ -165,6 +172,17 @@ def find_columns(chosen: Any, names: Sequence[str], what: str) -> tuple[int, ...
             f"{what}: X has no column {lost[0]!r}; it has {', '.join(map(repr, known))}"
         )
     return tuple(known[c] if isinstance(c, str) else c for c in chosen)
+
+
+def columns_told(say: Any, columns: Iterable[int]) -> str:
+    """Name columns in a line of progress; by number where `say` knows no names."""
+    names = getattr(say, "names", ())
+    return ", ".join(names[k] if k < len(names) else f"column {k}" for k in columns)
+
+
+def told(say: Any, kernel: Kernel) -> str:
+    """Write a kernel for a line of progress, with the names of columns that `say` knows."""
+    return kernel.shown(getattr(say, "names", ()))
 
 
 def theirs(kernel: Any) -> str | None:

@@ -172,10 +172,12 @@ class On(Wrapped):
     def _shown(self) -> str:
         return repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))
 
-    def __repr__(self) -> str:
+    def shown(self, names: Sequence[str] = ()) -> str:
+        at = self.positions or ()
+        own = [names[k] for k in at] if names else ()
         if not self.kernel.atomic:
-            return f"On({self.kernel!r}, columns={self._shown()})"
+            return f"On({self.kernel.shown(own)}, columns={self._shown()})"
         inner: Any = self.kernel
-        if own := getattr(inner, "categories", ()):
-            inner = replace(inner, categories=tuple(self.columns[k] for k in own))
-        return f"{repr(inner)[:-1]}, columns={self._shown()})"
+        if codes := getattr(inner, "categories", ()):
+            inner = replace(inner, categories=tuple(self.columns[k] for k in codes))
+        return f"{inner.shown(own)[:-1]}, columns={self._shown()})"

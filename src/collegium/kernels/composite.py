@@ -126,8 +126,8 @@ class Sum(Composite):
     def scaled(self, factor: float) -> Self:
         return self._map(lambda part, _: part.scaled(factor), self.parts)
 
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
+    def shown(self, names: Sequence[str] = ()) -> str:
+        return " + ".join(part.shown(names) for part in self.parts)
 
 
 class Product(Composite):
@@ -163,8 +163,9 @@ class Product(Composite):
     def scaled(self, factor: float) -> Self:
         return type(self)((self.parts[0].scaled(factor), *self.parts[1:]))
 
-    def __repr__(self) -> str:
-        return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
+    def shown(self, names: Sequence[str] = ()) -> str:
+        each = ((part, part.shown(names)) for part in self.parts)
+        return " * ".join(f"({text})" if isinstance(part, Sum) else text for part, text in each)
 
 
 def _others(values: list[Array]) -> list[Array]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -168,18 +170,29 @@ class Leaf(Kernel):
             parts.append(bar if np.ndim(getattr(self, name)) else np.atleast_1d(bar.sum()))
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def __repr__(self) -> str:
-        def show(value):
+    def shown(self, names: Sequence[str] = ()) -> str:
+        def show(name, value):
+            if isinstance(value, np.ndarray) and name in self.per_column:
+                return _by_name(value, names)
             if isinstance(value, np.ndarray):
-                return "[" + ", ".join(f"{v:.4g}" for v in value) + "]"
+                return _by_name(value, ())
+            if name == "categories" and names:
+                value = tuple(names[k] if isinstance(k, int) else k for k in value)
             return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
-        shown = [
-            f"{f.name}={show(getattr(self, f.name))}"
+        words = [
+            f"{f.name}={show(f.name, getattr(self, f.name))}"
             for f in fields(self)
-            if f.name not in ("fixed", "categories") or getattr(self, f.name) != f.default
+            if f.name not in ("fixed", "categories", "degree") or getattr(self, f.name) != f.default
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(words)})"
+
+
+def _by_name(values: np.ndarray, names: Sequence[str]) -> str:
+    """One value per column, with the names of these if they are known."""
+    if len(names) != values.size:
+        return "[" + ", ".join(f"{v:.4g}" for v in values) + "]"
+    return "{" + ", ".join(f"{name}: {v:.4g}" for name, v in zip(names, values)) + "}"
 
 
 def as_kernel(kernel: Any) -> Kernel:
@@ -203,12 +216,31 @@ def as_kernel(kernel: Any) -> Kernel:
         found = leaf.from_sklearn(kernel)
         if found is not None:
             return found
-    ours = ", ".join(sorted(leaf.__name__ for leaf in Leaf.registry))
     twins = ", ".join(sorted(twin for leaf in Leaf.registry for twin in leaf.sklearn_twins))
     raise ValueError(
-        f"kernel={kernel!r} is not a kernel known here: give one of collegium.kernels ({ours}) or "
-        f"of scikit-learn ({twins}), or sums and products of them"
+        f"kernel={kernel!r} is not a kernel known here{_meant(kernel)}: give one of "
+        f"collegium.kernels ({', '.join(_public())}) or of scikit-learn ({twins}), or sums and "
+        "products of them"
     )
+
+
+def _public() -> list[str]:
+    """Names of all kernels that users can give, those of other kernels too."""
+    package = sys.modules[__package__]
+    found = {name: getattr(package, name) for name in package.__all__}
+    kinds = {
+        name for name, one in found.items() if isinstance(one, type) and issubclass(one, Kernel)
+    }
+    return sorted(kinds - {"Kernel", "Product", "Sum"})
+
+
+def _meant(kernel: Any) -> str:
+    """Guess what is meant by a name, or by a class instead of an instance."""
+    if isinstance(kernel, type):
+        return f" (a class: write {kernel.__name__}())"
+    names = {leaf.__name__.lower(): leaf.__name__ for leaf in Leaf.registry}
+    near = get_close_matches(str(kernel).lower(), list(names), n=1) if type(kernel) is str else []
+    return f" (is kernels.{names[near[0]]}() meant?)" if near else ""
 
 
 def needs_one_column(kernel: Any) -> bool:

@@ -1,4 +1,7 @@
-"""A trend: an unknown level and slopes about a centre, so wide that the data alone set them."""
+"""A trend: an unknown level and slopes about a centre, so wide that the data alone set them.
+
+Terms of a sum that have features, such as trends and seasons, are split from the rest of it.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,22 @@ import numpy as np
 from .base import Kernel
 from .columns import On
 from .composite import Composite, Sum
-from .leaf import Leaf
+from .featured import Featured
 from .tuning import TUNING
 
 Array = np.ndarray
+#: Powers that a trend may have.
+DEGREES = (1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trend(Leaf):
+class Trend(Featured):
     """variance · (1 + Σₖ zₖz′ₖ), zₖ = (xₖ − centreₖ)/ℓₖ: a level and one slope per column.
 
-    With a large variance the line is that of generalised least squares (Rasmussen & Williams 2006,
-    sec. 2.7), and predictions far outside the data follow it. By default no parameter is learnt;
-    `fixed=()` learns variance and ℓ. Estimators make one from their rows: `trend="linear"`.
+    `degree=2` adds (zₖz′ₖ)², a bend, and so on. With a large variance the line is that of
+    generalised least squares (Rasmussen & Williams 2006, sec. 2.7), and predictions far outside the
+    data follow it. By default no parameter is learnt; `fixed=()` learns variance and ℓ. Estimators
+    make one from their rows: `trend="linear"`.
 
     Examples
     --------
@@ -40,9 +46,12 @@ class Trend(Leaf):
     length_scale: float | Array = 1.0
     centre: float | Array = 0.0
     fixed: tuple[str, ...] = field(default=("length_scale", "variance"), kw_only=True)
+    degree: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.degree, bool) or self.degree not in DEGREES:
+            raise ValueError(f"degree={self.degree!r} of Trend: give one of {DEGREES}")
         try:
             centre = np.array(self.centre, dtype=float)
         except (TypeError, ValueError):
@@ -66,49 +75,68 @@ class Trend(Leaf):
         """z  (n, d)."""
         return (X.astype(float) - self.centre) / self.length_scale
 
+    def _powers(self, X: Array) -> Array:
+        """z, z², … up to the degree  (n, degree·d)."""
+        S = self._scores(X)
+        return np.hstack([S**power for power in self._each()])
+
+    def _each(self) -> range:
+        return range(1, self.degree + 1)
+
     def features(self, X: Array) -> Array:
-        """h(x) = (1, z): f(x) = h(x)ᵀβ, β ~ N(0, variance · I)  (n, 1 + d)."""
-        return np.column_stack([np.ones(X.shape[0]), self._scores(X)])
+        """h(x) = (1, z, …): f(x) = h(x)ᵀβ, β ~ N(0, variance · I)  (n, 1 + degree·d)."""
+        return np.column_stack([np.ones(X.shape[0]), self._powers(X)])
+
+    def count(self, d: int) -> int:
+        return 1 + self.degree * d
 
     def value(self, X: Array, Z: Array | None = None) -> Array:
-        S = self._scores(X)
-        T = S if Z is None else self._scores(Z)
+        S = self._powers(X)
+        T = S if Z is None else self._powers(Z)
         return self.variance * (1.0 + S @ T.T)
 
     def diag(self, X: Array) -> Array:
-        return self.variance * (1.0 + (self._scores(X) ** 2).sum(axis=1))
+        return self.variance * (1.0 + (self._powers(X) ** 2).sum(axis=1))
 
     def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
-        S = self._scores(X)
+        S = self._powers(X)
         if Z is None:  # lower triangle of a symmetric K_bar
             K_bar = np.tril(K_bar) + np.tril(K_bar, -1).T
-        T = S if Z is None else self._scores(Z)
-        slopes = self.variance * (S * (K_bar @ T)).sum(axis=0)  # K̄ · the terms of each column
-        level = self.variance * K_bar.sum()
-        return self.gradient(variance=float(level + slopes.sum()), length_scale=-2.0 * slopes)
+        T = S if Z is None else self._powers(Z)
+        return self._gradient((S * (K_bar @ T)).sum(axis=0), float(K_bar.sum()))
 
     def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        slopes = self.variance * (d_bar @ self._scores(X) ** 2)
-        level = self.variance * d_bar.sum()
-        return self.gradient(variance=float(level + slopes.sum()), length_scale=-2.0 * slopes)
+        return self._gradient(d_bar @ self._powers(X) ** 2, float(d_bar.sum()))
+
+    def _gradient(self, slopes: Array, level: float) -> Array:
+        """∂ℒ/∂θ from K̄ · the terms of each power and column, and K̄ · 1."""
+        powers = self.variance * slopes.reshape(self.degree, -1)
+        lengths = -2.0 * np.arange(1.0, self.degree + 1.0) @ powers  # z^g falls by ℓ^−g
+        return self.gradient(
+            variance=float(self.variance * level + powers.sum()), length_scale=lengths
+        )
 
 
-def wide_trend(centre: Array, scale: Array, columns: Sequence[int | str] | None, size: float = 1.0):
+def wide_trend(
+    centre: Array, scale: Array, columns: Sequence[int | str] | None, size: float = 1.0,
+    degree: int = 1,
+):  # fmt: skip
     """Make a trend of columns with these centres and scales (d,) for targets of variance `size`.
 
     `columns`: those of X that it depends on; None: all.
     """
-    leaf = Trend(TUNING.trend_deviation**2 * size, np.array(scale), np.array(centre))
+    wide = TUNING.trend_deviation**2 * size
+    leaf = Trend(wide, np.array(scale), np.array(centre), degree=degree)
     return leaf if columns is None else On(leaf, tuple(columns))
 
 
 def has_trend(kernel: Kernel) -> bool:
-    """Whether a term of the kernel is a trend."""
+    """Whether a term of the kernel is a trend or a season of features."""
     if isinstance(kernel, On):
         return has_trend(kernel.kernel)
     if isinstance(kernel, Composite):
         return any(map(has_trend, kernel.parts))
-    return isinstance(kernel, Trend)
+    return isinstance(kernel, Featured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +155,14 @@ class Coefficients:
 
     def count(self, d: int) -> int:
         """Count the coefficients for rows of d columns."""
-        return sum(1 + (len(t.columns) if isinstance(t, On) else d) for t in self.terms)
+        return self.deviations(d).size
 
     def deviations(self, d: int) -> Array:
         """Prior standard deviation of each coefficient  (t,)."""
         parts = []
         for term in self.terms:
             leaf, width = (term.kernel, len(term.columns)) if isinstance(term, On) else (term, d)
-            parts.append(np.full(1 + width, np.sqrt(leaf.variance)))  # type: ignore[attr-defined]
+            parts.append(np.full(leaf.count(width), np.sqrt(leaf.variance)))  # type: ignore[attr-defined]
         return np.concatenate(parts)
 
 
@@ -151,4 +179,4 @@ def split_trend(kernel: Kernel) -> tuple[Kernel, Coefficients | None]:
 
 def _is_fixed(part: Kernel) -> bool:
     own = part.kernel if isinstance(part, On) else part
-    return isinstance(own, Trend) and not own.theta.size
+    return isinstance(own, Featured) and not own.theta.size

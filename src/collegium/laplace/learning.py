@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.base import told
 from ..kernels.trend import has_trend
 from ..learning.families import roughest_good
 from ..learning.optimise import Learnt, Objective, Prior, Scales, maximise
@@ -127,7 +128,7 @@ class _LatentLearner:
         if self.pool.n > e.rough_rows and not self.clock.out():
             groups = self._clusters(found.kernel)
             found = self._fit(found.kernel, found.noise, groups)
-        self.say(f"learnt {found.kernel!r}{self._words(found)}")
+        self.say(f"learnt {told(self.say, found.kernel)}{self._words(found)}")
         return LearntLatent(
             found.kernel, tuple(_with_noise(p.likelihood, found.noise) for p in self.problems)
         )

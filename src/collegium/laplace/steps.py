@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.base import columns_told
 from ..kernels.wrapped.stepped import Stepped, StepValues
 from ..learning.levels import candidates
 from ..learning.optimise import Scales
@@ -88,12 +89,14 @@ def forms_by_held_out(
     best, value = plain, trials.log_probability(trials.rows.X, levels)
     if columns and not stop():
         new = Forms(levels, effects(others, columns, levels))
-        best, value = _better(trials, new, best, value, f"{len(columns)} columns by steps", say)
+        best, value = _better(
+            trials, new, best, value, f"{columns_told(say, columns)} by steps", say
+        )
     for k in names:
         if stop():
             break
         new = best.with_level(k)
-        best, value = _better(trials, new, best, value, f"column {k} as levels", say)
+        best, value = _better(trials, new, best, value, f"{columns_told(say, [k])} as levels", say)
     if not best.steps:
         return best
     columns = tuple(one.column for one in best.steps)

@@ -2,10 +2,11 @@
 
 A rule is a function below `@anchor_rule("name")`; everything else finds it in `RULES`.
 
-Greedy rules draw a random pool of 2κ candidates, keep the best of them as a short list, and
-take several anchors from it one after the other, each scored given those taken before. A pool
-costs one matrix product; κ = 59 candidates contain one of the best 5 % with probability 95 %
-(Smola & Schölkopf 2000).
+Greedy rules draw a random pool of candidates, keep the best of them as a short list, and take
+several anchors from it one after the other, each scored given those taken before. A pool costs one
+matrix product. As published (Smola & Schölkopf 2000) every anchor has a pool of its own, of 59
+candidates, which contains one of the best 5 % with probability 95 %; here by default four anchors
+are taken from a pool of twice that size.
 
 Beside groups, the random effects of a sum of kernels, an anchor in a group determines only the sum
 of the group's effect and the rest. Anchors in a group without rows determine the rest, up to one
@@ -17,7 +18,7 @@ where no rows are kept, as many groups as possible get an anchor each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,11 +52,25 @@ class Selection:
     index: Array  # their row numbers; empty for k-means  (m,)
     gains: Array  # (m,)
     total: float  # upper bound of the sum of gains
+    gap: float = np.nan  # for "postapp": relative distance of the log posterior from its dual bound
 
     @property
     def remaining(self) -> Array:
         """Share of the total that is left after each anchor  (m,)."""
         return 1.0 - np.cumsum(self.gains) / self.total if self.total > 0 else 0.0 * self.gains
+
+
+@dataclass(frozen=True)
+class CandidatePool:
+    """Random candidates that a greedy rule draws at a time, and how many of them it takes."""
+
+    candidates: int = TUNING.anchors.candidates
+    picks: int = TUNING.anchors.picks
+
+    @property
+    def short_list(self) -> int:
+        """Number of candidates that are scored again after each anchor."""
+        return max(TUNING.anchors.short_list, self.picks)
 
 
 @dataclass(frozen=True)
@@ -65,11 +80,14 @@ class Stop:
     number: int
     share: float = 0.0
     gap: float = 0.0
+    pool: CandidatePool = CandidatePool()
 
 
 Rule = Callable[[Kernel, float, Rows, Stop, np.random.Generator], Selection]
 #: The rules by name, in the order of this file.
 RULES: dict[str, Rule] = {}
+#: Rules that draw pools of candidates.
+POOLING = ("sgma", "postapp")
 
 
 def anchor_rule(name: str) -> Callable[[Rule], Rule]:
@@ -226,7 +244,7 @@ class _Taking:
 
     def pool(self, open_rows: Array) -> Array:
         """Draw candidates."""
-        size = min(2 * TUNING.anchors.candidates, open_rows.size)
+        size = min(self.stop.pool.candidates, open_rows.size)
         return self.rng.choice(open_rows, size, replace=False)
 
     def selection(self) -> Selection:
@@ -252,9 +270,9 @@ class _Greedy(_Taking):
             pool = self.pool(open_rows)
             R = self._columns(pool)
             gains = np.einsum("cn,cn->c", R, R) / self.left[pool]
-            best = np.argsort(-gains, kind="stable")[: TUNING.anchors.short_list]
+            best = np.argsort(-gains, kind="stable")[: self.stop.pool.short_list]
             pool, R = pool[best], R[best]
-            for _ in range(TUNING.anchors.picks):
+            for _ in range(self.stop.pool.picks):
                 own, fit = self.left[pool], self._open()[pool]
                 if self._done() or not fit.any():
                     break
@@ -323,7 +341,7 @@ class _Posterior(_Taking):
             pool = self.pool(np.flatnonzero(self.open))
             if self._from(pool) == 0:
                 self.open[pool] = False  # linearly dependent on the anchors
-        return self.selection()
+        return replace(self.selection(), gap=self.gap() if self.index else np.nan)
 
     def _from(self, pool: Array) -> int:
         """Take the best of a pool, one after the other; return how many were taken."""
@@ -339,10 +357,10 @@ class _Posterior(_Taking):
             s = a - np.einsum("bc,bc->c", T, T)
             e = e - T.T @ self.z[:b]
         gains = self._gains(a, s, e)
-        best = np.argsort(-gains, kind="stable")[: TUNING.anchors.short_list]
+        best = np.argsort(-gains, kind="stable")[: self.stop.pool.short_list]
         pool, T, a, s, e = pool[best], T[:, best], a[best], s[best], e[best]
         Kc, taken = Kc[best], 0
-        while taken < TUNING.anchors.picks and not self._done():
+        while taken < self.stop.pool.picks and not self._done():
             gains = self._gains(a, s, e)
             j = int(gains.argmax())
             if gains[j] < 0.0:
@@ -376,7 +394,7 @@ class _Posterior(_Taking):
         reached = sum(self.gains)
         if self.total - reached <= self.stop.share * self.total:
             return True
-        look = self.stop.gap > 0.0 and b > 0 and b % TUNING.anchors.picks == 0
+        look = self.stop.gap > 0.0 and b > 0 and b % self.stop.pool.picks == 0
         return look and self.gap() <= self.stop.gap
 
     def gap(self) -> float:
@@ -391,10 +409,10 @@ class _Posterior(_Taking):
 
 
 def choose_anchors(
-    name: str, kernel: Kernel, noise: float, rows: Rows, m: int, rng: np.random.Generator,
+    name: str, kernel: Kernel, noise: float, rows: Rows, stop: Stop, rng: np.random.Generator,
     *, near: bool,
 ) -> Selection:  # fmt: skip
-    """Choose m anchors by a rule; with k-means, beside groups that have a kernel of their own.
+    """Choose anchors by a rule; with k-means, beside groups that have a kernel of their own.
 
     `near`: whether raw rows near a query show the effect of its group. A trend has coordinates of
     its own.
@@ -402,7 +420,8 @@ def choose_anchors(
     kernel = split_trend(kernel)[0]
     columns = group_columns(kernel, rows.X.shape[1]) if name == "kmeans" else []
     if not columns:
-        return RULES[name](kernel, noise, rows, Stop(m), rng)
+        return RULES[name](kernel, noise, rows, stop, rng)
+    m = stop.number
     X, levels = rows.X.copy(), [np.unique(rows.X[:, k]) for k in columns]
     X[:, columns] = [unseen(own) for own in levels]
     effects = effects_wanted(m, sum(own.size for own in levels), near=near)

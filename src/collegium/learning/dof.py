@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from scipy.optimize import brentq
 
 from ..kernels import Kernel
 from ..numerics import linalg
@@ -51,6 +54,27 @@ def sampled_dof(
         return exact_dof(kernel, noise / w, X)
     part = np.sort(rng.choice(n, sample, replace=False))
     return exact_dof(kernel, noise / w[part] * sample / n, X[part])
+
+
+def stretched(kernel: Kernel, factor: float) -> Kernel:
+    """Multiply every free length scale by a factor."""
+    lengths = np.array([kind == "length" for kind, _ in kernel.labels], dtype=bool)
+    return kernel.times(np.where(lengths, factor, 1.0))
+
+
+def matching_dof(kernel: Kernel, dof: Callable[[Kernel], float], number: float) -> Kernel | None:
+    """Stretch a kernel to P_eff = number; None where no factor of its lengths reaches that.
+
+    P_eff falls as length scales grow. dof: P_eff of a kernel.
+    """
+    most = np.log(TUNING.longest_stretch)
+
+    def beyond(log_factor: float) -> float:
+        return dof(stretched(kernel, np.exp(log_factor))) - number
+
+    if not beyond(-most) > 0.0 > beyond(most):
+        return None
+    return stretched(kernel, np.exp(brentq(beyond, -most, most, xtol=1e-4)))
 
 
 def degrees_of_freedom(kernel: Kernel, noise: float, rows: Rows) -> float:

@@ -15,9 +15,9 @@ import numpy as np
 from ..kernels import Kernel
 from ..kernels.columns import Wrapped
 from ..kernels.composite import Composite
+from ..kernels.featured import Featured
 from ..kernels.linear import Linear
 from ..kernels.stationary.periodic import Periodic
-from ..kernels.trend import Trend
 from ..rows.partition import evenly_spaced
 from .optimise import Learnt, Prior
 from .tuning import TUNING
@@ -31,7 +31,7 @@ def reaches_far(kernel: Kernel) -> bool:
         return reaches_far(kernel.kernel)
     if isinstance(kernel, Composite):
         return any(map(reaches_far, kernel.parts))
-    return isinstance(kernel, (Linear, Periodic, Trend))
+    return isinstance(kernel, (Featured, Linear, Periodic))
 
 
 def starts(kernel: Kernel, prior: Prior, count: int, rng: np.random.Generator) -> list[Kernel]:

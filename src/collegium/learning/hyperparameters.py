@@ -18,6 +18,7 @@ import numpy as np
 from .. import kernels
 from ..errors.values import Values
 from ..kernels import Kernel
+from ..kernels.base import told
 from ..kernels.stationary.matern import Matern12, Matern52
 from ..kernels.wrapped.scored import LevelScores
 from ..messages.basis import Anchors
@@ -163,7 +164,7 @@ class _Learner:
                 return found
             rough = self._choose_kernel(rough)
         if self.clock.out():
-            self.say(f"time is up: {rough.kernel!r}, noise {rough.noise:.3g}")
+            self.say(f"time is up: {told(self.say, rough.kernel)}, noise {rough.noise:.3g}")
             return rough
         groups = self._with_far(self._clusters(rough.kernel, e.final_size, e.final_chunks))
         few = groups[:: max(1, len(groups) // e.first_chunks)]
@@ -318,13 +319,16 @@ class _Learner:
         larger than without any model; then learn again from the centre of the prior."""
         if not self._doubtful(found, before):
             return found
-        self.say(f"held-out rows lose by {found.kernel!r}, noise {found.noise:.3g}: once more")
+        self.say(
+            f"held-out rows lose by {told(self.say, found.kernel)}, noise {found.noise:.3g}: "
+            "once more"
+        )
         start = self.scales.prior(found.kernel)
         again = self._fit(
             start.kernel(found.kernel, start.centre[:-1]), self._noise(0.1), chunks, final=True
         )
         best = self._best([self._flat(found), again, before, found])
-        self.say(f"taken: {best.kernel!r}, noise {best.noise:.3g}")
+        self.say(f"taken: {told(self.say, best.kernel)}, noise {best.noise:.3g}")
         return best
 
     def _doubtful(self, found: Learnt, before: Learnt) -> bool:
@@ -378,7 +382,10 @@ class _Learner:
             found.append(run(prior.kernel(kernel, theta), start_noise))
         best = max(found, key=_value)
         if final:
-            self.say(f"learnt {best.kernel!r}, noise {best.noise:.3g} (standardised targets)")
+            self.say(
+                f"learnt {told(self.say, best.kernel)}, noise {best.noise:.3g} (standardised "
+                "targets)"
+            )
             if not self.clock.out():
                 best.warn_if_not_converged()
         return best

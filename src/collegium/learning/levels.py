@@ -23,6 +23,7 @@ import numpy as np
 
 from ..answers.local import Shared
 from ..kernels import Kernel
+from ..kernels.base import columns_told
 from ..kernels.wrapped.scored import LevelScores, Scored
 from ..rows.chunk import cut_rows
 from ..rows.rows import Rows
@@ -183,7 +184,7 @@ def scores_by_held_out(
     scores = level_scores(old.learnt, pool.sample.take(some), levels)
     if not scores or stop():
         return ()
-    name = f"levels of the columns {[one.column for one in scores]} as numbers too"
+    name = f"levels of {columns_told(say, [one.column for one in scores])} as numbers too"
     new = trials.attempt(levels, scores)
     return scores if new.better(old, name, say, together=apart) else ()
 

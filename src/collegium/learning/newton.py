@@ -27,7 +27,7 @@ class Point:
     gradient: Array
 
 
-def minimise(
+def descend(
     f: Callable[[Array], tuple[float, Array]], curvature: Callable[[Array], Array], start: Array,
     low: Array, high: Array, *, max_iter: int, gain: float = TUNING.newton.gain,
     stop: Callable[[], bool] = lambda: False,

@@ -164,7 +164,7 @@ def maximise(
         def curvature(theta_free: Array) -> Array:
             return (information(*at(theta_free)[:2])[np.ix_(free, free)] + known) / n_rows
 
-        found, converged = newton.minimise(
+        found, converged = newton.descend(
             negative, curvature, start[free], low, high, max_iter=max_iter, gain=gain, stop=stop
         )
         k, s, _ = at(found.x)

@@ -1,4 +1,4 @@
-"""The argument `trend=`: its columns, and the kernel that it becomes."""
+"""The argument `trend=`, or a trend and seasons that were found: columns, and the kernel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.base import as_columns, find_columns
+from ..kernels.columns import On
+from ..kernels.composite import Sum
+from ..kernels.season import Season
 from ..kernels.trend import has_trend, wide_trend
+from ..kernels.tuning import TUNING as KERNELS
 from ..rows.metric import column_scales
 from .tuning import TUNING
 
 Array = np.ndarray
+#: For a trend of another shape, and for words that are no column.
+REMEDY = (
+    "trend='linear' is a level and slopes of all columns; for a curve, append a column such as the "
+    "square of another to X, and name it here"
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,8 @@ class Lines:
 
     columns: tuple[int | str, ...] | None = None  # None: all
     positions: tuple[int, ...] | None = None  # of the columns, once names and levels are known
+    degree: int = 1  # 0: no line, seasons alone
+    seasons: tuple[tuple[float, int], ...] = ()  # period and harmonics of each
 
     @classmethod
     def asked(cls, value: Any) -> Lines | None:
@@ -45,9 +56,7 @@ class Lines:
             if not rest:
                 raise ValueError("trend='linear': all columns hold words, which have no slope")
             return Lines(tuple(str(names[k]) for k in rest), rest)
-        found = self if names is None else replace(
-            self, positions=find_columns(self.columns, [str(one) for one in names], "trend")
-        )  # fmt: skip
+        found = self if names is None else replace(self, positions=self._found_in(names))
         wrong = [c for c, k in zip(self.columns, found.positions or ()) if k in levels]
         if wrong:
             raise ValueError(
@@ -57,7 +66,16 @@ class Lines:
         return found
 
     def kernel(self, X: Array, size: float = 1.0) -> Kernel:
-        """Make the term for rows X and targets of variance `size`."""
+        """Make the terms for rows X and targets of variance `size`."""
+        each = [self._season(period, harmonics, size) for period, harmonics in self.seasons]
+        each += [self._line(X, size)] if self.degree else []
+        return each[0] if len(each) == 1 else Sum(tuple(each))
+
+    def _season(self, period: float, harmonics: int, size: float) -> Kernel:
+        leaf = Season(KERNELS.trend_deviation**2 * size, period, harmonics)
+        return leaf if self.columns is None else On(leaf, self.columns, self.positions)
+
+    def _line(self, X: Array, size: float) -> Kernel:
         at = self._at(X.shape[1])
         some = X[:: 1 + X.shape[0] // TUNING.trend_rows][:, at]
         shift = some[0] if some.size else np.zeros(len(at))  # keeps the digits of years and seconds
@@ -65,12 +83,18 @@ class Lines:
         scale = column_scales(some - centre) if some.size else np.ones(len(at))
         flat = (some == some[:1]).all(axis=0)
         scale = np.where(flat, column_scales(some), scale)
-        found = wide_trend(centre, scale, self.columns, size)
+        found = wide_trend(centre, scale, self.columns, size, self.degree)
         return found if self.columns is None else replace(found, positions=tuple(at))
 
     def beside(self, kernel: Kernel, X: Array, size: float = 1.0) -> Kernel:
         """Add the term to a kernel that has no trend."""
         return kernel if has_trend(kernel) else kernel + self.kernel(X, size)
+
+    def _found_in(self, names: Sequence[str]) -> tuple[int, ...]:
+        try:
+            return find_columns(self.columns, [str(one) for one in names], "trend")
+        except ValueError as error:
+            raise ValueError(f"{error}. {REMEDY}") from error
 
     def _at(self, d: int) -> list[int]:
         if self.columns is None:
@@ -79,8 +103,8 @@ class Lines:
         if at is None:
             if not all(isinstance(one, int) for one in self.columns):
                 raise ValueError(
-                    f"trend={list(self.columns)!r}: give 'linear' or columns; these are names, but "
-                    "X came without names of columns: give X as a data frame, or positions"
+                    f"trend={list(self.columns)!r}: these are names of columns, and X came without "
+                    f"names: give positions, or X as a data frame. {REMEDY}"
                 )
             at = tuple(self.columns)  # type: ignore[arg-type]
         if max(at) >= d:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class AnchorTuning:
     """Tuning of `anchors`."""
 
-    candidates: int = 59  # κ: half the size of a pool
+    candidates: int = 118  # size of a pool
     short_list: int = 24  # candidates kept of a pool
     picks: int = 4  # anchors taken from a short list
     exhausted: float = 1e-10  # smaller shares of a row's prior variance are rounding
@@ -166,6 +166,63 @@ class TrialTuning:
 
 
 @dataclass(frozen=True)
+class SeasonTuning:
+    """Tuning of seasons and trends that are found in a series (`seasons`)."""
+
+    # a column of numbers is a series of times where so many are distinct, and so many of their
+    # steps are multiples of the median step, up to `off` of it
+    fewest: int = 60
+    distinct: float = 0.95
+    regular: float = 0.95
+    off: float = 0.15
+    most_times: int = 20_000  # with more times, means of consecutive ones
+    # other columns: features of each, at most, and values up to which each has an indicator
+    looked_at: int = 20_000
+    few_values: int = 31
+    most_z: float = 5.0
+    most_others: int = 60
+    # periods of the calendar, and those of peaks, that the rows show so many times
+    fewest_cycles: float = 2.2
+    more_cycles: float = 4.0
+    parts: int = 40  # the median of so many bins of the periodogram, at least 9, is its background
+    chance: float = 1e-3  # of a peak in a series that has none
+    peaks: int = 5
+    multiples: tuple[int, ...] = (1, 2, 3, 4, 7)  # of the period of a peak
+    rounded: float = 0.05  # cycles over the whole span by which a period may be rounded
+    tried: int = 6  # periods, at most
+    # harmonics, at most a feature per so many rows, and at most half of the steps of a period
+    harmonics: tuple[int, ...] = (1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48)
+    rows_per_feature: int = 8
+    degree: int = 2  # of a trend, at most
+    deviation: float = 1.0  # prior sd of coefficients, data scaled to sd 1
+    # errors persist for so many steps times a factor each, beside noise of these ratios
+    lengths: tuple[float, float] = (1.0, 2.5)
+    longest: float = 3.0  # as a share of the rows
+    ratios: tuple[float, ...] = (0.0, 0.03, 0.3, 3.0)
+    # forecasts: origins and horizon as shares of the rows
+    origins: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8)
+    horizon: float = 0.2
+    # a term is taken where the log evidence gains by this (a trend by less: forecasts tell more
+    # about it), and forecasts gain on average over blocks by this share of their RMSE and by so
+    # many standard errors
+    nats: float = 3.0
+    trend_nats: float = 2.0
+    gain: float = 0.04
+    errors: float = 1.5
+    subtracted: int = 50_000  # rows from which terms are estimated that learning does not see
+
+
+@dataclass(frozen=True)
+class SlowTuning:
+    """Tuning of the slow curve beside a trend that bends (`seasons.slow`)."""
+
+    rows: int = 400  # from end to end
+    lengths: tuple[float, ...] = (0.5, 1.0)  # as shares of the span
+    variances: tuple[float, float] = (0.01, 10.0)  # data scaled to variance 1
+    steps: int = 8
+
+
+@dataclass(frozen=True)
 class LearningTuning:
     """All of them, by topic."""
 
@@ -180,7 +237,10 @@ class LearningTuning:
     levels: LevelTuning = LevelTuning()
     scores: ScoreTuning = ScoreTuning()
     trials: TrialTuning = TrialTuning()
+    seasons: SeasonTuning = SeasonTuning()
+    slow: SlowTuning = SlowTuning()
     dof_sample: int = 1_000  # rows from which degrees of freedom are estimated
+    longest_stretch: float = 1e4  # factor of length scales, at most, to reach a number of P_eff
     trend_rows: int = 100_000  # rows from which a trend takes centre and scale of columns
 
 

@@ -1,5 +1,6 @@
 """Counts."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +29,18 @@ class Poisson(LogLink):
     code = POISSON
 
     def accept(self, y):
-        """Accept numbers between counts too: the density is defined for them."""
+        """Accept numbers between counts too, with a warning: the density is defined for them."""
         if not ((y >= 0) & (y <= TUNING.largest_count)).all():
             raise ValueError(
                 f"y must be counts between 0 and {TUNING.largest_count:.0e} with "
                 "likelihood='poisson'"
+            )
+        if (y[:, 0] != np.floor(y[:, 0])).any():
+            warnings.warn(
+                "y has fractions, and likelihood='poisson' is of counts: means are those of "
+                "rates, but error bars and quantiles are of whole numbers. Of rates, give the "
+                "counts and their exposure=…; amounts have likelihood='gamma'",
+                stacklevel=2,
             )
 
     def log_density(self, y, f):

@@ -69,6 +69,14 @@ class Committee:
                 arrived = (*arrived, (chunk.id, rows.w.size))
         return replace(grown, kept=kept, arrived=arrived)
 
+    def holding(self, chunks: Sequence[Chunk], messages: Total) -> Committee:
+        """Replace messages and rows, by chunks to keep and a sum that is known."""
+        kept, arrived = Tree(), []
+        for chunk in sorted(chunks, key=lambda chunk: place(chunk.id)):
+            kept = kept.push(rows_of(chunk))
+            arrived.append((chunk.id, chunk.n))
+        return replace(self._on(self.basis, messages), kept=kept, arrived=tuple(arrived))
+
     def without(self, chunks: Sequence[Chunk], engine: Any) -> Committee:
         """Subtract the messages of chunks: bitwise as if they had never been added.
 

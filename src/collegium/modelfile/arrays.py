@@ -151,5 +151,5 @@ class SmallArrays:
         return found
 
 
-def sha256_of(data: memoryview) -> str:
+def sha256_of(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()

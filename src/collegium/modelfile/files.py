@@ -1,4 +1,4 @@
-"""Save an estimator to a file and read it again; versions of the format."""
+"""Save an estimator to a file or to bytes and read it again; versions of the format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..numerics import records
 from ..numerics.version import __version__
 from .archive import MANIFEST, Layout
 from .errors import ModelFileError
-from .reading import file_bytes, read_arrays, read_manifest
+from .reading import Bytes, file_bytes, read_arrays, read_manifest
 from .tree import Reader, Spot, Writer
-from .writing import write
+from .writing import joined, write
 
 FORMAT = "collegium model"
 #: Version of the format. A release reads all versions up to its own.
@@ -33,6 +33,18 @@ RELEASE = re.compile(r"[0-9A-Za-z.+]{1,40}")
 
 def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> None:
     """Write an estimator to a file; with rows=False, refuse one that holds rows."""
+    text, writer = _manifest(estimator, rows=rows)
+    write(path, text, Layout.of(text, writer.described), writer.arrays)
+
+
+def model_bytes(estimator: Any) -> bytes:
+    """Return the bytes of the file that `save` writes."""
+    text, writer = _manifest(estimator, rows=True)
+    return joined(text, Layout.of(text, writer.described), writer.arrays)
+
+
+def _manifest(estimator: Any, *, rows: bool) -> tuple[bytes, Writer]:
+    """Describe an estimator, and collect its arrays."""
     writer = Writer()
     node = writer.node(estimator, "")
     if not rows and writer.n_rows:
@@ -51,8 +63,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, rows: bool = True) -> 
         "probe": probe(), "versions": versions(),
         "model": node, "arrays": [one.node() for one in writer.described],
     }  # fmt: skip
-    text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
-    write(path, text, Layout.of(text, writer.described), writer.arrays)
+    return json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii"), writer
 
 
 def versions() -> dict[str, str]:
@@ -68,8 +79,12 @@ def read_model(
     path: str | os.PathLike[str], *, mmap: bool, verify: bool, types: Sequence[type] = ()
 ) -> Any:
     """Make the estimator of a file; `types` are classes of the user."""
+    return model_of_bytes(file_bytes(path, mapped=mmap), verify=verify, types=types)
+
+
+def model_of_bytes(data: Bytes, *, verify: bool, types: Sequence[type] = ()) -> Any:
+    """Make the estimator of the bytes of a file, which its arrays share."""
     own = {records.own_tag(one): one for one in types}
-    data = file_bytes(path, mapped=mmap)
     text, said = read_manifest(data)
     needed = _check_version(said)
     arrays = read_arrays(data, text, said.get("arrays"), verify=verify)

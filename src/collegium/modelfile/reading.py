@@ -16,6 +16,8 @@ from .arrays import Described, sha256_of
 from .errors import ModelFileError
 
 Array = np.ndarray
+#: All bytes of a file, in memory or mapped, which arrays may change.
+Bytes = mmap.mmap | bytearray
 #: Largest manifest in bytes; that of a hundred thousand arrays has 20 MB.
 LARGEST_MANIFEST = 1 << 29
 
@@ -40,13 +42,13 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool) -> mmap.mmap:
         return found
 
 
-def read_manifest(data: mmap.mmap) -> tuple[bytes, dict[str, Any]]:
+def read_manifest(data: Bytes) -> tuple[bytes, dict[str, Any]]:
     """Read the manifest, as bytes and as JSON."""
-    length, crc32 = manifest_size(data[: LOCAL.size + len(MANIFEST)], len(data))
+    length, crc32 = manifest_size(bytes(data[: LOCAL.size + len(MANIFEST)]), len(data))
     if length > LARGEST_MANIFEST:
         raise ModelFileError(f"{MANIFEST}: too large")
     start = LOCAL.size + len(MANIFEST)
-    text = data[start : start + length]
+    text = bytes(data[start : start + length])
     if zlib.crc32(text) != crc32:
         raise ModelFileError(f"{MANIFEST}: damaged, it differs from its checksum")
     try:
@@ -62,7 +64,7 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number of JSON")
 
 
-def read_arrays(data: mmap.mmap, text: bytes, said: Any, *, verify: bool) -> list[Array]:
+def read_arrays(data: Bytes, text: bytes, said: Any, *, verify: bool) -> list[Array]:
     """Read the arrays that a manifest describes; `verify` compares them with their sha256.
 
     All other bytes of the file are always compared with what they must be.

@@ -22,15 +22,27 @@ PIECE = 1 << 24
 def write(path: str | os.PathLike[str], manifest: bytes, layout: Layout, arrays: Sequence[Array]):
     """Write manifest and arrays to a path; if that fails, an earlier file stays as it was."""
     with replacing(os.fspath(path)) as file:
-        pieces = layout.between()
-        file.write(next(pieces)[2])
-        file.write(manifest)
-        for (_, _, header), array in zip(pieces, arrays):
-            file.write(header)
-            data = raw(array)
+        for data in pieces(manifest, layout, arrays):
             for start in range(0, len(data), PIECE):
                 file.write(data[start : start + PIECE])
-        file.write(layout.directory)
+
+
+def joined(manifest: bytes, layout: Layout, arrays: Sequence[Array]) -> bytes:
+    """Return the bytes that `write` writes."""
+    return b"".join(pieces(manifest, layout, arrays))
+
+
+def pieces(
+    manifest: bytes, layout: Layout, arrays: Sequence[Array]
+) -> Iterator[bytes | memoryview]:
+    """Yield all parts of a file in their order."""
+    between = layout.between()
+    yield next(between)[2]
+    yield manifest
+    for (_, _, header), array in zip(between, arrays):
+        yield header
+        yield raw(array)
+    yield layout.directory
 
 
 @contextmanager

@@ -110,6 +110,13 @@ def try_lock(descriptor: int) -> bool | None:
     return True
 
 
+def unlock(descriptor: int) -> None:
+    """Give up a lock, that of copies of the descriptor in child processes too."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def at_once(path: str, flags: int) -> int:
     """Open a path without waiting for the other end of a pipe: an `opener` of `open`."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

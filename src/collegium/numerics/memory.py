@@ -15,6 +15,10 @@ ROOT = Path("/")
 UNIFIED, OF_MEMORY = "memory.max", "memory.limit_in_bytes"
 
 
+class LimitError(ValueError):
+    """Raised where work would take more memory than it may have."""
+
+
 def allowed() -> float:
     """Bytes: the least of the memory of this machine, its containers' limits and RLIMIT_AS."""
     return min(physical(), cgroup_limit(), address_space())
@@ -76,7 +80,7 @@ def refuse_beyond_machine(needed: float, what: str, remedy: str) -> None:
     """Raise before arrays are allocated that this process cannot have."""
     most = allowed()
     if needed > most:
-        raise ValueError(
+        raise LimitError(
             f"{what} would take {in_words(needed)} of memory, and this process may have "
             f"{in_words(most)}: {remedy}"
         )

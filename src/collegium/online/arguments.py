@@ -16,6 +16,7 @@ from ..interface.checks.arguments import (
     yes_or_no,
 )
 from ..interface.frames.encoded import Columns
+from ..interface.streams.rates import check_rates
 from ..kernels import Kernel, as_kernel, needs_one_column
 from ..rows.rows import Rows
 from ..rows.scaling import merged
@@ -36,6 +37,7 @@ class OnlineOptions:
     learn_rows: int
     kernel: Kernel | None
     one_column: bool  # the kernel is a covariance in one dimension only
+    rates: tuple[float, ...] = field(default=(1.0,), kw_only=True)  # rules are of the slowest
     levels: tuple[int, ...] = field(default=(), kw_only=True)  # columns of codes
 
     @classmethod
@@ -46,17 +48,16 @@ class OnlineOptions:
         check_square(budget + 1, "budget")
         one_of(e.removal, "removal", REMOVALS)
         novelty = number(e.novelty, "novelty", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
-        forgetting = number(
-            e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "above 0 and at most 1"
-        )
+        rates = check_rates(e.forgetting, TUNING.rates)
         check_verbose(e.verbose)
         return cls(
-            rules=Rules(budget, novelty, e.removal, forgetting),
+            rules=Rules(budget, novelty, e.removal, rates[0]),
             n_sweeps=whole_number(e.n_sweeps, "n_sweeps"),
             learn=learn,
             learn_rows=whole_number(e.learn_rows, "learn_rows"),
             kernel=None if e.kernel is None else as_kernel(e.kernel),
             one_column=needs_one_column(e.kernel),
+            rates=rates,
         )
 
     def for_columns(self, seen: Columns) -> Self:
@@ -67,13 +68,17 @@ class OnlineOptions:
     @property
     def in_order(self) -> bool:
         """Whether the order of rows in one `fit` matters: early ones fade."""
-        return self.rules.forgetting < 1.0
+        return self.rates[-1] < 1.0
 
     def watch(self, d: int, p: int, *, labels: bool = False) -> Watch | None:
         """Start the watch of a stream that learns; None where nothing is learnt."""
         if not self.learn:
             return None
         return Watch.start(self.learn_rows, d, p, self.rules.forgetting, labels=labels)
+
+    def beside(self, rate: float) -> Self:
+        """Options for one of the rates."""
+        return replace(self, rules=self.rules.beside(rate), rates=(rate,))
 
     def kernel_for(self, d: int) -> Kernel | None:
         """Given kernel, with one length per column."""

@@ -19,14 +19,16 @@ from ..interface.streams.waiting import Waiting, lengthened
 from ..interface.turns import of_one_state
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
+from ..kernels.base import told
 from ..likelihoods.labels.probit import Probit
 from ..likelihoods.targets.units import signs
 from ..numerics.records import record
 from ..numerics.threads import single_threaded
 from ..rows.rows import Prediction, Rows
 from .arguments import OnlineOptions, first_rows, repeated, shuffled
-from .gp import OnlineGP
+from .gp import OnlineGP, Rules
 from .learning import default_kernel, search_kernel
+from .stream import by_rates, points_by_rates
 from .watch import Watch, follow
 
 Array = np.ndarray
@@ -49,12 +51,36 @@ class LabelModel:
         return self.gps[0].n_rows
 
     @property
+    def forgetting(self) -> float:
+        """λ: how much the past counts after each row."""
+        return self.gps[0].rules.forgetting
+
+    @property
     def n_relearnt(self) -> int:
         return 0 if self.watch is None else self.watch.n_relearnt
 
     def with_rows(self, rows: Rows) -> LabelModel:
         """Add rows of a stream, one by one in order; y are positions among the classes."""
+        return self.scored(rows)[0]
+
+    def scored(self, rows: Rows) -> tuple[LabelModel, Array]:
+        """Add rows; return the log probability of each label before it was added too  (n,)."""
         return self.absorbed(rows) if self.watch is None else follow(self, rows)
+
+    def beside(self, options: OnlineOptions) -> LabelModel:
+        """Change the rate of forgetting before any row has come."""
+        watch = options.watch(self.gps[0].Z.shape[1], 1, labels=True)
+        return replace(self, gps=self._ruled(self.gps, options.rules), watch=watch)
+
+    def again_from(self, other: LabelModel) -> LabelModel:
+        """Go on from what the model of another rate believes, by rules of this one."""
+        watch = other.watch
+        if self.watch is not None and watch is not None:
+            watch = self.watch.again_from(watch, other.gps[0].rules.memory)
+        return replace(other, gps=self._ruled(other.gps, self.gps[0].rules), watch=watch)
+
+    def _ruled(self, gps: tuple[OnlineGP, ...], rules: Rules) -> tuple[OnlineGP, ...]:
+        return tuple(replace(gp, rules=rules) for gp in gps)
 
     def fitted(self, rows: Rows, n_sweeps: int) -> LabelModel:
         """Add all rows of one `fit`, from which the kernel was learnt."""
@@ -64,15 +90,17 @@ class LabelModel:
             watch = replace(watch, sample=watch.sample.add(rows), learnt_at=gps[0].n_rows)
         return replace(self, gps=gps, watch=watch)
 
-    def absorbed(self, rows: Rows) -> LabelModel:
-        """Add rows with the present kernel."""
-        gps, shortfall = [], np.zeros(rows.w.size)
+    def absorbed(self, rows: Rows) -> tuple[LabelModel, Array]:
+        """Add rows with the present kernel; return the log probabilities of labels (n,) too."""
+        gps, (densities, shortfall) = [], np.zeros((2, rows.w.size))
         for gp, sign in self._signs(rows):
             after, before = gp.add(rows.X, sign)
             gps.append(after)
-            shortfall += _shortfall(sign[:, 0], before) / len(self.gps)
+            came, expected = _log_probabilities(sign[:, 0], before)
+            densities += came
+            shortfall += (expected - came) / len(self.gps)
         watch = None if self.watch is None else self.watch.after(rows, shortfall)
-        return replace(self, gps=tuple(gps), watch=watch)
+        return replace(self, gps=tuple(gps), watch=watch), densities
 
     def gain(self) -> float:
         """Return 0: labels are relearnt from only where they surprise."""
@@ -114,11 +142,11 @@ class LabelModel:
         return points[0] if len(points) == 1 else points
 
 
-def _shortfall(sign: Array, before: Prediction) -> Array:
-    """E log p − log p of labels ±1, given the prediction of f  (n,)."""
+def _log_probabilities(sign: Array, before: Prediction) -> tuple[Array, Array]:
+    """log p and E log p of labels ±1, given the prediction of f  (n,)."""
     m, v, probit = before.mean[:, 0], before.variance, Probit()
     one, other = probit.log_probability(m, v), probit.log_probability(-m, v)
-    return np.exp(one) * one + np.exp(other) * other - np.where(sign > 0, one, other)
+    return np.where(sign > 0, one, other), np.exp(one) * one + np.exp(other) * other
 
 
 def begin_labels(first: Rows, n_classes: int, options: OnlineOptions, say: Progress) -> LabelModel:
@@ -132,7 +160,7 @@ def begin_labels(first: Rows, n_classes: int, options: OnlineOptions, say: Progr
     if options.learn:
         kernel = model.learnt(first)
         model = replace(model, gps=tuple(replace(gp, kernel=kernel) for gp in gps))
-        say(f"learnt {kernel!r} from {first.X.shape[0]} rows")
+        say(f"learnt {told(say, kernel)} from {first.X.shape[0]} rows")
     return model
 
 
@@ -157,9 +185,12 @@ class OnlineGPClassifier(Classifier):
     removal : {"posterior", "mean"}
         Which point to drop when a basis is full: the one whose loss changes the mean least, in
         units of the posterior spread, α²/(Q + C), or absolutely, |α|/Q.
-    forgetting : float, default=1.0
+    forgetting : float, "auto" or tuple of floats, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for classes that drift. (Applied
-        in steps of at most 2 %.)
+        in steps of at most 2 %.) "auto": models with λ = 1, 0.995 and 0.98 run side by side, and
+        the one that has predicted the last rows best is followed; up to 2.6 times the time. A
+        tuple, such as (1.0, 0.99), the largest first: these rates. (All but the first
+        have a `budget` of 2/(1 − λ) at most, and steps of at most 20 %.)
     learn : bool, default=True
         Learn one factor of the kernel's variances and one of its length scales by the evidence
         of the first rows, and relearn them from a sample of the stream where labels surprise.
@@ -185,6 +216,7 @@ class OnlineGPClassifier(Classifier):
     kernel_ : the kernel used, in the units of X.
     basis_ : array of shape (b, d), the points kept; with several classes a list of arrays.
     n_seen_ : int, rows seen.
+    forgetting_ : float, the rate of forgetting that is followed now.
     n_relearnt_ : int, how often the kernel was relearnt.
     log_evidence_ : float, Σ log p(label | the rows before it), summed over GPs.
 
@@ -213,7 +245,7 @@ class OnlineGPClassifier(Classifier):
     budget: int = 200
     novelty: float = 1e-4
     removal: str = "posterior"
-    forgetting: float = 1.0
+    forgetting: Any = 1.0
     learn: bool = True
     n_sweeps: int = 1
     learn_rows: int = 500
@@ -248,7 +280,7 @@ class OnlineGPClassifier(Classifier):
         with single_threaded():
             first = first_rows(rows, options, rng)
             model = begin_labels(first, self.classes_.size, options, self._say())
-            model = model.fitted(rows, options.n_sweeps)
+            model = points_by_rates(model, rows, options)
         self._keep(replace(model, n_seen=n))
         return self
 
@@ -283,9 +315,10 @@ class OnlineGPClassifier(Classifier):
         check, n = self._check_of(rows.w.size, self._arrived(rows)), rows.w.size
         enough = options.learn_rows if options.learn else 0
 
-        def begin(rows: Rows) -> LabelModel:
+        def begin(rows: Rows) -> Any:
             first = rows.take(slice(options.learn_rows))
-            return begin_labels(first, self.classes_.size, options, self._say()).with_rows(rows)
+            begun = begin_labels(first, self.classes_.size, options, self._say())
+            return by_rates(begun, options).with_rows(rows)
 
         self._keep(lengthened(model, repeated(rows, self), n, begin, enough), check)
         return self
@@ -327,5 +360,6 @@ class OnlineGPClassifier(Classifier):
     kernel_ = fitted("kernel", "The kernel of the latent functions, in the units of X.")
     basis_ = fitted("basis", "The points kept; with several classes a list of arrays.")
     n_seen_ = fitted("n_seen", "Rows seen.")
+    forgetting_ = fitted("forgetting", "The rate of forgetting that is followed now.")
     n_relearnt_ = fitted("n_relearnt", "How often the kernel was relearnt.")
     log_evidence_ = fitted("log_evidence", "Σ log p(label | the rows before it).")

@@ -48,6 +48,7 @@ class Rules:
     novelty: float = 1e-4  # share of the prior variance that the basis must leave unexplained
     removal: str = "posterior"
     forgetting: float = 1.0  # λ: each row scales the sum of the messages before it
+    step: float = TUNING.forget_step  # most that one step of forgetting takes
 
     @property
     def refresh_every(self) -> int:
@@ -59,7 +60,19 @@ class Rules:
         """Rows between two steps of forgetting, each by λ to this power."""
         if self.forgetting == 1.0:
             return 0
-        return max(1, int(np.log1p(-TUNING.forget_step) / np.log(self.forgetting)))
+        return max(1, int(np.log1p(-self.step) / np.log(self.forgetting)))
+
+    @property
+    def memory(self) -> float:
+        """Rows that the past counts for in the long run, 1/(1 − λ)."""
+        return np.inf if self.forgetting == 1.0 else 1.0 / (1.0 - self.forgetting)
+
+    def beside(self, forgetting: float) -> Rules:
+        """Rules for a faster rate beside this one: as few points and steps as it needs."""
+        if forgetting == self.forgetting:
+            return self
+        own = replace(self, forgetting=forgetting, step=TUNING.coarse_step)
+        return replace(own, budget=int(min(self.budget, TUNING.points * own.memory)))
 
 
 @record("online.gp/1")

@@ -23,7 +23,7 @@ from ..likelihoods.poisson import Poisson
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from .arguments import first_rows, repeated, shuffled
-from .stream import OnlineModel, RegressionOptions, begin_regression
+from .stream import RegressionOptions, begin_regression, by_rates, points_by_rates
 
 
 @dataclass(eq=False, repr=False)
@@ -57,9 +57,12 @@ class OnlineGPRegressor(Regressor):
         depends on x and on the predicted mean and deviation, learnt from the last 1,000 rows,
         each predicted before it was learnt from; used where it improves their density, and given
         up where later rows are worse for it. "varying": always used.
-    forgetting : float, default=1.0
+    forgetting : float, "auto" or tuple of floats, default=1.0
         With λ < 1 a row that came t rows ago counts λᵗ times: for functions that drift. (Applied
-        in steps of at most 2 %.)
+        in steps of at most 2 %.) "auto": models with λ = 1, 0.995 and 0.98 run side by side, and
+        the one that has predicted the last rows best is followed; up to 2.6 times the time. A
+        tuple, such as (1.0, 0.99), the largest first: these rates. (All but the first
+        have a `budget` of 2/(1 − λ) at most, and steps of at most 20 %.)
     learn : bool, default=True
         Learn hyperparameters from the first rows, and relearn them from a sample of the stream
         where rows surprise. False: keep `kernel` and `noise` as given.
@@ -83,6 +86,7 @@ class OnlineGPRegressor(Regressor):
     kernel_, noise_ : the kernel and noise used, in the units of X and y (counts: no noise).
     basis_ : array of shape (b, d), the points kept.
     n_seen_ : int, rows seen.
+    forgetting_ : float, the rate of forgetting that is followed now.
     n_relearnt_ : int, how often hyperparameters were relearnt.
     log_evidence_ : float, Σ log p(row | the rows before it).
     feature_importances_ : array, the share of the function's variance that each column explains.
@@ -126,7 +130,7 @@ class OnlineGPRegressor(Regressor):
     removal: str = "posterior"
     likelihood: str = "gaussian"
     noise: Any = "constant"
-    forgetting: float = 1.0
+    forgetting: Any = 1.0
     learn: bool = True
     n_sweeps: int = 1
     learn_rows: int = 500
@@ -171,7 +175,7 @@ class OnlineGPRegressor(Regressor):
         with single_threaded():
             first = first_rows(rows, options, rng)
             model = begin_regression(first, rows, options, rng, self._say())
-            model = model.fitted(rows, options.n_sweeps)
+            model = points_by_rates(model, rows, options)
         self._keep(replace(model, n_seen=n))
         self.y_ndim_ = y_ndim
         return self
@@ -210,9 +214,10 @@ class OnlineGPRegressor(Regressor):
         else:
             rows = condensed(rows, in_order=options.in_order)
 
-        def begin(rows: Rows) -> OnlineModel:
+        def begin(rows: Rows) -> Any:
             first, rng = rows.take(slice(options.learn_rows)), generator(self.random_state)
-            return begin_regression(first, first, options, rng, self._say()).with_rows(rows)
+            begun = begin_regression(first, first, options, rng, self._say())
+            return by_rates(begun, options).with_rows(rows)
 
         self._keep(lengthened(model, rows, n, begin, options.learn_rows), check)
         return self
@@ -225,6 +230,7 @@ class OnlineGPRegressor(Regressor):
     noise_ = fitted("noise_in_units", "The noise variance in the units of y; None for counts.")
     basis_ = fitted("gp.Z", "Array of shape (b, d), the points kept.")
     n_seen_ = fitted("n_seen", "Rows seen.")
+    forgetting_ = fitted("forgetting", "The rate of forgetting that is followed now.")
     n_relearnt_ = fitted("n_relearnt", "How often hyperparameters were relearnt.")
     log_evidence_ = fitted("log_evidence_in_units", "Σ log p(row | the rows before it).")
     scaling_ = fitted("scaling", "Centre and scale of y.")

@@ -13,9 +13,11 @@ from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs
 from ..interface.checks.arguments import given_hyperparameters, noise_word
 from ..interface.model import Model
+from ..interface.streams.rates import Rates, bounded_log_density
 from ..interface.streams.waiting import Waiting
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
+from ..kernels.base import told
 from ..learning.hyperparameters import learn
 from ..likelihoods.base import Scalar
 from ..likelihoods.gaussian import Gaussian
@@ -130,14 +132,39 @@ class OnlineModel(Model):
         return self.gp.n_rows
 
     @property
+    def forgetting(self) -> float:
+        """λ: how much the past counts after each row."""
+        return self.gp.rules.forgetting
+
+    @property
     def n_relearnt(self) -> int:
         return 0 if self.watch is None else self.watch.n_relearnt
 
     def with_rows(self, rows: Rows) -> OnlineModel:
         """Add rows of a stream, one by one in order, in the user's units."""
+        return self.scored(rows)[0]
+
+    def scored(self, rows: Rows) -> tuple[OnlineModel, Array]:
+        """Add rows; return the log density of each before it was added too, y scaled  (n,)."""
         model = self._looked_at(rows)
-        model = model.absorbed(rows) if self.watch is None else follow(model, rows)
-        return model if model.checked is None else model.with_errors()
+        model, densities = model.absorbed(rows) if self.watch is None else follow(model, rows)
+        return (model if model.checked is None else model.with_errors()), densities
+
+    def beside(self, options: OnlineOptions) -> OnlineModel:
+        """Change the rate of forgetting before any row has come."""
+        rules = replace(options.rules, novelty=self.gp.rules.novelty)
+        watch = options.watch(self.gp.Z.shape[1], self.targets.scale.size)
+        if watch is not None and rules.forgetting < self.gp.rules.forgetting:
+            watch = watch.by_surprise()  # to look at the gain costs more than all else
+        return replace(self, gp=replace(self.gp, rules=rules), watch=watch)
+
+    def again_from(self, other: OnlineModel) -> OnlineModel:
+        """Go on from what the model of another rate believes, by rules of this one."""
+        rules = replace(self.gp.rules, novelty=other.gp.rules.novelty)
+        watch = other.watch
+        if self.watch is not None and watch is not None:
+            watch = self.watch.again_from(watch, other.gp.rules.memory)
+        return replace(other, gp=replace(other.gp, rules=rules), watch=watch)
 
     def fitted(self, rows: Rows, n_sweeps: int) -> OnlineModel:
         """Add all rows of one `fit`, from which hyperparameters were learnt."""
@@ -153,16 +180,17 @@ class OnlineModel(Model):
         checked = self._checked(scaled, self.gp.add(rows.X, y, rows.w)[1])
         return replace(model, checked=checked).with_errors()
 
-    def absorbed(self, rows: Rows) -> OnlineModel:
-        """Add rows with the present hyperparameters."""
+    def absorbed(self, rows: Rows) -> tuple[OnlineModel, Array]:
+        """Add rows with the present hyperparameters; return their log densities (n,) too."""
         scaled = self.targets.rows(rows)
         gp, before = self.gp.add(rows.X, scaled.y, rows.w, scaled.extra)
+        mean, variance = self._expected(before, scaled)
+        densities = bounded_log_density(scaled.y, mean, variance).sum(axis=1)
         watch = self.watch
         if watch is not None:
-            mean, variance = self._expected(before, scaled)
             watch = watch.after(rows, 0.5 * ((scaled.y - mean) ** 2 / variance - 1.0).mean(axis=1))
         weight = self.total_weight + float(rows.w.sum())
-        return replace(self, gp=gp, total_weight=weight, watch=watch)
+        return replace(self, gp=gp, total_weight=weight, watch=watch), densities
 
     def _looked_at(self, rows: Rows) -> OnlineModel:
         """Predict some arriving rows before any of them is learnt from, and keep their errors.
@@ -282,7 +310,7 @@ def begin_regression(
         gp = OnlineGP.start(kernel, Poisson(), d, 1, options.rules, shift)
         if options.learn:
             gp = replace(gp, kernel=_kernel_by_evidence(first, gp, kernel))
-        say(f"{gp.kernel!r} for log rates about {shift:.3g}")
+        say(f"{told(say, gp.kernel)} for log rates about {shift:.3g}")
         return OnlineModel(
             gp, scaling, options.rules.novelty, False, None, 0, 0.0, options.watch(d, 1)
         )
@@ -309,6 +337,22 @@ def begin_regression(
         gp, scaling, novelty, keep, None, 0, 0.0, watch, checked=checked, always=always,
         known_noise=first.extra is not None,
     )  # fmt: skip
+
+
+def by_rates(model: Any, options: OnlineOptions) -> Any:
+    """Begin one model per rate of forgetting, where there are several, from one without rows."""
+    if len(options.rates) == 1:
+        return model
+    return Rates.start(lambda rate: model.beside(options.beside(rate)), options.rates)
+
+
+def points_by_rates(model: Any, rows: Rows, options: OnlineOptions) -> Any:
+    """Add all rows of one `fit`; of several rates follow the one that predicted best at the end."""
+    begun = by_rates(model, options)
+    if begun is model:
+        return model.fitted(rows, options.n_sweeps)
+    fitted = [one.fitted(rows, options.n_sweeps) for one in begun.models]
+    return replace(begun, models=tuple(fitted)).compared_by(begun.models, rows)
 
 
 def novelty_for(given: float, kernel: Kernel, likelihood: Scalar, X: Array) -> float:

@@ -11,6 +11,11 @@ class OnlineTuning:
     least_noise: float = 1e-9  # of a row, relative to the prior variance: S keeps its last digits
     block: int = 256  # rows whose kernel values are computed at once
     forget_step: float = 0.02  # most that one step of forgetting takes from the sum of messages
+    # of several rates the faster ones cost no more than the slowest: coarser steps, and no more
+    # points than this many times the rows that they remember
+    coarse_step: float = 0.2
+    points: float = 2.0
+    rates: tuple[float, ...] = (1.0, 0.995, 0.98)  # of forgetting="auto"
     checked: int = 64  # rows of a call whose errors are kept, evenly spaced
     # relearning
     window: int = 250  # rows between two checks of the log density

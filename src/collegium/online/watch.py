@@ -22,6 +22,8 @@ from ..rows.rows import Rows
 from .tuning import TUNING
 
 Array = np.ndarray
+#: Beyond the number of rows of any stream.
+NEVER = 2**62
 
 
 @record("online.latest/1")
@@ -32,6 +34,9 @@ class Latest:
     kept: Rows
     length: int  # most rows that are kept
     size: int  # of the sample
+
+    def emptied(self) -> Latest:
+        return replace(self, kept=self.kept.take(slice(0)))
 
     def add(self, rows: Rows) -> Latest:
         last = slice(-self.length, None)
@@ -93,25 +98,38 @@ class Watch:
     def next_window(self) -> Watch:
         return replace(self, shortfall=0.0, counted=0)
 
+    def again_from(self, other: Watch, memory: float) -> Watch:
+        """Continue another watch, with a sample of this kind begun from its last rows."""
+        last = other.sample.rows.take(slice(-max(1, round(memory)), None))
+        return replace(other, sample=self.sample.emptied().add(last), looked_at=self.looked_at)
+
+    def by_surprise(self) -> Watch:
+        """Relearn where rows surprise, and not because they have doubled."""
+        return replace(self, looked_at=NEVER)
+
     def relearnt(self, n: int) -> Watch:
         """Note that hyperparameters were relearnt from the sample at n rows."""
         return replace(self.next_window(), learnt_at=n, n_relearnt=self.n_relearnt + 1)
 
 
-def follow(model: Any, rows: Rows) -> Any:
-    """Add rows window by window, and relearn where that is due.
+def follow(model: Any, rows: Rows) -> tuple[Any, Array]:
+    """Add rows window by window, and relearn where that is due; return log densities (n,) too.
 
-    `model.absorbed(rows)` adds rows and hands them to `model.watch`, `model.relearnt()` relearns,
-    `model.gain()` estimates the gain of that, in log evidence per row. Windows end after every
-    `window` rows of the stream, however calls cut it.
+    `model.absorbed(rows)` adds rows and hands them to `model.watch`, and returns the log density
+    of each before it was learnt from. `model.relearnt()` relearns, `model.gain()` estimates the
+    gain of that, in log evidence per row. Windows end after every `window` rows of the stream,
+    however calls cut it.
     """
     start, n = 0, rows.w.size
+    densities = np.empty(n)
     while start < n:
         stop = min(n, start + TUNING.window - model.n_rows % TUNING.window)
-        model, start = model.absorbed(rows.take(slice(start, stop))), stop
+        part = slice(start, stop)
+        model, densities[part] = model.absorbed(rows.take(part))
+        start = stop
         if model.n_rows % TUNING.window == 0:
             due, watch = model.watch.due(model.n_rows), model.watch.next_window()
             if not due and watch.doubled(model.n_rows):
                 due, watch = model.gain() > TUNING.worth, replace(watch, looked_at=model.n_rows)
             model = model.relearnt() if due else replace(model, watch=watch)
-    return model
+    return model, densities

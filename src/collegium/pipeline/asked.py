@@ -13,11 +13,13 @@ from ..interface.checks.arguments import (
     check_square,
     given_hyperparameters,
     is_auto,
+    label_id,
     learning_asked,
     noise_word,
     number_or_auto,
     one_of,
     partition_rule,
+    pool_asked,
     rows_asked,
     tolerance,
     whole_number,
@@ -26,10 +28,13 @@ from ..interface.frames.encoded import Columns
 from ..interface.options import CG, Chunks, Inductive, Select, Transductive, Transform
 from ..kernels import Kernel, needs_one_column
 from ..learning.anchors import RULES as SELECTION
+from ..learning.anchors import CandidatePool, Stop
+from ..learning.seasons.search import FoundSeasons
 from ..learning.trend import Lines
 from ..members.boosting import grow_trees
 from ..members.own import GivenMember, check_member, is_fitted, train
 from ..members.tuning import TUNING as MEMBERS
+from ..rows.ids import Owners
 from ..transforms.targets import KINDS
 
 Array = np.ndarray
@@ -48,6 +53,9 @@ class PriorAsked:
     errors: str  # of NOISES: whether their scale may vary
     trend: Lines | None  # beside the kernel
     levels: tuple[int, ...] = ()  # columns of X that hold codes of levels
+    dates: tuple[int, ...] = ()  # columns of X that hold dates, in seconds
+    names: tuple[str, ...] | None = None  # of the columns of X, where they have some
+    seasons: FoundSeasons | None = None  # from which the trend was made; None: it was given
 
     @classmethod
     def of(cls, a: dict[str, Any], words: tuple[str, ...], ways: tuple[str, ...]) -> PriorAsked:
@@ -64,7 +72,10 @@ class PriorAsked:
         """Find columns of kernel and trend by name, and mark columns of levels."""
         kernel = None if self.kernel is None else seen.known_to(self.kernel)
         trend = None if self.trend is None else self.trend.on_columns(seen.names, seen.levels)
-        return replace(self, kernel=kernel, trend=trend, levels=tuple(seen.levels))
+        return replace(
+            self, kernel=kernel, trend=trend, levels=tuple(seen.levels), dates=seen.dates,
+            names=seen.names,
+        )  # fmt: skip
 
     @property
     def free(self) -> bool:
@@ -125,15 +136,16 @@ class ChunksAsked:
         """Whether the order of rows means something."""
         return self.rule in ("time", "label")
 
-    def labels(self, n: int) -> Array | None:
-        """The given labels as numbers of chunks; None where a rule makes the chunks."""
+    def labels(self, n: int) -> Owners | None:
+        """The given labels as ids of chunks; None where a rule makes the chunks."""
         if self.given is None:
             return None
         if self.given.shape != (n,):
             raise ValueError(
                 f"chunks gives {self.given.size} labels for {n} rows: give one per row"
             )
-        return np.unique(self.given, return_inverse=True)[1]
+        known, number = np.unique(self.given, return_inverse=True)
+        return Owners.labelled([label_id(one) for one in known], number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,17 +155,24 @@ class AnchorsAsked:
     rule: str
     m: int | None = None
     Z: Array | None = None
+    pool: CandidatePool = CandidatePool()
 
     @classmethod
     def of(cls, value: Any, rule: str = "kmeans") -> AnchorsAsked:
         if isinstance(value, Select):
             rule = one_of(value.rule, "rule of anchors=Select(…)", tuple(SELECTION))
-            return cls(rule, number_or_auto(value.m, "m of anchors=Select(…)"))
+            m = number_or_auto(value.m, "m of anchors=Select(…)")
+            pool = pool_asked(rule, value.candidates, value.picks, " of anchors=Select(…)")
+            return cls(rule, m, pool=pool)
         if is_auto(value):
             return cls(rule)
         if isinstance(value, Integral):
             return cls(rule, whole_number(value, "anchors"))
         return cls(rule, Z=_given_anchors(value))
+
+    def stop(self, m: int) -> Stop:
+        """Stop at m anchors."""
+        return Stop(m, pool=self.pool)
 
     @property
     def free(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel, Sum
+from ..kernels.base import told
 from ..kernels.trend import has_trend
 from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
@@ -65,7 +66,7 @@ class ExactSteps:
         kept, n = job.cut(draft.kept, draft.kernel), len(draft.kept)
         if job.alone(kept):
             job.say(f"{n} rows in one chunk: the exact GP")
-            return replace(draft, kept=InMemory(draft.rows, (np.arange(n),), (0,)), alone=True)
+            return replace(draft, kept=job.whole(draft.rows, kept), alone=True)
         if job.settings.learning.averaging == "average":
             raise ValueError(
                 f"learn='average' is for rows in one chunk, and these {n} are {len(kept.groups)}: "
@@ -137,11 +138,11 @@ def blank_model(job: Job, draft: Draft, chunks: int) -> CommitteeModel:
     s, (_, d), p = job.settings, draft.rows.X.shape, draft.rows.y.shape[1]
     assert draft.kernel is not None and draft.noise is not None
     queries = s.answers.query_points(draft.dof if draft.selection is not None else np.inf)
-    ids = draft.kept.chunk_ids() if job.owners is None else job.ids(chunks)
+    ids = job.ids(draft.kept.ids) if draft.kept.in_memory else draft.kept.chunk_ids()
     return CommitteeModel(
         sum=GaussianSum(
             Committee.start(draft.kernel, draft.noise, draft.Z, p),
-            known_noise=draft.rows.extra is not None,
+            known_noise=draft.rows.extra is not None, seasons=s.prior.seasons,
         ),
         units=draft.units,
         sizes=Sizes(
@@ -180,7 +181,10 @@ def choose_basis(job: Job, draft: Draft) -> Draft:
         draft.kernel, draft.noise, draft.Z, chunks, s.engine, noise_fixed=s.prior.noise is not None,
         stop=s.clock.out,
     )  # fmt: skip
-    say(f"by the anchored evidence {found.kernel!r}, noise {found.noise:.3g} (standardised y)")
+    say(
+        f"by the anchored evidence {told(say, found.kernel)}, noise {found.noise:.3g} "
+        "(standardised y)"
+    )
     return replace(draft, kernel=found.kernel, noise=found.noise)
 
 

@@ -14,6 +14,8 @@ from ..kernels.trend import split_trend
 from ..learning.anchors import Selection, choose_anchors
 from ..learning.hyperparameters import learn
 from ..learning.pool import Effort
+from ..learning.seasons.residuals import without_terms
+from ..learning.seasons.slow import with_terms
 from ..likelihoods.base import Observation
 from ..likelihoods.targets.units import Units
 from ..rows.partition import evenly_spaced
@@ -78,7 +80,7 @@ class Steps(Protocol):
 def fit_model(steps: Steps, job: Job) -> Any:
     """Rows -> model: scale, learn, choose, add up, finish."""
     (n, d), labels, settings = job.rows.X.shape, job.labels, job.settings
-    largest = job.chunk_size if labels is None else int(np.bincount(labels).max())
+    largest = job.chunk_size if labels is None else int(np.bincount(labels.of_row).max())
     settings.check_sizes(n, d, largest)
     job = replace(job, settings=replace(settings, engine=job.say.watch(settings.engine)))
     draft = steps.scale(job)
@@ -123,17 +125,22 @@ def hyperparameters(job: Job, draft: Draft) -> Draft:
         return replace(draft, kernel=kernel, noise=own, learnt_at=earlier.stream.learnt_at)
     start = None if given.noise_start is None else given.noise_start * unit
     trend = None if given.trend is None or draft.kernel else given.trend.kernel(draft.rows.X)
+    rows, seasons = draft.rows, None if trend is None else given.seasons
+    if seasons is not None and trend is not None:
+        rows, trend = without_terms(rows, trend, seasons.column, given.levels), None
     judged = None
     hurried = plan is not None and plan.effort != Effort().for_rows(n)
     if s.answers.transductive and s.chunk_rows(n) < n and not hurried:
-        judged = partial(check_joint, draft.rows, s)
+        judged = partial(check_joint, rows, s)
     found = learn(
-        draft.kept.pool(draft.rows), draft.kernel, draft.noise, job.rng, s.engine,
+        draft.kept.pool(rows), draft.kernel, draft.noise, job.rng, s.engine,
         n_starts=s.learning.n_starts, noise_start=start, judge=judged, say=job.say,
         levels=given.levels, trend=trend,
         effort=None if plan is None else plan.effort,
         clock=None if plan is None else plan.learning_clock(),
     )  # fmt: skip
+    if seasons is not None and given.trend is not None:
+        found = with_terms(found, given.trend, draft.rows, seasons, s.engine)
     if draft.noise is not None:
         warn_of_lost_digits(found.kernel, draft.noise, draft.rows)
     return replace(draft, kernel=found.kernel, noise=found.noise, learnt_at=n)
@@ -170,7 +177,8 @@ def anchors_for(job: Job, rows: Rows, draft: Draft, m: int, *, near: bool) -> Se
     if s.anchors.Z is not None:
         return given_anchors(s.anchors.Z)
     rows, noise = rows.as_weights(draft.noise)
-    return choose_anchors(s.anchors.rule, draft.kernel, noise, rows, m, job.rng, near=near)
+    stop = s.anchors.stop(m)
+    return choose_anchors(s.anchors.rule, draft.kernel, noise, rows, stop, job.rng, near=near)
 
 
 def given_anchors(Z: Array) -> Selection:

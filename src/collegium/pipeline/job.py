@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -13,10 +13,10 @@ from ..interface.frames.encoded import columns_of
 from ..interface.words.progress import Progress
 from ..kernels import Kernel
 from ..rows.chunk import Chunk, cut_rows
-from ..rows.ids import ChunkIds, Id, Owners
+from ..rows.ids import ChunkIds, Id, Owners, id_of_parts
 from ..rows.metric import Metric
 from ..rows.order import sorted_rows
-from ..rows.partition import chunk_groups
+from ..rows.partition import by_label, chunk_groups
 from ..rows.rows import Rows
 from ..rows.scaling import Scaling, merged, merged_apart
 from ..rows.store.store import Store
@@ -53,7 +53,7 @@ class Job:
     """Rows to fit or to add, and how."""
 
     rows: Rows  # in the units of the user or transformed, equal ones merged
-    labels: Array | None  # numbers of the rows' chunks, where these are given
+    labels: Owners | None  # the ids of the rows' chunks, where these are given
     settings: Settings
     rng: np.random.Generator
     say: Progress
@@ -91,6 +91,11 @@ class Job:
         groups, ids = self.chunks(kernel)
         return replace(kept, groups=tuple(groups), ids=tuple(ids))
 
+    def whole(self, rows: Rows, kept: Any) -> InMemory:
+        """Take all rows as one chunk."""
+        id = 0 if self.labels is None else kept.ids[0]
+        return InMemory(rows, (np.arange(rows.w.size),), (id,))
+
     def groups(self, kernel: Kernel) -> list[Array]:
         """The rows of each chunk, cut in the metric of a kernel."""
         return self.chunks(kernel)[0]
@@ -98,27 +103,36 @@ class Job:
     def chunks(self, kernel: Kernel) -> tuple[list[Array], list[Any]]:
         """The rows of each chunk, and its id; rows of different owners are kept apart."""
         X, rule = self.rows.X, self.settings.chunks.rule
+        if self.labels is not None:
+            own = self.labels
+            groups = by_label(own.of_row)
+            ids = [own.ids[own.of_row[group[0]]] for group in groups]
+            return groups, [id if id in own.counted else part_of(id) for id in ids]
         if self.owners is None:
             points = Metric.of(kernel, X).forward(X)
             rng = self.rng if self.chunk_id is None else named_rng()
-            groups = chunk_groups(points, self.labels, rule, self.chunk_size, rng)
+            groups = chunk_groups(points, rule, self.chunk_size, rng)
             return groups, list(range(len(groups)))
         groups, ids = [], list[Any]()
         for k, id in enumerate(self.owners.ids):
-            own = np.flatnonzero(self.owners.of_row == k)
+            at = np.flatnonzero(self.owners.of_row == k)
             if not self.settings.chunks.in_order:  # as if they had come alone
-                more = [one[own] for one in (self.rows.group, self.rows.extra) if one is not None]
-                own = own[sorted_rows(X[own], self.rows.y[own], *more)]
-            points = Metric.of(kernel, X[own]).forward(X[own])
-            size = self.settings.chunk_rows(own.size, streaming=self.streaming)
-            parts = chunk_groups(points, None, rule, size, named_rng())
-            groups += [own[part] for part in parts]
+                more = [one[at] for one in (self.rows.group, self.rows.extra) if one is not None]
+                at = at[sorted_rows(X[at], self.rows.y[at], *more)]
+            points = Metric.of(kernel, X[at]).forward(X[at])
+            size = self.settings.chunk_rows(at.size, streaming=self.streaming)
+            parts = chunk_groups(points, rule, size, named_rng())
+            groups += [at[part] for part in parts]
             ids += [(id, i) for i in range(len(parts))]
         return groups, ids
 
-    def ids(self, count: int) -> ChunkIds:
-        """The ids of a model of these rows in so many chunks."""
-        return ChunkIds.numbered(count) if self.owners is None else ChunkIds.of(self.owners.ids)
+    def ids(self, chunks: Sequence[Any]) -> ChunkIds:
+        """The ids of a model of these rows in chunks with these ids."""
+        if self.owners is not None:
+            return ChunkIds.of_owners(self.owners)
+        if self.labels is None:
+            return ChunkIds.numbered(len(chunks))
+        return ChunkIds.of(map(id_of_parts, chunks), counted=self.labels.counted)
 
     def more_chunks(
         self, groups: list[Array], rows: Rows, ids: ChunkIds, receipt_of: int | None
@@ -158,18 +172,24 @@ def standing_for(n: int, rows: Rows) -> Rows:
     return replace(rows, w=rows.w * (n / rows.w.size))
 
 
+def part_of(id: Any) -> tuple[Id, int]:
+    """The id of the first part of a chunk whose id was given, or of the part that it is."""
+    return id if isinstance(id, tuple) else (id, 0)
+
+
 def named_rng() -> np.random.Generator:
     """Seed for rows with an id: they are cut alike whenever and wherever they come."""
     return np.random.default_rng(0)
 
 
 def fit_job(
-    estimator: Any, settings: Settings, rows: Rows, labels: Array | None = None, *,
+    estimator: Any, settings: Settings, rows: Rows, labels: Owners | None = None, *,
     streaming: bool = False, earlier: Any = None, owners: Owners | None = None,
 ) -> Job:  # fmt: skip
-    """Prepare a fit of rows in memory."""
+    """Prepare a fit of rows in memory; with owners there are no labels."""
     settings = settings.for_columns(columns_of(estimator))
-    rows, labels, owners = merged_apart(rows, labels, owners, in_order=settings.chunks.in_order)
+    rows, own = merged_apart(rows, owners or labels, in_order=settings.chunks.in_order)
+    labels, owners = (own, None) if owners is None else (None, own)
     rng = generator(estimator.random_state)
     return Job(rows, labels, settings, rng, estimator._say(), streaming, earlier, owners=owners)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..interface.frames.encoded import columns_of
 from ..interface.frames.sources import (
     Blocks,
@@ -18,7 +16,7 @@ from ..interface.frames.sources import (
 from ..interface.streams.waiting import grow
 from ..interface.streams.watching import StreamCheck
 from ..numerics.threads import single_threaded
-from ..rows.ids import Id
+from ..rows.ids import Id, Owners
 from ..rows.rows import Rows
 from ..rows.store.store import Store
 from ..sources.source import Source
@@ -93,12 +91,12 @@ def fitted_again(estimator: Any, system: Any, settings: Settings) -> Any:
         say = estimator._say()
         given = model.stored.given() if isinstance(model.stored, Stored) else ()
         return model_of_store(estimator, system, settings, store, model.warping, say, given)
-    sizes = [n for _, n in model.sum.arrived()]
-    if not sizes:
+    chunks = model.sum.arrived()
+    if not chunks:
         raise ValueError(
             "no rows were kept (n_local=0): relearn needs a model fitted with n_local > 0"
         )
-    labels = np.repeat(np.arange(len(sizes)), sizes) if settings.chunks.rule == "label" else None
+    labels = Owners.of(chunks, model.chunks.ids) if settings.chunks.rule == "label" else None
     owners = model.given_owners() if labels is None else None
     return model_of_rows(estimator, system, settings, system.rows_of(model), labels, owners=owners)
 

@@ -78,6 +78,9 @@ def refined_where_it_pays(
         model.committee, engine, held, steps=steps, sizes=group_rows(len(order)), say=job.say,
         enough=plan.enough if plan.clock.limited else lambda: False,
     )  # fmt: skip
+    if found is None:
+        job.say("means are not refined: conjugate gradients would need many steps")
+        return model, left
     rest = np.empty_like(found.rest)
     rest[order] = found.rest
     better = refined_held_out(model, left, rest, np.zeros_like(rest))

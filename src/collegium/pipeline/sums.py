@@ -12,6 +12,7 @@ import numpy as np
 from ..errors.checked import Checked
 from ..interface.streams.waiting import Waiting
 from ..kernels import Kernel
+from ..learning.seasons.search import FoundSeasons
 from ..likelihoods.base import Observation
 from ..likelihoods.gaussian import Gaussian
 from ..likelihoods.targets.units import Units
@@ -94,6 +95,7 @@ class GaussianSum:
     committee: Committee
     dof: float = 0.0  # effective degrees of freedom of the rows; 0: not estimated
     known_noise: bool = False  # whether rows came with noise variances of their own
+    seasons: FoundSeasons | None = None  # beside the kernel learnt; None: none was found
 
     sweeps: ClassVar[int] = 1
     change: ClassVar[float] = 0.0
@@ -189,7 +191,9 @@ def owners_with(model: Any, n: int, chunk_id: Id | None, more: int) -> Owners | 
         return None
     own = Owners.of([]) if model is None else model.kept_owners()
     assert own.of_row.size == n
-    return own + Owners.of([(ids.next if chunk_id is None else chunk_id, more)])
+    if chunk_id is not None:
+        return own + Owners.of([(chunk_id, more)])
+    return own + Owners.of([(ids.next, more)], ids.more(1))
 
 
 class Additive:
@@ -253,7 +257,7 @@ class Additive:
         """Name the ids of the rows that were kept."""
         if self.chunks.owners is not None:
             return self.chunks.owners
-        return Owners.of((id_of_parts(id), n) for id, n in self.sum.arrived())
+        return Owners.of(((id_of_parts(id), n) for id, n in self.sum.arrived()), self.chunks.ids)
 
     def confirm_rows(self, earlier: Any) -> None:
         """Note on disk which rows were added and forgotten since an earlier model, or None."""

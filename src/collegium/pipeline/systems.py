@@ -35,6 +35,7 @@ from . import exact
 from .fitting import fit_model, still_good, warped
 from .job import Job
 from .model import CommitteeModel
+from .seasons import with_seasons
 from .settings import Settings
 from .stream import adding
 from .swept import adding as swept_adding
@@ -120,6 +121,7 @@ class ExactFit(SystemBase):
         if job.earlier is None:
             y = job.rows.y if job.warping is None else job.warping.backward(job.rows.y)
             warn_of_masses(y, job.rows.w)
+        job = with_seasons(job)
         return fit_model(exact.ExactSteps(), warped(job, self.choose, still=still_good(job)))
 
     def add(self, model: CommitteeModel, job: Job, check: Any) -> CommitteeModel:

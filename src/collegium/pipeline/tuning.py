@@ -13,6 +13,7 @@ class CheckingTuning:
     places: int = 5  # places whose chunks check a model that has little time
     error_rows: int = 1000  # rows that a scale of errors is learnt from, at most
     cells: int = 100  # cells whose messages check a model that also asks near rows, at most
+    folds: int = 10  # folds of rows that are left out in turn for conformal intervals
 
 
 @dataclass(frozen=True)

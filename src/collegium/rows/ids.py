@@ -6,7 +6,7 @@ A stream without given ids needs one range of numbers, however long it is.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,17 +56,26 @@ class ChunkIds:
     names: tuple[str, ...] = ()  # ascending
     receipts: tuple[Receipt, ...] = ()
     given: bool = False  # whether some were given by the user
+    counted: tuple[tuple[int, int], ...] = ()  # ranges of numbers that were not given by the user
 
     @classmethod
-    def of(cls, ids: Iterable[Id], *, given: bool = True) -> ChunkIds:
+    def of(cls, ids: Iterable[Id], *, given: bool = True, counted: Iterable[Id] = ()) -> ChunkIds:
+        """List ids; `counted`: those of them that were not given by the user."""
         numbers, names = set[int](), set[str]()
         for id in ids:
             names.add(id) if isinstance(id, str) else numbers.add(id)
-        return cls(_ranges([(k, k + 1) for k in numbers]), tuple(sorted(names)), given=given)
+        ours = numbers.intersection(counted)
+        return cls(_singles(numbers), tuple(sorted(names)), given=given, counted=_singles(ours))
+
+    @classmethod
+    def of_owners(cls, owners: Owners) -> ChunkIds:
+        """List the ids that rows came with."""
+        return cls.of(map(id_of_parts, owners.ids), counted=owners.counted)
 
     @classmethod
     def numbered(cls, count: int) -> ChunkIds:
-        return cls(_ranges([(0, count)]))
+        ranges = _ranges([(0, count)])
+        return cls(ranges, counted=ranges)
 
     @property
     def next(self) -> int:
@@ -83,23 +92,24 @@ class ChunkIds:
         numbers = [k for first, last in self.ranges for k in range(first, last)]
         return [*numbers, *self.names]
 
+    def named(self) -> ChunkIds:
+        """Keep those that were given by the user: rows that a person can mean."""
+        return self.without(ChunkIds(self.counted).listed()) if self.counted else self
+
     def more(self, count: int) -> ChunkIds:
         """Append so many further numbers."""
-        return replace(self, ranges=_ranges([*self.ranges, (self.next, self.next + count)]))
+        new = self.next, self.next + count
+        return replace(
+            self, ranges=_ranges([*self.ranges, new]), counted=_ranges([*self.counted, new])
+        )
 
     def without(self, ids: Collection[Id]) -> ChunkIds:
         """Remove ids that it contains."""
         gone = ChunkIds.of(ids)
-        ranges = list(self.ranges)
-        for start, stop in gone.ranges:
-            ranges = [
-                part
-                for first, last in ranges
-                for part in ((first, min(last, start)), (max(first, stop), last))
-            ]
         names = tuple(name for name in self.names if name not in gone.names)
         receipts = tuple(one for one in self.receipts if one.id not in gone)
-        return ChunkIds(_ranges(ranges), names, receipts, self.given)
+        ranges, counted = (_less(own, gone.ranges) for own in (self.ranges, self.counted))
+        return ChunkIds(ranges, names, receipts, self.given, counted)
 
     def common(self, other: ChunkIds) -> list[Id]:
         """List the ids that both contain."""
@@ -112,7 +122,8 @@ class ChunkIds:
         names = tuple(sorted({*self.names, *other.names}))
         receipts = sorted((*self.receipts, *other.receipts), key=lambda one: place(one.id))
         ranges = _ranges([*self.ranges, *other.ranges])
-        return ChunkIds(ranges, names, tuple(receipts), self.given or other.given)
+        counted = _ranges([*self.counted, *other.counted])
+        return ChunkIds(ranges, names, tuple(receipts), self.given or other.given, counted)
 
     def with_receipts(self, chunks: Iterable[Chunk], anchors: int) -> ChunkIds:
         """Add receipts for those chunks whose ids were given by users."""
@@ -127,8 +138,27 @@ class ChunkIds:
         """Drop all receipts: after the basis has changed no earlier message can be subtracted."""
         return replace(self, receipts=())
 
-    def receipt(self, id: Id) -> Receipt | None:
+    def receipt(self, id: Id | None) -> Receipt | None:
         return next((one for one in self.receipts if one.id == id), None)
+
+
+def _singles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Join numbers to ranges."""
+    return _ranges([(k, k + 1) for k in numbers])
+
+
+def _less(
+    ranges: Iterable[tuple[int, int]], gone: Iterable[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Take ranges out of others."""
+    left = list(ranges)
+    for start, stop in gone:
+        left = [
+            part
+            for first, last in left
+            for part in ((first, min(last, start)), (max(first, stop), last))
+        ]
+    return _ranges(left)
 
 
 def _ranges(parts: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -149,14 +179,25 @@ class Owners:
 
     ids: tuple[Id, ...]  # ascending
     of_row: Array  # positions among the ids  (n,)
+    counted: tuple[int, ...] = ()  # those of the ids that were not given by the user
 
     @classmethod
-    def of(cls, runs: Iterable[tuple[Id, int]]) -> Owners:
-        """Make the owners of runs of rows: an id and the number of its rows."""
+    def of(cls, runs: Iterable[tuple[Id, int]], known: ChunkIds | None = None) -> Owners:
+        """Make the owners of runs of rows: an id and the number of its rows; `known`: ids of a
+        model, which tell those that were not given by the user."""
         runs = list(runs)
         ids = sorted({id for id, _ in runs}, key=place)
-        at = [ids.index(id) for id, _ in runs]
-        return cls(tuple(ids), np.repeat(np.array(at, dtype=int), [n for _, n in runs]))
+        at = {id: k for k, id in enumerate(ids)}
+        of_row = np.repeat(np.array([at[id] for id, _ in runs], dtype=int), [n for _, n in runs])
+        ours = ChunkIds() if known is None else ChunkIds(known.counted)
+        counted = {id for id in map(id_of_parts, ids) if isinstance(id, int) and id in ours}
+        return cls(tuple(ids), of_row, tuple(sorted(counted)))
+
+    @classmethod
+    def labelled(cls, ids: Sequence[Id], number: Array) -> Owners:
+        """Make the owners of rows whose ids are ids[number]."""
+        order = sorted(range(len(ids)), key=lambda k: place(ids[k]))
+        return cls(tuple(ids[k] for k in order), np.argsort(order)[number])
 
     def __add__(self, other: Owners) -> Owners:
         """Append the owners of further rows."""
@@ -165,7 +206,8 @@ class Owners:
             np.array([ids.index(id) for id in one.ids], dtype=int)[one.of_row]
             for one in (self, other)
         ]
-        return Owners(ids, np.concatenate(moved))
+        counted = tuple(sorted({*self.counted, *other.counted}))
+        return Owners(ids, np.concatenate(moved), counted)
 
     def others(self, ids: Collection[Id]) -> Array:
         """Whether each row has none of these ids  (n,)."""
@@ -175,4 +217,5 @@ class Owners:
     def take(self, index: Array) -> Owners:
         """Select rows; ids without rows are dropped."""
         used, of_row = np.unique(self.of_row[index], return_inverse=True)
-        return Owners(tuple(self.ids[i] for i in used), of_row)
+        ids = tuple(self.ids[i] for i in used)
+        return Owners(ids, of_row, tuple(id for id in self.counted if id in ids))

@@ -156,12 +156,8 @@ def deal(points: Array, M: int, rule: str, rng: np.random.Generator) -> list[Arr
     return groups
 
 
-def chunk_groups(
-    X: Array, labels: Array | None, rule: str, size: int, rng: np.random.Generator
-) -> list[Array]:
-    """Group rows by label if there are labels, else by rule; unknown rules mean by time."""
-    if labels is not None:
-        return by_label(labels)
+def chunk_groups(X: Array, rule: str, size: int, rng: np.random.Generator) -> list[Array]:
+    """Group rows by rule; unknown rules mean by time."""
     return RULES.get(rule, by_time)(X, size, rng)
 
 

@@ -51,6 +51,10 @@ class Reservoir:
             kept = np.sort(np.argpartition(keys, self.size - 1)[: self.size])
         return Reservoir((self.rows + rows.take(lower)).take(kept), keys[kept], self.size, seen)
 
+    def emptied(self) -> Reservoir:
+        """Begin again, without rows."""
+        return Reservoir.start(self.size, self.rows.X.shape[1], self.rows.y.shape[1])
+
     def without(self, rows: Rows) -> Reservoir:
         """Remove these rows; later rows fill their places."""
         stay = self.rows.not_in(rows)

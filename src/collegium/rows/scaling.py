@@ -56,14 +56,13 @@ def merged(rows: Rows, labels: Array | None, *, in_order: bool) -> tuple[Rows, A
 
 
 def merged_apart(
-    rows: Rows, labels: Array | None, owners: Owners | None, *, in_order: bool
-) -> tuple[Rows, Array | None, Owners | None]:
-    """Merge equal rows of the same owner; with owners there are no labels."""
-    if owners is None:
-        return *merged(rows, labels, in_order=in_order), None
-    rows, of_row = merged(rows, owners.of_row, in_order=in_order)
-    assert of_row is not None
-    return rows, None, Owners(owners.ids, of_row.astype(int))
+    rows: Rows, owners: Owners | None, *, in_order: bool
+) -> tuple[Rows, Owners | None]:
+    """Merge equal rows of the same owner."""
+    rows, of_row = merged(rows, None if owners is None else owners.of_row, in_order=in_order)
+    if owners is None or of_row is None:
+        return rows, None
+    return rows, replace(owners, of_row=of_row.astype(int))
 
 
 def capped(w: Array) -> Array:

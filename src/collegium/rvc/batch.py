@@ -6,16 +6,18 @@ and row i counts κ_i = K_i w_i times:
     F = Σκ {E log N(y_i | βᵀx_i, v_i) + ½[log s − ⟨log σ²⟩ + Σ_j ⟨log h_j⟩ − log⟨h_j⟩]}
         − KL(q(β)) − Σ_j KL(q(h_j)) − KL(q(σ²))
 
-As published: q(β_i) and q(β) are separate factors, eqs 9–22, and every row counts in full.
+As published: q(β_i) and q(β) are separate factors, eqs 9–21, and every row counts in full.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from ..engines.local import Serial
 from ..numerics import linalg
 from ..numerics.linalg import LOG_2PI
 from .experts import Assumptions, Experts, factored
@@ -23,6 +25,7 @@ from .loops import FAINT
 from .tuning import TUNING
 
 Array = np.ndarray
+ONE_THREAD = Serial()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,14 @@ class ExpertPosterior:
     def misfit(self) -> Array:
         """1/⟨h⟩."""
         return self.b / self.a
+
+
+class Climb(NamedTuple):
+    """Result of EM for one expert."""
+
+    q: ExpertPosterior
+    bounds: list[float]  # F after each sweep
+    converged: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +164,8 @@ def local_bound(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> flo
 
 def local_fit(
     rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, max_iter: int, tol: float
-) -> tuple[ExpertPosterior, list[float]]:
-    """Run EM until F gains less than tol per row; return F after every iteration too."""
+) -> Climb:
+    """Run EM until F gains less than tol per row; the first bound is that before any sweep."""
     q = local_lines(rows, prior, q)
     trace = [local_bound(rows, prior, q)]
     total = max(float(rows.weight.sum()), 1.0)
@@ -162,8 +173,8 @@ def local_fit(
         q = local_lines(rows, prior, local_variances(rows, prior, q))
         trace.append(local_bound(rows, prior, q))
         if trace[-1] - trace[-2] <= tol * total:
-            break
-    return q, trace
+            return Climb(q, trace, True)
+    return Climb(q, trace, False)
 
 
 def with_observed_counts(
@@ -185,90 +196,93 @@ def with_observed_counts(
 # -- experts as published ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class RowCoefficients:
-    """q(β_i) = N(ν_i, G_i); only the diagonal of G_i and x_iᵀG_ix_i are needed."""
+def published_sweep(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> ExpertPosterior:
+    """Update q(β_i), then q(β), then q(h) and q(σ²): eqs 14–21; all covariances are diagonal.
 
-    nu: Array  # (n, D)
-    G: Array  # (n, D)
-    spread: Array  # xᵀGx  (n,)
-
-
-def coefficients(rows: ExpertRows, q: ExpertPosterior) -> RowCoefficients:
-    """Update q(β_i): eqs 14–15."""
-    C = rows.rho[:, None] * q.misfit
-    gamma = (rows.x**2 * C).sum(axis=1)
-    v = q.noise + gamma
-    pull = C * rows.x / v[:, None]
-    left = rows.y - rows.x @ q.mu
-    nu = q.mu + pull * left[:, None]
-    return RowCoefficients(nu, C - pull * C * rows.x, q.noise * gamma / v)
-
-
-def published_lines(
-    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
-) -> ExpertPosterior:
-    """Update q(β): eqs 16–17; all covariances are diagonal."""
-    each = rows.weight[:, None] / (rows.rho[:, None] * q.misfit)
-    S = 1.0 / (each.sum(axis=0) + 1.0 / prior.variance)
-    return replace(
-        q, root=np.sqrt(S), mu=S * ((each * z.nu).sum(axis=0) + prior.mu / prior.variance)
-    )
-
-
-def published_variances(
-    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
-) -> ExpertPosterior:
-    """Update q(h) and q(σ²): eqs 18–21."""
-    half, total = 0.5 * rows.weight, rows.weight.sum()
-    wander = (z.nu - q.mu) ** 2 + z.G + q.root**2
-    left = rows.y - (z.nu * rows.x).sum(axis=1)
-    return replace(
-        q, a=prior.a + 0.5 * total, b=prior.b + (half / rows.rho) @ wander,
-        c=prior.c + 0.5 * total, d=prior.d + float(half @ (left**2 + z.spread)),
+    With t_i = (y_i − x_iᵀμ)/v_i and m = 1/⟨h⟩, eqs 14–15 are ν_i = μ + ρ_i m x_i t_i and
+    diag G_i = ρ_i m − ρ_i² m² x_i²/v_i, and y_i − ν_iᵀx_i = s t_i. So the sums over rows need only
+    Σwx_it_i and Σwρ_ix_i²(t_i² − 1/v_i), and no ν_i or G_i is formed.
+    """
+    w, m, s, total = rows.weight, q.misfit, q.noise, float(rows.weight.sum())
+    near = float((w / rows.rho).sum())  # Σ w/ρ
+    gamma, t = _errors(rows, q)
+    v = s + gamma
+    pull = (w * t) @ rows.x
+    S = 1.0 / (near / m + 1.0 / prior.variance)  # eq. 16
+    mu = S * (near * q.mu / m + pull + prior.mu / prior.variance)  # eq. 17
+    change = q.mu - mu
+    wander = near * (change**2 + S) + 2.0 * change * m * pull + total * m
+    wander += m**2 * ((w * rows.rho * (t**2 - 1.0 / v)) @ rows.x**2)
+    return ExpertPosterior(
+        mu, np.sqrt(S), a=prior.a + 0.5 * total, b=prior.b + 0.5 * wander,
+        c=prior.c + 0.5 * total, d=prior.d + 0.5 * float(w @ (s**2 * t**2 + s * gamma / v)),
     )  # fmt: skip
 
 
-def published_bound(
-    rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, z: RowCoefficients
-) -> float:
-    """F, eq. 9; |G_i| = |⟨C_i⟩| s/v_i, since G_i is ⟨C_i⟩ with a change of rank one."""
-    w, x = rows.weight, rows.x
-    C = rows.rho[:, None] * q.misfit
-    log_h = digamma(q.a) - np.log(q.b)
-    log_noise = np.log(q.d) - digamma(q.c)
-    left = rows.y - (z.nu * x).sum(axis=1)
-    terms = -0.5 * (LOG_2PI + log_noise + (left**2 + z.spread) / q.noise)
-    wander = (z.nu - q.mu) ** 2 + z.G + q.root**2
-    terms += 0.5 * (log_h - LOG_2PI - np.log(rows.rho)[:, None] - wander / C).sum(axis=1)
-    gamma = (x**2 * C).sum(axis=1)
-    log_det = np.log(C).sum(axis=1) + np.log(q.noise / (q.noise + gamma))
-    terms += 0.5 * (log_det + x.shape[1] * (1.0 + LOG_2PI))
+def _errors(rows: ExpertRows, q: ExpertPosterior) -> tuple[Array, Array]:
+    """γ_i and t_i = (y_i − x_iᵀμ)/v_i  (n,)."""
+    gamma = rows.rho * (rows.x**2 @ q.misfit)
+    return gamma, (rows.y - rows.x @ q.mu) / (q.noise + gamma)
+
+
+def published_bound(rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior) -> float:
+    """F, eq. 9, with the best q(β_i): Σw log N(y_i | x_iᵀμ, v_i), less the cost of each factor."""
+    gamma, t = _errors(rows, q)
+    v = q.noise + gamma
+    fit = -0.5 * float(rows.weight @ (LOG_2PI + np.log(v) + t**2 * v))
+    fit -= 0.5 * float((rows.weight / rows.rho).sum() * (q.root**2 / q.misfit).sum())
+    open_noise = np.log(q.noise) - (np.log(q.d) - digamma(q.c))
+    open_h = (digamma(q.a) - np.log(q.b) + np.log(q.misfit)).sum()
+    fit += 0.5 * float(rows.weight.sum()) * (open_noise + open_h)
     change = q.mu - prior.mu
     of_lines = 0.5 * float(
         ((q.root**2 + change**2) / prior.variance - 1.0 + np.log(prior.variance / q.root**2)).sum()
     )
-    return float(w @ terms) - of_lines - _divergence(q, prior)
+    return fit - of_lines - _divergence(q, prior)
 
 
 def published_fit(
     rows: ExpertRows, prior: ExpertPrior, q: ExpertPosterior, max_iter: int, tol: float
-) -> tuple[ExpertPosterior, list[float]]:
-    """Sweep over eqs 14–22 until F gains less than tol per row.
+) -> Climb:
+    """Sweep over eqs 14–21 until F gains less than tol per row, an extrapolation included.
 
-    Also returns F after each sweep, before eq. 22.
+    Two sweeps show where the third should start (`_extrapolated`): there, where F is not smaller.
+    The prior of h stays as it is: eq. 22 within the sweeps would count every row once per sweep,
+    and its limit is the unconstrained likelihood, which prefers lines without a region.
     """
-    trace: list[float] = []
+    bounds: list[float] = []
     total = max(float(rows.weight.sum()), 1.0)
+    path = [q]
     for _ in range(max_iter):
-        z = coefficients(rows, q)
-        q = published_lines(rows, prior, q, z)
-        q = published_variances(rows, prior, q, z)
-        trace.append(published_bound(rows, prior, q, coefficients(rows, q)))
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * total:
-            break
-        prior = replace(prior, a=q.a, b=q.b)  # eq. 22
-    return q, trace
+        tried = len(path) == 3
+        if tried:
+            far = _extrapolated(*path)
+            path = [far if published_bound(rows, prior, far) >= bounds[-1] else path[-1]]
+        path.append(published_sweep(rows, prior, path[-1]))
+        bounds.append(published_bound(rows, prior, path[-1]))
+        if tried and bounds[-1] - bounds[-2] <= tol * total:
+            return Climb(path[-1], bounds, True)
+        if tried:
+            path = path[-1:]
+    return Climb(path[-1], bounds, False)
+
+
+def _extrapolated(
+    q: ExpertPosterior, one: ExpertPosterior, two: ExpertPosterior
+) -> ExpertPosterior:
+    """Follow two steps r and r + u to q + 2cr + c²u, c = |r|/|u| (Varadhan & Roland 2008, S3).
+
+    Scales are extrapolated as logarithms.
+    """
+    at = [np.concatenate([z.mu, np.log(z.root), np.log(z.b), [np.log(z.d)]]) for z in (q, one, two)]
+    r = at[1] - at[0]
+    u = at[2] - at[1] - r
+    size = np.linalg.norm(u)
+    c = max(float(np.linalg.norm(r) / size), 1.0) if size > 0.0 else 1.0
+    # a step of the logarithms beyond this would leave the range of floats
+    far = np.clip(at[0] + 2.0 * c * r + c**2 * u, at[2] - TUNING.longest, at[2] + TUNING.longest)
+    mu, root, b, d = np.split(far, np.cumsum([q.mu.size] * 3))
+    return replace(two, mu=mu, root=np.exp(root), b=np.exp(b), d=float(np.exp(d[0])))
 
 
 # -- both -------------------------------------------------------------------------------------
@@ -289,20 +303,26 @@ def _gamma_divergence(a, b, a0, b0):
 
 
 def fit_experts(
-    experts: Experts, X: Array, y: Array, w: Array, assumed: Assumptions, max_iter: int, tol: float
-) -> tuple[Experts, list[list[float]]]:
-    """Fit each expert by itself, starting from its present state; return the bounds too."""
-    found, traces = experts.copy(), []
-    for k in range(experts.size):
+    experts: Experts, X: Array, y: Array, w: Array, assumed: Assumptions, max_iter: int, tol: float,
+    engine: Serial = ONE_THREAD,
+) -> tuple[Experts, list[Climb]]:  # fmt: skip
+    """Fit each expert by itself, starting from its present state."""
+
+    def climbed(k: int) -> tuple[Climb, float]:
         rows = ExpertRows.of(X, y, w, experts.centres[k], assumed)
         prior = ExpertPrior.of(assumed, experts.start[k])
         q = prior.posterior(assumed.local)
         q = replace(q, a=experts.a[k], b=experts.b[k], c=float(experts.c[k]), d=float(experts.d[k]))
-        q, trace = (local_fit if assumed.local else published_fit)(rows, prior, q, max_iter, tol)
-        traces.append(trace)
+        climb = (local_fit if assumed.local else published_fit)(rows, prior, q, max_iter, tol)
         if assumed.local:
-            q = with_observed_counts(rows, prior, q)
+            climb = climb._replace(q=with_observed_counts(rows, prior, climb.q))
+        return climb, float(rows.weight.sum())
+
+    found, climbs = experts.copy(), []
+    for k, (climb, seen) in enumerate(engine.map(climbed, range(experts.size))):
+        q = climb.q
+        climbs.append(climb)
         found.mu[k], found.a[k], found.b[k], found.c[k], found.d[k] = q.mu, q.a, q.b, q.c, q.d
         found.factor[k] = factored(q.root) if assumed.local else q.root[None] ** 2
-        found.seen[k] = rows.weight.sum()
-    return found, traces
+        found.seen[k] = seen
+    return found, climbs

@@ -19,14 +19,15 @@ from ..interface.checks.rows import (
 from ..interface.estimator import all_or_nothing, fitted
 from ..interface.frames.sources import reads_sources
 from ..interface.regressor import Regressor
+from ..interface.streams.rates import Rates
 from ..interface.streams.waiting import arriving_rows, lengthened
-from ..interface.streams.watching import Progressive
+from ..interface.streams.watching import Progressive, StreamCheck
 from ..interface.turns import of_one_state
 from ..numerics.threads import single_threaded
 from ..rows.rows import Rows
 from ..rows.scaling import MOST_COPIES, merged
 from .answers import RVCAnswers
-from .stream import RVCOptions, RVCStream, fitted_stream, merged_streams, started
+from .stream import RVCOptions, RVCStream, begun, experts_by_rates, merged_streams
 
 Array = np.ndarray
 
@@ -60,12 +61,16 @@ class RVCRegressor(Regressor):
         Prior scale of the variation of coefficients, in units of the variance of y.
     sweeps : int, default=1
         Iterations of the updates for one row of a stream.
-    max_iter, tol : int, float, default=20, 1e-4
-        Most sweeps of `fit`, which ends when the bound gains less than `tol` per row.
-    forgetting : float, default=1.0
+    max_iter, tol : int, float or "auto", default="auto"
+        Most sweeps of `fit`, which ends when the bound of an expert gains less than `tol` per
+        row. "auto": 20 and 1e-4; 1,000 and 1e-6 in mode="paper", which is accelerated by
+        extrapolation, and where `ConvergenceWarning` says that more sweeps are needed.
+    forgetting : float, "auto" or tuple of floats, default=1.0
         With λ < 1 an expert forgets a share 1 − λ of the past with every row that it uses in
         full: for functions that change over time. A row then costs O(d³) per expert in
-        mode="local".
+        mode="local". "auto": committees with λ = 1 and λ = 0.5 run side by side, and the one that
+        has predicted the last rows better is followed; about twice the time. A tuple, such as
+        (1.0, 0.95, 0.8), the largest first: these rates.
     add_below : float, default=-1.5
         mode="paper": an expert is added where the log density of y (scaled to variance one) is
         below this.
@@ -75,6 +80,8 @@ class RVCRegressor(Regressor):
     start_rows : int, default=500
         The first rows of a stream set the scales of X and y. They are kept until this number is
         reached; then only the sample is kept.
+    n_jobs : int, default=None
+        Experts that `fit` learns at a time; -1: one per core. Answers do not depend on it.
     random_state : int, RandomState or None
         Seed of the order in which `fit` presents the rows.
     verbose : int, default=0
@@ -90,6 +97,7 @@ class RVCRegressor(Regressor):
     width_ : float (list), standard deviations of the inputs.
     n_experts_ : int (list)
     n_seen_ : int, rows seen.
+    forgetting_ : float, the rate of forgetting that is followed now.
     settled_ : bool, whether scales and widths are final; from then on copies can be merged.
     bound_ : float (list), after `fit`: the sum of the experts' variational bounds, y scaled.
     n_iter_ : int, largest number of sweeps of an expert in `fit`; 0 on a stream.
@@ -127,12 +135,13 @@ class RVCRegressor(Regressor):
     width: float | str = "auto"
     b: float | str = "auto"
     sweeps: int = 1
-    max_iter: int = 20
-    tol: float = 1e-4
-    forgetting: float = 1.0
+    max_iter: int | str = "auto"
+    tol: float | str = "auto"
+    forgetting: Any = 1.0
     add_below: float = -1.5
     prune: float = 0.05
     start_rows: int = 500
+    n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
 
@@ -156,12 +165,12 @@ class RVCRegressor(Regressor):
         rows, self.y_ndim_ = check_rows(self, X, y, sample_weight, reset=True)
         check_weights(rows.w, MOST_COPIES)
         n = int((rows.w > 0).sum())
-        in_order, rng = options.rules.forgetting < 1.0, generator(self.random_state)
+        in_order, rng = options.rates[-1] < 1.0, generator(self.random_state)
         rows, _ = merged(rows, None, in_order=in_order)
         if not in_order:
             rows = rows.take(rng.permutation(rows.w.size))
         with single_threaded():
-            self._keep(replace(fitted_stream(rows, options, self._say()), n_seen=n))
+            self._keep(replace(experts_by_rates(rows, options, self._say()), n_seen=n))
         return self
 
     @all_or_nothing
@@ -238,8 +247,8 @@ class RVCRegressor(Regressor):
         options = RVCOptions.of(self)
         check = self._check_of(rows.w.size, self._arrived(rows))
 
-        def begin(rows: Rows) -> RVCStream:
-            return started(rows.take(slice(options.learn_rows)), options).with_rows(rows)
+        def begin(rows: Rows) -> Any:
+            return begun(rows.take(slice(options.learn_rows)), options).with_rows(rows)
 
         model = getattr(self, "model_", None)
         self._keep(lengthened(model, rows, rows.w.size, begin, options.learn_rows), check)
@@ -303,6 +312,8 @@ class RVCRegressor(Regressor):
         check_is_fitted(self)
         if not others:
             return self
+        if any(isinstance(one.model_, Rates) for one in (self, *others) if hasattr(one, "model_")):
+            raise ValueError("merge: models of several rates do not add up: give one forgetting")
         for model in [*others, *([] if common is None else [common])]:
             if not isinstance(model, RVCRegressor):
                 raise ValueError(f"merge takes fitted RVCRegressors, not {type(model).__name__}")
@@ -320,7 +331,8 @@ class RVCRegressor(Regressor):
             )
         streams = [self.model_, *(other.model_ for other in others)]
         with single_threaded():
-            self._keep(merged_streams(streams, None if common is None else common.model_))
+            found = merged_streams(streams, None if common is None else common.model_)
+            self._keep(found, StreamCheck())
         return self
 
     def _check_units(self, other: RVCStream) -> None:
@@ -336,6 +348,7 @@ class RVCRegressor(Regressor):
             )
 
     n_seen_ = fitted("n_seen", "Rows seen.")
+    forgetting_ = fitted("forgetting", "The rate of forgetting that is followed now.")
     settled_ = fitted("settled", "Whether scales and widths are final.")
     n_iter_ = fitted("n_iter", "Sweeps of `fit`; 0 on a stream.")
     scaling_ = fitted("scaling", "Centre and scale of y.")

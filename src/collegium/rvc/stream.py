@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ..engines.local import Serial, engine_for
 from ..interface.checks.arguments import check_verbose, is_auto, number, whole_number
 from ..interface.model import Model
+from ..interface.streams.rates import Rates, bounded_log_density, check_rates
 from ..interface.streams.waiting import Waiting
 from ..interface.words.progress import Progress
 from ..likelihoods.base import Scalar
@@ -60,7 +65,9 @@ class RVCOptions:
     b: float | None
     max_iter: int
     tol: float
+    engine: Serial  # maps over experts
     learn_rows: int  # of `Waiting`
+    rates: tuple[float, ...] = (1.0,)  # rules are of the slowest
 
     @classmethod
     def of(cls, e) -> RVCOptions:
@@ -75,25 +82,33 @@ class RVCOptions:
             if centres.ndim != 2 or not centres.size or not np.isfinite(centres).all():
                 raise ValueError("centres: give a finite array of shape (experts, d)")
         positive = (lambda v: 0.0 < v < np.inf, "more than 0, or 'auto'")
+        rates = check_rates(e.forgetting, TUNING.rates)
         rules = StreamRules(
             max_experts=whole_number(e.max_experts, "max_experts"),
             sweeps=whole_number(e.sweeps, "sweeps"),
-            forgetting=number(
-                e.forgetting, "forgetting", lambda v: 0.0 < v <= 1.0, "more than 0 and at most 1"
-            ),
+            forgetting=rates[0],
             grow=isinstance(centres, str) and centres == "grow",
             add_below=number(e.add_below, "add_below", np.isfinite, "finite size"),
             alike=number(e.prune, "prune", lambda v: 0.0 <= v < 1.0, "at least 0 and below 1"),
         )
         check_verbose(e.verbose)
+        local = e.mode == "local"
+        most, least = TUNING.sweeps if local else TUNING.sweeps_published
         return cls(
-            local=e.mode == "local", rules=rules, centres=centres,
+            local=local, rules=rules, centres=centres,
             width=None if is_auto(e.width) else number(e.width, "width", *positive),
             b=None if is_auto(e.b) else number(e.b, "b", *positive),
-            max_iter=whole_number(e.max_iter, "max_iter"),
-            tol=number(e.tol, "tol", lambda v: 0.0 <= v < np.inf, "at least 0"),
-            learn_rows=whole_number(e.start_rows, "start_rows"),
+            max_iter=most if is_auto(e.max_iter) else whole_number(e.max_iter, "max_iter"),
+            tol=least if is_auto(e.tol) else number(
+                e.tol, "tol", lambda v: 0.0 <= v < np.inf, "at least 0, or 'auto'"
+            ),
+            engine=engine_for(e.n_jobs),
+            learn_rows=whole_number(e.start_rows, "start_rows"), rates=rates,
         )  # fmt: skip
+
+    def beside(self, rate: float) -> RVCOptions:
+        """Options for one of the rates."""
+        return replace(self, rules=replace(self.rules, forgetting=rate), rates=(rate,))
 
     def check_memory(self, d: int, p: int, n: int = 0) -> None:
         """Refuse experts that this machine could not hold; n: rows that are fitted at once."""
@@ -102,6 +117,7 @@ class RVCOptions:
             room = max(room, len(self.centres))
         held = committees_held(self.local, self.width, self.b, n)
         held += (p - 1) * (1 if n else held // 2)  # the other outputs
+        held *= len(self.rates)
         memory.refuse_beyond_machine(
             held * Experts.bytes(room, d, local=self.local),
             f"max_experts={room} with {d} columns",
@@ -112,7 +128,7 @@ class RVCOptions:
         """Settings given by the user, with centres scaled; X scaled."""
         return Choice(
             self.local, self.rules, self.width, self.b, self._centres(X, inputs), self.max_iter,
-            self.tol,
+            self.tol, self.engine,
         )  # fmt: skip
 
     def _centres(self, X: Array, inputs: InputScaling) -> Array | None:
@@ -167,6 +183,19 @@ class RVCStream(Model):
 
     def with_rows(self, rows: Rows) -> RVCStream:
         return self.predicted(rows)[0]
+
+    def scored(self, rows: Rows) -> tuple[RVCStream, Array]:
+        """Add rows; return the log density of each before it was added too, y scaled  (n,)."""
+        stream, mean, variance = self.predicted(rows)
+        y = self.scaling.forward(rows.y)
+        return stream, bounded_log_density(y, mean, variance).sum(axis=1)
+
+    def again_from(self, other: RVCStream) -> RVCStream:
+        """Go on from the experts of another rate, by rules of this one."""
+        pairs = zip(self.widths, other.widths, strict=True)
+        widths = tuple(theirs.by_rules(own.best.rules) for own, theirs in pairs)
+        sample = self.sample and self.sample.emptied()
+        return replace(other, widths=widths, sample=sample, looked_at=other.n_seen)
 
     def predicted(self, rows: Rows) -> tuple[RVCStream, Array, Array]:
         """Add rows; return mean and variance (n, p) before each too, y scaled.
@@ -226,6 +255,11 @@ class RVCStream(Model):
         return (Gaussian(0.0),) * len(self.widths)
 
     @property
+    def forgetting(self) -> float:
+        """λ: how much the past counts after each row that an expert uses in full."""
+        return self.widths[0].best.rules.forgetting
+
+    @property
     def settled(self) -> bool:
         """Whether scales and widths are final."""
         return self.waiting is None and all(own.rounds == 0 for own in self.widths)
@@ -259,6 +293,21 @@ def started(rows: Rows, options: RVCOptions) -> RVCStream:
     return RVCStream(inputs, Units(scaling), widths, (), 0, None, 0, _sample(rows, options), 0)
 
 
+def begun(rows: Rows, options: RVCOptions) -> Any:
+    """Start before any row is learnt: one stream per rate of forgetting, if there are several."""
+    if len(options.rates) == 1:
+        return started(rows, options)
+    return Rates.start(lambda rate: started(rows, options.beside(rate)), options.rates)
+
+
+def experts_by_rates(rows: Rows, options: RVCOptions, say: Progress) -> Any:
+    """Fit all rows at once; of several rates follow the one that predicted best at the end."""
+    if len(options.rates) == 1:
+        return fitted_stream(rows, options, say)
+    made = Rates.start(lambda rate: fitted_stream(rows, options.beside(rate), say), options.rates)
+    return made.compared_by(begun(rows, options).models, rows)
+
+
 def fitted_stream(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     """Fit all rows at once, by variational EM."""
     options.check_memory(rows.X.shape[1], rows.y.shape[1], rows.w.size)
@@ -267,6 +316,14 @@ def fitted_stream(rows: Rows, options: RVCOptions, say: Progress) -> RVCStream:
     choice = options.choice(X, inputs)
     found = [fit(choice, X, np.ascontiguousarray(y), rows.w, say) for y in Y.T]
     widths = tuple(WidthSelection.start((each.committee,), 0, 1, 0) for each in found)
+    if not options.local and (left := sum(each.unconverged for each in found)):
+        warnings.warn(
+            f"mode='paper': the bounds of {left} of {sum(len(each.climbs) for each in found)} "
+            f"experts were still growing after max_iter={options.max_iter} sweeps: give a larger "
+            "max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     bounds = tuple(each.bound for each in found)
     sweeps = max(each.sweeps for each in found)
     sample, n = _sample(rows, options), rows.w.size

@@ -13,6 +13,7 @@ class RVCTuning:
     squarable: float = (
         1e10  # precisions I + … with larger entries are not formed: QR finds the root
     )
+    longest: float = 20.0  # most by which an extrapolation of EM moves a logarithm or coefficient
     # inputs are clipped here, in deviations of the first rows: the variance grows with the fourth
     # power of the distance, and its square stays finite
     farthest: float = 1e25
@@ -27,6 +28,9 @@ class RVCTuning:
     few_published: int = 500  # likewise as published
     folds: int = 5
     few_sweeps: int = 5  # sweeps of EM in a comparison
+    few_sweeps_published: int = 12  # likewise as published
+    sweeps: tuple[int, float] = (20, 1e-4)  # max_iter and tol of `fit`
+    sweeps_published: tuple[int, float] = (1_000, 1e-6)  # likewise as published
     compared_rows: int = 8_192  # most rows that settings are compared on
     # selection of widths on a stream
     # first widths, .05 … .8, relative to the typical distance √(2d) of two rows
@@ -38,6 +42,7 @@ class RVCTuning:
     rounds: int = 5  # rounds after which only the best is left
     least_round: int = 25  # least number of rows in the first round
     enough: int = 50  # rows of a round that count before its own best answers
+    rates: tuple[float, ...] = (1.0, 0.5)  # of forgetting="auto"
     # priors
     steep: float = 0.1  # least prior variance of the change across a unit, of that of the level
     firm: float = 0.2  # a0 and c0: the prior of noise and misfit counts for twice as many rows

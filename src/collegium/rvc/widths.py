@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..engines.local import Serial
+from ..interface.streams.rates import bounded_log_density
 from ..numerics.records import record
 from .absorbing import QUANTILE
-from .batch import fit_experts
+from .batch import ONE_THREAD, Climb, fit_experts
 from .committee import LocalCommittee, StreamRules
 from .experts import Assumptions, Experts
 from .tuning import TUNING
@@ -108,6 +110,10 @@ class WidthSelection:
             rounds=rounds, round_rows=0, round_length=length, skipped=length // 2,
         )  # fmt: skip
 
+    def by_rules(self, rules: StreamRules) -> WidthSelection:
+        """Go on with all committees by other rules."""
+        return replace(self, committees=tuple(replace(c, rules=rules) for c in self.committees))
+
     def covering(self, X: Array, y: Array) -> WidthSelection:
         """Scale error bars to cover rows learnt before (n, d), (n,)."""
         return replace(self, committees=tuple(c.covering(X, y) for c in self.committees))
@@ -136,16 +142,10 @@ def _narrower(committee: LocalCommittee) -> LocalCommittee | None:
 def prediction_gain(y: Array, mean: Array, variance: Array, local: bool) -> Array:
     """Score predictions by log densities; as published by −(y − mean)².
 
-    As published a large b makes error bars wide, but is needed for experts to be added at all:
-    densities would choose b too small.
+    On a stream as published a large b makes error bars wide, but is needed for experts to be added
+    at all: densities would choose b too small.
     """
     return bounded_log_density(y, mean, variance) if local else -((y - mean) ** 2)
-
-
-def bounded_log_density(y: Array, mean: Array, variance: Array) -> Array:
-    """log N(y | mean, variance), errors cut at five deviations so that no outlier decides."""
-    z2 = np.minimum((y - mean) ** 2 / variance, 25.0)
-    return -0.5 * (z2 + np.log(2.0 * np.pi * variance))
 
 
 def line(X: Array, y: Array, w: Array) -> tuple[Array, float]:
@@ -200,6 +200,7 @@ class Choice:
     centres: Array | None  # (M, d), scaled; None: grown
     max_iter: int
     tol: float
+    engine: Serial = ONE_THREAD  # maps over experts
 
 
 def committees_held(local: bool, width: float | None, b: float | None, n: int) -> int:
@@ -243,23 +244,28 @@ def begin_selection(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Committee after all rows, and the bound of each expert after every sweep.
+    """Committee after all rows, and the path of each expert to it.
 
-    For local experts also before the first sweep.
+    The bounds of local experts begin before the first sweep.
     """
 
     committee: LocalCommittee
-    bounds: list[list[float]]
+    climbs: list[Climb]
 
     @property
     def bound(self) -> float:
         """Sum of the last bounds over experts."""
-        return float(sum(trace[-1] for trace in self.bounds))
+        return float(sum(climb.bounds[-1] for climb in self.climbs))
 
     @property
     def sweeps(self) -> int:
         before = 1 if self.committee.assumed.local else 0
-        return max(len(trace) for trace in self.bounds) - before
+        return max(len(climb.bounds) for climb in self.climbs) - before
+
+    @property
+    def unconverged(self) -> int:
+        """Number of experts whose bound was still growing after the last sweep."""
+        return sum(not climb.converged for climb in self.climbs)
 
 
 def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
@@ -283,7 +289,7 @@ def fit(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]
     answer = committee.answer(X[last])  # before any row of the last fifth is learnt
     factor = _spread((y[last] - answer.mean) ** 2 / answer.variance, w[last])
     bars = np.array([0.5 * np.log(factor), float(n), 0.0])
-    return Fit(replace(after, scale=bars), found.bounds)
+    return Fit(replace(after, scale=bars), found.climbs)
 
 
 def _aged(w: Array, choice: Choice) -> Array:
@@ -303,7 +309,8 @@ def _selected(choice: Choice, X: Array, y: Array, w: Array) -> Assumptions:
 def _fit_few(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], None]) -> Fit:
     """Choose the setting, and the scale of the error bars, by cross-validation."""
     every, n = settings(choice, X, y, w), y.size
-    quick = replace(choice, max_iter=min(choice.max_iter, TUNING.few_sweeps))
+    most = TUNING.few_sweeps if choice.local else TUNING.few_sweeps_published
+    quick = replace(choice, max_iter=min(choice.max_iter, most))
     best, factor = len(every) // 2, 1.0
     if n >= 2 * TUNING.folds:
         scores = _Scores(quick, every, X, y, w)
@@ -312,7 +319,7 @@ def _fit_few(choice: Choice, X: Array, y: Array, w: Array, say: Callable[[str], 
     say(f"width {every[best].unit:.3g} standard deviations")
     found = _by_em(choice, every[best], X, y, w)
     scale = np.array([0.5 * np.log(factor), float(n), 0.0])
-    return Fit(replace(found.committee, scale=scale), found.bounds)
+    return Fit(replace(found.committee, scale=scale), found.climbs)
 
 
 class _Scores:
@@ -342,7 +349,7 @@ class _Scores:
             answer = replace(found.committee, scale=np.zeros(3)).answer(X[out])
             mean[out], variance[out] = answer.mean, answer.variance
         factor = _spread((y - mean) ** 2 / variance, w) if assumed.local else 1.0
-        return float(w @ prediction_gain(y, mean, factor * variance, assumed.local)), factor
+        return float(w @ bounded_log_density(y, mean, factor * variance)), factor
 
 
 def _climbed(scores: _Scores, start: int, count: int) -> int:
@@ -374,8 +381,10 @@ def _by_em(choice: Choice, assumed: Assumptions, X: Array, y: Array, w: Array) -
     experts = committee.experts
     if not assumed.local:
         experts = _fresh(experts, assumed)
-    experts, bounds = fit_experts(experts, X, y, w, assumed, choice.max_iter, choice.tol)
-    return Fit(replace(committee, experts=experts), bounds)
+    experts, climbs = fit_experts(
+        experts, X, y, w, assumed, choice.max_iter, choice.tol, choice.engine
+    )
+    return Fit(replace(committee, experts=experts), climbs)
 
 
 def _fresh(experts: Experts, assumed: Assumptions) -> Experts:

@@ -23,6 +23,21 @@ def pyarrow(module: str = "") -> Any:
     return library(".".join(filter(None, ("pyarrow", module))), "files", "this kind of file")
 
 
+def has_pyarrow() -> bool:
+    """Whether pyarrow is installed."""
+    try:
+        pyarrow()
+    except ImportError:
+        return False
+    return True
+
+
+def keep_signals() -> None:
+    """Let Python handle signals while pyarrow works: pyarrow takes them over, and may lose one."""
+    if has_pyarrow():
+        pyarrow().enable_signal_handlers(False)
+
+
 def type_of(found: Any) -> Type:
     """Type of an Arrow column; a column of missing values alone counts as numbers."""
     types = pyarrow().types

@@ -11,12 +11,10 @@ import numpy as np
 from ..tables.reading import Found
 from .arrow import columns, floats, pyarrow
 from .pieces import BOOLEAN, DATE, NUMERAL, TEXT, Type, unique
+from .plain import bad_text, first_lines, no_table, parsed, row_bounds, row_spans
 from .stamps import Stamp
 
 Array = np.ndarray
-#: Bytes read at a time.
-BLOCK = 1 << 20
-NEWLINE, RETURN, QUOTE = b'\n\r"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +45,7 @@ class CsvPiece:
 
     def _table(self, types: dict[str, Any]) -> Any:
         csv = pyarrow("csv")
-        with open(self.file, "rb") as file:
-            file.seek(self.start)
-            lines = file.read(self.stop - self.start)
+        lines = self._lines()
         return csv.read_csv(
             pyarrow().BufferReader(lines),
             csv.ReadOptions(
@@ -61,8 +57,14 @@ class CsvPiece:
             ),
         )
 
+    def _lines(self) -> bytes:
+        with open(self.file, "rb") as file:
+            file.seek(self.start)
+            return file.read(self.stop - self.start)
+
     def _explain(self, types: dict[str, Any]) -> None:
-        """Raise a ValueError that names the first value that is not a number, if there is one."""
+        """Raise an error that names the first bad row, or the first value that is not a number."""
+        parsed(self._lines(), self.offset, list(self.types))
         text = pyarrow().string()
         table = self._table(dict.fromkeys(types, text))
         compute = pyarrow("compute")
@@ -71,10 +73,7 @@ class CsvPiece:
             row = _first_bad(column, type)
             if row is not None:
                 word = "date" if self.types[name].kind == DATE else "number"
-                raise ValueError(
-                    f"column {name!r}, row {self.offset + row}: {column[row].as_py()!r} is not a "
-                    f"{word}: correct it, or leave out the row or the column"
-                )
+                raise bad_text(name, row, self.offset, column.to_pylist(), f"not a {word}")
 
 
 def _first_bad(column: Any, type: Any) -> int | None:
@@ -107,17 +106,14 @@ class CsvTable:
 
     @classmethod
     def of(cls, path: str) -> CsvTable:
-        csv, lines = pyarrow("csv"), _first_lines(path)
+        csv, lines = pyarrow("csv"), first_lines(path)
         parse = csv.ParseOptions(newlines_in_values=True)
         try:
             names = csv.read_csv(pyarrow().BufferReader(lines), None, parse).column_names
             every = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow().string()))
             table = csv.read_csv(pyarrow().BufferReader(lines), None, parse, every)
         except ValueError as error:
-            raise ValueError(
-                f"{path} is not a CSV file in UTF-8 with a header ({error}): write it again, or "
-                "leave it out"
-            ) from error
+            raise no_table(path, lines, error) from error
         unique(path, names)
         if table.num_rows > 1:
             raise ValueError(f"lines of {path} end in \\r alone: write it again with \\n")
@@ -126,19 +122,8 @@ class CsvTable:
         return cls(path, {n: _type(v) for n, v in (first | _later(path, names, gaps)).items()})
 
     def pieces(self, most: int) -> Iterator[CsvPiece]:
-        offset, begin, end, count = 0, 0, 0, 0
-        for starts, stops in _rows(self.file):
-            at = 0
-            while at < starts.size:
-                begin = begin if count else int(starts[at])
-                more = min(most - count, starts.size - at)
-                at, count = at + more, count + more
-                end = int(stops[at - 1])
-                if count == most:
-                    yield CsvPiece(self.file, None, offset, count, begin, end, self.types)
-                    offset, count = offset + count, 0
-        if count:
-            yield CsvPiece(self.file, None, offset, count, begin, end, self.types)
+        for offset, n, start, stop in row_spans(self.file, most):
+            yield CsvPiece(self.file, None, offset, n, start, stop, self.types)
 
 
 def _missing(value: str) -> bool:
@@ -147,7 +132,7 @@ def _missing(value: str) -> bool:
 
 def _later(path: str, names: list[str], gaps: list[str]) -> dict[str, str]:
     """First values, in the first block of a file, of columns whose first row is missing."""
-    starts, stops = next(_rows(path))
+    starts, stops = next(row_bounds(path))
     if not gaps or not stops.size:
         return {}
     texts, span = dict.fromkeys(names, Type(TEXT, "text")), (int(starts[0]), int(stops[-1]))
@@ -193,47 +178,3 @@ def _type(value: str) -> Type:
             return Type(NUMERAL, "numbers")
         return _date(value.strip()) or Type(TEXT, f"text such as {value!r}")
     return Type(NUMERAL, "numbers")
-
-
-def _first_lines(path: str) -> bytes:
-    """Read the header and the first row."""
-    stop, missing = 0, 2
-    for _, stops in _lines(path):
-        if stops.size:
-            stop, missing = int(stops[:missing][-1]), missing - min(missing, stops.size)
-        if not missing:
-            break
-    with open(path, "rb") as file:
-        return file.read(stop)
-
-
-def _rows(path: str) -> Iterator[tuple[Array, Array]]:
-    """Yield the bytes at which rows start and stop, block by block, without the header."""
-    header = True
-    for starts, stops in _lines(path):
-        if header and starts.size:
-            starts, stops, header = starts[1:], stops[1:], False
-        yield starts, stops
-
-
-def _lines(path: str) -> Iterator[tuple[Array, Array]]:
-    """Yield the bytes at which non-blank lines start and stop; a quoted newline ends no line."""
-    rest, done = b"", 0
-    with open(path, "rb") as file:
-        while True:
-            block = file.read(BLOCK)
-            data = rest + (block or b"\n" * bool(rest))
-            if not data:
-                return
-            found = np.frombuffer(data, dtype=np.uint8)
-            ends = np.flatnonzero(found == NEWLINE)
-            if QUOTE in data:
-                ends = ends[np.cumsum(found == QUOTE)[ends] % 2 == 0]
-            if not block and not ends.size:
-                raise ValueError(f"{path} ends inside a quoted value: write it again")
-            starts = np.concatenate(([0], ends[:-1] + 1))[: ends.size]
-            size = ends - starts
-            full = (size > 1) | ((size == 1) & (found[starts] != RETURN))
-            yield starts[full] + done, ends[full] + 1 + done
-            used = int(ends[-1]) + 1 if ends.size else 0
-            rest, done = data[used:] if block else b"", done + used

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import index
 from typing import Any
 
 from ..tables.arrow import is_arrow
+from .arrow import has_pyarrow
 from .csv import CsvTable
 from .dask import DaskTable
 from .frames import FrameTable, library_of
 from .ipc import IpcTable
 from .npy import NpyTable
 from .parquet import ParquetTable
-from .pieces import Table, readable
+from .pieces import Table, Type, readable
+from .plain import PlainCsvTable
 from .source import Skipped, Source, check_columns, check_numbers
 from .stamps import Stamp
 
@@ -29,7 +31,7 @@ FORMATS: dict[str, Callable[[str], Table]] = {
     ".arrow": IpcTable.of,
     ".feather": IpcTable.of,
     ".ipc": IpcTable.of,
-    ".csv": CsvTable.of,
+    ".csv": lambda path: (CsvTable if has_pyarrow() else PlainCsvTable).of(path),
     ".npy": lambda path: NpyTable.of((path,)),
 }
 
@@ -47,7 +49,8 @@ def open(
         Parquet (.parquet, .pq), Arrow IPC (.arrow, .feather, .ipc), CSV with a header (.csv) and
         arrays (.npy); frames of pandas, polars and Dask, tables of Arrow. A tuple ("X.npy",
         "y.npy") or ("X.npy", "y.npy", "w.npy") is one table with columns x0, x1, …, y (or y0, y1,
-        …) and w. Files need pyarrow, except .npy: pip install 'collegium[files]'.
+        …) and w. Parquet and Arrow IPC need pyarrow: pip install 'collegium[files]'. CSV is read
+        faster with it.
     target : str or list of str, default=None
         Columns of y. None: those of y.npy, else none.
     columns : list of str, default=None
@@ -119,6 +122,13 @@ def open(
     return Source(tuple(tables), *roles, index(chunk_rows), on_bad_chunk, skipped, missing)
 
 
+def types_of(data: Any) -> Mapping[str, Type]:
+    """Names and types of the columns of the first file or frame."""
+    for _, make in _found(data):
+        return make().types
+    raise ValueError("there is no file: name at least one")
+
+
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, (str, int)) else tuple(names)  # names of pandas may be int
 
@@ -150,6 +160,8 @@ def _found(data: Any) -> Iterator[tuple[str, Callable[[], Table]]]:
     if isinstance(data, (str, os.PathLike)):
         for path in _paths(os.fspath(data)):
             yield path, partial(_open_file, path)
+    elif hasattr(data, "pieces") and hasattr(data, "types"):
+        yield data.file, lambda: data
     elif isinstance(data, tuple) and data and all(str(one).endswith(".npy") for one in data):
         paths = tuple(os.fspath(one) for one in data)
         yield " and ".join(paths), partial(NpyTable.of, paths)

@@ -83,8 +83,29 @@ class Table(Protocol):
         ...
 
 
+class BadValueError(ValueError):
+    """A value cannot be used. Rows are counted from 0 in their file or row group."""
+
+    def __init__(self, row: int, column: str | None, value: str | None, why: str) -> None:
+        self.row, self.column, self.value, self.why = row, column, value, why
+        named = "" if column is None else f"column {column!r}, "
+        super().__init__(f"{named}row {row}: {why}")
+
+    def __reduce__(self) -> tuple:
+        """Errors travel from workers by pickle, which gives the constructor its message alone."""
+        return type(self), (self.row, self.column, self.value, self.why)
+
+
 class BadChunkError(ValueError):
     """A chunk cannot be used; the message says where it is, why, and what can be done."""
+
+    #: The file and row group that it is in, the reason alone, and the first bad value or the line
+    #: (from 1) of a text file, where these are known.
+    file: str = ""
+    group: int | None = None
+    why: str = ""
+    at: BadValueError | None = None
+    line: int | None = None
 
 
 def piece_spans(rows: int, most: int) -> Iterator[tuple[int, int]]:

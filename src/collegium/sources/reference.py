@@ -10,10 +10,11 @@ import numpy as np
 
 from ..tables.encoding import Encoding
 from ..tables.reading import LEVELS, NUMBER, Found
-from .pieces import BadChunkError, Piece
+from .pieces import BadChunkError, BadValueError, Piece
 from .stamps import Stamp, check_unchanged
 
 Array = np.ndarray
+HELD_NUMBERS = ", and the column held numbers when the model was fitted: convert it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class Reference:
     missing: str = field(default="indicator", kw_only=True)
     #: Of the files that it is read from.
     stamps: tuple[Stamp, ...] = field(default=(), kw_only=True)
+    #: Positions in the piece of the rows that are used; None: all are.
+    chosen: Array | None = field(default=None, kw_only=True)
 
     id: int
     piece: Piece
@@ -38,7 +41,7 @@ class Reference:
 
     @property
     def n(self) -> int:
-        return self.piece.n
+        return self.piece.n if self.chosen is None else self.chosen.size
 
     @property
     def file(self) -> str:
@@ -56,7 +59,7 @@ class Reference:
     def where(self) -> str:
         """Describe the chunk: "chunk 77 (part.parquet, row group 27, rows 0–599)"."""
         group = "" if self.row_group is None else f", row group {self.row_group}"
-        last = self.offset + self.n - 1
+        last = self.offset + self.piece.n - 1
         return f"chunk {self.id} ({self.file}{group}, rows {self.offset}–{last})"
 
     def load(self) -> tuple[Array, Array, Array]:
@@ -69,7 +72,7 @@ class Reference:
 
     def found(self) -> tuple[list[Found], Array, Array]:
         """Read the columns of X as they are (with missing values if these are allowed), y and w."""
-        found = self._read(self.piece.columns, self._names())
+        found = self._columns(self._names())
         X, others = found[: len(self.columns)], found[len(self.columns) :]
         for one in X:
             self._check(one, gaps=self.missing == "raise")
@@ -82,7 +85,7 @@ class Reference:
 
     def inputs(self, names: Sequence[str], encoding: Encoding) -> Array:
         """Read columns of X by an encoding, and further columns of numbers  (n, d + k)."""
-        found = self._read(self.piece.columns, names)
+        found = self._columns(names)
         d = len(encoding.columns)
         for k, one in enumerate(found):
             self._check(one, gaps=k >= d or self.missing == "raise")
@@ -95,7 +98,25 @@ class Reference:
         try:
             return own.encoded(X)
         except ValueError as error:
+            for one, known in zip(X, own.columns):
+                if known.kind == NUMBER and one.kind != NUMBER:
+                    raise self.not_number(one, HELD_NUMBERS) from error
             raise self.bad(str(error)) from error
+
+    def not_number(self, found: Found, remedy: str) -> BadChunkError:
+        """Make the error that a column holds something else than numbers."""
+        there = np.flatnonzero(~found.gone)
+        k = int(there[0]) if there.size else 0
+        value = found.keys[int(found.values[k])][1] if found.kind == LEVELS else None
+        shown = "a date" if value is None else repr(value)
+        at = BadValueError(
+            self.row_number(k), found.name, value, f"{shown} is not a number{remedy}"
+        )
+        return self.bad(str(at), at)
+
+    def row_number(self, k: int) -> int:
+        """Number in its file or row group, from 0, of row k of the chunk."""
+        return self.offset + (k if self.chosen is None else int(self.chosen[k]))
 
     def _names(self) -> tuple[str, ...]:
         return (*self.columns, *self.target, *(() if self.weight is None else (self.weight,)))
@@ -121,10 +142,15 @@ class Reference:
     def read(self, names: Sequence[str]) -> Array:
         """Read columns in float64, all values finite  (n, k)."""
         values = self._read(self.piece.read, names)
+        values = values if self.chosen is None else values[self.chosen]
         finite = np.isfinite(values)
         if not finite.all():
             self._refuse(names, ~finite, values, "a finite number")
         return values
+
+    def _columns(self, names: Sequence[str]) -> list[Found]:
+        found = self._read(self.piece.columns, names)
+        return found if self.chosen is None else [one.take(self.chosen) for one in found]
 
     def _read(self, read: Callable[[Sequence[str]], Any], names: Sequence[str]) -> Any:
         """Read from the piece; errors say where. Files that have changed are refused."""
@@ -138,7 +164,8 @@ class Reference:
             raise self.bad(f"{error}: write the file again, or leave it out") from error
         except (ValueError, TypeError, LookupError, NotImplementedError, EOFError) as error:
             check_unchanged(self.stamps)
-            raise self.bad(str(error)) from error
+            at = error if isinstance(error, BadValueError) else None
+            raise self.bad(str(error), at) from error
         check_unchanged(self.stamps)
         return found
 
@@ -147,16 +174,22 @@ class Reference:
         row, k = (int(i) for i in np.argwhere(bad)[0])
         value: Any = float(values[row, k])
         found = "a missing value (null or NaN)" if np.isnan(value) else f"{value!r}"
-        raise self.bad(
-            f"column {names[k]!r}, row {self.offset + row}: {found} where {needed} is needed; "
-            f"fill it in or drop the row{self._column_remedy(names[k])}"
+        why = (
+            f"{found} where {needed} is needed; fill it in or drop the row"
+            f"{self._column_remedy(names[k])}"
         )
+        at = BadValueError(
+            self.row_number(row), names[k], None if np.isnan(value) else repr(value), why
+        )
+        raise self.bad(str(at), at)
 
     def _column_remedy(self, name: str) -> str:
         return ", or leave the column out of `columns`" if name in self.columns else ""
 
-    def bad(self, why: str) -> BadChunkError:
+    def bad(self, why: str, at: BadValueError | None = None) -> BadChunkError:
         """Make the error that this chunk cannot be used."""
-        return BadChunkError(
+        found = BadChunkError(
             f'{self.where}: {why} (on_bad_chunk="skip" goes on without such chunks)'
         )
+        found.file, found.group, found.why, found.at = self.file, self.row_group, why, at
+        return found

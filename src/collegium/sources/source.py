@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..tables.encoding import Encoding
-from .pieces import NUMERIC, OTHER, Piece, Table
+from .pieces import NUMERIC, OTHER, BadValueError, Piece, Table
 from .reference import Reference
 from .stamps import SourceChangedError, check_unchanged
 
@@ -25,6 +25,14 @@ class Skipped:
     file: str
     n: int | None
     reason: str
+
+
+class RowRule(Protocol):
+    """Chooses rows; its text, by `str`, tells rules apart."""
+
+    def __call__(self, piece: Piece) -> Array | None:
+        """Positions in a piece of the rows that are used, in order; None: all of them."""
+        ...
 
 
 @dataclass(eq=False, repr=False)
@@ -44,6 +52,7 @@ class Source:
     skipped: list[Skipped] = field(default_factory=list)
     missing: str = "indicator"  # or "raise": chunks with missing values are bad
     encoding: Encoding | None = None  # turns words, dates and missing values into numbers
+    rule: RowRule | None = None  # which rows are used; None: all
 
     def __repr__(self) -> str:
         files = self.tables[0].file if len(self.tables) == 1 else f"{len(self.tables)} files"
@@ -77,19 +86,43 @@ class Source:
         vars(found)["chunks"] = chunks  # rows of a file are counted once
         return found
 
+    def with_roles(
+        self, columns: Sequence[str], target: Sequence[str] = (), weight: str | None = None
+    ) -> Source:
+        """Give columns other roles; rows stay chosen and counted."""
+        roles: dict[str, Any] = {"columns": tuple(columns), "target": tuple(target)}
+        roles["weight"] = weight
+        found = replace(self, **roles)
+        vars(found)["chunks"] = [replace(one, **roles) for one in self.chunks]
+        return found
+
     @cached_property
     def chunks(self) -> Sequence[Reference]:
         """References to all rows in order; each can be pickled and loaded anywhere."""
         found = list(self._references())
         if not found:
             names = ", ".join(table.file for table in self.tables)
-            raise ValueError(f"there are no rows in {names}: give a file that has some")
+            kept = "" if self.rule is None else f" that are chosen ({self.rule})"
+            raise ValueError(f"there are no rows in {names}{kept}: give a file that has some")
         return found
 
     def _references(self) -> Iterator[Reference]:
         make = partial(Reference, encoding=self.encoding, missing=self.missing)
+        roles = self.columns, self.target, self.weight
         for id, (table, piece) in enumerate(self._pieces()):
-            yield make(id, piece, self.columns, self.target, self.weight, stamps=table.stamps)
+            found = make(id, piece, *roles, stamps=table.stamps)
+            if self.rule is not None:
+                found = self.attempt(found, partial(self._chosen, found))
+            if found is not None and found.n:
+                yield found
+
+    def _chosen(self, chunk: Reference) -> Reference:
+        """Apply the rule; a value that it cannot read makes the chunk bad."""
+        assert self.rule is not None
+        try:
+            return replace(chunk, chosen=self.rule(chunk.piece))
+        except BadValueError as error:
+            raise chunk.bad(str(error), error) from error
 
     def _pieces(self) -> Iterator[tuple[Table, Piece]]:
         for table in self.tables:

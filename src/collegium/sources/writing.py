@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,7 +12,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from ..numerics.durable import replacing
-from .arrow import pyarrow
+from .arrow import has_pyarrow, pyarrow
 
 Array = np.ndarray
 #: Takes columns by name, of equal lengths.
@@ -41,6 +43,31 @@ class ArrowWriter:
     def close(self) -> None:
         if self.own is not None:
             self.own.close()
+
+
+class PlainCsvWriter:
+    """Writes CSV by the standard library: numbers with as many digits as tell them apart."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        self.own = csv.writer(self.text, lineterminator="\n")
+        self.begun = False
+
+    def write(self, columns: Mapping[str, Array]) -> None:
+        if not self.begun:
+            self.own.writerow(columns)
+            self.begun = True
+        self.own.writerows(zip(*(map(_written, values.tolist()) for values in columns.values())))
+
+    def close(self) -> None:
+        self.text.detach()
+
+
+def _written(value: Any) -> Any:
+    """A value as text that is read as the same value; missing numbers are empty."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value != value else value
 
 
 class NpyWriter:
@@ -93,8 +120,10 @@ ARROW = {".parquet": _parquet, ".pq": _parquet, ".arrow": _ipc, ".feather": _ipc
 NPY = ".npy"
 
 
-def check_writable(path: str | os.PathLike[str]) -> str:
-    """Check that a path has a known ending and an existing folder."""
+def check_writable(path: str | os.PathLike[str] | BinaryIO) -> str | BinaryIO:
+    """Check that a path has a known ending and an existing folder; open files pass."""
+    if not isinstance(path, (str, os.PathLike)):
+        return path
     found = os.fspath(path)
     if os.path.splitext(found)[1] not in (*ARROW, NPY):
         raise ValueError(f"{found}: give a path that ends with one of {', '.join((*ARROW, NPY))}")
@@ -105,29 +134,45 @@ def check_writable(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def columns_to(path: str | os.PathLike[str]) -> Iterator[Write]:
-    """Write columns to a file, which replaces `path` when the block ends without error.
+def columns_to(path: str | os.PathLike[str] | BinaryIO) -> Iterator[Write]:
+    """Write columns to a file, which replaces `path` when the block ends without error, or as CSV
+    to an open file.
 
     The first part defines the columns.
     """
     path = check_writable(path)
-    ending, written = os.path.splitext(path)[1], False
-    with replacing(path) as file:
-        writer: ColumnWriter = (
-            NpyWriter(file) if ending == NPY else ArrowWriter(ARROW[ending], file)
-        )
-
-        def write(columns: Mapping[str, Array]) -> None:
-            nonlocal written
-            writer.write(columns)
-            written = True
-
-        try:
+    if not isinstance(path, str):
+        with _parts_to(path, ".csv") as write:
             yield write
-            if not written:
-                raise ValueError("there are no rows to write")
-        except BaseException:
-            with suppress(Exception):
-                writer.close()
-            raise
-        writer.close()
+        return
+    with replacing(path) as file, _parts_to(file, os.path.splitext(path)[1]) as write:
+        yield write
+
+
+def _writer(file: BinaryIO, ending: str) -> ColumnWriter:
+    if ending == NPY:
+        return NpyWriter(file)
+    if ending == ".csv" and not has_pyarrow():
+        return PlainCsvWriter(file)
+    return ArrowWriter(ARROW[ending], file)
+
+
+@contextmanager
+def _parts_to(file: BinaryIO, ending: str) -> Iterator[Write]:
+    """Write columns part by part to an open file."""
+    writer, written = _writer(file, ending), False
+
+    def write(columns: Mapping[str, Array]) -> None:
+        nonlocal written
+        writer.write(columns)
+        written = True
+
+    try:
+        yield write
+        if not written:
+            raise ValueError("there are no rows to write")
+    except BaseException:
+        with suppress(Exception):
+            writer.close()
+        raise
+    writer.close()

@@ -13,6 +13,7 @@ from ..errors.checked import Checked
 from ..errors.errors import ErrorPredictor, Errors
 from ..errors.features import ScaleInputs
 from ..interface.model import Model
+from ..kernels.base import told
 from ..learning.anchors import Selection, Stop, kmeans_anchors
 from ..learning.dof import degrees_of_freedom
 from ..learning.hyperparameters import learn_anchored
@@ -166,7 +167,7 @@ class SparseSteps:
         known, n = draft.rows.extra is not None, len(chunks)
         model = SparseModel(
             GaussianSum(start, draft.dof, known), draft.units,
-            ChunkBook(job.ids(n), n, float(job.rows.w.sum())), self.name,
+            ChunkBook(job.ids(draft.kept.ids), n, float(job.rows.w.sum())), self.name,
             s.answers.query_points(draft.dof), draft.selection,
         )  # fmt: skip
         if not model.keeps_rows:
@@ -210,6 +211,8 @@ class SparseSteps:
             kernel, noise, Z, cut_rows(rows, groups), s.engine,
             noise_fixed=s.prior.noise is not None, expert=self.method.expert,
         )  # fmt: skip
-        job.say(f"by the evidence of {self.name}: {found.kernel!r}, noise {found.noise:.3g} "
-                "(standardised y)")  # fmt: skip
+        job.say(
+            f"by the evidence of {self.name}: {told(job.say, found.kernel)}, noise "
+            f"{found.noise:.3g} (standardised y)"
+        )
         return replace(draft, kernel=found.kernel, noise=found.noise)

@@ -36,6 +36,11 @@ class Found:
         """Whether each value is missing  (n,)."""
         return self.values < 0 if self.kind == LEVELS else np.isnan(self.values)
 
+    def take(self, rows: Array) -> Found:
+        """Keep some of the rows; a level that none of them has stays listed."""
+        objects = None if self.objects is None else self.objects[rows]
+        return replace(self, values=self.values[rows], objects=objects)
+
 
 def read_columns(table: Any) -> list[Found]:
     """Read all columns of a pandas, polars or Arrow frame, or of a two-dimensional array."""

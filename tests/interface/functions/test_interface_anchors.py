@@ -10,6 +10,7 @@ from collegium import (
     effective_dof,
     estimated_dof,
     kernels,
+    match_dof,
     numerical_rank,
     select_anchors,
 )
@@ -55,6 +56,8 @@ def test_scikit_learn_kernels_and_lists_will_do():
     ({"n_anchors": 0}, "n_anchors=0"),
     ({"share": -0.1}, "share=-0.1"),
     ({"gap": 0.1}, "rule='postapp' only"),
+    ({"n_anchors": 5, "candidates": 3, "picks": 4}, "picks=4.*candidates=3"),
+    ({"n_anchors": 5, "rule": "random", "candidates": 3}, "candidates and picks"),
     ({"n_anchors": 5, "sample_weight": np.zeros(200)}, "sample_weight"),
     ({"n_anchors": 5, "sample_weight": np.ones(3)}, "inconsistent"),
     ({"n_anchors": 5, "kernel": "rbf"}, "not a kernel known here"),
@@ -69,6 +72,29 @@ def test_every_rule_is_described():
     for name, rule in RULES.items():
         first = rule.__doc__.split("\n")[0]
         assert first.endswith(".") and f'"{name}": {first}\n' in select_anchors.__doc__
+
+
+@pytest.mark.parametrize("dof", [4.0, 25.0])
+def test_a_kernel_is_stretched_to_a_number_of_degrees_of_freedom(dof):
+    X = RNG.uniform(size=(90, 2))
+    kernel = kernels.RBF(1.3, [0.2, 0.6]) * kernels.Matern32(0.7, 100.0, fixed=("length_scale",))
+    found = match_dof(kernel, 0.05, X, dof)
+    assert effective_dof(found, 0.05, X) == pytest.approx(dof, rel=1e-3)
+    change = found.theta - kernel.for_width(2).theta  # of the variance and two length scales
+    assert_allclose(change, [0.0, change[1], change[1]], atol=1e-12)
+    many = np.tile(X, (20, 1)) + 1e-3 * RNG.normal(size=(1800, 2))
+    sampled = match_dof(kernel, 0.05, many, dof, sample=300, random_state=3)
+    assert effective_dof(sampled, 0.05, many) == pytest.approx(dof, rel=0.2)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"dof": 0.0}, "dof=0.0"), ({"dof": 200}, "dof=200"), ({"dof": "ten"}, "dof='ten'"),
+    ({"kernel": kernels.Linear()}, "no length scale"), ({"noise": -1.0}, "noise=-1.0"),
+    ({"noise": 1e9, "dof": 150}, "beyond what length scales"),
+])  # fmt: skip
+def test_a_match_that_makes_no_sense_is_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        match_dof(**{"kernel": KERNEL, "noise": 0.1, "X": X, "dof": 5.0, **arguments})
 
 
 def test_degrees_of_freedom_take_what_scikit_learn_users_have():

@@ -18,6 +18,7 @@ from collegium.pipeline.kept import filling
 from collegium.rows.chunk import Chunk
 from collegium.rows.store import build, records, segment, store
 from collegium.rows.store.store import Store
+from estimator_cases import every_id_given
 
 KERNEL, NOISE = Matern32(variance=1.3, length_scale=[0.7, 1.4]), 0.05
 
@@ -143,7 +144,7 @@ def test_forgetting_is_as_if_rows_had_never_come(tmp_path):
     with_more = model.predict(Xs)
     assert np.abs(with_more - before[0]).max() > 1e-3
     model.forget("first")
-    model.forget([id for id in model.chunk_ids_ if id >= cells])
+    every_id_given(model).forget([id for id in model.chunk_ids_ if id >= cells])
     after = model.predict(Xs, return_std=True)
     assert_array_equal(after[0], before[0])
     assert_array_equal(after[1], before[1])
@@ -156,7 +157,7 @@ def test_a_forgotten_cell_is_gone(tmp_path):
     cell = Store.open(model.store).chunks()[2]
     Xc, _, _ = cell.load()
     stay = ~(X[:, None, :] == Xc[None]).all(axis=2).any(axis=1)
-    model.forget(cell.number)
+    every_id_given(model).forget(cell.number)
     Xs, _ = some_rows(15, 8)
     mean, std = model.predict(Xs, return_std=True)
     slow = slow_answers(model, X[stay], y[stay], np.ones(stay.sum()), Xs)

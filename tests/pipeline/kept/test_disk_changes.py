@@ -15,6 +15,7 @@ from collegium import CommitteeClassifier, CommitteeRegressor, Transform
 from collegium.kernels import Matern32
 from collegium.rows.store import folder
 from collegium.rows.store.store import Store
+from estimator_cases import every_id_given
 
 
 def some_rows(n, seed=0):
@@ -38,7 +39,7 @@ def given(path, **more):
 def test_a_store_with_forgotten_rows_is_not_used_again_for_all(tmp_path):
     X, y = some_rows(700)
     model = given(tmp_path / "a.rows").fit(X, y)
-    model.forget(2)
+    every_id_given(model).forget(2)
     with pytest.raises(ValueError, match="forgotten since"):
         model.fit(X, y)
     assert model.model_.total_weight < 700
@@ -53,7 +54,7 @@ def test_cells_of_later_segments_are_forgotten_after_relearning(tmp_path):
     assert store.n_segments > 1
     last = store.chunks()[-1]
     assert last.number == model.chunk_ids_[-1]
-    model.forget(last.number)
+    every_id_given(model).forget(last.number)
     assert model.model_.total_weight == 1000 - last.n == len(Store.open(model.store))
     model.relearn()
     assert last.number not in model.chunk_ids_ and len(model.chunk_ids_) == model.n_chunks_
@@ -62,10 +63,10 @@ def test_cells_of_later_segments_are_forgotten_after_relearning(tmp_path):
 def test_what_another_model_has_forgotten_is_not_forgotten_twice(tmp_path):
     model = given(tmp_path / "c.rows").fit(*some_rows(700))
     other = pickle.loads(pickle.dumps(model))
-    model.forget(2)
+    every_id_given(model).forget(2)
     evidence = other.log_evidence_
     with pytest.raises(ValueError, match="another model has forgotten"):
-        other.forget([1, 2])
+        every_id_given(other).forget([1, 2])
     assert other.log_evidence_ == evidence and other.model_.total_weight == 700
     assert len(Store.open(model.store)) == model.model_.total_weight
     other.forget(1)
@@ -74,7 +75,7 @@ def test_what_another_model_has_forgotten_is_not_forgotten_twice(tmp_path):
 def test_all_rows_forgotten_leave_the_prior(tmp_path):
     X, y = some_rows(700)
     model = given(tmp_path / "d.rows", noise="varying", learn=True).fit(X, y)
-    model.forget(model.chunk_ids_)
+    every_id_given(model).forget(model.chunk_ids_)
     mean, std = model.predict(X[:3], return_std=True)
     assert_allclose(mean, model.model_.scaling.centre[0])
     assert np.isfinite(std).all() and np.isfinite(model.predict_interval(X[:3])).all()
@@ -125,7 +126,7 @@ def test_other_rows_in_the_folder_are_told(tmp_path):
     kept = pickle.dumps(model)
     shutil.rmtree(tmp_path / "k.rows")
     given(tmp_path / "k.rows").fit(some_rows(700, 5)[0], y + 100.0)
-    old = pickle.loads(kept)
+    old = every_id_given(pickle.loads(kept))
     for ask in (
         lambda: old.predict(X), lambda: old.partial_fit(X, y), lambda: old.forget(1), old.relearn
     ):  # fmt: skip
@@ -174,11 +175,11 @@ def test_a_model_forgets_nothing_from_a_store_that_another_has_added_to(tmp_path
     model = given(tmp_path / "u.rows").fit(*some_rows(700))
     other = pickle.loads(pickle.dumps(model)).partial_fit(*some_rows(50, 1), chunk_id="a")
     with pytest.raises(ValueError, match="another model has added"):
-        model.forget(1)
+        every_id_given(model).forget(1)
     assert len(Store.open(model.store)) == 750
     with pytest.raises(ValueError, match="leave out X and y"):
         other.forget("a", *some_rows(50, 1))
-    other.forget([1, "a"])
+    every_id_given(other).forget([1, "a"])
     assert len(Store.open(model.store)) == other.model_.total_weight < 700
 
 
@@ -192,7 +193,7 @@ def test_relearning_keeps_given_ids(tmp_path):
         assert {"a", "b", 3000} <= set(model.chunk_ids_)
         assert model.model_.total_weight == 1300 == len(Store.open(model.store))
     model.partial_fit(*some_rows(40, 8), chunk_id="c")
-    model.forget(["a", number])
+    every_id_given(model).forget(["a", number])
     left = model.model_.total_weight
     assert left == len(Store.open(model.store)) < 1190
     Xa = some_rows(150, 1)[0]
@@ -222,7 +223,7 @@ def test_cells_take_no_number_that_was_given(tmp_path):
     assert len(ids) == len(set(ids)) and 8 in ids and len(ids) + 1 == model.n_chunks_
     model.forget(8)
     assert model.model_.total_weight == 1600
-    model.forget(ids[-1])
+    every_id_given(model).forget(ids[-1])
     assert 8 not in model.chunk_ids_ and len(Store.open(model.store)) == model.model_.total_weight
 
 
@@ -364,7 +365,7 @@ def test_an_interrupted_progressive_leaves_a_model_that_goes_on(tmp_path, monkey
 def test_an_interrupted_forget_forgets_nothing(tmp_path, monkeypatch, likelihood, place):
     more = {} if likelihood == "gaussian" else {"likelihood": likelihood}
     model = given(tmp_path / "f.rows", **more).fit(*some_rows(700))
-    model.partial_fit(*some_rows(60, 1), chunk_id="a")
+    every_id_given(model.partial_fit(*some_rows(60, 1), chunk_id="a"))
     before, n, write = model.predict(Z), len(Store.open(model.store)), folder.write_manifest
     failed = []
 
@@ -383,5 +384,5 @@ def test_an_interrupted_forget_forgets_nothing(tmp_path, monkeypatch, likelihood
     model.forget(["a", 2])
     assert len(Store.open(model.store)) == model.model_.total_weight < n
     other = given(tmp_path / "g.rows", **more).fit(*some_rows(700))
-    other.partial_fit(*some_rows(60, 1), chunk_id="a").forget(["a", 2])
+    every_id_given(other.partial_fit(*some_rows(60, 1), chunk_id="a")).forget(["a", 2])
     np.testing.assert_array_equal(model.predict(Z), other.predict(Z))

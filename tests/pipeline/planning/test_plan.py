@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from collegium import CommitteeClassifier, CommitteeRegressor, Limits, kernels
-from collegium.engines import Serial, Threads
+from collegium.engines import Serial
 from collegium.interface.checks.limits import bytes_allowed, limits_allowed
-from collegium.interface.words.progress import LOGGER, Progress
+from collegium.interface.words.progress import Progress
 from collegium.learning.hyperparameters import learn
 from collegium.learning.pool import Effort
 from collegium.likelihoods.labels.logit import Logit
@@ -408,51 +408,6 @@ def test_the_estimate_comes_before_the_work(capsys):
     assert "expecting about" in first and "MB" in first
 
 
-@pytest.mark.parametrize("engine", [Serial(), Threads(2)], ids=["one", "two"])
-def test_long_work_shows_a_bar_and_the_same_result(engine, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
-    watched = Progress(1, "squaring").watch(engine)
-    assert watched.map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 5 and lines[-1].endswith("5 of 5") and "#" * 30 in lines[-1]
-    assert all("squaring [" in line for line in lines)
-    assert watched.n_jobs == engine.n_jobs
-
-
-def test_a_bar_that_was_shown_reaches_its_end(capsys, monkeypatch):
-    now = iter(range(100))  # the clock is read at most four times a call
-    monkeypatch.setattr(
-        "collegium.interface.words.progress.time.perf_counter", lambda: float(next(now))
-    )
-    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 2.5)
-    counted = Progress(1, "counting").counting(abs, 4)
-    for item in range(4):
-        counted(item)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines and lines[-1].endswith("4 of 4")
-    short = Progress(1).counting(abs, 1)
-    short(1)
-    assert capsys.readouterr().out == ""
-
-
-def test_lines_go_to_a_handler_of_ones_own(caplog, capsys):
-    with caplog.at_level("INFO", logger="collegium"):
-        handlers, own = LOGGER.handlers[:], LOGGER.propagate
-        LOGGER.handlers[:], LOGGER.propagate = [], True
-        try:
-            Progress(1)("a line")
-        finally:
-            LOGGER.handlers[:], LOGGER.propagate = handlers, own
-    assert "a line" in caplog.text and capsys.readouterr().out == ""
-
-
-def test_silence_and_engines_of_others_are_left_alone():
-    other = object()
-    assert Progress(1).watch(other) is other
-    engine = Serial()
-    assert Progress(0).watch(engine) is engine
-
-
 def classes(n, K):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(n, 2))
@@ -461,7 +416,8 @@ def classes(n, K):
 
 @pytest.mark.parametrize("likelihood", ["logit", "softmax"])
 def test_many_classes_give_an_estimate_and_bars_over_classes(likelihood, capsys, monkeypatch):
-    monkeypatch.setattr("collegium.interface.words.progress.PAUSE", 0.0)
+    for name in ("PAUSE", "SHARE"):
+        monkeypatch.setattr(f"collegium.interface.words.progress.{name}", 0.0)
     X, y = classes(60, 5)
     CommitteeClassifier(kernels.RBF(), learn=False, likelihood=likelihood, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()

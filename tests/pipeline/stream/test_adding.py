@@ -147,9 +147,11 @@ def test_labels_serve_fit_and_later_rows_come_in_order():
     model = CommitteeRegressor(**GIVEN, anchors=5, chunks=Chunks(10, labels))
     model.fit(X[:40], y[:40])
     assert model.model_.committee.sizes == (20, 15, 5)
-    model.partial_fit(X[40:], y[40:])
-    assert model.model_.committee.sizes == (20, 15, 5, 10, 10)
-    assert model.relearn().model_.committee.sizes == (20, 15, 5, 10, 10)
+    assert model.chunk_ids_ == ["a", "b", "c"]
+    model.partial_fit(X[40:], y[40:])  # numbers come before names
+    assert model.model_.committee.sizes == (10, 10, 20, 15, 5)
+    assert model.relearn().model_.committee.sizes == (10, 10, 20, 15, 5)
+    assert model.chunk_ids_ == [0, 1, "a", "b", "c"]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -19,6 +19,7 @@ from collegium.kernels import Matern32
 from collegium.pipeline.swept import disk as stored_sweeps
 from collegium.rows.chunk import Chunk
 from collegium.rows.store.store import Store
+from estimator_cases import every_id_given
 
 
 def some_counts(n, seed=0):
@@ -143,7 +144,7 @@ def test_forgetting_is_as_if_rows_had_never_come(tmp_path):
     model.partial_fit(more_X[60:], more_y[60:])
     assert np.abs(model.predict(Xs) / before[0] - 1.0).max() > 1e-3
     model.forget("first")
-    model.forget(7)
+    every_id_given(model).forget(7)
     after = model.predict(Xs, return_std=True)
     assert_allclose(after[0], before[0], rtol=1e-6)
     assert_allclose(after[1], before[1], rtol=1e-6)
@@ -154,7 +155,7 @@ def test_forgetting_is_as_if_rows_had_never_come(tmp_path):
 def test_a_forgotten_cell_is_gone(tmp_path):
     X, y = some_counts(700)
     model = given(tmp_path / "g.rows", inference=Inductive(collegium.Sweeps(tol=1e-10))).fit(X, y)
-    model.forget([2, 5])
+    every_id_given(model).forget([2, 5])
     assert_as_slow(model)
     with pytest.raises(ValueError, match="no rows would be left"):
         model.forget(model.chunk_ids_)
@@ -193,7 +194,7 @@ def test_models_on_one_store_do_not_meet_and_files_end_with_their_model(tmp_path
 @pytest.mark.parametrize("call", ["fit", "partial_fit", "forget"])
 def test_after_an_error_model_and_store_are_as_they_were(tmp_path, monkeypatch, error, call):
     X, y = some_counts(500)
-    model = given(tmp_path / "e.rows").fit(X, y)
+    model = every_id_given(given(tmp_path / "e.rows").fit(X, y))
     Xs, _ = some_counts(15, 8)
     before, files = model.predict(Xs), site_files(model.store)
 

@@ -31,6 +31,7 @@ class Cells:
     shared: int = 0  # rows near each row in the cell that come first; 0: by the centre alone
     single: bool = False  # whether factors are in single precision
     own: int = 0  # nearest rows of a query that its cell must have: see `CellPredictor`
+    size: int = TUNING.cells.size  # rows around a centre, on average
 
     @classmethod
     def of(
@@ -41,13 +42,14 @@ class Cells:
         metric, prior = Metric.of(kernel, X), local_variance(kernel, X)
         own = X[:0] if places.few_coordinates(metric) else places.random_centres(metric, X, size)
         others = float(kernel.diag(X).max(initial=0.0)) > prior * (1.0 + 1e-9)
-        return cls(k, near, own, memory, prior, others, shared=shared, single=single)
+        return cls(k, near, own, memory, prior, others, shared=shared, single=single, size=size)
 
     def rebuilt(self, kernel: Kernel, X: Array) -> Cells:
-        """Rebuild the cells for other rows."""
+        """Rebuild the cells for other rows, as large as these."""
         found = Cells.of(
-            kernel, X, self.k, self.near, self.memory, shared=self.shared, single=self.single
-        )
+            kernel, X, self.k, self.near, self.memory,
+            shared=self.shared, single=self.single, size=self.size,
+        )  # fmt: skip
         return replace(found, power=self.power, own=self.own)
 
     def variance(self, given: Array) -> Array:

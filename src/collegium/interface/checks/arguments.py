@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted as raise_unless_fitted
 
 from ...engines import engine_for
 from ...kernels import Kernel, as_kernel, split_white
+from ...learning.anchors import POOLING, CandidatePool
 from ...messages.probe import probe
 from ...numerics import linalg, memory
 from ...rows.ids import ChunkIds, Id
@@ -170,19 +171,36 @@ def check_chunk_id(chunk_id: Any, ids: ChunkIds | None) -> Id | None:
     return id
 
 
+def label_id(label: Any) -> Id:
+    """The id of the chunk of a label: itself, or its text where it is no id (negative numbers,
+    fractions, dates)."""
+    number = float(label) if isinstance(label, Real) and not isinstance(label, bool) else 0.5
+    whole = int(label) if number.is_integer() else label
+    return _id(whole if number.is_integer() and number >= 0.0 else str(whole), "chunks")
+
+
 def check_known_ids(chunk_ids: Any, ids: ChunkIds) -> list[Id]:
-    """Ids of chunks that a model has, each once."""
+    """Ids of chunks that a model has and the user has given, each once.
+
+    Numbers of clusters that a fit made are refused: nobody can mean these.
+    """
     several = isinstance(chunk_ids, (list, tuple, set, frozenset, range, np.ndarray))
     found = list(
         dict.fromkeys(_id(one, "chunk_ids") for one in (chunk_ids if several else [chunk_ids]))
     )
     if not found:
         raise ValueError(f"chunk_ids={chunk_ids!r}: give at least one id")
-    unknown = [id for id in found if id not in ids]
+    known = ids.named()
+    unknown = [id for id in found if id not in known]
     if unknown:
-        some = ids.listed()
-        known = f"{some[:5]}{' …' if len(some) > 5 else ''}"
-        raise ValueError(f"chunk_ids: {unknown[:5]} are not among chunk_ids_, which are {known}")
+        some = known.listed()
+        own = f"the ids that were given, {some[:5]}{' …' * (len(some) > 5)}"
+        raise ValueError(
+            f"chunk_ids: {unknown[:5]} are not among {own if some else 'ids that were given'}: "
+            "chunks that fit makes by itself cannot be forgotten. Fit with chunks=labels, one per "
+            "row (its customer, for example), or add rows by partial_fit(X, y, chunk_id=…), to "
+            "forget them by that id later; to forget them now, call fit without them"
+        )
     return found
 
 
@@ -210,6 +228,25 @@ def number_or_auto(value, name: str, *, least: int = 1) -> int | None:
     if is_auto(value):
         return None
     return whole_number(value, name, least=least, words=" or 'auto'")
+
+
+def pool_asked(rule: str, candidates, picks, where: str = "") -> CandidatePool:
+    """Read how many candidates a greedy rule draws at a time, and how many of them it takes."""
+    usual = CandidatePool()
+    found = CandidatePool(
+        number_or_auto(candidates, f"candidates{where}") or usual.candidates,
+        number_or_auto(picks, f"picks{where}") or usual.picks,
+    )
+    if rule not in POOLING and not (is_auto(candidates) and is_auto(picks)):
+        raise ValueError(
+            f"candidates and picks{where} are for the rules {POOLING}, not for {rule!r}"
+        )
+    if found.picks > found.candidates:
+        raise ValueError(
+            f"picks={found.picks}{where}: give at most candidates={found.candidates}, or more "
+            "candidates"
+        )
+    return found
 
 
 def is_auto(value) -> bool:

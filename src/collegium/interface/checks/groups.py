@@ -30,8 +30,18 @@ def check_groups(groups: Any, rows: Rows) -> Rows:
     """Rows with the codes of their groups, one label per row; as they are without."""
     if groups is None:
         return rows
+    found = group_codes(groups, rows.w.size)
+    if (found == found[0]).all():
+        raise ValueError(
+            "groups has one label, so that no group can be held out: leave it out, or give rows of "
+            "several groups"
+        )
+    return replace(rows, group=found)
+
+
+def group_codes(groups: Any, n: int) -> np.ndarray:
+    """Codes of the groups of n rows, one label per row  (n,)."""
     refuse_collections(groups)
-    n = rows.w.size
     if np.ndim(groups) == 0 or len(groups) != n or (np.ndim(groups) > 1 and not _tuples(groups)):
         shape = np.shape(groups) if np.ndim(groups) == 0 else (len(groups), *np.shape(groups)[1:])
         raise ValueError(f"groups has shape {shape}: give one label per row, ({n},)")
@@ -39,17 +49,11 @@ def check_groups(groups: Any, rows: Rows) -> Rows:
     if any(one is None or one != one for one in labels):
         raise ValueError("groups has missing values: give every row a label, or drop those rows")
     try:
-        found = codes(labels)
+        return codes(labels)
     except TypeError as error:
         raise ValueError(
             f"groups must be labels that can be compared, such as numbers or words: {error}"
         ) from error
-    if (found == found[0]).all():
-        raise ValueError(
-            "groups has one label, so that no group can be held out: leave it out, or give rows of "
-            "several groups"
-        )
-    return replace(rows, group=found)
 
 
 def _tuples(groups: Any) -> bool:

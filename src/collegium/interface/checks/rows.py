@@ -29,6 +29,7 @@ def check_rows(estimator, X, y, sample_weight, *, reset: bool) -> tuple[Rows, in
     """Validated rows (y two-dimensional), and the number of dimensions y came with."""
     refuse_collections(X, y, sample_weight)
     _refuse_words(y)
+    refuse_missing(y)
     X, y = validated(
         estimator, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64,
         order="C", ensure_min_samples=1,
@@ -74,6 +75,39 @@ def check_outputs(rows: Rows, scaling: Scaling) -> None:
         raise ValueError(
             f"y has {rows.y.shape[1]} outputs, but {scaling.scale.size} in earlier calls"
         )
+
+
+def refuse_missing(y) -> None:
+    """Refuse y with values that are missing or infinite: say how many, and where the first is."""
+    lost = missing(y)
+    if lost.any():
+        at = int(np.flatnonzero(lost)[0])
+        raise ValueError(
+            f"y is NaN, None or infinite in {int(lost.sum())} of {lost.size} rows (row {at} is the "
+            "first): drop these rows from X and y"
+        )
+
+
+def missing(y) -> Array:
+    """Whether each row of y has a value that is missing or infinite; none where y is no array of
+    numbers or objects, which others refuse  (n,)."""
+    try:
+        values = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        return np.zeros(0, dtype=bool)
+    if values.ndim == 0 or values.dtype.kind not in "fO":
+        return np.zeros(0, dtype=bool)
+    lost = ~np.isfinite(values) if values.dtype.kind == "f" else _MISSING(values).astype(bool)
+    return lost.any(axis=tuple(range(1, lost.ndim)))
+
+
+def _is_missing(value) -> bool:
+    if isinstance(value, (float, np.floating)):
+        return not np.isfinite(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+_MISSING = np.frompyfunc(_is_missing, 1, 1)
 
 
 def _refuse_words(y) -> None:

@@ -20,7 +20,7 @@ from ...kernels import Kernel
 from ...sources.frames import library_of
 from ...tables.arrow import is_arrow
 from ...tables.encoding import Encoding
-from ...tables.reading import LEVELS, NUMBER
+from ...tables.reading import DATE, LEVELS, NUMBER, Found
 from .dicts import Row, as_dicts, known_columns, learn_columns
 
 Array = np.ndarray
@@ -36,6 +36,7 @@ class Columns:
 
     names: tuple[str, ...] | None = None  # None: X came without
     levels: Mapping[int, str] = field(default_factory=dict)  # positions of codes, and their names
+    dates: tuple[int, ...] = ()  # positions of complete columns of dates
 
     @classmethod
     def named(cls, names: Sequence[Any]) -> Columns:
@@ -55,7 +56,8 @@ def columns_of(estimator: Any) -> Columns:
         names = getattr(estimator, "feature_names_in_", None)
         return Columns() if names is None else Columns.named(names)
     levels = {k: encoding.columns[k].name for k in encoding.categories}
-    return Columns(encoding.names, levels)
+    dates = (k for k, one in enumerate(encoding.columns) if one.kind == DATE and not one.gaps)
+    return Columns(encoding.names, levels, tuple(dates))
 
 
 def validated(estimator: Any, X: Any, *y: Any, reset: bool, **checks: Any) -> Any:
@@ -145,6 +147,27 @@ def encoded_dicts(estimator: Any, rows: Sequence[Row], *, reset: bool) -> Array:
     if words:
         refuse_words(estimator, ValueError(f"columns {words}"))
     return np.stack([one.values for one in found], axis=1)
+
+
+def encoded_parts(estimator: Any, parts: Sequence[Sequence[Found]], *, named: bool) -> Array:
+    """Encode columns that were read in several parts of rows; a new estimator learns how."""
+    names = [one.name for one in parts[0]]
+    asked = getattr(estimator, "categorical_features", "from_dtype")
+    encoding = Encoding.of_parts(lambda: parts, names, asked)
+    if asked is None:
+        refuse_levels(encoding, "categorical_features=None takes none")
+    estimator.n_features_in_ = len(names)
+    vars(estimator).pop("feature_names_in_", None)
+    if named:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.encoding_ = encoding
+    return known_parts(estimator, parts)
+
+
+def known_parts(estimator: Any, parts: Sequence[Sequence[Found]]) -> Array:
+    """Encode columns in the order of those that a model was fitted to."""
+    each = [estimator.encoding_.encoded(part) for part in parts]
+    return np.concatenate(each).view(KnownColumns)
 
 
 def refuse_levels(encoding: Encoding, why: str) -> None:

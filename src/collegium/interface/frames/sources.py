@@ -155,7 +155,7 @@ def size_of(source: Source) -> int:
 
 
 def refuse_beyond_memory(source: Source, limit: float, remedy: str) -> None:
-    raise ValueError(
+    raise memory.LimitError(
         f"{source.n_rows} rows take {memory.in_words(size_of(source))}, of which a fit makes "
         f"copies, and the limit is {memory.in_words(int(limit))}: {remedy}, which keeps rows on "
         "disk, or give limits='…GB' above that"
@@ -205,4 +205,5 @@ def origin_of(source: Source) -> str:
     roles = [*source.columns], [*source.target], source.weight, source.on_bad_chunk
     own = () if source.encoding is None else (source.encoding,)  # other levels, another store
     cut = () if source.on_bad_chunk == "raise" else (source.chunk_rows, source.missing)
+    own = own if source.rule is None else (*own, str(source.rule))
     return fingerprint(stamps, *roles, *cut, *own)  # `cut` tells what is left out

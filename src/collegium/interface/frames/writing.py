@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -67,10 +67,12 @@ def queries(estimator: Any, data: Source) -> Array:
 
 
 def write_answers(
-    estimator: Any, data: Any, path: str | os.PathLike[str], keep: Sequence[str],
-    ask: Callable[[Array], Mapping[str, Array]],
+    estimator: Any, data: Any, path: str | os.PathLike[str] | BinaryIO, keep: Sequence[str],
+    ask: Callable[..., Mapping[str, Array]], beside: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Write `ask(X)` of all rows of `data`, in their order; the number of rows.
+
+    `beside`: columns of numbers that `ask` takes after X.
 
     Rows of a chunk that cannot be read, where the source skips such, have NaN, and are true in
     columns of booleans.
@@ -79,9 +81,9 @@ def write_answers(
     asked = Queries.of(estimator, data)
     source, d = asked.source, asked.d
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    asked.check(keep)
+    asked.check((*keep, *beside))
     files = {os.path.abspath(table.file) for table in source.tables}
-    if os.path.abspath(path) in files:
+    if isinstance(path, str) and os.path.abspath(path) in files:
         raise ValueError(f"{path} is one of the files that are read: give another path")
     done = 0
     count = estimator._say().counting(lambda chunk: None, len(source.chunks))
@@ -89,7 +91,7 @@ def write_answers(
     with columns_to(path) as write:
         kinds = dict[str, np.dtype]()
         for chunk in source.chunks:
-            values = asked.read(chunk, keep)
+            values = asked.read(chunk, (*keep, *beside))
             done += chunk.n
             if values is None and not kinds:
                 missing.append(chunk.n)
@@ -98,7 +100,8 @@ def write_answers(
                 write(unknown(chunk.n, kinds))
                 continue
             kept = {name: np.ascontiguousarray(values[:, d + k]) for k, name in enumerate(keep)}
-            found = {**kept, **ask(np.ascontiguousarray(values[:, :d]))}
+            others = (np.ascontiguousarray(one) for one in values[:, d + len(keep) :].T)
+            found = {**kept, **ask(np.ascontiguousarray(values[:, :d]), *others)}
             kinds = {name: column.dtype for name, column in found.items()}
             for n in missing:
                 write(unknown(n, kinds))

@@ -15,6 +15,7 @@ from ...kernels.stationary.matern import RBF, Matern32
 from ...numerics.records import estimator_of
 from ..checks.arguments import one_of
 from ..frames.encoded import KnownColumns
+from ..model import Model
 from ..options import AnswerTime
 
 KINDS = ("every", "default")
@@ -62,8 +63,9 @@ def _query(model: Any) -> None:
         return
     model.predict(X)
     model.predict_interval(X)
-    if hasattr(own := model._predictor(), "prepare"):
-        own.prepare(model._engine())
+    if type(model.model_).predictor is not Model.predictor:  # local experts have none
+        if hasattr(own := model._predictor(), "prepare"):
+            own.prepare(model._engine())
     with suppress(ValueError):  # some combinations give no covariance
         model.predict(X, return_cov=True)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 
 import numpy as np
 
 from ...answers.arrived import TOLERATED, Arrived
+from ...conformal.adaptive import kept_scores
 from ...numerics.records import record
 
 Array = np.ndarray
@@ -71,6 +72,11 @@ class StreamCheck:
         Recent misses beyond those promised and 15 % of the rows; from 12 on a warning is given.
     n_warned : int
         Warnings given.
+    forgetting : float
+        The rate of forgetting that is followed; NaN where a model has none.
+    errors : array or None
+        Errors of the 500 rows that were checked last, in units of the predicted standard
+        deviation, NaN before the first; of classes ones.
     """
 
     rows: int = 0
@@ -80,6 +86,8 @@ class StreamCheck:
     expected: float = np.nan
     alarm: float = 0.0
     n_warned: int = 0
+    forgetting: float = np.nan
+    errors: Array | None = field(default=None, compare=False)  # |y − mean|/deviation of the last
 
     def after(self, n: int, arrived: Arrived | None) -> StreamCheck:
         """With n more rows, of which some were checked."""
@@ -93,6 +101,7 @@ class StreamCheck:
             overall=self.overall.mixed(new, whole), recent=self.recent.mixed(new, late),
             expected=_mixed(self.expected, 1.0 - float(arrived.promised.mean()), whole),
             alarm=_cumulative(self.alarm, arrived.missed - arrived.promised - TOLERATED),
+            errors=kept_scores(self.errors, np.sqrt(arrived.square)),
         )  # fmt: skip
 
     def warned(self, remedy: str, stacklevel: int) -> StreamCheck:
@@ -120,9 +129,10 @@ class StreamCheck:
     def _figures(self) -> dict[str, float]:
         """Collect all figures by name."""
         recent = {f"recent_{name}": value for name, value in asdict(self.recent).items()}
+        forgets = {} if np.isnan(self.forgetting) else {"forgetting": self.forgetting}
         return {
             "rows": self.rows, "checked": self.checked, **asdict(self.overall), **recent,
-            "expected": self.expected, "alarm": self.alarm, "n_warned": self.n_warned,
+            "expected": self.expected, "alarm": self.alarm, "n_warned": self.n_warned, **forgets,
         }  # fmt: skip
 
     def __str__(self) -> str:

@@ -13,13 +13,19 @@ from typing import Any, TextIO
 from ...engines import Serial
 
 LOGGER = logging.getLogger("collegium")
-#: Seconds between two pictures of the same bar; shorter work shows none.
-PAUSE = 2.0
+#: Seconds between two bars, which are more after a longer time: a share of the seconds so far.
+#: Shorter work shows none.
+PAUSE, SHARE = 2.0, 0.05
 WIDTH = 30
+#: What clears the line of a terminal.
+CLEAR = "\r\x1b[K"
 
 
 class _Stdout(logging.StreamHandler):
-    """Writes to what is the standard output at the time."""
+    """Writes to what is the standard output at the time; on a terminal a bar is redrawn in its
+    line, which the next line takes."""
+
+    bar = False
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -28,24 +34,63 @@ class _Stdout(logging.StreamHandler):
     def stream(self) -> TextIO:
         return sys.stdout
 
+    def redraw(self, text: str) -> None:
+        """Draw a bar where the last one was; nothing clears it."""
+        if text or self.bar:
+            self.stream.write(CLEAR + text)
+            self.stream.flush()
+        self.bar = bool(text)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.redraw("")
+        super().emit(record)
+
 
 class Progress:
     """Says what is being done, with the seconds since the start; silent at verbose = 0.
 
     Lines go to the logger "collegium" at the level INFO. Where logging is not set up to show
-    them they are written to the standard output.
+    them they are written to the standard output. `names`: those of the columns, for lines about
+    them.
     """
 
-    def __init__(self, verbose: int, task: str = "working"):
+    def __init__(self, verbose: int, task: str = "working", names: Sequence[str] = ()):
         self.verbose = verbose
-        self.task = task  # the name of bars
-        self.start = time.perf_counter()
+        self.task = task
+        self.names = tuple(names)
+        self.start = self.drawn = time.perf_counter()
+
+    @property
+    def task(self) -> str:
+        """The phase that bars are of."""
+        return self._task
+
+    @task.setter
+    def task(self, name: str) -> None:
+        self._task, self.steps = name, 0
+        if self.verbose and hasattr(self, "start") and _terminal() is not None:
+            self.draw(f"{name} …")
+
+    def since(self, start: float | None) -> Progress:
+        """Count the seconds from another start."""
+        self.start = self.start if start is None else start
+        return self
 
     def __call__(self, text: str) -> None:
         if self.verbose:
             _make_audible()
-            elapsed = time.perf_counter() - self.start
-            LOGGER.info("[collegium %7.1f s] %s", elapsed, text)
+            LOGGER.info("%s", self._line(text))
+
+    def _line(self, text: str) -> str:
+        return f"[collegium {time.perf_counter() - self.start:7.1f} s] {text}"
+
+    def draw(self, text: str) -> None:
+        """Show a bar: in one line of a terminal, elsewhere as a line of its own."""
+        own = _terminal() if self.verbose else None
+        if own is not None:
+            own.redraw(self._line(text) if text else "")
+        elif text:
+            self(text)
 
     def watch(self, engine: Any) -> Any:
         """The engine, with a bar for every sum or map that takes long; engines of others as is."""
@@ -60,23 +105,46 @@ class Progress:
             done(item)
 
     def counting(self, f: Callable, total: int) -> Callable:
-        """f, which draws how many of its calls are done, and the last of them if any."""
-        lock, done, last = threading.Lock(), [0], [time.perf_counter()]
-        task, shown = self.task, [False]
+        """f, which draws now and then how many of its calls are done and how long the rest takes,
+        where that is seconds."""
+        lock, done, start = threading.Lock(), [0], time.perf_counter()
+        self.steps += total > 1
+        task = self.task if self.steps <= 1 else f"{self.task}, step {self.steps}"
 
         def counted(item: Any) -> Any:
             found = f(item)
             with lock:
                 done[0] += 1
-                late = time.perf_counter() - last[0] > PAUSE
-                if late or (shown[0] and done[0] == total):
-                    last[0], shown[0] = time.perf_counter(), True
+                if done[0] == total:
+                    self.draw("")
+                elif self._is_time(now := time.perf_counter(), start):
+                    self.drawn = now
                     filled = WIDTH * done[0] // total
                     bar = "#" * filled + "." * (WIDTH - filled)
-                    self(f"{task} [{bar}] {done[0]} of {total}")
+                    left = (now - start) / done[0] * (total - done[0])
+                    self.draw(f"{task} [{bar}] {done[0]} of {total}, about {left:.0f} s left")
             return found
 
         return counted
+
+    def _is_time(self, now: float, start: float) -> bool:
+        """Whether the work since `start` is long, and the last bar some time ago."""
+        pause = max(PAUSE, SHARE * (now - self.start))
+        return now - start > PAUSE and now - self.drawn > pause
+
+
+def clear_bar() -> None:
+    """Clear the last bar from a terminal."""
+    for one in LOGGER.handlers:
+        if isinstance(one, _Stdout):
+            one.redraw("")
+
+
+def _terminal() -> _Stdout | None:
+    """The handler that writes to a terminal; None where lines go elsewhere."""
+    _make_audible()
+    own = next((one for one in LOGGER.handlers if isinstance(one, _Stdout)), None)
+    return own if own is not None and own.stream.isatty() else None
 
 
 def _make_audible() -> None:

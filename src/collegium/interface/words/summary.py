@@ -12,6 +12,7 @@ from ...errors.mass import masses
 from ...kernels import Kernel, Leaf, Sum
 from ...kernels.columns import On, Wrapped
 from ...kernels.composite import Composite
+from ...kernels.season import Season
 from ...kernels.wrapped.scored import Scored
 from ...kernels.wrapped.stepped import Stepped
 from ...rows.metric import column_scales
@@ -32,6 +33,7 @@ WORDS = {
     "Periodic": "a function that repeats itself",
     "Linear": "a straight line",
     "Trend": "a trend, which is a straight line",
+    "Season": "a season that repeats itself",
     "Constant": "a constant",
     "Group": "an effect of each group",
     "White": "noise",
@@ -48,10 +50,12 @@ def summary_of(estimator: Any) -> str:
     function = function_lines(model, names)
     lines = [
         ("rows", rows_line(model)),
+        *forgetting_lines(model),
         ("columns", columns_line(names, estimator.n_features_in_)),
         *kinds_lines(getattr(estimator, "encoding_", None)),
         *ids_lines(estimator, names),
         *steps_lines(model, names),
+        *seasons_lines(model),
         *classes_lines(estimator),
         *(("" if k else "function", text) for k, text in enumerate(function)),
         *members_lines(model),
@@ -82,6 +86,22 @@ def listed(words: Sequence[str], more: str = "more", most: int = NAMED) -> str:
 
 def rows_line(model: Any) -> str:
     return f"{model.total_weight:,.10g}{model.rows_words()}"
+
+
+def forgetting_lines(model: Any) -> list[tuple[str, str]]:
+    """The rate of forgetting, where the past fades or several rates are compared."""
+    rate, several = getattr(model, "forgetting", 1.0), getattr(model, "rates", ())
+    if rate == 1.0 and not several:
+        return []
+    past = (
+        "all rows count alike" if rate == 1.0 else f"the last {1.0 / (1.0 - rate):,.3g} rows count"
+    )
+    text = f"{rate:.4g}: {past}"
+    if not several:
+        return [("forgetting", text)]
+    others = ", ".join(f"{one:.4g}" for one in several)
+    again = f"; begun again {model.n_restarted:,} times" if model.n_restarted else ""
+    return [("forgetting", f"{text}; followed among {others}{again}")]
 
 
 def columns_line(names: Sequence[str], d: int) -> str:
@@ -122,6 +142,12 @@ def steps_lines(model: Any, names: Sequence[str]) -> list[tuple[str, str]]:
     return [
         ("steps", f"{listed([names[k] for k in kernel.columns])}: few values, which act by steps")
     ]
+
+
+def seasons_lines(model: Any) -> list[tuple[str, str]]:
+    """Seasons and a trend that were found, not asked for."""
+    found = getattr(getattr(model, "sum", None), "seasons", None)
+    return [] if found is None else [("seasons", found.words())]
 
 
 def _since(seconds: float) -> str:
@@ -176,8 +202,13 @@ def term_words(kernel: Kernel, names: list[str], spread: Array) -> str:
     if not isinstance(kernel, Leaf):
         return repr(kernel)
     text = WORDS.get(type(kernel).__name__, type(kernel).__name__) + _size(kernel)
+    if isinstance(kernel, Season):
+        periods = ", ".join(f"{period:.4g}" for period in np.atleast_1d(kernel.period))
+        return f"{WORDS['Season']} of {listed(names)}; period {periods}"
     if type(kernel).__name__ in LINES:
-        return f"{WORDS[type(kernel).__name__]} of {listed(names)}"
+        bent = getattr(kernel, "degree", 1) > 1
+        own = "a trend, which bends" if bent else WORDS[type(kernel).__name__]
+        return f"{own} of {listed(names)}"
     if hasattr(kernel, "length_scale"):
         return f"{text}; {lengths_words(kernel, names, spread)}"
     return text if type(kernel).__name__ in ("Constant", "White") else f"{text} of {listed(names)}"

@@ -147,16 +147,19 @@ UNITS = {
 }  # fmt: skip
 
 
-def in_seconds(period: Any) -> Any:
-    """Convert "12 hours", "1 day" or "year", or a list of them, to seconds; leave numbers alone."""
+def in_seconds(period: Any, name: str = "Periodic") -> Any:
+    """Convert "12 hours", "1 day" or "year", or a list of them, to seconds; leave numbers alone.
+
+    `name`: the kernel that errors are about.
+    """
     if isinstance(period, str):
-        return _seconds(period)
+        return _seconds(period, name)
     if isinstance(period, (list, tuple)) and any(isinstance(one, str) for one in period):
-        return np.array([in_seconds(one) for one in period], dtype=float)
+        return np.array([in_seconds(one, name) for one in period], dtype=float)
     return period
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, name: str) -> float:
     words = text.split()
     count, unit = (words[0], words[1]) if len(words) == 2 else ("1", words[0] if words else "")
     unit = unit.lower()
@@ -167,7 +170,7 @@ def _seconds(text: str) -> float:
         number = np.nan
     if len(words) > 2 or unit not in UNITS or not (np.isfinite(number) and number > 0.0):
         raise ValueError(
-            f"period of Periodic: {text!r}; give a number and a unit of time, such as '1 day' or "
+            f"period of {name}: {text!r}; give a number and a unit of time, such as '1 day' or "
             f"'12 hours' ({', '.join(UNITS)}), or a number in the units of the column"
         )
     return number * UNITS[unit]

@@ -182,9 +182,10 @@ class Scored(Wrapped):
         """Bound k with all scores taken as equal."""
         return self.kernel.reach(np.pad(gaps, [(0, 0), (0, len(self.scores))]))
 
-    def __repr__(self) -> str:
-        columns = [one.column for one in self.scores]
-        return f"Scored({self.kernel!r}, scores of columns {columns})"
+    def shown(self, names: Sequence[str] = ()) -> str:
+        columns = [names[one.column] if names else one.column for one in self.scores]
+        own = (*names, *(f"{name} as a number" for name in columns)) if names else ()
+        return f"Scored({self.kernel.shown(own)}, scores of columns {columns})"
 
 
 def _takes_codes(kernel: Kernel) -> bool:

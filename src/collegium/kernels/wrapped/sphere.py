@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -99,5 +99,5 @@ class Sphere(Wrapped):
         half = np.minimum(gaps[:, 1], 180.0) * (np.pi / 360.0)
         return self.kernel.reach((360.0 / np.pi * np.sin(half))[:, None])
 
-    def __repr__(self) -> str:
-        return f"Sphere({self.kernel!r})"
+    def shown(self, names: Sequence[str] = ()) -> str:
+        return f"Sphere({self.kernel.shown(names)})"

@@ -139,5 +139,6 @@ class Stepped(Wrapped):
         own[:, self.columns] = 0.0
         return self.kernel.reach(own)
 
-    def __repr__(self) -> str:
-        return f"Stepped({self.kernel!r}, steps of columns {self.columns})"
+    def shown(self, names: Sequence[str] = ()) -> str:
+        columns = tuple(names[k] for k in self.columns) if names else self.columns
+        return f"Stepped({self.kernel.shown(names)}, steps of columns {columns})"

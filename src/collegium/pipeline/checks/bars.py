@@ -118,7 +118,7 @@ def check_joint(scaled: Rows, settings: Settings, kernel: Kernel, noise: float) 
     rng, size = np.random.default_rng(0), settings.chunk_rows(n, streaming=True)
     points = settings.answers.query_points(degrees_of_freedom(kernel, noise, scaled))
     groups = chunk_groups(
-        Metric.of(kernel, scaled.X).forward(scaled.X), None, settings.chunks.rule, size, rng
+        Metric.of(kernel, scaled.X).forward(scaled.X), settings.chunks.rule, size, rng
     )
     ask = partial(Joint.of, size=points, tolerance=settings.answers.screening)
     kept = around_one_place(InMemory(scaled, tuple(groups)), rng)

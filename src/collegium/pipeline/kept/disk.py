@@ -274,8 +274,9 @@ class OnDisk:
         return [SeenRun(id, self.store, at, self.sees) for id, at in found if at.size]
 
     def chunk_ids(self) -> ChunkIds:
-        ids = (id_of_parts(chunk.id) for chunk in self.cells())
-        return ChunkIds.of(ids, given=bool(self.given))
+        ids = [chunk.id for chunk in self.cells()]
+        cells = (id for id in ids if not isinstance(id, tuple))
+        return ChunkIds.of(map(id_of_parts, ids), given=bool(self.given), counted=cells)
 
     def pool(self, rows: Rows) -> StoredPool:
         assert self.positions is not None

@@ -219,7 +219,7 @@ def announce(seconds: float, needed: int, say: Callable[[str], None]) -> None:
 def refuse_beyond(memory_limit: float, needed: int) -> None:
     """Raise where a fit cannot keep the memory limit."""
     if needed > memory_limit:
-        raise ValueError(
+        raise memory.LimitError(
             f"limits: this fit would take {memory.in_words(needed)}, and "
             f"{memory.in_words(memory_limit)} are allowed. Give n_local=0 (no rows are kept), "
             "fewer anchors or smaller chunks; or pass the rows in parts to partial_fit"

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...interface.streams.watching import StreamCheck
+from ...kernels.base import told
 from ...learning.hyperparameters import learn
 from ...learning.optimise import Learnt
 from ...messages.basis import Anchors
 from ...messages.committee import Committee
 from ...rows.chunk import Chunk, cut_rows
-from ...rows.ids import ChunkIds
+from ...rows.ids import ChunkIds, digest
 from ...rows.scaling import for_learning
 from ..job import Job
 from ..model import CommitteeModel
@@ -58,10 +59,13 @@ def add_rows(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
 
 
 def chunks_of(job: Job, model: CommitteeModel) -> list[Chunk]:
-    """Cut rows as `add_rows` does."""
+    """Cut rows as `add_rows` does; not at all, if they are those of one label in `fit`."""
     job = job.seen_by(model)
-    rows = model.scaling.rows(job.rows)
-    return job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
+    rows, known = model.scaling.rows(job.rows), model.chunks.ids.receipt(job.chunk_id)
+    chunks = job.more_chunks(job.groups(model.kernel), rows, ChunkIds(), None)[0]
+    if known is None or known.digest == digest(chunks):
+        return chunks
+    return job.more_chunks([np.arange(rows.w.size)], rows, ChunkIds(), None)[0]
 
 
 def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeModel:
@@ -84,7 +88,7 @@ def followed(model: CommitteeModel, job: Job, check: StreamCheck) -> CommitteeMo
         for_learning(own.sample.rows), committee.basis.kernel, noise, job.rng, s.engine,
         noise_start=committee.noise, say=job.say,
     )  # fmt: skip
-    job.say(f"relearnt from {own.sample.rows.w.size} rows: {found.kernel!r}")
+    job.say(f"relearnt from {own.sample.rows.w.size} rows: {told(job.say, found.kernel)}")
     if own.misled(check.checked, check.recent_square):
         committee = of_sample(own, found, job)
     else:

@@ -56,6 +56,18 @@ def add_swept_rows(model: SweptModel, job: Job) -> SweptModel:
     return within_budget(model)
 
 
+def swept_chunks(model: SweptModel, job: Job) -> list[list[Any]]:
+    """Cut rows as `add_swept_rows` does, for each committee; none where no class of them counts."""
+    job, sees = job.seen_by(model), model.sum.sees
+    job = replace(job, rows=sees.counting(job.rows))
+    rows = job.rows
+    if not rows.w.size:
+        return [[] for _ in model.committees]
+    groups, w = job.groups(model.kernel), sees.weighted(rows).w
+    each = [Rows(rows.X, y, w) for y in sees(rows.y)]
+    return [job.more_chunks(groups, own, ChunkIds(), None)[0] for own in each]
+
+
 def with_novel_anchors(model: SweptModel, X: Array) -> SweptModel:
     """Append anchors among rows that those so far see badly, where no rows are kept."""
     if model.stream.following is None:

@@ -130,8 +130,7 @@ class SweptSteps:
         kept = job.cut(InMemory(job.rows), draft.kernel)
         if job.alone(kept):
             job.say(f"{job.n} distinct rows: the Laplace GP")
-            one = InMemory(job.rows, (np.arange(job.n),), (0,))
-            return replace(draft, kept=one, alone=True)
+            return replace(draft, kept=job.whole(job.rows, kept), alone=True)
         m = min(job.settings.anchor_count(job.n), job.rows.w.size)
         noise = getattr(draft.likelihoods[0], "noise", TUNING.sweeps.typical_noise)
         pull = np.column_stack([problem.gradient_at_zero() for problem in self.problems])
@@ -182,7 +181,7 @@ class SweptSteps:
             tolerance=sweeping.tolerance, max_sweeps=1 if draft.alone else sweeping.most,
         )  # fmt: skip
         n, owners = len(kept.groups), job.owners if draft.alone else None
-        return committees, ChunkBook(job.ids(n), n, float(rows.w.sum()), owners), None
+        return committees, ChunkBook(job.ids(kept.ids), n, float(rows.w.sum()), owners), None
 
     def _settled_on_disk(self, job: Job, draft: Draft) -> tuple[Any, ChunkBook, StoredSites]:
         assert job.on_disk is not None and draft.kernel is not None

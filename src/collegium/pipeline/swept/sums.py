@@ -49,6 +49,11 @@ class SweptSum:
         return tuple(one.likelihood for one in self.committees)
 
     @property
+    def count(self) -> int:
+        """Number of committees."""
+        return len(self.committees)
+
+    @property
     def sweeps(self) -> int:
         return max(one.sweeps for one in self.committees)
 
@@ -88,6 +93,11 @@ class SweptSum:
             for one in self.committees
         )  # fmt: skip
         return replace(self, committees=tuple(none))
+
+    def of_chunks(self, chunks: Sequence[Sequence[Chunk]], engine: Any) -> SweptSum:
+        """Approximate these chunks of each committee, and no others, from zero until they rest."""
+        starts = [one.join(own) for one, own in zip(self.blank().committees, chunks)]
+        return self.at_rest(starts, engine)
 
     def plus(self, other: SweptSum, engine: Any) -> SweptSum:
         both = [

@@ -9,10 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from ..numerics import linalg
-from ..numerics.records import record
-from .leaf import Leaf
-from .tuning import TUNING
+from ...numerics.records import record
+from ..tuning import TUNING
+from .base import Factored
 
 Array = np.ndarray
 #: Default nodes per column, by the number of columns.
@@ -20,7 +19,7 @@ NODES = {1: 512, 2: 48, 3: 16}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Filtered(Leaf, listed=False):
+class Filtered(Factored, listed=False):
     """V(x, z) = variance · ∫ F(x, t) F(z, t) dt over a box, as Σ_g ω_g F(x, t_g) F(z, t_g).
 
     The sum is a covariance whatever F is: that of f(x) = Σ_g √(variance ω_g) F(x, t_g) u_g with
@@ -97,32 +96,10 @@ class Filtered(Leaf, listed=False):
             )
         return np.sqrt(self.variance * weight) * F
 
-    def sample(self, X: Array, n_samples: int, rng: np.random.Generator) -> Array:
-        """Draw f = Au, u ~ N(0, I), at X, in O(n g) each  (n, n_samples)."""
-        A = self.factor(X)
-        return A @ rng.standard_normal((A.shape[1], n_samples))
-
     def error(self, X: Array) -> float:
         """Estimate the error of the grid, not of the box: the change of V when nodes double."""
         finer = replace(self, n_nodes=2 * (self.n_nodes or 1))
         return float(np.abs(finer.value(X) - self.value(X)).max(initial=0.0))
-
-    def value(self, X: Array, Z: Array | None = None) -> Array:
-        A = self.factor(X)
-        return linalg.gram(A) if Z is None else A @ self.factor(Z).T
-
-    def diag(self, X: Array) -> Array:
-        A = self.factor(X)
-        return np.einsum("ng,ng->n", A, A)
-
-    def vjp(self, X: Array, Z: Array | None, K_bar: Array) -> Array:
-        K = self.value(X, Z)
-        if Z is None:  # lower triangle of a symmetric K_bar
-            K_bar = 2.0 * np.tril(K_bar, -1) + np.diag(K_bar.diagonal())
-        return self.gradient(variance=float((K_bar * K).sum()))
-
-    def diag_vjp(self, X: Array, d_bar: Array) -> Array:
-        return self.gradient(variance=float(d_bar @ self.diag(X)))
 
     def for_width(self, d: int) -> Self:
         if d != self.d:

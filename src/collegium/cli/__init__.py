@@ -1,0 +1,1 @@
+"""The command line `collegium`: whole jobs on files, for shells and scripts."""

@@ -1,0 +1,1 @@
+"""Intervals and sets that cover with a guarantee, whatever the model: conformal prediction."""

@@ -1,0 +1,1 @@
+"""Kernels that are products of finitely many features: one file each."""

@@ -1,0 +1,72 @@
+"""The state of a ledger: the chunks that count, and the exact sum of their messages."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ..messages.total import Total
+from ..numerics.fingerprint import fingerprint
+from ..numerics.tree import place
+from ..rows.ids import Id
+from .storage.chunks import ChunkEntry
+
+Line = tuple[tuple[bool, Any, int], str]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Chunks that count, and Σ messages about the basis."""
+
+    basis: str  # its id; "": there is none
+    total: Total | None  # None: messages do not add up, and are found anew
+    entries: dict[Id, ChunkEntry]
+    lines: tuple[Line, ...]  # place and text of each chunk, in the order of ids
+    lsn: int = 0  # of the last event
+    head: str = ""  # hash of the last event
+    at: str = ""  # time of the last event
+
+    @classmethod
+    def of(cls, basis: str, total: Total | None, entries: Iterable[ChunkEntry]) -> State:
+        own = {one.id: one for one in entries}
+        lines = sorted((place(id), _line(one)) for id, one in own.items())
+        return cls(basis, total, own, tuple(lines))
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 of basis, sum and chunks: the same for the same rows, however they came."""
+        found = hashlib.sha256(fingerprint(self.basis, self.total).encode())
+        found.update("".join(text for _, text in self.lines).encode("utf-8", "surrogatepass"))
+        return found.hexdigest()
+
+    @cached_property
+    def n(self) -> int:
+        """Rows of all chunks."""
+        return sum(one.n for one in self.entries.values())
+
+    def ordered(self) -> list[ChunkEntry]:
+        """List the chunks in the order of their ids."""
+        return [self.entries[key[1]] for key, _ in self.lines]
+
+    def plus(self, total: Total | None, one: ChunkEntry) -> State:
+        """Add one chunk."""
+        line = place(one.id), _line(one)
+        at = bisect_left(self.lines, line)
+        lines = (*self.lines[:at], line, *self.lines[at:])
+        return replace(self, total=total, entries={**self.entries, one.id: one}, lines=lines)
+
+    def changed(
+        self, total: Total | None, gone: Sequence[Id] = (), new: Sequence[ChunkEntry] = ()
+    ) -> State:
+        """Drop chunks, and add or replace others."""
+        left = {id: one for id, one in self.entries.items() if id not in set(gone)}
+        own = State.of(self.basis, total, (left | {one.id: one for one in new}).values())
+        return replace(own, lsn=self.lsn, head=self.head, at=self.at)
+
+
+def _line(one: ChunkEntry) -> str:
+    return f"{one.id!r} {one.sha256}\n"
