@@ -32,8 +32,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def start(*args, **more):
+    """Start the command; it may be interrupted, even where a shell runs the tests in the background
+    with interrupts ignored, which children would inherit."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    return subprocess.Popen([*COMMAND, *args], **pipes)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([*COMMAND, *args], **pipes)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_for(process, found, seconds=60.0):
@@ -71,6 +77,31 @@ def test_an_interrupted_pipe_leaves_no_temporary_file(folder):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
+
+
+def test_an_interrupt_in_a_destructor_is_not_lost(monkeypatch):
+    """Python prints errors of destructors and of callbacks from C, and goes on."""
+    from collegium.cli.main import repeat_lost_interrupts
+
+    class Ends:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    def end():
+        one = Ends()
+        del one
+        return list(range(9))
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: None)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
+    try:
+        assert end() == list(range(9))
+        monkeypatch.setattr(sys, "unraisablehook", repeat_lost_interrupts)
+        with pytest.raises(KeyboardInterrupt):
+            end()
+            time.sleep(60)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_reader_that_has_seen_enough_ends_the_run_in_silence(folder):

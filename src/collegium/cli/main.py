@@ -6,6 +6,7 @@ import os
 import pkgutil
 import signal
 import sys
+import threading
 import traceback
 from errno import EPIPE
 from importlib import import_module
@@ -93,9 +94,21 @@ def collegium(terminal: Terminal, debug: bool) -> None:
     terminal.debug = debug
 
 
+def repeat_lost_interrupts(lost: Any) -> None:
+    """Interrupt again, a moment later, where an interrupt arose in a destructor or in a callback
+    from C: Python prints such errors and goes on (`sys.unraisablehook`)."""
+    signals = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
+    if lost.exc_type in signals:
+        # from a thread: a signal raised here would be lost like the first
+        threading.Timer(0.01, os.kill, (os.getpid(), signals[lost.exc_type])).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
 def run_command_line() -> None:
     """Run the command line of this process."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    sys.unraisablehook = repeat_lost_interrupts
     try:
         collegium.main(prog_name="collegium")
     except KeyboardInterrupt:

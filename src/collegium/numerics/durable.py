@@ -48,9 +48,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     folder, name = os.path.split(os.path.abspath(path))
     sweep_parts(path)
     part = os.path.join(folder, f"{_start_of_parts(name)}{secrets.token_hex(8)}{PART}")
-    file = open(part, "xb")
     try:
-        with file:
+        with open(part, "xb") as file:  # in the block: an interrupt may come as `open` returns
             try_lock(file.fileno())
             yield file
             sync(file)
