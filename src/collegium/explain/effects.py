@@ -309,7 +309,9 @@ def _accumulated(
     members = _rows_of_bins(some[~asked.missing(j, some)], j, z, asked.columns[j].kind == LEVELS)
     own = np.repeat(np.arange(z.size - 1), [part.shape[0] for part in members])
     ends = [
-        moved_rows(asked, part, (j,), (z[k + up],)) for up in (0, 1) for k, part in enumerate(members)
+        moved_rows(asked, part, (j,), (z[k + up],))
+        for up in (0, 1)
+        for k, part in enumerate(members)
     ]
     steps = (own == np.arange(z.size - 1)[:, None]) / np.bincount(own)[:, None]  # within bins
     curve = np.vstack([np.zeros((1, own.size)), np.cumsum(steps, axis=0)])
