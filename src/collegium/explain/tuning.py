@@ -16,7 +16,7 @@ class ExplainTuning:
     tail: float = 0.01  # share of the rows beyond each end of a grid
     # explanations
     background: int = 100  # rows that predictions are compared with, at most
-    orders: int = 2  # pairs of random orders for each of these
+    orders: int = 4  # pairs of random orders for each of these
     coalitions: int = 64  # so many at most are all looked at: up to six columns
     points_at_once: int = 50_000  # predictions of one call
     product_values: int = 1_000_000  # factors of kernels in memory at once

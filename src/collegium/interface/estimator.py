@@ -428,7 +428,7 @@ class Estimator(BaseEstimator):
         n_background : int, default=None
             Background rows that are used, at most (100), chosen at random.
         n_orders : int, default=None
-            Pairs of random orders for each background row (2), where contributions are not exact.
+            Pairs of random orders for each background row (4), where contributions are not exact.
         random_state : int, RandomState, Generator or None, default=0
 
         Returns
