@@ -79,7 +79,7 @@ def effect(
         Of several outputs the position of one; of classes the label of one, by default the second
         of two.
     n_rows : int, default=None
-        Rows of X that are averaged over, at most (200; 1,000 of accumulated effects, whose sd is
+        Rows of X that are averaged over, at most (200; 2,000 of accumulated effects, whose sd is
         that of an average over 200).
 
     Returns
