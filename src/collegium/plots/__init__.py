@@ -4,6 +4,9 @@ matplotlib is needed, and imported when something is drawn. Functions take axes 
 them; without, they make a figure of their own, `ax.figure`.
 """
 
+from .effects import plot_effect as effect
+from .effects import plot_effect2 as effect2
+from .effects import plot_importance as importance
 from .experts import plot_experts
 from .fits import plot_fit
 from .functions import plot_basis, plot_prior
@@ -11,4 +14,5 @@ from .judged import Predictions, predictions
 from .misses import plot_intervals as intervals
 from .misses import plot_residuals as residuals
 
-__all__ = ["Predictions", "intervals", "plot_basis", "plot_experts", "plot_fit", "plot_prior", "predictions", "residuals"]
+__all__ = ["Predictions", "effect", "effect2", "importance", "intervals", "plot_basis"]
+__all__ += ["plot_experts", "plot_fit", "plot_prior", "predictions", "residuals"]

@@ -158,7 +158,7 @@ def target_name(y: Any) -> str:
 
 def of_rows(n: int, total: int) -> str:
     """Say how many rows are seen, and of how many."""
-    return f"{n:,} rows" if n >= total else f"{n:,} of {total:,} rows"
+    return f"{n:,} rows" if n >= total else f"{n:,} rows (of {total:,})"
 
 
 def column_at(column: Any, names: list[str]) -> int:
