@@ -18,7 +18,7 @@ ROOMS = (
     "answers", "errors", "learning", "averaging", "transforms", "members", "conformal",
     "explain", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "ledger",
-    "optimise", "plots", "cli",
+    "optimise", "diagnostics", "plots", "cli",
 )  # fmt: skip
 #: Modules beside the rooms, which the last of them use.
 BESIDE = {"cli": ("datasets", "metrics")}
