@@ -10,9 +10,15 @@ from .effects import plot_importance as importance
 from .experts import plot_experts
 from .fits import plot_fit
 from .functions import plot_basis, plot_prior
+from .honesty import plot_calibration as calibration
+from .honesty import plot_pit as pit
 from .judged import Predictions, predictions
 from .misses import plot_intervals as intervals
 from .misses import plot_residuals as residuals
+from .streams import plot_stream as stream
+from .times import plot_series as series
 
-__all__ = ["Predictions", "effect", "effect2", "importance", "intervals", "plot_basis"]
-__all__ += ["plot_experts", "plot_fit", "plot_prior", "predictions", "residuals"]
+#: Without `map`: an import of all names would hide that of Python.
+__all__ = ["Predictions", "calibration", "effect", "effect2", "importance", "intervals", "pit"]
+__all__ += ["plot_basis", "plot_experts", "plot_fit", "plot_prior", "predictions", "residuals"]
+__all__ += ["series", "stream"]

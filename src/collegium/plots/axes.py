@@ -16,8 +16,8 @@ from sklearn.utils import check_array
 from ..numerics.libraries import library
 
 Array = np.ndarray
-#: Blue, vermilion, dark and light grey: safe for the colour-blind (Okabe & Ito 2008). In grey, where
-#: blue and vermilion are alike, marks and dashes tell them apart.
+#: Blue, vermilion, dark and light grey: safe for the colour-blind (Okabe & Ito 2008). Blue and
+#: vermilion are alike in grey, where marks and dashes tell them apart.
 LINE, TRUTH, DOTS, FAINT = "#0072B2", "#D55E00", "#444444", "#9A9A9A"
 #: Colours of values, of deviations and of counts: lightness changes one way only.
 VALUES, DEVIATIONS, COUNTS = "viridis", "YlOrBr", "Blues"

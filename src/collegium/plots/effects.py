@@ -11,8 +11,19 @@ from ..explain.effects import KINDS, PARTIAL, Effect, effect, effect2
 from ..interface.checks.arguments import whole_number
 from ..interface.words.summary import column_names
 from .axes import (
-    BAND, DOTS, FAINT, LINE, SMALL, TRUTH, dress, legend, new_axes, number, percent, shortened,
-    turned, two_axes,
+    BAND,
+    DOTS,
+    FAINT,
+    LINE,
+    SMALL,
+    TRUTH,
+    dress,
+    legend,
+    new_axes,
+    percent,
+    shortened,
+    turned,
+    two_axes,
 )  # fmt: skip
 from .fields import BESIDE, draw_fields
 from .judged import check_model, read_column
@@ -199,7 +210,9 @@ def plot_effect2(model, X=None, columns=None, *, ax=None, **options):
             raise ValueError("give X and columns with a model, or an effect of two columns")
         found = effect2(model, X, columns, **options)
     if isinstance(found.column, str):
-        raise ValueError("this is an effect of one column: give one of effect2, or call plots.effect")
+        raise ValueError(
+            "this is an effect of one column: give one of effect2, or call plots.effect"
+        )
     axes = two_axes(ax, 10.0, 4.2, **BESIDE)
     names = tuple(shortened(one) for one in found.column)
     grids = [np.asarray(one) for one in found.grid]

@@ -5,7 +5,16 @@ import numpy as np
 from ..interface.checks.arguments import check_coverage
 from ..rows.partition import evenly_spaced
 from .axes import (
-    DOTS, LINE, TRUTH, check_ends, dress, grid, new_axes, one_column, percent, shortened,
+    DOTS,
+    LINE,
+    TRUTH,
+    check_ends,
+    dress,
+    grid,
+    new_axes,
+    one_column,
+    percent,
+    shortened,
 )  # fmt: skip
 from .judged import check_positive, target_name
 

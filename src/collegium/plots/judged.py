@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
+from ..diagnostics.predicted import predicted_rows
 from ..interface.checks.arguments import check_coverage, check_is_fitted, whole_number
 from ..rows.partition import evenly_spaced
 from ..tables.reading import Found, names_of, read_columns
@@ -33,6 +34,8 @@ class Predictions:
         The rows that these n were taken from.
     name : str
         What y is called.
+    pit : array of shape (n,) or None
+        P(Y ≤ y) by the model, for `calibration` and `pit`.
     """
 
     y: Array
@@ -42,6 +45,7 @@ class Predictions:
     coverage: float = 0.95
     total: int = 0
     name: str = "y"
+    pit: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("y", "mean", "lower", "upper"):
@@ -64,7 +68,7 @@ class Predictions:
 
 
 def predictions(model, X, y, *, coverage=0.95, most=MOST, **exposure) -> Predictions:
-    """Predict rows whose y is known, for `residuals` and `intervals`.
+    """Predict rows whose y is known: for `residuals`, `intervals`, `calibration` and `pit`.
 
     Parameters
     ----------
@@ -93,6 +97,13 @@ def predictions(model, X, y, *, coverage=0.95, most=MOST, **exposure) -> Predict
     >>> ax = plots.residuals(found)
     >>> ax = plots.intervals(found)
     """
+    return _predicted(model, X, y, coverage, most, exposure, whole=True)
+
+
+def _predicted(
+    model: Any, X: Any, y: Any, coverage: Any, most: Any, exposure: dict, *, whole: bool
+) -> Predictions:
+    """Predict rows; `whole`: with P(Y ≤ y), which takes longer."""
     check_coverage(coverage)
     check_model(model)
     if is_classifier(model):
@@ -106,10 +117,15 @@ def predictions(model, X, y, *, coverage=0.95, most=MOST, **exposure) -> Predict
             f"y has {seen.shape[1]} columns: draw one output at a time, with "
             "plots.Predictions(y[:, 0], mean[:, 0], lower[:, 0], upper[:, 0])"
         )
-    kept = evenly_spaced(total, most)
-    given = {name: np.broadcast_to(e, total)[kept] for name, e in exposure.items()}
+    given = {name: exposed_rows(e, total, most) for name, e in exposure.items()}
     mean, lower, upper = model.predict(some, interval=coverage, **given)
-    return Predictions(seen, mean, lower, upper, float(coverage), total, target_name(y))
+    u = predicted_rows(model, some, seen, **given).pit if whole else None
+    return Predictions(seen, mean, lower, upper, float(coverage), total, target_name(y), u)
+
+
+def exposed_rows(exposure: Any, n: int, most: int) -> Array:
+    """Exposures of the rows that are predicted."""
+    return np.broadcast_to(np.asarray(exposure, dtype=float), n)[evenly_spaced(n, most)]
 
 
 def judged(model, X, y, coverage: float, most: int, exposure: dict) -> Predictions:
@@ -120,7 +136,7 @@ def judged(model, X, y, coverage: float, most: int, exposure: dict) -> Predictio
         return model
     if X is None or y is None:
         raise ValueError("give X and y with a model, or plots.predictions(model, X, y) alone")
-    return predictions(model, X, y, coverage=coverage, most=most, **exposure)
+    return _predicted(model, X, y, coverage, most, exposure, whole=False)
 
 
 def check_model(model: Any) -> None:
