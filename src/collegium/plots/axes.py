@@ -115,7 +115,8 @@ def shortened(word: Any, most: int = 24) -> str:
 def percent(share: float) -> str:
     """Write a share with as many digits as tell: 95 %, 99.7 %."""
     value = 100.0 * share
-    return f"{value:.3g} %" if abs(value) >= 1.0 else f"{value:.2g} %"
+    text = f"{value:.1f}".removesuffix(".0") if abs(value) >= 1.0 else f"{value:.2g}"
+    return f"{text} %"
 
 
 def number(value: float) -> str:
@@ -133,6 +134,14 @@ def thousands(axis: Any) -> None:
     low, high = sorted(axis.get_view_interval())
     if 1e4 <= max(abs(low), abs(high)) < 1e7 and high - low > 50.0:
         axis.set_major_formatter("{x:,.0f}")
+
+
+def brief_dates(axis: Any) -> None:
+    """Write dates briefly: the year once, not at every tick."""
+    dates = library("matplotlib.dates", "plot", "a picture")
+    where = dates.AutoDateLocator(maxticks=8)
+    axis.set_major_locator(where)
+    axis.set_major_formatter(dates.ConciseDateFormatter(where))
 
 
 def grid(low, high, n=GRID):

@@ -17,6 +17,7 @@ from .axes import (
     LINE,
     SMALL,
     TRUTH,
+    brief_dates,
     dress,
     legend,
     new_axes,
@@ -86,6 +87,8 @@ def plot_effect(model, X=None, column=None, *, kinds=KINDS, ax=None, **options):
     else:
         for one in found:
             _draw_curve(ax, one)
+        if np.asarray(first.grid).dtype.kind == "M":
+            brief_dates(ax.xaxis)
         _draw_missing(ax, first)
         if X is not None and not isinstance(model, Effect):
             _draw_rows(ax, X, first.column)
@@ -154,11 +157,12 @@ def _draw_missing(ax: Any, one: Effect) -> None:
     if one.missing is None:
         return
     mean, sd, share = one.missing
-    ax.axvline(1.03, color=FAINT, lw=0.6)
-    across = ax.get_yaxis_transform()
+    low, high = ax.get_xlim()
+    ax.set_xlim(low, high + 0.09 * (high - low))
+    ax.axvline(high, color=FAINT, lw=0.8, ls=":")
     ax.errorbar(
-        1.03, mean, WIDTH * sd, fmt="D", color=DOTS, ms=5, capsize=3, transform=across,
-        clip_on=False, label=f"missing ({percent(share)} of rows)",
+        0.96, mean, WIDTH * sd, fmt="D", color=DOTS, ms=5, capsize=3,
+        transform=ax.get_yaxis_transform(), label=f"missing ({percent(share)} of rows)",
     )  # fmt: skip
 
 
@@ -216,7 +220,7 @@ def plot_effect2(model, X=None, columns=None, *, ax=None, **options):
     axes = two_axes(ax, 10.0, 4.2, **BESIDE)
     names = tuple(shortened(one) for one in found.column)
     grids = [np.asarray(one) for one in found.grid]
-    titles = (f"Mean {found.words} by {names[0]} and {names[1]}", "Its standard deviation")
+    titles = (f"Mean {found.words}", "Its standard deviation")
     draw_fields(
         axes, grids[0], grids[1], found.mean.T, found.sd.T, (found.share == 0).T, names, titles,
         f"mean {found.words}",

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .axes import DEVIATIONS, FAINT, VALUES, dress, shortened, turned
+from .axes import DEVIATIONS, FAINT, VALUES, brief_dates, dress, shortened, thousands, turned
 
 Array = np.ndarray
 #: Two parts side by side that share both axes.
 BESIDE = {"nrows": 1, "ncols": 2, "sharex": True, "sharey": True}
 #: Cells of a picture along a side, at most.
 CELLS = 1_200
+#: Cells along a side up to which each is seen as a rectangle.
+LARGE = 300
 
 
 def draw_fields(
@@ -47,16 +49,25 @@ def _draw_field(
     drawn = ax.pcolormesh(
         *ends, np.ma.masked_array(values, gone), cmap=colours, vmin=low, vmax=high, rasterized=True
     )
-    _hatch(ax, _positions(x), _positions(y), gone | outside)
+    _hatch(ax, ends, gone | outside)
     _name_levels(ax, x, y)
+    for axis, own in ((ax.xaxis, x), (ax.yaxis, y)):
+        if own.dtype.kind == "M":
+            brief_dates(axis)
     bar = ax.figure.colorbar(drawn, ax=ax, label=label, pad=0.02, extend=_extend(values, low, high))
     bar.outline.set_edgecolor(FAINT)
+    thousands(bar.ax.yaxis)
 
 
-def _hatch(ax: Any, x: Array, y: Array, unsure: Array) -> None:
-    """Pale and hatch the part of a picture that is not to be relied on."""
-    if not unsure.any() or min(unsure.shape) < 2:
+def _hatch(ax: Any, ends: tuple[Array, Array], unsure: Array) -> None:
+    """Pale and hatch cells that are not to be relied on; by their corners, where they are large."""
+    if not unsure.any():
         return
+    if max(unsure.shape) <= LARGE:
+        x, y = (np.repeat(one, 2)[1:-1] for one in ends)
+        unsure = unsure.repeat(2, axis=0).repeat(2, axis=1)
+    else:
+        x, y = (one[:-1] for one in ends)
     found = ax.contourf(
         x, y, unsure.astype(float), levels=[0.5, 1.5], colors=[(1.0, 1.0, 1.0, 0.5)],
         hatches=["////"],

@@ -12,9 +12,10 @@ from ..conformal.adaptive import known_scores
 from ..diagnostics.rolling import RollingFigures, rolling_figures
 from ..interface.checks.arguments import check_coverage, whole_number
 from ..interface.streams.watching import Progressive, StreamCheck
-from .axes import DOTS, FAINT, LINE, SMALL, dress, percent, two_axes
+from ..tables.reading import DATE
+from .axes import DOTS, FAINT, LINE, SMALL, brief_dates, dress, percent, two_axes
 from .judged import read_column
-from .times import date_axis, moments_of
+from .times import moments_of
 
 Array = np.ndarray
 EQUAL = {"nrows": 2, "sharex": True}
@@ -146,7 +147,8 @@ def _when(ax: Any, figures: RollingFigures, times: Any) -> tuple[Array, str]:
         )
     if column.keys or column.gone.any():
         raise ValueError("times must be numbers or dates, without gaps")
-    date_axis(ax, column)
+    if column.kind == DATE:
+        brief_dates(ax.xaxis)
     return moments_of(column)[figures.position - 1], str(getattr(times, "name", None) or "")
 
 

@@ -15,6 +15,7 @@ from .axes import (
     INNER,
     LINE,
     TRUTH,
+    brief_dates,
     dress,
     legend,
     new_axes,
@@ -91,7 +92,8 @@ def plot_series(
         ax.plot(t, came, color=TRUTH, lw=1.2, ls=(0, (4, 2)), label="what came")
         held = f"{inside.sum():,} of {inside.size:,} lie in their {percent(coverage)} intervals"
         title = f"Forecast of {name}: {held}"
-    date_axis(ax, past)
+    if past.kind == DATE:
+        brief_dates(ax.xaxis)
     dress(ax, title, "" if past.kind == DATE else shortened(past.name), name)
     ax.margins(x=0.01)
     legend(ax)
@@ -126,16 +128,6 @@ def moments_of(found: Found) -> Array:
     if found.kind != DATE:
         return found.values
     return np.rint(found.values * 1e6).astype(np.int64).astype("M8[us]")
-
-
-def date_axis(ax: Any, found: Found) -> None:
-    """Write dates briefly, if times are dates."""
-    if found.kind == DATE:
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-        where = AutoDateLocator()
-        ax.xaxis.set_major_locator(where)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(where))
 
 
 def _draw_past(ax: Any, found: Found, y: Array, last: Any) -> None:
