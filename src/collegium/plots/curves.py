@@ -81,7 +81,8 @@ def learning_errors(model, X, y, *, sizes=SIZES, held_out=None, random_state=0) 
         own = clone(model).fit(take_rows(X, train[:size]), seen[train[:size]])
         found.append(_measured(own, asked, truth))
     words = "share of wrong labels" if is_classifier(model) else _words(y)
-    return LearningCurve(counts, *map(np.array, zip(*found)), held, words)
+    error, half, expected = np.transpose(found)
+    return LearningCurve(counts, error, half, expected, held, words)
 
 
 def _words(y: Any) -> str:

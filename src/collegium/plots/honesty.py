@@ -234,5 +234,5 @@ def predicted_sample(model: Any, X: Any, y: Any, most: int, exposure: dict) -> t
     some, seen, total = some_rows(X, y, most)
     if seen.ndim != 1:
         raise ValueError(f"y has {seen.shape[1]} columns: give a model of one output")
-    given = {name: exposed_rows(e, total, most) for name, e in exposure.items()}
+    given: dict[str, Any] = {name: exposed_rows(e, total, most) for name, e in exposure.items()}
     return predicted_rows(model, some, seen, **given).pit, total

@@ -101,7 +101,7 @@ def predictions(model, X, y, *, coverage=0.95, most=MOST, **exposure) -> Predict
 
 
 def _predicted(
-    model: Any, X: Any, y: Any, coverage: Any, most: Any, exposure: dict, *, whole: bool
+    model: Any, X: Any, y: Any, coverage: Any, most: Any, exposure: dict[str, Any], *, whole: bool
 ) -> Predictions:
     """Predict rows; `whole`: with P(Y ≤ y), which takes longer."""
     check_coverage(coverage)
@@ -117,7 +117,7 @@ def _predicted(
             f"y has {seen.shape[1]} columns: draw one output at a time, with "
             "plots.Predictions(y[:, 0], mean[:, 0], lower[:, 0], upper[:, 0])"
         )
-    given = {name: exposed_rows(e, total, most) for name, e in exposure.items()}
+    given: dict[str, Any] = {name: exposed_rows(e, total, most) for name, e in exposure.items()}
     mean, lower, upper = model.predict(some, interval=coverage, **given)
     u = predicted_rows(model, some, seen, **given).pit if whole else None
     return Predictions(seen, mean, lower, upper, float(coverage), total, target_name(y), u)
@@ -204,6 +204,7 @@ def read_column(X: Any, column: Any) -> Found:
 
 
 def check_positive(value: Any, name: str) -> float:
-    if not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+    number = float(value) if isinstance(value, Real) else np.nan
+    if not (np.isfinite(number) and number > 0.0):
         raise ValueError(f"{name}={value!r}: give a positive number")
-    return float(value)
+    return number

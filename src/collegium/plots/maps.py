@@ -11,7 +11,7 @@ from ..interface.checks.arguments import whole_number
 from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
 from ..interface.words.summary import column_names
-from ..maps.grid import Axis, Grid, on_grid
+from ..maps.grid import Grid, Side, on_grid
 from .axes import number, shortened, two_axes
 from .fields import BESIDE, draw_fields
 from .judged import check_model
@@ -68,10 +68,8 @@ def plot_map(
     wide = aspect_of(names, x, y) if aspect is None else aspect
     axes = two_axes(ax, 10.0, _height(x, y, wide), **BESIDE)
     words = "prediction" if name is None else shortened(name)
-    titles = (
-        f"{words[:1].upper()}{words[1:]}",
-        f"How sure it is: ± {number(_typical(fields))} typically",
-    )
+    typical = number(_typical(fields))
+    titles = (f"{words[:1].upper()}{words[1:]}", f"Its standard deviation: {typical} typically")
     labels = tuple(shortened(one) for one in names)
     draw_fields(axes, x, y, *fields, labels, titles, words, aspect=wide)
     if rows and dots is not None:
@@ -105,7 +103,7 @@ def _of_model(model: Any, X: Any, cells: int) -> tuple[Any, ...]:
     counts = np.maximum(np.where(side > 0.1, cells * side, cells), 2).astype(int)
     x, y = (np.linspace(low[k], high[k], counts[k]) for k in range(2))
     names = column_names(model)
-    grid = Grid((Axis(names[1], 1, y), Axis(names[0], 0, x)), held=np.zeros(2))
+    grid = Grid((Side(names[1], 1, y), Side(names[0], 0, x)), held=np.zeros(2))
 
     def ask(rows: Array) -> dict[str, Array]:
         known = rows.view(KnownColumns)
