@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from collegium.maps.grid import Side, Grid, on_grid
+from collegium.maps.grid import Grid, Side, on_grid
 from collegium.numerics.memory import LimitError
 
 Y, X = np.array([3.0, 1.0, -4.0, 0.5, 9.0]), np.linspace(-1.0, 2.0, 7)
