@@ -69,7 +69,7 @@ def plot_map(
     axes = two_axes(ax, 10.0, _height(x, y, wide), **BESIDE)
     words = "prediction" if name is None else shortened(name)
     typical = number(_typical(fields))
-    titles = (f"{words[:1].upper()}{words[1:]}", f"Its standard deviation: {typical} typically")
+    titles = (f"{words[:1].upper()}{words[1:]}", f"Standard deviation, median {typical}")
     labels = tuple(shortened(one) for one in names)
     draw_fields(axes, x, y, *fields, labels, titles, words, aspect=wide)
     if rows and dots is not None:
