@@ -24,10 +24,9 @@ def test_curves_have_the_bars_of_the_posterior():
     for drawn, level in zip(ax.collections, (0.0, 5.0)):  # accumulated from the mean answer on
         x, lower, upper = band(drawn)
         assert_array_equal(x, Z)
-        assert_allclose(
-            lower, Z * 0 + level + np.array([-1, 0, 1]) - 1.96 * np.array([0.1, 0.2, 0.3])
-        )
-        assert_allclose(upper - lower, 2 * 1.96 * np.array([0.1, 0.2, 0.3]))
+        half = 1.96 * np.array([0.1, 0.2, 0.3])
+        assert_allclose(lower, level + np.array([-1, 0, 1]) - half)
+        assert_allclose(upper - lower, 2 * half)
     partial, accumulated = label(ax, "all rows"), label(ax, "rows near")
     assert_allclose(partial.get_ydata(), [-1, 0, 1])
     assert_allclose(accumulated.get_ydata(), [4, 5, 6])

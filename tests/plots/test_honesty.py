@@ -30,13 +30,12 @@ def test_real_coverage_is_counted_interval_by_interval():
     assert_allclose(drawn.get_xdata(), [30, 50, 90])
     assert_allclose(label(ax, "beyond chance").get_xdata(), [30, 50, 90])
     assert ax.get_title(loc="left").replace("\n", " ").startswith("90 % intervals hold")
-    low, high = (label(ax, "honest, within").get_paths()[0].vertices[:, 1].min(), 100)
-    assert 0 < low < 30
+    assert 20 < label(ax, "honest, within").get_paths()[0].vertices[:, 1].min() < 30
 
 
 def test_honest_bars_are_near_the_diagonal_and_nothing_is_marked():
     ax = plots.calibration(normal(2_000))
-    assert label(ax, "beyond chance").get_xdata().size == 0
+    assert "beyond chance" not in ax.get_legend_handles_labels()[1]
     real = label(ax, "real")
     assert np.abs(real.get_ydata() - real.get_xdata()).max() < 4
 

@@ -113,7 +113,7 @@ def test_what_makes_no_sense_is_refused(known, one_column):
         ({"X": np.array([["a"]] * 4, dtype=object)}, "must hold numbers or dates"),
         (
             {"future": np.array([["2024-01-01"]], "M8[s]")},
-            "future: its column of times holds dates",
+            "its column of times holds dates",
         ),
         ({"y_future": [1.0]}, "y_future has shape"),
         ({"last": 0}, "last=0"),

@@ -265,7 +265,7 @@ def plot_importance(model, *, most=15, ax=None):
     ax.set_yticks(at, words)
     ax.invert_yaxis()
     ax.margins(x=0.12)
-    title = f"{words[0]} matters most: {percent(values[0])} of what the function varies"
+    title = f"{words[0]} matters most: {percent(values[0])} of the function's variance"
     return dress(ax, title, "share of the function's variance, with interactions (%)")
 
 

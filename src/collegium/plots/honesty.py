@@ -124,6 +124,12 @@ def _diagonal(ax: Any) -> None:
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
 
 
+def _mark(ax: Any, x: Array, y: Array) -> None:
+    """Cross what chance does not explain."""
+    if x.size:
+        ax.plot(x, y, "x", color=TRUTH, ms=8, mew=1.8, clip_on=False, label="beyond chance")
+
+
 def _draw_coverage(ax: Any, shares: Sequence[CoveredShare], total: int) -> Any:
     shares = sorted(shares, key=lambda one: one.level)
     level, low, high, share = (
@@ -132,9 +138,9 @@ def _draw_coverage(ax: Any, shares: Sequence[CoveredShare], total: int) -> Any:
     )
     _diagonal(ax)
     ax.fill_between(level, low, high, color=FAINT, alpha=0.4, lw=0, label="honest, within chance")
-    ax.plot(level, share, "o-", color=LINE, ms=4, lw=1.4, label="real")
+    ax.plot(level, share, "o-", color=LINE, ms=4, lw=1.4, clip_on=False, label="real")
     off = np.array([one.sign != 0 for one in shares])
-    ax.plot(level[off], share[off], "x", color=TRUTH, ms=8, mew=1.8, label="beyond chance")
+    _mark(ax, level[off], share[off])
     nearest = min(shares, key=lambda one: (abs(one.level - 0.95), one.level))
     title = (
         f"{percent(nearest.level)} intervals hold {percent(nearest.share)} of "
@@ -158,10 +164,11 @@ def _draw_reliability(ax: Any, found: Reliability, words: str, total: int) -> An
         color=LINE,
         ms=5,
         lw=1.4,
+        clip_on=False,
         label=f"parts of {of_rows(found.count.sum(), total)}",
     )
     off = (share < low) | (share > high)
-    ax.plot(p[off], share[off], "x", color=TRUTH, ms=9, mew=1.8, label="beyond chance")
+    _mark(ax, p[off], share[off])
     title = (
         f"Probabilities are off by {percent(found.error)} on average; chance gives up to "
         f"{percent(found.by_chance)}"

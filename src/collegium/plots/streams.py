@@ -68,7 +68,7 @@ def plot_stream(found, y=None, *, times=None, window=None, coverage=0.95, ax=Non
     if isinstance(check, RollingFigures):
         figures = check
     elif isinstance(check, StreamCheck):
-        figures, words = _kept_figures(check, window, coverage), "mean log density / sd"
+        figures, words = _kept_figures(check, window, coverage), "mean log density (unit: sd)"
     else:
         figures = _figures(*_moments_and_truth(found, y), window, coverage)
     axes = two_axes(ax, **EQUAL)
