@@ -1,9 +1,10 @@
 """Read pictures, and models that cost nothing."""
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 
 
-class Known:
+class Known(RegressorMixin, BaseEstimator):
     """A model that says what it was told: y = 3x ± 1 with bars of half the length."""
 
     n_features_in_ = 1

@@ -49,7 +49,7 @@ def test_dates_are_on_the_axis_and_missing_values_beside_it():
     assert "Concise" in type(ax.xaxis.get_major_formatter()).__name__
     assert_array_equal(ax.lines[0].get_xdata(), grid)
     point = label(ax, "missing (25 %")
-    assert_allclose(point.lines[0].get_ydata(), [7.0])
+    assert_allclose(point.lines[0].get_ydata(orig=False), [7.0])
 
 
 @pytest.fixture(scope="module")

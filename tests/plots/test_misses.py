@@ -122,7 +122,7 @@ def test_a_million_rows_are_few_artists(draw, known):
     y = 3.0 * X[:, 0] + np.sin(np.arange(n))
     for ax in (draw(known, X, y), draw(Predictions(y, 3.0 * X[:, 0], y - 1, y + 1, 0.95, n))):
         assert len(ax.get_children()) < 40
-        assert all(line.get_xdata().size <= 10_000 for line in ax.lines)
+        assert all(np.size(line.get_xdata()) <= 10_000 for line in ax.lines)
     assert "10,000 rows (of 1,000,000)" in draw(known, X, y).get_title(loc="left").replace(
         "\n", " "
     )
