@@ -141,9 +141,7 @@ def test_levels_dates_and_gaps_count_as_their_columns(tabled):
 
     found = effect(model, table, "size", grid=[1.0, 3.0])
     assert_allclose(found.mean[0], model.predict(table.assign(size=1.0)).mean(), rtol=1e-8)
-    assert_allclose(
-        found.missing[0], model.predict(table.assign(size=np.nan)).mean(), rtol=1e-8
-    )
+    assert_allclose(found.missing[0], model.predict(table.assign(size=np.nan)).mean(), rtol=1e-8)
     assert_allclose(found.share.sum() + found.missing[2], 1.0)
 
     days = np.array(["2021-03-01", "2022-06-01"], "M8[s]")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.partition import evenly_spaced
 from ..tables.reading import LEVELS
 from .asking import Asked, decoded, encoded_values
 from .tuning import TUNING
@@ -78,7 +79,8 @@ def effect(
         Of several outputs the position of one; of classes the label of one, by default the second
         of two.
     n_rows : int, default=None
-        Rows of X that are averaged over, at most (200).
+        Rows of X that are averaged over, at most (200; 1,000 of accumulated effects, whose sd is
+        that of an average over 200).
 
     Returns
     -------
@@ -99,8 +101,8 @@ def effect(
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: give 'partial' or 'accumulated'")
     rows, asked = asked_of(model, X, level, output)
-    j, some = asked.position(column), sampled(rows, n_rows, TUNING.rows, random_state)
-    own = asked.columns[j]
+    j, usual = asked.position(column), TUNING.rows if kind == PARTIAL else TUNING.rows_accumulated
+    own, some = asked.columns[j], sampled(rows, n_rows, usual, random_state)
     x = grid_of(asked, j, rows, grid, quantiles=kind == ACCUMULATED)
     share = shares_near(x, rows[~asked.missing(j, rows), j], rows.shape[0], own.kind == LEVELS)
     if kind == PARTIAL:
@@ -306,16 +308,28 @@ def _accumulated(
         raise ValueError(
             f"column {asked.columns[j].name!r} has one value: accumulated effects need two"
         )
-    members = _rows_of_bins(some[~asked.missing(j, some)], j, z, asked.columns[j].kind == LEVELS)
-    own = np.repeat(np.arange(z.size - 1), [part.shape[0] for part in members])
+    weight = share / share.sum() if share.any() else np.full(z.size, 1.0 / z.size)
+    levels, there = asked.columns[j].kind == LEVELS, some[~asked.missing(j, some)]
+    X, A = _curve(asked, there, j, z, weight, levels)
+    mean = A @ asked.mean(X)
+    few = there[evenly_spaced(len(there), TUNING.rows)]
+    _, sd, joint = averages(asked, *_curve(asked, few, j, z, weight, levels))
+    return z, (mean, sd, joint), share
+
+
+def _curve(
+    asked: Asked, rows: Array, j: int, z: Array, weight: Array, levels: bool
+) -> tuple[Array, Array]:
+    """Rows at the ends of their bins, and the map from f there to the curve  (s, D), (g, s)."""
+    members = _rows_of_bins(rows, j, z, levels)
+    own = np.repeat(np.arange(z.size - 1), [len(part) for part in members])
     ends = [
         moved_rows(asked, part, (j,), (z[k + up],)) for up in (0, 1) for k, part in enumerate(members)
     ]
     steps = (own == np.arange(z.size - 1)[:, None]) / np.bincount(own)[:, None]  # within bins
     curve = np.vstack([np.zeros((1, own.size)), np.cumsum(steps, axis=0)])
-    weight = share / share.sum() if share.any() else np.full(z.size, 1.0 / z.size)
     curve -= weight @ curve
-    return z, averages(asked, np.concatenate(ends), np.hstack([-curve, curve])), share
+    return np.concatenate(ends), np.hstack([-curve, curve])
 
 
 def _rows_of_bins(rows: Array, j: int, z: Array, levels: bool) -> list[Array]:

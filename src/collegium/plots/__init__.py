@@ -20,9 +20,9 @@ from .misses import plot_intervals as intervals
 from .misses import plot_residuals as residuals
 from .streams import plot_stream as stream
 from .times import plot_series as series
+from .waterfalls import waterfall
 
-#: Without `map`: an import of all names would hide that of Python.
 #: Without `map`: an import of all names would hide that of Python.
 __all__ = ["LearningCurve", "Predictions", "calibration", "effect", "effect2", "importance"]
 __all__ += ["intervals", "learning_curve", "learning_errors", "pit", "plot_basis", "plot_experts"]
-__all__ += ["plot_fit", "plot_prior", "predictions", "residuals", "series", "stream"]
+__all__ += ["plot_fit", "plot_prior", "predictions", "residuals", "series", "stream", "waterfall"]
