@@ -18,7 +18,7 @@ FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class RowRegion:
     """Rows that obey all rules."""
 
     rules: tuple[Rule, ...]
@@ -40,18 +40,18 @@ class Slab:
     measured: CoveredShare
 
 
-def split_regions(X: Array, columns: Sequence[int], depth: int = 3) -> list[Region]:
+def split_regions(X: Array, columns: Sequence[int], depth: int = 3) -> list[RowRegion]:
     """Halve the rows `depth` times at a median, by the columns in turn: up to 2^depth regions.
 
     A column of one value is passed over. Regions are described by the rules of their splits.
     """
-    found = [Region((), np.arange(len(X)))]
+    found = [RowRegion((), np.arange(len(X)))]
     for k in range(depth if len(columns) else 0):
         found = [half for one in found for half in _halved(X, one, columns, k)]
     return found
 
 
-def _halved(X: Array, region: Region, columns: Sequence[int], first: int) -> list[Region]:
+def _halved(X: Array, region: RowRegion, columns: Sequence[int], first: int) -> list[RowRegion]:
     for k in range(len(columns)):
         j = columns[(first + k) % len(columns)]
         x = X[region.rows, j]
@@ -66,7 +66,7 @@ def _halved(X: Array, region: Region, columns: Sequence[int], first: int) -> lis
         if x.size >= 2:
             sides = ((left, (j, -np.inf, cut)), (~left, (j, cut, np.inf)))
             return [
-                Region(_narrowed(region.rules, rule), region.rows[side]) for side, rule in sides
+                RowRegion(_narrowed(region.rules, rule), region.rows[side]) for side, rule in sides
             ]
     return [region]
 
@@ -94,7 +94,7 @@ def rule_words(rules: Sequence[Rule], names: Sequence[str]) -> str:
 
 
 def coverage_by_region(
-    inside: Array, level: float, regions: Sequence[Region], names: Sequence[str]
+    inside: Array, level: float, regions: Sequence[RowRegion], names: Sequence[str]
 ) -> tuple[CoveredShare, ...]:
     """Coverage in each region, labelled by its rules."""
     return tuple(
