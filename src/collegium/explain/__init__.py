@@ -1,0 +1,1 @@
+"""What each column does to answers, and to one answer: effects, contributions, nearest rows."""
