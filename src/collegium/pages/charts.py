@@ -62,9 +62,7 @@ def figure(frame: Frame, parts: Sequence[Safe], caption: str, words: str) -> Saf
     return element("figure", drawn, element("figcaption", caption))
 
 
-def axes(
-    frame: Frame, x: str, y: str, *, x_ticks: Any = None, y_ticks: Any = None
-) -> list[Safe]:
+def axes(frame: Frame, x: str, y: str, *, x_ticks: Any = None, y_ticks: Any = None) -> list[Safe]:
     """Lines of a grid with numbers (or pairs of place and word), and the names of both axes."""
     bottom, found = frame.height - frame.bottom, []
     for at, word in _worded(x_ticks, frame.x, 5):
@@ -76,18 +74,18 @@ def axes(
         found.append(_line(frame.left, py, frame.width - frame.right, py, "grid"))
         found.append(_text(frame.left - 5, py + 4, word, "end"))
     centre = 0.5 * (frame.left + frame.width - frame.right)
-    found.append(_text(centre, frame.height - 6, cut(x, 44), "middle", "strong"))
+    found.append(_text(centre, frame.height - 6, cut_words(x, 44), "middle", "strong"))
     middle = frame.top + 0.5 * frame.inner_height
     turned = f"translate(11 {_round(middle)}) rotate(-90)"
     found.append(
-        element("text", cut(y, 30), transform=turned, text_anchor="middle", class_="strong")
+        element("text", cut_words(y, 30), transform=turned, text_anchor="middle", class_="strong")
     )
     return found
 
 
 def _worded(given: Any, ends: tuple[float, float], most: int) -> list[tuple[float, str]]:
     if given is not None:
-        return [(at, cut(word, 12)) for at, word in given]
+        return [(at, cut_words(word, 12)) for at, word in given]
     return [(at, number(at, 4)) for at in ticks(*ends, most)]
 
 
@@ -159,7 +157,7 @@ def band_bar(share: float, level: float, low: float, high: float, odd: bool) -> 
     return element("svg", *parts, viewBox="0 0 120 16", aria_hidden="true")
 
 
-def cut(text: str, most: int = LABEL) -> str:
+def cut_words(text: str, most: int = LABEL) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -29,12 +29,10 @@ def shown(text: Any, longest: int = LONGEST) -> str:
 
 def joined(parts: Iterable[Any], between: str = "") -> Safe:
     """Put parts together; what is not safe is escaped."""
-    return Safe(
-        between.join(one if isinstance(one, Safe) else escape(str(one)) for one in parts)
-    )
+    return Safe(between.join(one if isinstance(one, Safe) else escape(str(one)) for one in parts))
 
 
-def element(name: str, *children: Any, **attributes: Any) -> Safe:
+def element(name: str, /, *children: Any, **attributes: Any) -> Safe:
     """<name attribute="…">children</name>; underscores in names of attributes are hyphens.
 
     Examples

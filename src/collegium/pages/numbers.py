@@ -64,7 +64,7 @@ def value_words(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, float, np.integer, np.floating)):
-        return number(value, 4)
+        return number(float(value), 4)
     return str(value)
 
 
