@@ -18,7 +18,7 @@ ROOMS = (
     "answers", "errors", "learning", "averaging", "transforms", "members", "conformal",
     "explain", "maps", "modelfile", "interface",
     "combining", "laplace", "pipeline", "committee", "sparse", "online", "filter", "rvc", "ledger",
-    "optimise", "diagnostics", "plots", "cli",
+    "optimise", "diagnostics", "plots", "pages", "cli",
 )  # fmt: skip
 #: Modules beside the rooms, which the last of them use.
 BESIDE = {"cli": ("datasets", "metrics")}

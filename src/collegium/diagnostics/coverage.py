@@ -59,27 +59,35 @@ def covered_share(inside: Array, level: float, label: str = "", tests: int = 1) 
     return CoveredShare(label, n, int(np.count_nonzero(inside)), level, *band)
 
 
+def promised(level: float | Array, rows: Array) -> float:
+    """The mean of what is promised to some rows: one number for all, or one per row."""
+    return float(level) if np.ndim(level) == 0 else float(np.mean(np.asarray(level)[rows]))
+
+
 def coverage_of_levels(pit: Array, levels: Sequence[float] = LEVELS) -> tuple[CoveredShare, ...]:
     """Coverage of central intervals at each level."""
     return tuple(covered_share(covers(pit, c), c, f"{c:.0%}") for c in levels)
 
 
 def coverage_by_size(
-    inside: Array, level: float, size: Array, parts: int = 10
+    inside: Array, level: float | Array, size: Array, parts: int = 10
 ) -> tuple[CoveredShare, ...]:
     """Coverage in equal parts of the rows, from the smallest to the largest `size`.
 
     `size` is what was predicted, such as the standard deviation; labels say from where to where.
+    `level` may be one number per row, such as the probability of the class that was predicted:
+    bands are then those of their mean, a little too wide.
     """
     size = np.asarray(size, dtype=float)
     each = [one for one in np.array_split(np.argsort(size, kind="stable"), parts) if one.size]
     words = [f"{size[one[0]]:.3g} to {size[one[-1]]:.3g}" for one in each]
     return tuple(
-        covered_share(inside[one], level, word, len(each)) for one, word in zip(each, words)
+        covered_share(inside[one], promised(level, one), word, len(each))
+        for one, word in zip(each, words)
     )
 
 
-def coverage_by_third(inside: Array, level: float, mean: Array) -> tuple[CoveredShare, ...]:
+def coverage_by_third(inside: Array, level: float | Array, mean: Array) -> tuple[CoveredShare, ...]:
     """Coverage where predictions are low, middle and high."""
     found = coverage_by_size(inside, level, mean, 3)
     words = ("low", "middle", "high")[: len(found)]
@@ -89,7 +97,7 @@ def coverage_by_third(inside: Array, level: float, mean: Array) -> tuple[Covered
 
 
 def coverage_by_group(
-    inside: Array, level: float, groups: Any, most: int = 20
+    inside: Array, level: float | Array, groups: Any, most: int = 20
 ) -> tuple[CoveredShare, ...]:
     """Coverage in each of the `most` largest groups, those of fewest rows covered first."""
     names, code = np.unique(
@@ -97,7 +105,8 @@ def coverage_by_group(
     )
     count = np.bincount(code, minlength=len(names))
     large = np.argsort(-count, kind="stable")[:most]
-    found = [covered_share(inside[code == k], level, names[k], len(large)) for k in large]
+    parts = [(names[k], np.flatnonzero(code == k)) for k in large]
+    found = [covered_share(inside[i], promised(level, i), k, len(parts)) for k, i in parts]
     return tuple(sorted(found, key=lambda one: (one.share, one.label)))
 
 

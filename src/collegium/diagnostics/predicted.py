@@ -1,4 +1,4 @@
-"""What a model predicts for rows whose y is known, block by block."""
+"""Predict rows whose y is known, block by block."""
 
 from __future__ import annotations
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .coverage import CoveredShare, covered_share
+from .coverage import CoveredShare, covered_share, promised
 
 Array = np.ndarray
 Rule = tuple[int, float, float]  # low < x[column] ≤ high
+Say = Callable[[int, float], str]
 #: Of slabs: directions that are tried, columns included, and the share of rows in each.
 DIRECTIONS, SLAB_SHARE = 100, 0.1
 #: Rows below which halves are too small to choose a slab and to measure it.
@@ -18,7 +19,7 @@ FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class RowRegion:
     """Rows that obey all rules."""
 
     rules: tuple[Rule, ...]
@@ -40,18 +41,18 @@ class Slab:
     measured: CoveredShare
 
 
-def split_regions(X: Array, columns: Sequence[int], depth: int = 3) -> list[Region]:
+def split_regions(X: Array, columns: Sequence[int], depth: int = 3) -> list[RowRegion]:
     """Halve the rows `depth` times at a median, by the columns in turn: up to 2^depth regions.
 
     A column of one value is passed over. Regions are described by the rules of their splits.
     """
-    found = [Region((), np.arange(len(X)))]
+    found = [RowRegion((), np.arange(len(X)))]
     for k in range(depth if len(columns) else 0):
         found = [half for one in found for half in _halved(X, one, columns, k)]
     return found
 
 
-def _halved(X: Array, region: Region, columns: Sequence[int], first: int) -> list[Region]:
+def _halved(X: Array, region: RowRegion, columns: Sequence[int], first: int) -> list[RowRegion]:
     for k in range(len(columns)):
         j = columns[(first + k) % len(columns)]
         x = X[region.rows, j]
@@ -66,7 +67,7 @@ def _halved(X: Array, region: Region, columns: Sequence[int], first: int) -> lis
         if x.size >= 2:
             sides = ((left, (j, -np.inf, cut)), (~left, (j, cut, np.inf)))
             return [
-                Region(_narrowed(region.rules, rule), region.rows[side]) for side, rule in sides
+                RowRegion(_narrowed(region.rules, rule), region.rows[side]) for side, rule in sides
             ]
     return [region]
 
@@ -81,31 +82,40 @@ def _narrowed(rules: tuple[Rule, ...], new: Rule) -> tuple[Rule, ...]:
     return (*rules, new)
 
 
-def rule_words(rules: Sequence[Rule], names: Sequence[str]) -> str:
-    """Write rules as people would: "0.2 < depth ≤ 3, age > 40"."""
+def plain_number(_: int, value: float) -> str:
+    return f"{value:.4g}"
+
+
+def rule_words(rules: Sequence[Rule], names: Sequence[str], say: Say = plain_number) -> str:
+    """Write rules as people would: "0.2 < depth ≤ 3, age > 40"; `say` writes values."""
     words = []
     for j, low, high in rules:
-        upper = f" ≤ {high:.4g}" if np.isfinite(high) else ""
+        upper = f" ≤ {say(j, high)}" if np.isfinite(high) else ""
         if not np.isfinite(low):
             words.append(f"{names[j]}{upper}")
         else:
-            words.append(f"{low:.4g} < {names[j]}{upper}" if upper else f"{names[j]} > {low:.4g}")
+            lower = say(j, low)
+            words.append(f"{lower} < {names[j]}{upper}" if upper else f"{names[j]} > {lower}")
     return ", ".join(words) or "all rows"
 
 
 def coverage_by_region(
-    inside: Array, level: float, regions: Sequence[Region], names: Sequence[str]
-) -> tuple[CoveredShare, ...]:
+    inside: Array, level: float | Array, regions: Sequence[RowRegion], names: Sequence[str],
+    say: Say = plain_number,
+) -> tuple[CoveredShare, ...]:  # fmt: skip
     """Coverage in each region, labelled by its rules."""
+    k = len(regions)
     return tuple(
-        covered_share(inside[one.rows], level, rule_words(one.rules, names), len(regions))
+        covered_share(
+            inside[one.rows], promised(level, one.rows), rule_words(one.rules, names, say), k
+        )
         for one in regions
         if one.rows.size
     )
 
 
 def worst_slab(
-    X: Array, inside: Array, level: float, *, directions: int = DIRECTIONS,
+    X: Array, inside: Array, level: float | Array, *, directions: int = DIRECTIONS,
     share: float = SLAB_SHARE, seed: int = 0,
 ) -> Slab | None:  # fmt: skip
     """Look for the slab of a share of the rows whose coverage is furthest from `level`.
@@ -127,19 +137,19 @@ def worst_slab(
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     first, second = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+    away = inside - np.asarray(level, dtype=float)
     Z = (X - X.mean(axis=0)) / np.where(usable, sd, 1.0) * usable
     best: tuple[float, Array, float, float] | None = None
     for a in _directions(usable, directions, rng):
-        gap, low, high = _furthest(Z[first] @ a, inside[first], level, share)
+        gap, low, high = _furthest(Z[first] @ a, away[first], share)
         if best is None or gap > best[0]:
             best = gap, a, low, high
     assert best is not None
     _, a, low, high = best
-    each = [
-        covered_share(inside[some][(p >= low) & (p <= high)], level)
-        for some, p in ((first, Z[first] @ a), (second, Z[second] @ a))
-    ]
-    return Slab(a, low, high, *each)
+    p = Z @ a
+    parts = [some[(p[some] >= low) & (p[some] <= high)] for some in (first, second)]
+    each = [covered_share(inside[one], promised(level, one)) for one in parts if one.size]
+    return Slab(a, low, high, *each) if len(each) == 2 else None
 
 
 def _directions(usable: Array, count: int, rng: np.random.Generator) -> list[Array]:
@@ -151,17 +161,18 @@ def _directions(usable: Array, count: int, rng: np.random.Generator) -> list[Arr
     return [*columns, *(more / np.linalg.norm(more, axis=1, keepdims=True))]
 
 
-def _furthest(p: Array, inside: Array, level: float, share: float) -> tuple[float, float, float]:
-    """Compare windows of equal numbers of rows along p: how far off, from where to where.
+def _furthest(p: Array, away: Array, share: float) -> tuple[float, float, float]:
+    """Compare windows of equal numbers of rows along p, by |Σ away|/√n: the largest, from where to
+    where.
 
     Rows of equal p are inside a window together, because its ends are values of p.
     """
     order = np.argsort(p, kind="stable")
-    p, covered = p[order], np.concatenate([[0], np.cumsum(inside[order])])
+    p, total = p[order], np.concatenate([[0.0], np.cumsum(away[order])])
     width = max(int(share * p.size), 1)
     starts = np.arange(0, p.size - width + 1, max(width // 10, 1))
     low, high = p[starts], p[starts + width - 1]
     left, right = np.searchsorted(p, low), np.searchsorted(p, high, side="right")
-    gap = np.abs((covered[right] - covered[left]) / (right - left) - level)
-    k = int(np.argmax(gap * np.sqrt(right - left)))
-    return float(gap[k] * np.sqrt(right[k] - left[k])), float(low[k]), float(high[k])
+    gap = np.abs(total[right] - total[left]) / np.sqrt(right - left)
+    k = int(np.argmax(gap))
+    return float(gap[k]), float(low[k]), float(high[k])
