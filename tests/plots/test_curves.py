@@ -119,6 +119,7 @@ def test_lines_differ_from_paper_and_dots_from_lines_in_grey():
 
 @pytest.mark.parametrize(("share", "words"), [
     (0.9466, "94.7 %"), (0.95, "95 %"), (1.0, "100 %"), (0.0034, "0.34 %"), (0.0, "0 %"),
+    (2e-5, "< 0.1 %"),
 ])  # fmt: skip
 def test_shares_in_words(share, words):
     assert axes.percent(share) == words

@@ -38,7 +38,7 @@ def running(found, count):
 def test_running_lines_are_medians_and_quantiles_of_parts():
     found = rows(430)
     ax = plots.residuals(found)
-    wanted = running(found, 430 // 40)
+    wanted = running(found, 4)
     dots, *lines = ax.lines
     assert_array_equal(np.column_stack(dots.get_data()), np.c_[found.mean, found.y - found.mean])
     for line, column in zip(lines, wanted.T[1:]):

@@ -115,6 +115,8 @@ def shortened(word: Any, most: int = 24) -> str:
 def percent(share: float) -> str:
     """Write a share with as many digits as tell: 95 %, 99.7 %."""
     value = 100.0 * share
+    if 0.0 < value < 0.1:
+        return "< 0.1 %"
     text = f"{value:.1f}".removesuffix(".0") if abs(value) >= 1.0 else f"{value:.2g}"
     return f"{text} %"
 

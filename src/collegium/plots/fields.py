@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .axes import DEVIATIONS, FAINT, VALUES, brief_dates, dress, shortened, thousands, turned
+from .axes import DEVIATIONS, DOTS, FAINT, VALUES, brief_dates, dress, shortened, thousands, turned
 
 Array = np.ndarray
 #: Two parts side by side that share both axes.
@@ -72,7 +72,7 @@ def _hatch(ax: Any, ends: tuple[Array, Array], unsure: Array) -> None:
         x, y, unsure.astype(float), levels=[0.5, 1.5], colors=[(1.0, 1.0, 1.0, 0.5)],
         hatches=["////"],
     )  # fmt: skip
-    found.set(edgecolor=FAINT, linewidth=0.0)
+    found.set(edgecolor=DOTS, linewidth=0.0)
 
 
 def _extend(values: Array, low: float, high: float) -> str:

@@ -30,7 +30,7 @@ Array = np.ndarray
 #: More rows than this are drawn as hexagons, so many across.
 AS_DOTS, ACROSS = 2_000, 48
 #: Parts by prediction that running lines are made of, and rows in each at least.
-PARTS, FEWEST = 25, 40
+PARTS, FEWEST = 25, 100
 #: Share of the rows that may lie beyond the picture, on either side.
 BEYOND = 0.002
 

@@ -137,7 +137,7 @@ def _draw_past(ax: Any, found: Found, y: Array, last: Any) -> None:
         order = order[-whole_number(last, "last") :]
     t, y = moments_of(found)[order], y[order]
     if order.size <= AS_DOTS:
-        ax.plot(t, y, ".", color=DOTS, ms=3.5, label="past")
+        ax.plot(t, y, ".-", color=DOTS, ms=3.5, lw=0.5, label="past")
         return
     starts = np.linspace(0, order.size, STRETCHES + 1).astype(int)[:-1]
     ends = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
