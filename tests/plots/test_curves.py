@@ -122,15 +122,15 @@ def test_lines_differ_from_paper_and_dots_from_lines_in_grey():
     (2e-5, "< 0.1 %"),
 ])  # fmt: skip
 def test_shares_in_words(share, words):
-    assert axes.percent(share) == words
+    assert axes.as_percent(share) == words
 
 
 def test_numbers_in_words():
-    told = [axes.number(x) for x in (44_231.0, 0.012345, 1.5, 3e9, 0.0)]
+    told = [axes.three_digits(x) for x in (44_231.0, 0.012345, 1.5, 3e9, 0.0)]
     assert told == ["44,200", "0.0123", "1.5", "3e+09", "0"]
 
 
 def test_a_dollar_is_no_formula():
-    assert axes.shortened("price ($) of $ size") == r"price (\$) of \$ size"
+    assert axes.short_name("price ($) of $ size") == r"price (\$) of \$ size"
     ax = plots.importance({"a $x^2$ b": 1.0, "<script>": 0.5})
     ax.figure.canvas.draw()

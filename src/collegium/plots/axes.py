@@ -98,21 +98,21 @@ def plain_numbers(axis: Any) -> None:
 def turned(ax: Any, words: Sequence[str]) -> None:
     """Write words below the whole numbers 0, 1, … of the x axis, slanted where they are long."""
     slanted = sum(map(len, words)) > 45
-    ax.set_xticks(np.arange(len(words)), [shortened(word) for word in words])
+    ax.set_xticks(np.arange(len(words)), [short_name(word) for word in words])
     if slanted:
         ax.tick_params(axis="x", rotation=40)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
 
 
-def shortened(word: Any, most: int = 24) -> str:
+def short_name(word: Any, most: int = 24) -> str:
     """Cut a long name; a dollar is no formula."""
     text = str(word)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     return text.replace("$", r"\$")
 
 
-def percent(share: float) -> str:
+def as_percent(share: float) -> str:
     """Write a share with as many digits as tell: 95 %, 99.7 %."""
     value = 100.0 * share
     if 0.0 < value < 0.1:
@@ -121,7 +121,7 @@ def percent(share: float) -> str:
     return f"{text} %"
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
     """Write three digits that tell: 44,200 and 0.0123, not 4.42e+04."""
     if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.3g}"

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from ..interface.checks.arguments import whole_number
-from .axes import DOTS, LINE, dress, legend, new_axes, number, percent, plain_numbers
+from .axes import DOTS, LINE, as_percent, dress, legend, new_axes, plain_numbers, three_digits
 from .judged import count_rows, take_rows, target_name
 
 Array = np.ndarray
@@ -183,10 +183,10 @@ def plot_learning_curve(
 def _verdict(found: LearningCurve) -> str:
     """Say what the last step of the curve brought."""
     if found.sizes.size < 2 or not found.error[-2] > 0:
-        return f"With {found.sizes[-1]:,} rows the error is {number(found.error[-1])}"
+        return f"With {found.sizes[-1]:,} rows the error is {three_digits(found.error[-1])}"
     step = 1.0 - found.error[-1] / found.error[-2]
     did = "lowered" if step > 0 else "raised"
     return (
         f"From {found.sizes[-2]:,} to {found.sizes[-1]:,} rows: the error was {did} by "
-        f"{percent(abs(step))}"
+        f"{as_percent(abs(step))}"
     )

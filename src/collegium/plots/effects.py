@@ -17,12 +17,12 @@ from .axes import (
     LINE,
     SMALL,
     TRUTH,
+    as_percent,
     brief_dates,
     dress,
     legend,
     new_axes,
-    percent,
-    shortened,
+    short_name,
     turned,
     two_axes,
 )  # fmt: skip
@@ -83,7 +83,9 @@ def plot_effect(model, X=None, column=None, *, kinds=KINDS, ax=None, **options):
         for k, one in enumerate(found):
             _draw_levels(ax, one, levels, 0.12 * (2 * k - len(found) + 1))
         share = dict(zip(first.grid, first.share))
-        turned(ax, [f"{shortened(_level(x), 16)}\n{percent(share.get(x, 0.0))}" for x in levels])
+        turned(
+            ax, [f"{short_name(_level(x), 16)}\n{as_percent(share.get(x, 0.0))}" for x in levels]
+        )
     else:
         for one in found:
             _draw_curve(ax, one)
@@ -92,8 +94,8 @@ def plot_effect(model, X=None, column=None, *, kinds=KINDS, ax=None, **options):
         _draw_missing(ax, first)
         if X is not None and not isinstance(model, Effect):
             _draw_rows(ax, X, first.column)
-    title = f"What {shortened(first.column)} does to the {first.words}, on average"
-    dress(ax, title, shortened(first.column), f"mean {first.words}")
+    title = f"What {short_name(first.column)} does to the {first.words}, on average"
+    dress(ax, title, short_name(first.column), f"mean {first.words}")
     legend(ax, ncols=1, bbox_to_anchor=(0.5, -0.2))
     return ax
 
@@ -162,7 +164,7 @@ def _draw_missing(ax: Any, one: Effect) -> None:
     ax.axvline(high, color=FAINT, lw=0.8, ls=":")
     ax.errorbar(
         0.96, mean, WIDTH * sd, fmt="D", color=DOTS, ms=5, capsize=3,
-        transform=ax.get_yaxis_transform(), label=f"missing ({percent(share)} of rows)",
+        transform=ax.get_yaxis_transform(), label=f"missing ({as_percent(share)} of rows)",
     )  # fmt: skip
 
 
@@ -218,7 +220,7 @@ def plot_effect2(model, X=None, columns=None, *, ax=None, **options):
             "this is an effect of one column: give one of effect2, or call plots.effect"
         )
     axes = two_axes(ax, 10.0, 4.2, **BESIDE)
-    names = tuple(shortened(one) for one in found.column)
+    names = tuple(short_name(one) for one in found.column)
     grids = [np.asarray(one) for one in found.grid]
     titles = (f"Mean {found.words}", "Its standard deviation")
     draw_fields(
@@ -252,7 +254,7 @@ def plot_importance(model, *, most=15, ax=None):
     if not shares:
         raise ValueError("model: there are no columns, give at least one")
     order = sorted(shares, key=lambda name: -shares[name])
-    words, values = [shortened(name) for name in order[:most]], [shares[k] for k in order[:most]]
+    words, values = [short_name(name) for name in order[:most]], [shares[k] for k in order[:most]]
     if rest := order[most:]:
         words.append(f"{len(rest)} others")
         values.append(sum(shares[name] for name in rest))
@@ -261,11 +263,11 @@ def plot_importance(model, *, most=15, ax=None):
     bars = ax.barh(at, 100.0 * np.asarray(values, dtype=float), color=LINE, height=0.7)
     if rest:
         bars[-1].set(color=FAINT, hatch="///", ec="white")
-    ax.bar_label(bars, [percent(value) for value in values], padding=3, fontsize=SMALL)
+    ax.bar_label(bars, [as_percent(value) for value in values], padding=3, fontsize=SMALL)
     ax.set_yticks(at, words)
     ax.invert_yaxis()
     ax.margins(x=0.12)
-    title = f"{words[0]} matters most: {percent(values[0])} of the function's variance"
+    title = f"{words[0]} matters most: {as_percent(values[0])} of the function's variance"
     return dress(ax, title, "share of the function's variance, with interactions (%)")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .axes import DEVIATIONS, DOTS, FAINT, VALUES, brief_dates, dress, shortened, thousands, turned
+from .axes import DEVIATIONS, DOTS, FAINT, VALUES, brief_dates, dress, short_name, thousands, turned
 
 Array = np.ndarray
 #: Two parts side by side that share both axes.
@@ -92,18 +92,17 @@ def _positions(x: Array) -> Array:
 def _edges(x: Array) -> Array:
     """Ends of the cells around points  (k + 1,)."""
     if x.size == 1:
-        half = np.timedelta64(12, "h") if x.dtype.kind == "M" else 0.5
+        half: Any = np.timedelta64(12, "h") if x.dtype.kind == "M" else 0.5
         return np.array([x[0] - half, x[0] + half])
-    step = np.diff(x)
-    half = step / 2
-    return np.concatenate([[x[0] - half[0]], x[:-1] + half, [x[-1] + half[-1]]])
+    step = np.diff(x) / 2
+    return np.concatenate([[x[0] - step[0]], x[:-1] + step, [x[-1] + step[-1]]])
 
 
 def _name_levels(ax: Any, x: Array, y: Array) -> None:
     if np.asarray(x).dtype == object:
         turned(ax, [str(one) for one in x])
     if np.asarray(y).dtype == object:
-        ax.set_yticks(np.arange(len(y)), [shortened(one) for one in y])
+        ax.set_yticks(np.arange(len(y)), [short_name(one) for one in y])
 
 
 def _coarser(x: Array, y: Array, values: Array, outside: Array) -> tuple[Array, ...]:

@@ -8,15 +8,15 @@ from .axes import (
     DOTS,
     LINE,
     TRUTH,
+    as_percent,
     check_ends,
     dress,
     grid,
     new_axes,
     one_column,
-    percent,
-    shortened,
+    short_name,
 )  # fmt: skip
-from .judged import check_positive, target_name
+from .judged import check_height, target_name
 
 #: Rows that are drawn as dots, at most.
 DRAWN = 5_000
@@ -82,7 +82,7 @@ def plot_fit(
     levels = _levels(model, levels)
     check_coverage(coverage)
     if width is not None:
-        check_positive(width, "width")
+        check_height(width, "width")
     elif not hasattr(model, "predict_interval"):
         raise ValueError(
             f"model: a {type(model).__name__} has no predict_interval; give width=1.96 to draw "
@@ -101,7 +101,7 @@ def plot_fit(
     if np.ndim(said[0][0]) != 1:
         raise ValueError("model has several outputs: draw them one at a time")
     ax = new_axes(ax)
-    wide = f"{percent(coverage)} interval" if width is None else f"±{width:g} sd"
+    wide = f"{as_percent(coverage)} interval" if width is None else f"±{width:g} sd"
     for level, (_, *ends), shade in reversed(list(zip(levels, said, SHADES[len(levels)]))):
         label = f"{wide} {BANDS.get(level, level)}"
         if level == "model" and hasattr(model, "density_"):
@@ -115,7 +115,7 @@ def plot_fit(
     if data is not None:
         _dots(ax, *data)
     name = getattr(model, "feature_names_in_", ["x"])[0]
-    dress(ax, "", shortened(name), shortened(target_name(y))).set(xlim=(x[0, 0], x[-1, 0]))
+    dress(ax, "", short_name(name), short_name(target_name(y))).set(xlim=(x[0, 0], x[-1, 0]))
     if legend:
         ax.legend(fontsize="small")
     return ax

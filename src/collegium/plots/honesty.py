@@ -13,7 +13,7 @@ from ..diagnostics.coverage import CoveredShare, coverage_of_levels
 from ..diagnostics.histogram import BINS, PitHistogram, pit_histogram
 from ..diagnostics.predicted import Predicted, predicted_rows
 from ..interface.checks.arguments import check_probabilities, whole_number
-from .axes import DOTS, FAINT, LINE, TRUTH, dress, legend, new_axes, percent, shortened
+from .axes import DOTS, FAINT, LINE, TRUTH, as_percent, dress, legend, new_axes, short_name
 from .judged import MOST, Predictions, check_model, exposed_rows, of_rows, some_rows
 
 Array = np.ndarray
@@ -116,7 +116,7 @@ def _probabilities(
     if label is not None and label not in known:
         raise ValueError(f"label={label!r}: give one of the classes, {known[:10]}")
     k = 1 if label is None else known.index(label)
-    return table[:, k], seen == classes[k], shortened(classes[k]), total
+    return table[:, k], seen == classes[k], short_name(classes[k]), total
 
 
 def _diagonal(ax: Any) -> None:
@@ -143,7 +143,7 @@ def _draw_coverage(ax: Any, shares: Sequence[CoveredShare], total: int) -> Any:
     _mark(ax, level[off], share[off])
     nearest = min(shares, key=lambda one: (abs(one.level - 0.95), one.level))
     title = (
-        f"{percent(nearest.level)} intervals hold {percent(nearest.share)} of "
+        f"{as_percent(nearest.level)} intervals hold {as_percent(nearest.share)} of "
         f"{of_rows(nearest.n, total)}"
     )
     dress(ax, title, "promised coverage (%)", "rows inside (%)")
@@ -170,8 +170,8 @@ def _draw_reliability(ax: Any, found: Reliability, words: str, total: int) -> An
     off = (share < low) | (share > high)
     _mark(ax, p[off], share[off])
     title = (
-        f"Probabilities are off by {percent(found.error)} on average; chance gives up to "
-        f"{percent(found.by_chance)}"
+        f"Probabilities are off by {as_percent(found.error)} on average; chance gives up to "
+        f"{as_percent(found.by_chance)}"
     )
     dress(ax, title, f"predicted probability of {words or 'the class'} (%)", "came true (%)")
     legend(ax, ncols=2)

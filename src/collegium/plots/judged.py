@@ -128,7 +128,7 @@ def exposed_rows(exposure: Any, n: int, most: int) -> Array:
     return np.broadcast_to(np.asarray(exposure, dtype=float), n)[evenly_spaced(n, most)]
 
 
-def judged(model, X, y, coverage: float, most: int, exposure: dict) -> Predictions:
+def given_predictions(model, X, y, coverage: float, most: int, exposure: dict) -> Predictions:
     """Return predictions that were made before, given in place of a model; else make them."""
     if isinstance(model, Predictions):
         if X is not None or y is not None:
@@ -203,7 +203,7 @@ def read_column(X: Any, column: Any) -> Found:
     return Found(names[at], found.kind, found.values, found.keys, found.boolean)
 
 
-def check_positive(value: Any, name: str) -> float:
+def check_height(value: Any, name: str) -> float:
     number = float(value) if isinstance(value, Real) else np.nan
     if not (np.isfinite(number) and number > 0.0):
         raise ValueError(f"{name}={value!r}: give a positive number")

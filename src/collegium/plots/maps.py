@@ -12,7 +12,7 @@ from ..interface.checks.rows import check_queries
 from ..interface.frames.encoded import KnownColumns
 from ..interface.words.summary import column_names
 from ..maps.grid import Grid, Side, on_grid
-from .axes import number, shortened, two_axes
+from .axes import short_name, three_digits, two_axes
 from .fields import BESIDE, draw_fields
 from .judged import check_model
 
@@ -67,10 +67,10 @@ def plot_map(
         names, x, y, fields, dots = _of_model(model, X, cells)
     wide = aspect_of(names, x, y) if aspect is None else aspect
     axes = two_axes(ax, 10.0, _height(x, y, wide), **BESIDE)
-    words = "prediction" if name is None else shortened(name)
-    typical = number(_typical(fields))
+    words = "prediction" if name is None else short_name(name)
+    typical = three_digits(_typical(fields))
     titles = (f"{words[:1].upper()}{words[1:]}", f"Standard deviation, median {typical}")
-    labels = tuple(shortened(one) for one in names)
+    labels = tuple(short_name(one) for one in names)
     draw_fields(axes, x, y, *fields, labels, titles, words, aspect=wide)
     if rows and dots is not None:
         some = dots[:: -(-len(dots) // 2_000)]

@@ -13,18 +13,18 @@ from .axes import (
     LINE,
     SMALL,
     TRUTH,
+    as_percent,
     by_part,
     colours_of_counts,
     dress,
     legend,
     new_axes,
-    number,
     parts_by,
-    percent,
-    shortened,
+    short_name,
     thousands,
+    three_digits,
 )
-from .judged import MOST, Predictions, judged, of_rows
+from .judged import MOST, Predictions, given_predictions, of_rows
 
 Array = np.ndarray
 #: More rows than this are drawn as hexagons, so many across.
@@ -71,7 +71,7 @@ def plot_residuals(
     >>> model = CommitteeRegressor(random_state=0).fit(X[::2], y[::2])
     >>> ax = plots.residuals(model, X[1::2], y[1::2])
     """
-    found = judged(model, X, y, coverage, most, exposure)
+    found = given_predictions(model, X, y, coverage, most, exposure)
     ax = new_axes(ax)
     error = found.y - found.mean
     _draw_errors(ax, found.mean, error)
@@ -79,10 +79,10 @@ def plot_residuals(
     ax.axhline(0.0, color=FAINT, lw=0.8, zorder=0)
     typical = float(np.sqrt(np.mean(error**2)))
     title = (
-        f"Errors are typically {number(typical)}; {percent(found.covered)} of "
-        f"{of_rows(error.size, found.total)} are in their {percent(found.coverage)} intervals"
+        f"Errors are typically {three_digits(typical)}; {as_percent(found.covered)} of "
+        f"{of_rows(error.size, found.total)} are in their {as_percent(found.coverage)} intervals"
     )
-    name = shortened(found.name)
+    name = short_name(found.name)
     dress(ax, title, f"predicted {name}", f"error: {name} − prediction")
     legend(ax)
     return ax
@@ -121,11 +121,11 @@ def _draw_running(ax: Any, found: Predictions, error: Array) -> None:
     parts = parts_by(np.argsort(found.mean, kind="stable"), max(count, 1))
     at = by_part(np.median, found.mean, parts)
     outer = 0.5 - 0.5 * found.coverage
-    promised = f"promised: {percent(found.coverage)} between"
+    promised = f"promised: {as_percent(found.coverage)} between"
     for k, ends in enumerate((found.lower - found.mean, found.upper - found.mean)):
         label = None if k else promised
         ax.plot(at, by_part(np.median, ends, parts), color=LINE, lw=1.8, label=label)
-    real = f"real: {percent(found.coverage)} between"
+    real = f"real: {as_percent(found.coverage)} between"
     for k, p in enumerate((outer, 1.0 - outer)):
         own = by_part(lambda part: np.quantile(part, p), error, parts)  # noqa: B023
         ax.plot(at, own, color=TRUTH, lw=1.4, ls="--", label=None if k else real)
@@ -160,13 +160,13 @@ def plot_intervals(
     >>> ax = plots.intervals(model, X[1::2], y[1::2])
     """
     whole_number(shown, "shown")
-    found = judged(model, X, y, coverage, most, exposure)
+    found = given_predictions(model, X, y, coverage, most, exposure)
     ax = new_axes(ax)
     order = np.argsort(found.mean, kind="stable")
     if order.size > shown:  # at the middle of so many equal parts
         order = order[((np.arange(shown) + 0.5) * order.size / shown).astype(int)]
     at, inside = np.arange(order.size), found.inside[order]
-    band = f"{percent(found.coverage)} interval"
+    band = f"{as_percent(found.coverage)} interval"
     width = float(np.clip(250.0 / order.size, 0.6, 5.0))
     ax.vlines(
         at, found.lower[order], found.upper[order], color=LINE, alpha=0.35, lw=width, label=band
@@ -176,11 +176,11 @@ def plot_intervals(
     ax.plot(at[inside], found.y[hit], ".", color=DOTS, ms=4, label="truth")
     ax.plot(at[~inside], found.y[miss], "x", color=TRUTH, ms=7, mew=1.8, label="missed")
     title = (
-        f"{percent(found.covered)} of {of_rows(found.y.size, found.total)} are in their "
-        f"{percent(found.coverage)} intervals"
+        f"{as_percent(found.covered)} of {of_rows(found.y.size, found.total)} are in their "
+        f"{as_percent(found.coverage)} intervals"
     )
     which = "" if order.size == found.y.size else f"{order.size} of them, "
-    dress(ax, title, f"{which}sorted by prediction", shortened(found.name)).set(xticks=[])
+    dress(ax, title, f"{which}sorted by prediction", short_name(found.name)).set(xticks=[])
     ax.margins(x=0.01)
     ax.set_ylim(*_view_of_bars(found.y[order], found.lower[order], found.upper[order]))
     thousands(ax.yaxis)

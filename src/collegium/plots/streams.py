@@ -13,7 +13,7 @@ from ..diagnostics.rolling import RollingFigures, rolling_figures
 from ..interface.checks.arguments import check_coverage, whole_number
 from ..interface.streams.watching import Progressive, StreamCheck
 from ..tables.reading import DATE
-from .axes import DOTS, FAINT, LINE, SMALL, brief_dates, dress, percent, two_axes
+from .axes import DOTS, FAINT, LINE, SMALL, as_percent, brief_dates, dress, two_axes
 from .judged import read_column
 from .times import moments_of
 
@@ -81,8 +81,8 @@ def plot_stream(found, y=None, *, times=None, window=None, coverage=0.95, ax=Non
     below.plot(at, figures.log_density, color=LINE, lw=1.6)
     beyond = float(np.mean((figures.coverage < figures.low) | (figures.coverage > figures.high)))
     title = (
-        f"{percent(figures.level)} intervals cover {percent(figures.coverage.mean())}; "
-        f"{percent(beyond)} of the windows of {figures.window:,} rows are beyond chance"
+        f"{as_percent(figures.level)} intervals cover {as_percent(figures.coverage.mean())}; "
+        f"{as_percent(beyond)} of the windows of {figures.window:,} rows are beyond chance"
     )
     dress(above, title, "", "rows covered (%)")
     dress(below, "", label, words)

@@ -15,12 +15,12 @@ from .axes import (
     INNER,
     LINE,
     TRUTH,
+    as_percent,
     brief_dates,
     dress,
     legend,
     new_axes,
-    percent,
-    shortened,
+    short_name,
 )  # fmt: skip
 from .judged import check_model, count_rows, read_column, take_rows, target_name
 
@@ -81,20 +81,20 @@ def plot_series(
     order = np.argsort(ahead.values, kind="stable")
     order = order[evenly_spaced(order.size, ASKED)]
     mean, lower, upper = model.predict(take_rows(future, order), interval=coverage)
-    t, words = moments_of(ahead)[order], f"{percent(coverage)} interval"
+    t, words = moments_of(ahead)[order], f"{as_percent(coverage)} interval"
     ax.fill_between(t, lower, upper, color=LINE, alpha=BAND + 0.07, lw=0, label=words)
     ax.plot(t, mean, color=LINE, lw=1.6, label="forecast")
-    name = shortened(target_name(y))
+    name = short_name(target_name(y))
     title = f"{name} and its forecast, {count_rows(future):,} moments ahead"
     if y_future is not None:
         came = _one_number_each(y_future, future, "y_future")[order]
         inside = (lower <= came) & (came <= upper)
         ax.plot(t, came, color=TRUTH, lw=1.2, ls=(0, (4, 2)), label="what came")
-        held = f"{inside.sum():,} of {inside.size:,} lie in their {percent(coverage)} intervals"
+        held = f"{inside.sum():,} of {inside.size:,} lie in their {as_percent(coverage)} intervals"
         title = f"Forecast of {name}: {held}"
     if past.kind == DATE:
         brief_dates(ax.xaxis)
-    dress(ax, title, "" if past.kind == DATE else shortened(past.name), name)
+    dress(ax, title, "" if past.kind == DATE else short_name(past.name), name)
     ax.margins(x=0.01)
     legend(ax)
     return ax
