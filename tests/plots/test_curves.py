@@ -2,12 +2,14 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from collegium import plots
-from collegium.plots import LearningCurve, axes, learning_errors
+from collegium.explain.effects import Effect
+from collegium.plots import LearningCurve, Predictions, axes, learning_errors
 from picture_cases import label
 
 
@@ -132,5 +134,15 @@ def test_numbers_in_words():
 
 def test_a_dollar_is_no_formula():
     assert axes.short_name("price ($) of $ size") == r"price (\$) of \$ size"
-    ax = plots.importance({"a $x^2$ b": 1.0, "<script>": 0.5})
-    ax.figure.canvas.draw()
+    y = pd.Series(np.arange(40.0), name="$1 to $x_{")
+    X = pd.DataFrame({"$a": np.arange(40.0)})
+    grid = np.array(["$1 $", "<script>"], dtype=object)
+    effect = Effect("$x_ $", "partial", grid, *np.ones((3, 2)), 0.0, 2, True, "chance of $ {$")
+    for ax in (
+        plots.importance({"a $x_{ $ b": 1.0, "<script>": 0.5}),
+        plots.learning_curve(Mean(), X, y, sizes=2),
+        plots.residuals(Predictions(y, y, y, y, name=y.name)),
+        plots.effect(effect),
+    ):
+        ax.figure.canvas.draw()
+    assert next(one.get_text() for one in ax.get_xticklabels()) == "\\$1 \\$\n100 %"

@@ -98,7 +98,7 @@ def plain_numbers(axis: Any) -> None:
 def turned(ax: Any, words: Sequence[str]) -> None:
     """Write words below the whole numbers 0, 1, … of the x axis, slanted where they are long."""
     slanted = sum(map(len, words)) > 45
-    ax.set_xticks(np.arange(len(words)), [short_name(word) for word in words])
+    ax.set_xticks(np.arange(len(words)), words)
     if slanted:
         ax.tick_params(axis="x", rotation=40)
         for label in ax.get_xticklabels():

@@ -9,7 +9,17 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from ..interface.checks.arguments import whole_number
-from .axes import DOTS, LINE, as_percent, dress, legend, new_axes, plain_numbers, three_digits
+from .axes import (
+    DOTS,
+    LINE,
+    as_percent,
+    dress,
+    legend,
+    new_axes,
+    plain_numbers,
+    short_name,
+    three_digits,
+)
 from .judged import count_rows, take_rows, target_name
 
 Array = np.ndarray
@@ -87,7 +97,7 @@ def learning_errors(model, X, y, *, sizes=SIZES, held_out=None, random_state=0) 
 
 def _words(y: Any) -> str:
     name = target_name(y)
-    return "root mean squared error" + ("" if name == "y" else f" of {name}")
+    return "root mean squared error" + ("" if name == "y" else f" of {short_name(name)}")
 
 
 def _generator(random_state: Any) -> Any:

@@ -94,8 +94,9 @@ def plot_effect(model, X=None, column=None, *, kinds=KINDS, ax=None, **options):
         _draw_missing(ax, first)
         if X is not None and not isinstance(model, Effect):
             _draw_rows(ax, X, first.column)
-    title = f"What {short_name(first.column)} does to the {first.words}, on average"
-    dress(ax, title, short_name(first.column), f"mean {first.words}")
+    words = short_name(first.words, 60)
+    title = f"What {short_name(first.column)} does to the {words}, on average"
+    dress(ax, title, short_name(first.column), f"mean {words}")
     legend(ax, ncols=1, bbox_to_anchor=(0.5, -0.2))
     return ax
 
@@ -222,10 +223,11 @@ def plot_effect2(model, X=None, columns=None, *, ax=None, **options):
     axes = two_axes(ax, 10.0, 4.2, **BESIDE)
     names = tuple(short_name(one) for one in found.column)
     grids = [np.asarray(one) for one in found.grid]
-    titles = (f"Mean {found.words}", "Its standard deviation")
+    words = f"mean {short_name(found.words, 60)}"
+    titles = (f"M{words[1:]}", "Its standard deviation")
     draw_fields(
         axes, grids[0], grids[1], found.mean.T, found.sd.T, (found.share == 0).T, names, titles,
-        f"mean {found.words}",
+        words,
     )  # fmt: skip
     return axes
 

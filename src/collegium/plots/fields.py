@@ -100,7 +100,7 @@ def _edges(x: Array) -> Array:
 
 def _name_levels(ax: Any, x: Array, y: Array) -> None:
     if np.asarray(x).dtype == object:
-        turned(ax, [str(one) for one in x])
+        turned(ax, [short_name(one) for one in x])
     if np.asarray(y).dtype == object:
         ax.set_yticks(np.arange(len(y)), [short_name(one) for one in y])
 

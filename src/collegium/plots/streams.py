@@ -13,7 +13,7 @@ from ..diagnostics.rolling import RollingFigures, rolling_figures
 from ..interface.checks.arguments import check_coverage, whole_number
 from ..interface.streams.watching import Progressive, StreamCheck
 from ..tables.reading import DATE
-from .axes import DOTS, FAINT, LINE, SMALL, as_percent, brief_dates, dress, two_axes
+from .axes import DOTS, FAINT, LINE, SMALL, as_percent, brief_dates, dress, short_name, two_axes
 from .judged import read_column
 from .times import moments_of
 
@@ -149,7 +149,7 @@ def _when(ax: Any, figures: RollingFigures, times: Any) -> tuple[Array, str]:
         raise ValueError("times must be numbers or dates, without gaps")
     if column.kind == DATE:
         brief_dates(ax.xaxis)
-    return moments_of(column)[figures.position - 1], str(getattr(times, "name", None) or "")
+    return moments_of(column)[figures.position - 1], short_name(getattr(times, "name", None) or "")
 
 
 def _as_column(times: Any) -> Array:
