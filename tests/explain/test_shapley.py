@@ -1,4 +1,4 @@
-"""Contributions of columns: theorems of Shapley values, and the posterior of what they are made of."""
+"""Contributions of columns: theorems of Shapley values, and the posterior of their parts."""
 
 import itertools
 import math
@@ -15,8 +15,14 @@ from collegium import (
     RegressionFilter,
     RVCRegressor,
 )
-from collegium.explain.products import Sums, factors
-from collegium.explain.shapley import Orders, all_coalitions, by_coalitions, by_orders, merged
+from collegium.explain.products import KernelSums, factors
+from collegium.explain.shapley import (
+    Orders,
+    all_coalitions,
+    by_coalitions,
+    by_orders,
+    distinct_points,
+)
 from collegium.explain.tuning import TUNING
 from collegium.kernels import RBF, Constant, Linear, Matern32, Periodic
 from collegium.messages.expansion import Expansion
@@ -70,7 +76,7 @@ def test_orders_are_unbiased_and_know_their_error():
         claimed.append(error)
     mse, said = np.mean(np.square(wrong), axis=0), np.mean(np.square(claimed), axis=0)
     assert_allclose(np.mean(wrong, axis=0), 0.0, atol=1e-12 + 0.3 * np.sqrt(mse.max()))
-    assert_allclose(mse[:, [0, 2, 3]], said[:, [0, 2, 3]], rtol=0.35)
+    assert_allclose((mse / said)[:, [0, 2, 3]].mean(), 1.0, atol=0.25)
     assert_allclose(mse[:, 1], 0.0, atol=1e-24)  # column 1 is alone, or in a pair
 
 
@@ -96,7 +102,7 @@ def test_a_design_is_the_linear_map_of_its_method():
     ):
         points = design.points(X[0], X[10:16], ALONE)
         assert_allclose(design.A @ mixed(points), expected, rtol=1e-10)
-        fewer, A = merged(design, points)
+        fewer, A = distinct_points(design, points)
         assert len(fewer) < len(points)
         assert_allclose(A @ mixed(fewer), expected, rtol=1e-10)
 
@@ -116,7 +122,7 @@ def test_a_design_is_the_linear_map_of_its_method():
 def test_sums_of_products_are_the_definition(kernel, groups):
     points, weights = X[20:45], rng.normal(size=(25, 2))
     expansion = Expansion(kernel, points, weights)
-    found = Sums(((expansion, 1),), 3.0).contributions(X[:3], X[50:56], groups)
+    found = KernelSums(((expansion, 1),), 3.0).contributions(X[:3], X[50:56], groups)
 
     def f(Z):
         return 3.0 * (kernel.value(Z, points) @ weights)[:, 1]
@@ -223,9 +229,7 @@ def test_contributions_add_up_to_the_prediction(many, name):
 def test_models_are_explained_by_the_definition(many, name):
     model, background = many[name][0], X[30:38]
     found = model.explain(X[:2], background)
-    assert_allclose(
-        found.values, [brute(model.predict, x, background) for x in X[:2]], atol=1e-9
-    )
+    assert_allclose(found.values, [brute(model.predict, x, background) for x in X[:2]], atol=1e-9)
     assert (found.sampling == 0).all()
     exact = "factors" if name in ("exact", "anchors") else "coalitions"
     assert exact in found.method
@@ -310,6 +314,39 @@ def test_shap_agrees_on_the_same_background(many):
     found = model.explain(X[:3], background, error=False)
     assert_allclose(theirs.base_values, found.base, rtol=1e-9)
     assert_allclose(found.values, theirs.values, atol=0.05 * np.abs(found.values).max())
+
+
+def test_words_dates_and_gaps_are_one_column_each():
+    """By the definition, with values of the user's table moved from row to row."""
+    pandas = pytest.importorskip("pandas")
+    r = np.random.default_rng(5)
+    table = pandas.DataFrame({
+        "size": np.where(r.random(80) < 0.2, np.nan, r.uniform(0, 3, 80)),
+        "city": pandas.Series(r.choice(["Lima", "Oslo"], 80), dtype=object).where(
+            r.random(80) > 0.1, None
+        ),
+        "day": pandas.to_datetime("2021-01-01") + pandas.to_timedelta(r.integers(0, 400, 80), "D"),
+    })  # fmt: skip
+    y = table["size"].fillna(5) * (1 + (table["city"] == "Oslo")) + 0.1 * r.normal(size=80)
+    model = CommitteeRegressor(random_state=0).fit(table, y)
+    background, n = table.iloc[40:46], 6
+
+    def v(S, x):
+        return model.predict(background.assign(**{name: [x[name]] * n for name in S})).mean()
+
+    found = model.explain(table.iloc[:10], background)
+    assert found.columns == ("size", "city", "day")
+    for i in range(3):
+        x = table.iloc[i]
+        for j, name in enumerate(found.columns):
+            one, two = (other for other in found.columns if other != name)
+            steps = [v((*S, name), x) - v(S, x) for S in ((), (one,), (two,), (one, two))]
+            assert_allclose(found.values[i, j], np.dot([2, 1, 1, 2], steps) / 6, atol=1e-8)
+        gone = [x.isna().tolist()[k] for k in range(3)]
+        assert [value is None for value in found.data[i]] == gone
+    assert found.data[0, 2] == np.datetime64(table["day"][0])
+    assert {*found.data[:, 1]} <= {"Lima", "Oslo", None}
+    assert found.nearest.data.shape == (10, 5, 3)
 
 
 # -- rows and error bars ----------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""What each column does to answers, and to one answer: effects, contributions, nearest rows."""
+"""Explain answers: effects of columns, contributions to single predictions, nearest rows."""

@@ -18,7 +18,7 @@ UNKNOWN_LEVEL = "(unknown)"
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedModel:
     """A function of rows, one number each, and what is known of it.
 
     Rows are those that the model sees: columns of numbers, codes of levels, seconds of dates, and

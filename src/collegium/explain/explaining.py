@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..tables.reading import LEVELS
-from .asking import Asked, plain_values
+from .asking import AskedModel, plain_values
 from .explanation import Explanation, NearestRows
-from .products import Sums
-from .shapley import Design, Orders, all_coalitions, by_coalitions, by_orders, merged
+from .products import KernelSums
+from .shapley import MixedPoints, Orders, all_coalitions, by_coalitions, by_orders, distinct_points
 from .tuning import TUNING
 
 Array = np.ndarray
@@ -19,19 +19,21 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is to be explained, and what helps."""
+    """Hold what is to be explained, and what helps."""
 
-    asked: Asked  # the prediction, with the error bar of an observation
-    function: Asked  # the same of the function: its errors are those of the posterior
+    asked: AskedModel  # the prediction, with the error bar of an observation
+    function: AskedModel  # the same of the function: its errors are those of the posterior
     X: Array  # rows to explain, as the model sees them  (n, D)
     background: Array  # (B, D)
     reach: tuple[Array, Array]  # the box of the rows that the model has learnt from  (D,), (D,)
-    sums: Sums | None = None  # the prediction as a sum of kernels, where it is one
+    sums: KernelSums | None = None  # the prediction as a sum of kernels, where it is one
     places: Any = None  # X -> where the kernels of `sums` see it
     nearest: NearestRows | None = None
 
 
-def explained(q: Question, n_orders: int, *, error: bool, rng: np.random.Generator) -> Explanation:
+def explain_rows(
+    q: Question, n_orders: int, *, error: bool, rng: np.random.Generator
+) -> Explanation:
     """Explain predictions, by the quickest exact way there is, or else by random orders."""
     f, groups = q.asked.mean, q.asked.groups
     prediction, start = f(q.X), f(q.background)
@@ -47,7 +49,7 @@ def explained(q: Question, n_orders: int, *, error: bool, rng: np.random.Generat
         orders = Orders.drawn(len(groups), len(q.background), n_orders, rng)
         values, sampling = by_orders(f, q.X, q.background, groups, orders, TUNING.points_at_once)
         method = f"{orders.donor.size} random orders"
-    values = balanced(values, prediction - base)
+    values = adding_up(values, prediction - base)
     errors, words = posterior_errors(q, rng) if error else (np.full(values.shape, np.nan), "none")
     sd, shares = parts_of_bar(q)
     columns = range(len(groups))
@@ -73,7 +75,7 @@ def exact_sums(q: Question, total: Array, spread: float) -> Array | None:
     return found if wrong <= TUNING.rounding * scale else None
 
 
-def balanced(values: Array, total: Array) -> Array:
+def adding_up(values: Array, total: Array) -> Array:
     """Contributions that add up: what rounding left is shared out by their size."""
     rest = total - values.sum(axis=1)
     size = np.abs(values)
@@ -96,7 +98,7 @@ def posterior_errors(q: Question, rng: np.random.Generator) -> tuple[Array, str]
     found = np.empty((len(q.X), len(q.asked.groups)))
     by_sds = False
     for i, x in enumerate(q.X):
-        points, A = merged(design, design.points(x, background, q.asked.groups))
+        points, A = distinct_points(design, design.points(x, background, q.asked.groups))
         C = q.function.joint(points)
         if C is None:
             found[i], by_sds = np.abs(A) @ q.function.moments(points)[1], True
@@ -105,7 +107,7 @@ def posterior_errors(q: Question, rng: np.random.Generator) -> tuple[Array, str]
     return found, "bounds, as the model has no covariances" if by_sds else words
 
 
-def small_design(q: Question, rng: np.random.Generator) -> tuple[Design, Array, str]:
+def small_design(q: Question, rng: np.random.Generator) -> tuple[MixedPoints, Array, str]:
     """The points of contributions, few enough for a covariance, and the background for them."""
     d, B = len(q.asked.groups), len(q.background)
     every = 2**d <= TUNING.coalitions

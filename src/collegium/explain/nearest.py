@@ -56,6 +56,7 @@ def moved_most(own: ExactPredictor | LocalPredictor, X: Array, k: int) -> Moved:
         near = own.near.nearest(X, own.k)
         found = local.correct(c.basis, c.noise, own.rows, X, near, own.design)
         rows, V, weights, members = found.rows, found.V, found.weights, found.members
+    assert isinstance(rows, Rows)
     left = rows.y[:, k] - (V.T @ c.belief.mean)[:, k]
     moved = weights * left[members]
     order = np.argsort(-np.abs(moved), axis=1, kind="stable")[:, : TUNING.rows_near]

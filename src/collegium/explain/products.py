@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel, Linear, Product, Sum
+from ..kernels import Kernel, Product, Sum
 from ..kernels.columns import On, Wrapped
 from ..kernels.constant import Constant
-from ..kernels.leaf import Leaf
+from ..kernels.linear import Linear
 from ..kernels.stationary.matern import RBF
 from ..kernels.white import White
 from ..kernels.wrapped.scored import Scored
@@ -35,7 +35,7 @@ Groups = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class KernelSums:
     """A function of rows: a constant, and scale · Σ K(x, P)w with a trend beside it."""
 
     expansions: tuple[tuple[Expansion, int], ...]  # and the column of its weights
@@ -129,7 +129,7 @@ def _factor(term: Term, j: int, groups: Groups, X: Array, Z: Array, at: Array) -
 
 
 def _height(term: Term, at: Array) -> float:
-    """What a term is multiplied by beside its factors."""
+    """Multiply the heights that a term has beside its factors."""
     each = [float(part.diag(at[None])[0]) for part, columns in term if len(columns) != 1]
     return float(np.prod(each))
 

@@ -22,7 +22,7 @@ Groups = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class MixedPoints:
     """Points to ask about, φ = A f(points): the same coalitions and donors for every row x."""
 
     of_x: Array  # whether each column is that of x  (s, d)
@@ -38,14 +38,14 @@ class Design:
         return found
 
 
-def all_coalitions(d: int, n: int) -> Design:
+def all_coalitions(d: int, n: int) -> MixedPoints:
     """Every coalition of d columns with each of n background rows: exact."""
     of_x = (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
     size = of_x.sum(axis=1)
     with_j = np.array([factorial(max(s - 1, 0)) * factorial(d - s) for s in range(d + 1)])
     without = np.array([factorial(s) * factorial(max(d - s - 1, 0)) for s in range(d + 1)])
     A = np.where(of_x, with_j[size][:, None], -without[size][:, None]).T / factorial(d)
-    return Design(np.tile(of_x, (n, 1)), np.repeat(np.arange(n), 2**d), np.tile(A, n) / n)
+    return MixedPoints(np.tile(of_x, (n, 1)), np.repeat(np.arange(n), 2**d), np.tile(A, n) / n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Orders:
         return rank[:, None, :] < np.arange(1, self.order.shape[1])[:, None]
 
     def contributions(self, start: Array, inner: Array, end: float) -> Array:
-        """What each column adds along each path, from f at its ends and between  (paths, d)."""
+        """List what each column adds along each path, by f at its ends and between  (paths, d)."""
         last = np.full((start.size, 1), end)
         steps = np.diff(np.column_stack([start, inner, last]), axis=1)
         return np.take_along_axis(steps, np.argsort(self.order, axis=1), axis=1)
@@ -86,7 +86,7 @@ class Orders:
         square = pairs.var(axis=1, ddof=1).sum(axis=0) / (r * n**2)
         return each.mean(axis=0), np.sqrt(square)
 
-    def design(self) -> Design:
+    def design(self) -> MixedPoints:
         """The points of all paths, as a linear map."""
         paths, d = self.order.shape
         start, full = np.zeros((paths, 1, d), bool), np.ones((paths, 1, d), bool)
@@ -96,10 +96,10 @@ class Orders:
         A[self.order, at, step] -= 1.0 / paths
         A[self.order, at, step + 1] += 1.0 / paths
         donor = np.repeat(self.donor, d + 1)
-        return Design(of_x.reshape(-1, d), donor, A.reshape(d, -1))
+        return MixedPoints(of_x.reshape(-1, d), donor, A.reshape(d, -1))
 
 
-def merged(design: Design, points: Array) -> tuple[Array, Array]:
+def distinct_points(design: MixedPoints, points: Array) -> tuple[Array, Array]:
     """Distinct points, and the map from f there: A with the columns of equal points added up."""
     distinct, at = np.unique(points, axis=0, return_inverse=True)
     A = np.zeros((design.A.shape[0], distinct.shape[0]))
@@ -110,9 +110,7 @@ def merged(design: Design, points: Array) -> tuple[Array, Array]:
 Function = Callable[[Array], Array]
 
 
-def by_coalitions(
-    f: Function, X: Array, background: Array, groups: Groups, most: int
-) -> Array:
+def by_coalitions(f: Function, X: Array, background: Array, groups: Groups, most: int) -> Array:
     """Exact contributions of each row, from all coalitions; at most about `most` points are in
     memory at a time  (n, d)."""
     design = all_coalitions(len(groups), background.shape[0])
@@ -129,7 +127,7 @@ def by_orders(
     """Contributions of each row averaged over random orders, and their standard errors
     (n, d), (n, d)."""
     d, paths = len(groups), orders.donor.size
-    inner = Design(
+    inner = MixedPoints(
         orders.inner().reshape(-1, d), np.repeat(orders.donor, d - 1), np.empty((d, 0))
     )  # fmt: skip
     start, end = f(background)[orders.donor], f(X)

@@ -18,11 +18,11 @@ from sklearn.utils.metaestimators import available_if
 
 from ..answers.answers import Made
 from ..answers.arrived import CHECKED, Arrived
+from ..explain.explanation import Explanation
 from ..modelfile import files
 from ..numerics import records
 from ..numerics.threads import single_threaded
 from ..numerics.version import __version__
-from ..explain.explanation import Explanation
 from .checks.arguments import check_is_fitted, check_known_ids, choose_engine, yes_or_no
 from .explaining import explanation_of
 from .frames.encoded import columns_of

@@ -1,4 +1,4 @@
-"""What explanations ask a fitted estimator: one number per row, and its covariances."""
+"""Ask a fitted estimator for what explanations need: one number per row, and covariances."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from ..explain.asking import Asked, plain_values
 from ..answers.predictors import ExactPredictor
+from ..explain.asking import AskedModel, plain_values
 from ..explain.covariances import correlations, from_sds, quick
-from ..explain.explaining import Question, explained
+from ..explain.explaining import Question, explain_rows
 from ..explain.explanation import Explanation, NearestRows
 from ..explain.nearest import moved_most, rows_below
-from ..explain.products import Sums
+from ..explain.products import KernelSums
 from ..explain.tuning import TUNING
 from ..messages.expansion import Expansion
 from ..numerics.threads import single_threaded
@@ -42,7 +42,7 @@ def table_columns(estimator: Any, X: Array) -> dict[str, Any]:
     return {"columns": tuple(Column(name, NUMBER) for name in names), "groups": groups}
 
 
-def asked_of_regressor(estimator: Any, X: Any, level: str, output: Any) -> tuple[Array, Asked]:
+def asked_of_regressor(estimator: Any, X: Any, level: str, output: Any) -> tuple[Array, AskedModel]:
     """Ask for one output of a regressor, at exposure one."""
     X, _ = estimator._queries(X, level, exposure_of(estimator, X))
     p = estimator.model_.scaling.scale.size
@@ -63,7 +63,7 @@ def asked_of_regressor(estimator: Any, X: Any, level: str, output: Any) -> tuple
     def joint(X: Array) -> Array | None:
         with single_threaded():
             found = answers(X)
-            R = correlated(estimator, found, X, k)
+            R = correlations_of_f(estimator, found, X, k)
             if R is None:
                 return None
             C = from_sds(R, found.moments(FUNCTION)[1][:, k])
@@ -72,15 +72,15 @@ def asked_of_regressor(estimator: Any, X: Any, level: str, output: Any) -> tuple
             return C
 
     words = "prediction" if p == 1 else f"prediction of output {k}"
-    return X, Asked(**table_columns(estimator, X), moments=moments, joint=joint, mean=mean,
+    return X, AskedModel(**table_columns(estimator, X), moments=moments, joint=joint, mean=mean,
                     words=words)  # fmt: skip
 
 
-def correlated(estimator: Any, answers: Any, X: Array, k: int) -> Array | None:
+def correlations_of_f(estimator: Any, answers: Any, X: Array, k: int) -> Array | None:
     """Correlations of f between rows, for output k (n, n); None where rules combine experts point
     by point."""
     places = getattr(answers, "inner", answers).X
-    own = quick(predictor_of(estimator))
+    own = quick(function_predictor_of(estimator))
     try:
         if not hasattr(own, "joint"):
             C = answers.covariance(FUNCTION)[1]
@@ -91,7 +91,7 @@ def correlated(estimator: Any, answers: Any, X: Array, k: int) -> Array | None:
     return correlations(C if C.ndim == 2 else C[:, :, k])
 
 
-def predictor_of(estimator: Any) -> Any:
+def function_predictor_of(estimator: Any) -> Any:
     """The predictor of f; None: the model has no such thing."""
     made = getattr(type(estimator.model_), "predictor", Model.predictor)
     return None if made is Model.predictor else estimator._predictor()
@@ -152,7 +152,7 @@ def explanation_of(
             getattr(estimator.model_, "places", lambda X: X),
             None if hasattr(estimator, "classes_") else nearest_of(estimator, asked, X, k),
         )  # fmt: skip
-        return explained(q, orders, error=error, rng=rng)
+        return explain_rows(q, orders, error=error, rng=rng)
 
 
 def level_is_known(estimator: Any) -> bool:
@@ -173,7 +173,7 @@ def kept_inputs(estimator: Any) -> Array | None:
     return warping.inputs.backward(X)
 
 
-def sums_of(estimator: Any, k: int) -> Sums | None:
+def sums_of(estimator: Any, k: int) -> KernelSums | None:
     """The mean of output k as a sum of kernels; None where it is none."""
     model = estimator.model_
     warping = getattr(model, "warping", None)
@@ -181,7 +181,8 @@ def sums_of(estimator: Any, k: int) -> Sums | None:
         return None
     if not all(own.identity for own in getattr(model, "likelihoods", ())):
         return None
-    found, predictor = [], predictor_of(estimator)
+    found: list[tuple[Any, int]] = []
+    predictor = function_predictor_of(estimator)
     if hasattr(predictor, "errors"):
         predictor = predictor.own
     cells = getattr(predictor, "cells", None)
@@ -195,12 +196,12 @@ def sums_of(estimator: Any, k: int) -> Sums | None:
         expansion = getattr(predictor.own, "expansion", None)
     if not isinstance(expansion, Expansion):
         return None
-    return Sums((*found, (expansion, k)), float(model.scaling.scale[k]))
+    return KernelSums((*found, (expansion, k)), float(model.scaling.scale[k]))
 
 
-def nearest_of(estimator: Any, asked: Asked, X: Array, k: int) -> NearestRows | None:
+def nearest_of(estimator: Any, asked: AskedModel, X: Array, k: int) -> NearestRows | None:
     """Rows that moved each prediction most, in the user's terms; None where there are none."""
-    model, own = estimator.model_, rows_below(predictor_of(estimator))
+    model, own = estimator.model_, rows_below(function_predictor_of(estimator))
     if getattr(model, "averaged", ()):
         own = rows_below(model.summed_predictor())
     if own is None:
@@ -224,7 +225,9 @@ def nearest_of(estimator: Any, asked: Asked, X: Array, k: int) -> NearestRows | 
 # -- classes ----------------------------------------------------------------------------------
 
 
-def asked_of_classifier(estimator: Any, X: Array, level: str, output: Any) -> tuple[Array, Asked]:
+def asked_of_classifier(
+    estimator: Any, X: Array, level: str, output: Any
+) -> tuple[Array, AskedModel]:
     """Ask for the probability of a class, or for its log odds.
 
     Standard deviations and covariances are Σⱼ gⱼgⱼᵀ ∘ Cⱼ over latent functions j with covariances
@@ -257,10 +260,10 @@ def asked_of_classifier(estimator: Any, X: Array, level: str, output: Any) -> tu
             slopes = slopes_of(lambda moved: score(tell(moved)), found)
             each = estimator._latent_covariances(X)
             sds = [g * np.sqrt(one.variance) for g, one in zip(slopes, found)]
-            return sum(from_sds(correlations(C), sd) for sd, C in zip(sds, each))
+            return np.sum([from_sds(correlations(C), sd) for sd, C in zip(sds, each)], axis=0)
 
     words = f"{level} of {estimator.classes_[k]}"
-    return X, Asked(**table_columns(estimator, X), moments=moments, joint=joint, mean=mean,
+    return X, AskedModel(**table_columns(estimator, X), moments=moments, joint=joint, mean=mean,
                     words=words)  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def waterfall(explanation, row=0, ax=None, *, most=MOST):
         [prediction], [last], xerr=[explanation.sd[row]], fmt="D", color=DOTS, ms=5, capsize=4
     )
     _write_values(ax, starts, ends, values, known)
-    ax.set_yticks(range(last + 1), ["base", *map(cut, names), explanation.words])
+    ax.set_yticks(range(last + 1), ["base", *map(shortened_label, names), explanation.words])
     ax.get_yticklabels()[-1].set_fontweight("bold")
     ax.set(ylim=(last + 0.6, -0.6), xlabel=explanation.words)
     ax.tick_params(axis="y", length=0)
@@ -87,9 +87,10 @@ def _write_values(ax, starts, ends, values, error):
             f"{value:+.3g}", (at, place), (5, 0), textcoords="offset points", va="center",
             fontsize="small", color=DOTS,
         )  # fmt: skip
+    ax.use_sticky_edges = False
     ax.margins(x=0.12)
 
 
-def cut(name, longest=32):
+def shortened_label(name, longest=32):
     """Shorten a label that would leave no room for the picture."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
