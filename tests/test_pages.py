@@ -39,6 +39,14 @@ def test_conformal(capsys):
     assert inside[noisy].mean() > 0.83 and inside[~noisy].mean() > 0.83
 
 
+def test_maps(capsys):
+    pytest.importorskip("xarray")
+    names = run("maps.md")
+    assert capsys.readouterr().out == "('north', 'east') (41, 61)\n"
+    assert 1.0 < float(names["change"].mean()) < 5.0
+    assert names["across"]["mean"].shape == (3, 9)
+
+
 @pytest.mark.slow
 def test_sums():
     names = run("sums.md")

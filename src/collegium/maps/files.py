@@ -62,7 +62,7 @@ def known_crs(crs: str | None) -> Any:
         return None
     try:
         return rasterio.crs.CRS.from_user_input(crs)
-    except rasterio.errors.CRSError as error:
+    except (rasterio.errors.CRSError, ValueError) as error:
         raise ValueError(f"crs={crs!r}: give a name such as EPSG:32618 ({error})") from error
 
 
