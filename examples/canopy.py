@@ -48,10 +48,10 @@ def strips(table: pd.DataFrame) -> np.ndarray:
 
 def main(data: str | None, rows: int, output: str) -> None:
     table = generated(rows) if data is None else of_file(data, rows)
-    model = CommitteeRegressor(random_state=0, n_jobs=2)
+    model = CommitteeRegressor(n_local=64, random_state=0, n_jobs=2)
     model.fit(table[["east", "north"]], table["height"])
     print(model.summary(), end="\n\n")
-    step = np.ptp(table["east"]) / 250
+    step = np.ptp(table["east"]) / 150
     where = {"x": {"east": step}, "y": {"north": step}, "attrs": {"units": "m"}}
     with tempfile.TemporaryDirectory() as folder:
         told = {"path": Path(folder, "wood.clgdb"), "ids": strips(table), "target": "height"}
@@ -78,13 +78,21 @@ def draw(before, after, path: str) -> None:
     for name, line in zip(("mean", "sd"), axes):
         low, high = (float(after[name].quantile(q)) for q in (0.005, 0.995))
         for word, found, ax in zip(("before", "after"), (before, after), line):
-            image = ax.imshow(found[name], origin="lower", extent=extent, vmin=low, vmax=high)
+            image = ax.imshow(
+                found[name],
+                origin="lower",
+                extent=extent,
+                vmin=low,
+                vmax=high,
+                interpolation="nearest",
+            )
             ax.set_title(f"{'mean' if name == 'mean' else 'standard deviation'} {word}")
-            ax.ticklabel_format(useOffset=False)
+            ax.ticklabel_format(useOffset=False, style="plain")
+            ax.locator_params(nbins=4)
         fig.colorbar(image, ax=line, label="m", shrink=0.9)
     for ax in axes[-1]:
         ax.set_xlabel("east (m)")
-    fig.savefig(path, dpi=80)
+    fig.savefig(path, dpi=72)
     plt.close(fig)
 
 

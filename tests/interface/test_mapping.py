@@ -56,10 +56,6 @@ def points(axes, held):
 @pytest.mark.parametrize("tile", [7, 10**5])
 def test_maps_are_predictions_at_their_points(name, tile, monkeypatch):
     monkeypatch.setattr(grids, "POINTS", tile)
-    monkeypatch.setattr(grids.Grid.tiles, "__defaults__", (tile,))
-    monkeypatch.setattr(
-        grids.on_grid, "__kwdefaults__", {**grids.on_grid.__kwdefaults__, "points": tile}
-    )
     model = MODELS[name].fit(*rows())
     grid, found = model._grid_answers(X, Y, {2: [10.5, 11.0]}, None, 0.8, "function")
     Q = points([(2, [10.5, 11.0]), (0, [7.0, 5.5, 2.0]), (1, np.arange(-1.0, 4.1, 0.5))], [0] * 3)
