@@ -185,9 +185,9 @@ def _encoded(own: Column, values: Any) -> Array:
         raise ValueError(f"{own.name!r} has missing values: give values of the column")
     codes = own.numbers(found)
     if own.kind == LEVELS and (codes < 0).any():
+        lost = np.asarray(values).reshape(-1)[int((codes < 0).argmax())]
         texts = [text for _, text in own.levels[:MOST_SLICES]]
-        raise ValueError(f"{own.name!r} has no level {values[int((codes < 0).argmax())]!r}, but "
-                         f"{texts}")  # fmt: skip
+        raise ValueError(f"{own.name!r} has no level {str(lost)!r}, but {texts}")
     return codes
 
 

@@ -26,7 +26,8 @@ def coordinates_of(asked: Any, rows: Array | None, name: str) -> Array:
         low, high = _range(rows, name)
         return np.linspace(low, high, STEPS + 1) if low < high else np.array([low])
     if isinstance(asked, tuple) and len(asked) == 3:
-        return _from_to(*(_finite(one, name) for one in asked), name)
+        start, stop, step = (_finite(one, name) for one in asked)
+        return _from_to(start, stop, step, name)
     if isinstance(asked, (Real, np.number)) and not isinstance(asked, (bool, np.bool_)):
         step, (low, high) = _finite(asked, name), _range(rows, name)
         if step <= 0.0:

@@ -62,7 +62,7 @@ def known_crs(crs: str | None) -> Any:
         return None
     try:
         return rasterio.crs.CRS.from_user_input(crs)
-    except rasterio.errors.CRSError as error:
+    except (rasterio.errors.CRSError, ValueError) as error:
         raise ValueError(f"crs={crs!r}: give a name such as EPSG:32618 ({error})") from error
 
 
@@ -81,11 +81,11 @@ def write_map(found: Map, path: str | os.PathLike[str]) -> None:
 def to_npz(found: Map, file: BinaryIO) -> None:
     """Arrays by their names; coordinates are "x" and "y", their columns "names"."""
     y, x = found.sides
-    told = {name: np.asarray(value) for name, value in found.attrs.items()}
-    np.savez_compressed(
-        file, x=x.coordinates, y=y.coordinates, names=np.array([x.name, y.name]),
-        **told, **dict(found.bands),
-    )  # fmt: skip
+    arrays: dict[str, Any] = {
+        "x": x.coordinates, "y": y.coordinates, "names": np.array([x.name, y.name]),
+        **found.attrs, **found.bands,
+    }  # fmt: skip
+    np.savez_compressed(file, **arrays)
 
 
 def to_netcdf(found: Map, file: BinaryIO) -> None:

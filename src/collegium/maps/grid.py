@@ -83,9 +83,10 @@ class Grid:
             X[..., axis.column] = own.reshape(-1, *[1] * (len(values) - 1 - place))
         return X.reshape(-1, self.held.size)
 
-    def tiles(self, points: int = POINTS) -> Iterator[tuple[slice, ...]]:
-        """Rectangles of at most so many points that cover the grid, about as high as wide: rows
-        near each other answer them."""
+    def tiles(self, points: int | None = None) -> Iterator[tuple[slice, ...]]:
+        """Rectangles of at most so many points (None: `POINTS`) that cover the grid, about as high
+        as wide: rows near each other answer them."""
+        points = POINTS if points is None else points
         *slices, high, wide = self.shape
         side = max(int(points**0.5), 1)
         rows = min(high, max(side, points // max(wide, 1)))
@@ -101,7 +102,7 @@ def on_grid(
     grid: Grid,
     ask: Callable[[Array], Answers],
     *,
-    points: int = POINTS,
+    points: int | None = None,
     done: Callable[[Any], None] = lambda tile: None,
 ) -> dict[str, Array]:
     """Arrays of the shape of the grid from `ask(X)`, one number per row of X (k, d) and name.

@@ -61,7 +61,7 @@ def plot_effect(model, X=None, column=None, *, kinds=KINDS, ax=None, **options):
     ax : matplotlib Axes, default=None
         None: a new figure.
     options : `grid`, `level`, `output`, `n_rows`, `random_state`
-        As in `collegium.explain.effect`.
+        As in `collegium.explain.effects.effect`.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def plot_effect2(model, X=None, columns=None, *, ax=None, **options):
     columns : pair of str or int
     ax : pair of matplotlib Axes, default=None
         For the mean and the standard deviation. None: a new figure.
-    options : as in `collegium.explain.effect2`
+    options : as in `collegium.explain.effects.effect2`
 
     Returns
     -------
