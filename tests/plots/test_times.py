@@ -1,5 +1,7 @@
 """Series and streams are drawn as they came and as they were predicted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +94,8 @@ def test_a_stream_of_a_model_and_what_it_keeps():
         covered = label(above, "covered")
         assert_allclose(covered.get_ydata()[-1], 100 * np.mean(kept[-60:] <= norm.ppf(0.975)))
         assert covered.get_xdata()[-1] == model.stream_.checked
+    longer = replace(model.stream_, checked=9_000)  # of which the last errors were kept
+    assert label(plots.stream(longer)[0], "covered").get_xdata()[-1] == 9_000
 
 
 def test_figures_that_were_computed_before_and_a_million_rows():
