@@ -10,6 +10,7 @@ import os
 import sqlite3  # noqa: F401  # loads the library
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_void_p
+from pathlib import Path
 
 FUNCTIONS = (
     "xOpen xDelete xAccess xFullPathname xDlOpen xDlError xDlSym xDlClose xRandomness xSleep "
@@ -60,9 +61,7 @@ class Log:
 
     def __init__(self, folder):
         self.folder = os.path.realpath(folder)
-        self.start = {
-            one.name: open(one.path, "rb").read() for one in os.scandir(self.folder) if one.is_file()
-        }
+        self.start = {one.name: one.read_bytes() for one in Path(folder).iterdir()}
         self.steps, self.paths, self._tables, self._calls = [], {}, {}, []
 
     def tell(self, *what):

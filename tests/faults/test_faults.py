@@ -2,8 +2,8 @@
 
 import pytest
 
-from collegium.rows.store import build, folder, segment
 from collegium.ledger.storage import database
+from collegium.rows.store import build, folder, segment
 from faults import cases
 from faults.disk import quick
 from faults.lost import library
