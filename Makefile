@@ -255,6 +255,7 @@ bench-ledger: $(VENV)/.installed
 
 bench-optimise: $(BENCH)/.installed
 	$(BENCH)/bin/python -m benchmarks.studies.optimise --picture docs/pictures $(ARGS)
+
 bench-cli: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.studies.command_line $(ARGS)
 

@@ -636,6 +636,25 @@ def test_columns_of_tables_are_inputs_targets_or_kept(tmp_path):
         assert same_answers(own.model(), both, more[inputs])
 
 
+@pytest.mark.parametrize("way", ["of", "begun"])
+def test_inputs_are_those_of_a_fitted_model_without_anchors_too(tmp_path, way):
+    """One exact Gaussian process is fitted again, to the columns that it had."""
+    X, y = some_rows(3, 40)
+    table = [{"a": a, "customer": k % 4, "b": b, "y": v} for k, ((a, b), v) in enumerate(zip(X, y))]
+    inputs = [{"a": one["a"], "b": one["b"]} for one in table]
+    model = regressor(chunks="auto").fit(inputs, y)
+    path = tmp_path / "a.clgdb"
+    if way == "of":
+        own = Ledger.of(model, table, path=path, target="y")
+    else:
+        own = Ledger(path, model, target="y")
+        own.add(table)
+    with own:
+        assert own.columns == ("a", "b", "y", "customer")
+        assert same_answers(own.model(), model, inputs)
+        assert own.forget(where="customer = 2").rows == 10
+
+
 def test_large_numbers_and_gaps_are_kept_exactly(tmp_path):
     names = [2**62 + 1, np.int64(2**62 + 2), None, 5, 5]
     with Ledger(tmp_path / "a.clgdb", fitted()) as own:

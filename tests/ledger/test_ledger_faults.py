@@ -363,6 +363,8 @@ TAMPERED = {
     "number of a chunk": "UPDATE chunk SET lsn = 1 WHERE id = 3",
     "hash of a chunk": "UPDATE chunk SET sha256 = 'a' WHERE id = 3",
     "rows": "UPDATE chunk SET rows = (SELECT rows FROM chunk WHERE id = 0) WHERE id = 3",
+    "rows of an earlier version": """UPDATE chunk SET rows = (SELECT rows FROM chunk WHERE id = 0)
+                                     WHERE gone NOT NULL""",
     "revived": "UPDATE chunk SET gone = NULL WHERE gone NOT NULL",
     "earlier version": "UPDATE chunk SET gone = 1 WHERE gone NOT NULL",
     "kept": "UPDATE kept SET who = 77 WHERE _row = 5",
