@@ -297,7 +297,7 @@ class LedgerFile:
         return self._catch_up().basis
 
     def copy_to(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the ledger as it is now, also while others write; `path` is a new file."""
+        """Write a copy of the ledger as it is now to a new file, also while others write."""
         with self._looking() as con:
             self._db.back_up(con, path)
 
