@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import collegium
+
 COLUMNS = 80
 EXAMPLE = Path(__file__).parents[2] / "examples" / "command_line.sh"
 JOB = (
@@ -37,10 +39,16 @@ def in_terminal(command: str, folder: Path) -> str:
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
+    source = Path(collegium.__file__).parents[1]
     own = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
     call = command.replace("collegium", f"{sys.executable} -m collegium", 1)
     process = subprocess.Popen(
-        call, shell=True, cwd=folder, stdout=theirs, stderr=theirs, env={**own, "TERM": "xterm"}
+        call,
+        shell=True,
+        cwd=folder,
+        stdout=theirs,
+        stderr=theirs,
+        env={**own, "TERM": "xterm", "PYTHONPATH": str(source)},
     )
     os.close(theirs)
     text = b""
@@ -63,8 +71,10 @@ def pieces(line: str) -> list[tuple[str, str]]:
     for match in STYLE.finditer(line):
         found.append((line[at : match.start()], style))
         codes, at = match[1].split(";"), match.end()
-        style = "red" if "31" in codes else "bold" if "1" in codes else style
-        style = "plain" if codes in ([""], ["0"]) else style
+        if codes in ([""], ["0"]):
+            style = "plain"
+        elif "31" in codes or ("1" in codes and style == "plain"):
+            style = "red" if "31" in codes else "bold"
     return [(text, kind) for text, kind in [*found, (line[at:], style)] if text]
 
 
