@@ -145,11 +145,11 @@ class Trial:
         t, cells = TUNING.usual, self.cells
         v, u = self.by_cells.variance + self.noise, self.by_rows.variance + self.noise
         no_less = v * np.exp(max(0.0, -np.log(v / u).mean()))
-        for target in (no_less, v):
-            for own, lacks in self.lacks.items() if cells.shared else [(0, self.lacks[0])]:
-                there = ~lacks
-                if there.mean() < t.most_there:
-                    continue
+        for own, lacks in self.lacks.items() if cells.shared else [(0, self.lacks[0])]:
+            there = ~lacks
+            if there.mean() < t.most_there:
+                continue
+            for target in (no_less, v):
                 for near, given in zip(self.nears, self.given):
                     power = matching_power(given, cells.prior, self.noise, target)
                     if self._loses_little(target, given, power, there):
