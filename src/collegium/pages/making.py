@@ -55,7 +55,7 @@ def report(
         File to write; None: none.
     exposure : array-like of shape (n,), default=None
         Of counts, as in `predict`.
-    groups : array-like of n labels, or the name of a column of the frame X, default=None
+    groups : array-like of n labels, name and labels, or a column of the frame X, default=None
         Coverage is compared between these too.
     stream : bool, default=False
         The rows come in this order: a copy of the model predicts each hundred before it learns
@@ -153,7 +153,9 @@ def material_of(
         raise ValueError(f"stream=True: {type(model).__name__} does not learn from a stream")
     whole_number(max_rows, "max_rows")
     whole_number(seed, "random_state", least=0)
-    label = groups if isinstance(groups, str) else "group"
+    label = groups if isinstance(groups, str) else getattr(groups, "name", None) or "group"
+    if isinstance(groups, tuple) and len(groups) == 2 and isinstance(groups[0], str):
+        label, groups = groups
     X, groups = apart_from_groups(X, groups)
     X, named = seen_by(model, X), getattr(y, "name", None)
     refuse_missing(y)

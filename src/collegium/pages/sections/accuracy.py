@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...diagnostics.baselines import BaselineError, baseline_errors, error_of
-from ..charts import Frame, axes, curve, figure, gallery, raster, spread
+from ..charts import Frame, axes, curve, dot, figure, gallery, raster, spread
 from ..judged import JudgedClasses, JudgedNumbers
 from ..markup import Safe, joined, paragraph, shown, table
 from ..numbers import number, percent
@@ -15,6 +15,8 @@ Array = np.ndarray
 TINY = np.finfo(float).tiny
 #: Classes of which a table says who was taken for whom.
 MOST_CLASSES = 8
+#: Rows up to which each is a dot.
+FEW_DOTS = 150
 
 
 def of_numbers(found: JudgedNumbers) -> Safe:
@@ -23,7 +25,7 @@ def of_numbers(found: JudgedNumbers) -> Safe:
     ours = error_of("this model", own.y.astype(float), predicted.mean)
     others = baseline_errors(plain, own.y.astype(float))
     rows = [_row(one, ours) for one in (ours, *others)]
-    heads = ["prediction by", "#RMSE", "#mean error", "#RMSE, to the model's"]
+    heads = ["prediction by", "#RMSE", "#mean absolute", "#× the model's"]
     variance = float(np.var(own.y))
     share = 1.0 - ours.rmse**2 / variance if variance > 0 else np.nan
     said = (
@@ -44,7 +46,7 @@ def of_numbers(found: JudgedNumbers) -> Safe:
 
 def _row(one: BaselineError, ours: BaselineError) -> list[str]:
     times = one.rmse / ours.rmse if ours.rmse > 0 else np.inf
-    return [one.name, number(one.rmse), number(one.mae), f"× {number(times)}"]
+    return [one.name, number(one.rmse), number(one.mae), number(times)]
 
 
 def scatter(found: JudgedNumbers) -> Safe:
@@ -54,12 +56,14 @@ def scatter(found: JudgedNumbers) -> Safe:
     ends = np.quantile(np.concatenate([y, mean]), [0.001, 0.999])
     ends = spread(ends)
     frame = Frame(ends, ends, height=280)
-    parts = [*axes(frame, "prediction", own.target), raster(frame, density_picture(mean, y, ends)),
+    parts = [*axes(frame, "prediction", own.target),
              curve(frame, np.array(ends), np.array(ends), "ideal")]  # fmt: skip
-    words = (
-        "Predictions and what was observed: the stronger the colour, the more rows; on the dashed "
-        "line they are equal."
-    )
+    if own.n <= FEW_DOTS:
+        parts += [dot(frame, a, b, r=2.5) for a, b in zip(mean, y)]
+    else:
+        parts.append(raster(frame, density_picture(mean, y, ends)))
+    more = "" if own.n <= FEW_DOTS else " The stronger the colour, the more rows."
+    words = f"Predictions and what was observed: on the dashed line they are equal.{more}"
     tell = f"{words} Their correlation is {number(_correlation(mean, y))}."
     return figure(frame, parts, words, tell)
 

@@ -29,7 +29,7 @@ from ..numbers import number, percent
 from .verdict import reliable
 
 Array = np.ndarray
-HEADS = ["rows", "#number", "#promised", "#inside", "#by chance (95\u202f%)", "picture"]
+HEADS = ["rows", "#inside", "#promised", "picture", "#by chance (95\u202f%)", "#number"]
 GUIDE = (
     "The dot is what was found, the line what was promised, the grey bar what chance allows. Dots "
     "in orange stand out: they are off by more than chance, and by more than 2\u202f% of the rows."
@@ -40,9 +40,9 @@ def of_numbers(found: JudgedNumbers) -> Safe:
     own, predicted = found.material, found.predicted
     shares = coverage_of_levels(predicted.pit)
     widths = typical_widths(found)
-    heads = [*HEADS[:5], "#typical width", HEADS[5]]
+    heads = [*HEADS[:4], "#typical width", *HEADS[4:]]
     rows = [
-        [f"{one.label} interval", *_cells(one)[:-1], width, _cells(one)[-1]]
+        [f"{one.label} interval", *_cells(one)[:3], width, *_cells(one)[3:]]
         for one, width in zip(shares, widths)
     ]
     said = [
@@ -104,8 +104,8 @@ def _cells(one: CoveredShare) -> list[object]:
     odd = is_odd(one)
     inside = element("span", percent(one.share), class_="odd") if odd else percent(one.share)
     return [
-        f"{one.n:,}", percent(one.level), inside, f"{percent(one.low)} to {percent(one.high)}",
-        band_bar(one.share, one.level, one.low, one.high, odd),
+        inside, percent(one.level), band_bar(one.share, one.level, one.low, one.high, odd),
+        f"{percent(one.low)} to {percent(one.high)}", f"{one.n:,}",
     ]  # fmt: skip
 
 

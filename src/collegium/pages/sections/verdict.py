@@ -13,6 +13,9 @@ from ..numbers import number, percent
 from .places import Place
 
 
+ARTICLES = {"nearest row": "the nearest row", "mean": "the mean of all rows"}
+
+
 def sentences(found: Judged, places: list[Place]) -> tuple[str, str, str]:
     """Three sentences: errors, error bars, columns and places."""
     if isinstance(found, JudgedClasses):
@@ -32,7 +35,7 @@ def number_errors(found: JudgedNumbers) -> str:
         for name, one in found.baselines[0].items()
     }
     best = min(plain, key=lambda name: (plain[name], name))
-    against = f"{best} would be wrong by {number(plain[best])}"
+    against = f"{ARTICLES.get(best, best)} would be wrong by {number(plain[best])}"
     if best != "mean":
         against += f", the mean of all rows by {number(plain['mean'])}"
     verdict = "" if rmse < plain[best] else ", so the model is no better than plain rules"
@@ -83,8 +86,8 @@ def class_errors(found: JudgedClasses) -> str:
     verdict = "" if right > max(usual, plain[best]) else ", so the model is no better than these"
     return (
         f"The most probable class of {own.target} is right in {percent(right)} of the rows, where "
-        f"always naming the most frequent class is right in {percent(usual)} and {best} in "
-        f"{percent(plain[best])}{verdict}."
+        f"always naming the most frequent class is right in {percent(usual)} and {ARTICLES.get(best, best)} "
+        f"in {percent(plain[best])}{verdict}."
     )
 
 
@@ -124,11 +127,12 @@ def columns_and_places(material: Material, places: list[Place]) -> str:
         text = "No column matters by itself"
     else:
         words = [f"{names[j]} ({percent(share[j], 0)})" for j in some]
+        words[0] = words[0].removesuffix(")") + " of what the model explains)"
         said = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-        text = f"What matters most is {said} of the variance that it explains"
+        text = f"What matters most is {said}"
     if not places:
         return f"{text}."
-    return f"{text}; it knows least near {places[0].words}, where to measure next."
+    return f"{text}; to learn more, measure next near {places[0].words}, where it knows least."
 
 
 def section(lines: tuple[str, str, str]) -> Safe:
