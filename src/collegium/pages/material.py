@@ -52,6 +52,11 @@ class Material:
         return getattr(self.model, "classes_", None)
 
     @property
+    def costly(self) -> bool:
+        """Whether probabilities are integrals over several functions, which take long."""
+        return self.classes is not None and len(self.classes) > 2
+
+    @property
     def rows(self) -> Any:
         """Rows as every method of the model takes them."""
         return self.X.view(KnownColumns)

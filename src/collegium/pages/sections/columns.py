@@ -15,7 +15,9 @@ from ..numbers import number, percent, value_words
 
 Array = np.ndarray
 #: Columns whose effects are drawn, and listed; rows averaged over; points; classes; levels drawn.
-DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 60, 16, 3, 10
+DRAWN, LISTED, ROWS, POINTS, CLASSES, LEVELS_DRAWN = 6, 20, 40, 16, 2, 10
+#: Columns, rows and points where there are more than two classes, whose probabilities take long.
+OF_MANY = 4, 12, 9
 #: Standard deviations of a band that holds 95 %.
 WIDTH = 1.96
 
@@ -33,11 +35,12 @@ def section(own: Material) -> Safe:
         "The share of the variance of the predictions that goes with each column, alone or "
         "together with others (total effects). Columns that go together share what they explain."
     )
-    some = [j for j in order if share[j] >= 0.005][:DRAWN]
+    most, averaged, _ = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
+    some = [j for j in order if share[j] >= 0.005][:most]
     drawn = [figure_of(own, j) for j in some]
     how = (
         f"The line is the mean {own.asked.words} as one column changes and all others stay as they "
-        f"are in {min(own.n, ROWS)} of the rows (partial dependence); the band is its 95\u202f% "
+        f"are in {min(own.n, averaged)} of the rows (partial dependence); the band is its 95\u202f% "
         "interval, without noise. Bars at the bottom: where the rows are."
     )
     return joined([
@@ -57,8 +60,9 @@ def outputs(own: Material) -> list[Any]:
 def figure_of(own: Material, j: int) -> Safe:
     """The picture of one column."""
     label = own.target if own.classes is None else "probability"
+    _, most, points = OF_MANY if own.costly else (DRAWN, ROWS, POINTS)
     found = [
-        effect(own.model, own.rows, j, grid=POINTS, random_state=own.seed, output=one, n_rows=ROWS)
+        effect(own.model, own.rows, j, grid=points, random_state=own.seed, output=one, n_rows=most)
         for one in outputs(own)
     ]
     if own.asked.columns[j].kind == LEVELS:

@@ -14,6 +14,8 @@ from ..numbers import number
 Array = np.ndarray
 #: Candidates, those whose covariances are looked at, and places that are named.
 CANDIDATES, COMPARED, NAMED = 2_000, 200, 5
+#: Candidates where answers take long.
+FEW = 300
 #: Columns of a place that are shown.
 COLUMNS = 8
 
@@ -31,10 +33,10 @@ class Place:
 def find_places(material: Material) -> tuple[list[Place], float]:
     """Points of largest standard deviation, each given those before it; and the sd at the rows."""
     asked, rng = material.asked, np.random.default_rng(material.seed)
-    typical = float(np.median(asked.moments(_some(material.X, rng, COMPARED))[1]))
-    X = candidates(material, rng)
+    typical = float(np.median(asked.moments(_some(material.X, rng, 50 if material.costly else COMPARED))[1]))
+    X = candidates(material, rng, FEW if material.costly else CANDIDATES)
     mean, sd = asked.moments(X)
-    first = np.argsort(-sd, kind="stable")[:COMPARED]
+    first = np.argsort(-sd, kind="stable")[: 50 if material.costly else COMPARED]
     chosen = first[greedy(asked.joint(X[first]), sd[first], X[first])]
     shown = material.by_importance[:COLUMNS]
     places = []
@@ -45,14 +47,14 @@ def find_places(material: Material) -> tuple[list[Place], float]:
     return places, typical
 
 
-def candidates(material: Material, rng: np.random.Generator) -> Array:
+def candidates(material: Material, rng: np.random.Generator, n: int) -> Array:
     """Points of the box of one or two columns of numbers; else rows, and points halfway between
     two of them, which stay among what occurs together  (n, d)."""
     X, columns = material.X, material.numeric
     if X.shape[1] <= 2 and len(columns) == X.shape[1]:
         low, high = X.min(axis=0), X.max(axis=0)
-        return low + rng.uniform(size=(CANDIDATES, X.shape[1])) * (high - low)
-    rows = _some(X, rng, CANDIDATES // 2)
+        return low + rng.uniform(size=(n, X.shape[1])) * (high - low)
+    rows = _some(X, rng, n // 2)
     other = rows[rng.permutation(len(rows))]
     between = rows.copy()
     between[:, columns] = 0.5 * (rows[:, columns] + other[:, columns])
