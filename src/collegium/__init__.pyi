@@ -3,6 +3,7 @@
 # else.
 from . import combining as combining
 from . import datasets as datasets
+from . import diagnostics as diagnostics
 from . import engines as engines
 from . import filter as filter
 from . import kernels as kernels

@@ -86,7 +86,7 @@ def axes(frame: Frame, x: str, y: str, *, x_ticks: Any = None, y_ticks: Any = No
 def _worded(given: Any, ends: tuple[float, float], most: int) -> list[tuple[float, str]]:
     if given is not None:
         return [(at, cut_words(word, 12)) for at, word in given]
-    return [(at, number(at, 4)) for at in ticks(*ends, most)]
+    return [(at, number(at, 4, brief=True)) for at in ticks(*ends, most)]
 
 
 def curve(frame: Frame, x: Array, y: Array, kind: str = "line") -> Safe:

@@ -44,7 +44,7 @@ def rows_words(own: Material, learnt: float, classes: bool) -> str:
     )
     text = f"The model is judged by {brief}."
     if total:
-        text += f" It was fitted to {number(total, 7)} rows."
+        text += f" It was fitted to {number(total, 7, brief=True)} rows."
     if learnt > 0.02:
         text += (
             f" {percent(learnt, 0)} of the rows that it is judged by are among those that it was "

@@ -146,9 +146,8 @@ def slab_words(found: Judged, slab: Slab) -> Safe:
         ends = sorted(x.mean() + sign * one * x.std() for one in (slab.low, slab.high))
         where = f"{names[order[0]]} between {own.say(j, ends[0])} and {own.say(j, ends[1])}"
     else:
-        weights = [f"{number(slab.direction[k], 2)} × {names[k]}" for k in main]
         where = (
-            f"{' + '.join(weights)}{' + …' if len(names) > len(main) else ''} (columns centred and "
+            f"{weights_words(slab.direction[main], [names[k] for k in main])}{' + …' if len(names) > len(main) else ''} (columns centred and "
             f"scaled) between {number(slab.low)} and {number(slab.high)}"
         )
     chosen, measured = slab.chosen, slab.measured
@@ -165,6 +164,14 @@ def slab_words(found: Judged, slab: Slab) -> Safe:
         f"{percent(measured.share)} of {measured.n:,}, {verdict}."
     )
     return paragraph(text, class_="odd" if is_odd(measured) else None)
+
+
+def weights_words(weights: Array, names: list[str]) -> str:
+    """A sum of columns: "0.8 × a − 0.3 × b"."""
+    each = [f"{number(abs(w), 2)} × {name}" for w, name in zip(weights, names)]
+    signs = ["−" if w < 0 else "+" for w in weights]
+    text = "".join(f" {sign} {one}" for sign, one in zip(signs, each))
+    return text[3:] if text.startswith(" +") else f"−{text[3:]}"
 
 
 def pit_picture(found: PitHistogram) -> Safe:

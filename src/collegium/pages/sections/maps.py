@@ -134,7 +134,7 @@ def picture(own: Material, found: MapOfTwo, values: Array, what: str) -> Safe:
     scale = Frame((0.0, 1.0), (float(low), float(high)), height=270, left=288, right=40)
     parts.append(raster(scale, scale_picture()))
     for at in ticks(float(low), float(high), 5):
-        parts.append(element("text", number(at, 3), x="303", y=f"{scale.up(at) + 4:.1f}"))
+        parts.append(element("text", number(at, 3, brief=True), x="303", y=f"{scale.up(at) + 4:.1f}"))
     words = f"{cut_words(what, 40)}: from {number(low)} to {number(high)}."
     if not known.size:
         return figure(frame, parts, words, words)

@@ -13,9 +13,9 @@ from ..numbers import number
 
 Array = np.ndarray
 #: Candidates, those whose covariances are looked at, and places that are named.
-CANDIDATES, COMPARED, NAMED = 2_000, 200, 5
+CANDIDATES, COMPARED, NAMED = 1_000, 60, 5
 #: Candidates where answers take long.
-FEW = 300
+FEW = 200
 #: Columns of a place that are shown.
 COLUMNS = 8
 
